@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_SEGMENT_BYTES: usize = 32;
 
 /// Who sees a page, as far as the caller says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audience {
     /// Hash of the unit: a user, a session or a device.
     pub unit: Option<u64>,

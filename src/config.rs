@@ -24,27 +24,16 @@ pub struct StoreArgs {
     /// postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 14 or later, for any number of
     /// servers); with ?pool_mode=transaction if a pooler in that mode is in between. Put a URL with
     /// a password into the variable, not on the command line. @PATH reads the URL from the file
-    /// PATH. Give it more than once, or several URLs separated by white space, for several
-    /// databases that share the experiments; every server and command needs all of them
+    /// PATH
     #[arg(
         long,
         value_name = "URL",
         env = "RANKDUEL_DATABASE_URL",
         hide_env_values = true,
-        value_parser = database_urls,
+        value_parser = text_or_file,
         default_value = "sqlite://rankduel.db"
     )]
-    database_url: Vec<Urls>,
-}
-
-/// The URLs of one value.
-pub type Urls = Vec<String>;
-
-impl StoreArgs {
-    /// The databases, in the order given.
-    pub fn database_urls(&self) -> Vec<String> {
-        self.database_url.concat()
-    }
+    pub database_url: String,
 }
 
 /// Settings of logs. Logs go to standard error.
@@ -207,12 +196,12 @@ pub struct ServeArgs {
 
     /// The PostgreSQL database of --database-url without the pooler that --database-url leads to.
     /// Notifications and migrations use it, since a pooler that shares its connections can do
-    /// neither. Of several databases, give it for each of them, in the same order
+    /// neither
     #[arg(
         long, value_name = "URL", env = "RANKDUEL_LISTEN_DATABASE_URL", hide_env_values = true,
-        value_parser = database_urls
+        value_parser = text_or_file
     )]
-    listen_database_url: Vec<Urls>,
+    listen_database_url: Option<String>,
 
     /// Do not listen to notifications of PostgreSQL, only poll: saves one connection
     #[arg(long, env = "RANKDUEL_NO_LISTEN", value_parser = BoolishValueParser::new())]
@@ -260,10 +249,10 @@ pub struct ServeConfig {
     pub listen: SocketAddr,
     /// Whether callers on other machines need no key.
     pub insecure: bool,
-    /// The databases.
-    pub database_urls: Vec<String>,
-    /// The same databases without a pooler; empty if none is in between.
-    pub listen_database_urls: Vec<String>,
+    /// The database.
+    pub database_url: String,
+    /// The same database without a pooler, if one is in between.
+    pub listen_database_url: Option<String>,
     /// Whether to migrate its schema.
     pub migrate: bool,
     /// Keys and limits of requests.
@@ -288,21 +277,11 @@ impl ServeArgs {
             .map_err(|error| format!("{API_KEYS}: {error}"))?;
         let listen = address(&self.listen)?;
         let proxies = TrustedProxies::new(self.trusted_proxies);
-        let database_urls = self.store.database_urls();
-        let listen_database_urls = self.listen_database_url.concat();
-        if !listen_database_urls.is_empty() && listen_database_urls.len() != database_urls.len() {
-            return Err(format!(
-                "--listen-database-url has {} URLs and --database-url has {}: give one for each, \
-                 in the same order",
-                listen_database_urls.len(),
-                database_urls.len()
-            ));
-        }
         Ok(ServeConfig {
             listen,
             insecure: self.insecure,
-            database_urls,
-            listen_database_urls,
+            database_url: self.store.database_url,
+            listen_database_url: self.listen_database_url,
             migrate: !self.no_migrate,
             shell: ShellSettings {
                 keys,
@@ -364,28 +343,6 @@ fn text_or_file(text: &str) -> Result<String, String> {
     match content.trim() {
         "" => Err(format!("the file {path:?} is empty")),
         value => Ok(value.to_owned()),
-    }
-}
-
-/// The database URLs of a value: separated by white space, which a path may have too.
-fn database_urls(text: &str) -> Result<Urls, String> {
-    const SCHEMES: [&str; 3] = ["sqlite:", "postgres:", "postgresql:"];
-    let text = text_or_file(text)?;
-    let starts_url = |rest: &str| SCHEMES.iter().any(|scheme| rest.starts_with(scheme));
-    let mut urls = Urls::new();
-    let mut start = 0;
-    for (at, _) in text.char_indices().filter(|(_, letter)| letter.is_whitespace()) {
-        let next = text[at..].trim_start();
-        if starts_url(next) {
-            urls.push(text[start..at].trim().to_owned());
-            start = text.len() - next.len();
-        }
-    }
-    urls.push(text[start..].trim().to_owned());
-    urls.retain(|url| !url.is_empty());
-    match urls.is_empty() {
-        true => Err("it names no database".to_owned()),
-        false => Ok(urls),
     }
 }
 

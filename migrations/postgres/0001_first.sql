@@ -1,68 +1,82 @@
--- The first schema, for PostgreSQL 14 and later. Its SQLite twin has the same number and says the same.
+-- The schema for PostgreSQL 14 and later. Its SQLite twin has the same tables and columns.
 --
--- Times are unix milliseconds. A column that holds all 64 bits of an unsigned number (seed, ticket, chosen_at) keeps
--- its bits as they are, so a value above 2^63 - 1 reads as a negative one; positions and versions are counted here
--- and never come near.
+-- A change of the schema adds a file to both folders; a released file is never edited. The name
+-- `NNNN_expand_…` promises that programs which do not know the migration can go on: new columns
+-- have defaults, and nothing is removed or changes its meaning. Each later migration has one
+-- command and names its constraints, because a distributed database refuses others.
 --
--- Whoever changes the schema adds a file to both folders and never edits one that has been released.
+-- No constraint and no reference spans experiments, so that a database can be distributed by
+-- experiment. Times are unix milliseconds. Columns with all 64 bits of an unsigned number (seed,
+-- ticket, chosen_at, unit) keep its bits, so a value above 2^63 - 1 reads as a negative one.
 
--- An experiment: what it was created from, where it stands, and how long its log is. Rows are never deleted; an
--- archived experiment keeps its name and its log. Names sort by their bytes, as they do in SQLite, whatever the
--- database's locale.
+-- An experiment. Rows are never deleted: an archived experiment keeps its name and its log.
 --
--- Every append changes `head`. Half of each page is left free so that the new version of a row finds room beside the
--- old one and no index is touched.
+-- Every append changes `head`. Half of each page is left free, so that the new version of a row
+-- fits beside the old one and no index is touched.
 create table experiment (
-    id bigint generated always as identity primary key,
-    name text collate "C" not null unique,
-    -- What it was created with, as JSON that the database does not look into.
+    -- A hash of the name. It makes names unique.
+    id bigint primary key,
+    -- Names sort by their bytes, as in SQLite, whatever the locale of the database.
+    name text collate "C" not null,
+    -- The specification, as JSON that the database does not parse.
     spec text not null,
     seed bigint not null,
     status text not null check (status in ('running', 'paused', 'concluded')),
-    -- Index of the ranker that it was concluded on.
+    -- Index of the ranker that it was concluded with.
     winner integer check (winner between 0 and 65535),
-    -- Counts the changes of this row, from 1; appending to the log is none.
+    -- Counts the changes of this row, from 1. An append is not a change.
     version bigint not null check (version >= 1),
     -- Position of the newest log entry; 0 before the first.
     head bigint not null check (head >= 0),
+    -- Log entries up to this position were pruned, and a snapshot at or above it takes their
+    -- place. 0: the log is whole.
+    pruned_to bigint not null default 0 check (pruned_to >= 0),
     created_at_ms bigint not null,
     updated_at_ms bigint not null,
-    archived_at_ms bigint
+    archived_at_ms bigint,
+    -- The interleaving method as JSON, once it was changed; null: as in `spec`.
+    interleaving text
 ) with (fillfactor = 50);
 
--- Listing goes by name through those that are not archived.
+-- All names in order.
+create index experiment_by_name on experiment (name);
+-- The experiments that are not archived, by name.
 create index experiment_listed on experiment (name) where archived_at_ms is null;
 
--- What happened, in order. Positions of an experiment are 1, 2, 3, … without a gap, and a nonce counts once per
--- experiment. Rows are only ever added.
+-- The logs. Positions of an experiment are 1, 2, 3, … without a gap, and a nonce counts once for
+-- each experiment. Rows are added at the end, and only pruning deletes any.
 --
--- An outcome (kind 0) is spread over columns because there are many; the rarer events (kind 1) are JSON in `detail`.
--- Columns are ordered so that none needs padding.
+-- Outcomes (kind 0) have columns of their own, because there are many. Other events (kind 1) are
+-- JSON in `detail`. The order of the columns avoids padding. Nothing refers to `experiment`: an
+-- append locks the rows of its experiments, so a check for each entry would only cost time.
 create table log (
-    experiment_id bigint not null references experiment (id),
+    experiment_id bigint not null,
     position bigint not null check (position >= 1),
     recorded_at_ms bigint not null,
     nonce uuid not null,
     issued_at_ms bigint,
-    -- Log position that the duel was selected at.
+    -- Log position at which the duel was selected.
     chosen_at bigint,
     ticket bigint,
     batch bigint,
+    -- Hash of the unit that answered.
+    unit bigint,
     first_ranker integer,
     second_ranker integer,
     kind smallint not null check (kind in (0, 1)),
-    -- 0 the first won, 1 the second won, 2 a tie, 3 no click.
+    -- 0: the first won; 1: the second won; 2: a tie; 3: no click.
     answer smallint,
     first_left boolean,
+    segment text,
     detail text,
     primary key (experiment_id, position),
     unique (experiment_id, nonce)
 );
 
--- A fold's state at a log position. A cache: losing a row costs a start time and nothing else.
+-- States of folds at log positions. A cache: without a row, the next start takes longer.
 create table snapshot (
-    experiment_id bigint not null references experiment (id),
-    -- Layout of the bytes; a program reads only the layouts it knows.
+    experiment_id bigint not null,
+    -- Layout of the bytes. A program reads the layouts that it knows.
     format bigint not null,
     position bigint not null check (position >= 0),
     state bytea not null,
@@ -70,9 +84,101 @@ create table snapshot (
     primary key (experiment_id, format, position)
 );
 
--- The keys that duels are signed with.
+-- The keys that duels are signed with. A key verifies for as long as it is here.
 create table signing_key (
     id bigint primary key,
     secret bytea not null check (length(secret) = 32),
-    created_at_ms bigint not null
+    created_at_ms bigint not null,
+    -- The time from which it signs. Every server knows it by then.
+    active_from_ms bigint not null
 );
+
+-- The keys of callers. Rows are never deleted: a database that has had a key stays closed.
+create table api_key (
+    -- The first 32 bits of the digest, in hexadecimal.
+    id text primary key check (length(id) = 8),
+    -- SHA-256 of the key's text.
+    digest bytea not null unique check (length(digest) = 32),
+    name text not null,
+    -- Names of scopes, separated by spaces.
+    scopes text not null,
+    -- JSON array of the names of experiments that it is valid for; null: all.
+    experiments text,
+    -- The key that it replaces.
+    replaces text,
+    created_at_ms bigint not null,
+    expires_at_ms bigint,
+    revoked_at_ms bigint,
+    -- To the minute.
+    last_used_at_ms bigint
+);
+
+-- The audit log. Rows are only added.
+create table audit (
+    id bigint generated always as identity primary key,
+    at_ms bigint not null,
+    -- key:ID, anyone (a server without keys), service or command-line.
+    who text not null,
+    -- Such as experiment-created, key-revoked or batch-closed.
+    what text not null,
+    -- Name of an experiment, or id of a key.
+    subject text not null,
+    -- Name of the experiment, if it is about one.
+    experiment text,
+    -- Values before and after the action, as JSON.
+    before text,
+    after text,
+    request_id text,
+    -- A unique text for an action that several processes note: only the first note is kept.
+    once text unique
+);
+
+create index audit_of_experiment on audit (experiment, id);
+
+-- Sessions of the dashboard that were ended before their time. Other sessions are signed cookies
+-- and are kept nowhere.
+create table ended_session (
+    -- 16 random bytes of the cookie.
+    id bytea primary key check (length(id) = 16),
+    -- From then on the cookie is refused anyway, and the row can go.
+    expires_at_ms bigint not null
+);
+
+-- Appends entries to one experiment: locks its head, writes the entries above it and moves it.
+-- Their positions are counted from the head. Returns the new head; null if the experiment does not
+-- exist or is archived. A distributed database runs the call on the node that has the experiment,
+-- in one trip.
+create function append_entries(
+    experiment bigint, positions bigint[], nonces uuid[], times bigint[], kinds smallint[],
+    firsts integer[], seconds integer[], lefts boolean[], answers smallint[], batches bigint[],
+    tickets bigint[], chosen bigint[], issued bigint[], units bigint[], segments text[],
+    details text[]
+) returns bigint language plpgsql set search_path from current as $$
+declare
+    before bigint;
+begin
+    select e.head into before from experiment as e
+    where e.id = append_entries.experiment and e.archived_at_ms is null
+    for no key update;
+    if not found then
+        return null;
+    end if;
+    insert into log (
+        experiment_id, position, nonce, recorded_at_ms, kind, first_ranker, second_ranker,
+        first_left, answer, batch, ticket, chosen_at, issued_at_ms, unit, segment, detail
+    )
+    select append_entries.experiment, before + entry.position, entry.nonce, entry.recorded_at_ms,
+        entry.kind, entry.first_ranker, entry.second_ranker, entry.first_left, entry.answer,
+        entry.batch, entry.ticket, entry.chosen_at, entry.issued_at_ms, entry.unit, entry.segment,
+        entry.detail
+    from unnest(
+        positions, nonces, times, kinds, firsts, seconds, lefts, answers, batches, tickets, chosen,
+        issued, units, segments, details
+    ) as entry (
+        position, nonce, recorded_at_ms, kind, first_ranker, second_ranker, first_left, answer,
+        batch, ticket, chosen_at, issued_at_ms, unit, segment, detail
+    );
+    update experiment as e set head = before + cardinality(positions)
+    where e.id = append_entries.experiment;
+    return before + cardinality(positions);
+end $$;

@@ -1,39 +1,46 @@
--- The first schema, for SQLite. Its PostgreSQL twin has the same number and says the same.
+-- The schema for SQLite. Its PostgreSQL twin has the same tables and columns.
 --
--- Times are unix milliseconds. A column that holds all 64 bits of an unsigned number (seed, ticket, chosen_at) keeps
--- its bits as they are, so a value above 2^63 - 1 reads as a negative one; positions and versions are counted here
--- and never come near.
+-- A change of the schema adds a file to both folders; a released file is never edited. The name
+-- `NNNN_expand_…` promises that programs which do not know the migration can go on: new columns
+-- have defaults, and nothing is removed or changes its meaning.
 --
--- Whoever changes the schema adds a file to both folders and never edits one that has been released.
+-- Times are unix milliseconds. Columns with all 64 bits of an unsigned number (seed, ticket,
+-- chosen_at, unit) keep its bits, so a value above 2^63 - 1 reads as a negative one.
 
--- An experiment: what it was created from, where it stands, and how long its log is. Rows are never deleted; an
--- archived experiment keeps its name and its log.
+-- An experiment. Rows are never deleted: an archived experiment keeps its name and its log.
 create table experiment (
+    -- A hash of the name.
     id integer primary key,
     name text not null unique,
-    -- What it was created with, as JSON that the database does not look into.
+    -- The specification, as JSON that the database does not parse.
     spec text not null,
     seed integer not null,
     status text not null check (status in ('running', 'paused', 'concluded')),
-    -- Index of the ranker that it was concluded on.
+    -- Index of the ranker that it was concluded with.
     winner integer check (winner between 0 and 65535),
-    -- Counts the changes of this row, from 1; appending to the log is none.
+    -- Counts the changes of this row, from 1. An append is not a change.
     version integer not null check (version >= 1),
     -- Position of the newest log entry; 0 before the first.
     head integer not null check (head >= 0),
+    -- Log entries up to this position were pruned, and a snapshot at or above it takes their
+    -- place. 0: the log is whole.
+    pruned_to integer not null default 0 check (pruned_to >= 0),
     created_at_ms integer not null,
     updated_at_ms integer not null,
-    archived_at_ms integer
+    archived_at_ms integer,
+    -- The interleaving method as JSON, once it was changed; null: as in `spec`.
+    interleaving text
 ) strict;
 
--- Listing goes by name through those that are not archived.
+-- The experiments that are not archived, by name.
 create index experiment_listed on experiment (name) where archived_at_ms is null;
 
--- What happened, in order. Positions of an experiment are 1, 2, 3, … without a gap, and a nonce counts once per
--- experiment. Rows are only ever added.
+-- The logs. Positions of an experiment are 1, 2, 3, … without a gap, and a nonce counts once for
+-- each experiment. Rows are added at the end, and only pruning deletes any.
 --
--- An outcome (kind 0) is spread over columns because there are many; the rarer events (kind 1) are JSON in `detail`.
--- The table is its own primary key: entries of an experiment lie side by side, which is how they are read.
+-- Outcomes (kind 0) have columns of their own, because there are many. Other events (kind 1) are
+-- JSON in `detail`. The table is its own primary key: entries of an experiment are stored side by
+-- side, which is how they are read.
 create table log (
     experiment_id integer not null references experiment (id),
     position integer not null check (position >= 1),
@@ -44,22 +51,25 @@ create table log (
     first_ranker integer,
     second_ranker integer,
     first_left integer,
-    -- 0 the first won, 1 the second won, 2 a tie, 3 no click.
+    -- 0: the first won; 1: the second won; 2: a tie; 3: no click.
     answer integer,
     batch integer,
     ticket integer,
-    -- Log position that the duel was selected at.
+    -- Log position at which the duel was selected.
     chosen_at integer,
     issued_at_ms integer,
+    -- Hash of the unit that answered.
+    unit integer,
+    segment text,
     detail text,
     primary key (experiment_id, position),
     unique (experiment_id, nonce)
 ) strict, without rowid;
 
--- A fold's state at a log position. A cache: losing a row costs a start time and nothing else.
+-- States of folds at log positions. A cache: without a row, the next start takes longer.
 create table snapshot (
     experiment_id integer not null references experiment (id),
-    -- Layout of the bytes; a program reads only the layouts it knows.
+    -- Layout of the bytes. A program reads the layouts that it knows.
     format integer not null,
     position integer not null check (position >= 0),
     state blob not null,
@@ -67,9 +77,62 @@ create table snapshot (
     primary key (experiment_id, format, position)
 ) strict;
 
--- The keys that duels are signed with.
+-- The keys that duels are signed with. A key verifies for as long as it is here.
 create table signing_key (
     id integer primary key,
     secret blob not null check (length(secret) = 32),
-    created_at_ms integer not null
+    created_at_ms integer not null,
+    -- The time from which it signs. Every server knows it by then.
+    active_from_ms integer not null
 ) strict;
+
+-- The keys of callers. Rows are never deleted: a database that has had a key stays closed.
+create table api_key (
+    -- The first 32 bits of the digest, in hexadecimal.
+    id text primary key check (length(id) = 8),
+    -- SHA-256 of the key's text.
+    digest blob not null unique check (length(digest) = 32),
+    name text not null,
+    -- Names of scopes, separated by spaces.
+    scopes text not null,
+    -- JSON array of the names of experiments that it is valid for; null: all.
+    experiments text,
+    -- The key that it replaces.
+    replaces text,
+    created_at_ms integer not null,
+    expires_at_ms integer,
+    revoked_at_ms integer,
+    -- To the minute.
+    last_used_at_ms integer
+) strict, without rowid;
+
+-- The audit log. Rows are only added.
+create table audit (
+    id integer primary key autoincrement,
+    at_ms integer not null,
+    -- key:ID, anyone (a server without keys), service or command-line.
+    who text not null,
+    -- Such as experiment-created, key-revoked or batch-closed.
+    what text not null,
+    -- Name of an experiment, or id of a key.
+    subject text not null,
+    -- Name of the experiment, if it is about one.
+    experiment text,
+    -- Values before and after the action, as JSON.
+    before text,
+    after text,
+    request_id text,
+    -- A unique text for an action that several processes note: only the first note is kept.
+    once text unique
+) strict;
+
+create index audit_of_experiment on audit (experiment, id);
+
+-- Sessions of the dashboard that were ended before their time. Other sessions are signed cookies
+-- and are kept nowhere.
+create table ended_session (
+    -- 16 random bytes of the cookie.
+    id blob primary key check (length(id) = 16),
+    -- From then on the cookie is refused anyway, and the row can go.
+    expires_at_ms integer not null
+) strict, without rowid;

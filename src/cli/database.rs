@@ -1,32 +1,19 @@
-//! The databases of a command.
-
-use std::sync::Arc;
+//! The database of a command.
 
 use super::error::CommandError;
-use crate::store::{ConnectError, DatabaseSet, SharedStore, StoreError, connect, connect_with};
+use crate::store::{ConnectError, SharedStore, StoreError, connect, connect_with};
 
-/// Opens the store of these URLs. An invalid URL is a wrong call.
-pub(super) async fn open_store(urls: &[String]) -> Result<SharedStore, CommandError> {
-    open_store_with(urls, &[]).await
+/// Opens the store of this URL. An invalid URL is a wrong call.
+pub(super) async fn open_store(url: &str) -> Result<SharedStore, CommandError> {
+    open_store_with(url, None).await
 }
 
-/// [`open_store`], with the URLs of the same databases without a pooler.
+/// [`open_store`], with the URL of the same database without a pooler.
 pub(super) async fn open_store_with(
-    urls: &[String],
-    direct: &[String],
+    url: &str,
+    direct: Option<&str>,
 ) -> Result<SharedStore, CommandError> {
-    match urls {
-        [url] => connect_with(url, direct.first().map(String::as_str)).await.map_err(refused),
-        _ => Ok(Arc::new(open_set(urls, direct).await?)),
-    }
-}
-
-/// Opens several databases.
-pub(super) async fn open_set(
-    urls: &[String],
-    direct: &[String],
-) -> Result<DatabaseSet, CommandError> {
-    DatabaseSet::open(urls, direct).await.map_err(refused)
+    connect_with(url, direct).await.map_err(refused)
 }
 
 fn refused(error: ConnectError) -> CommandError {
@@ -38,18 +25,8 @@ fn refused(error: ConnectError) -> CommandError {
     }
 }
 
-/// Whether one of the databases has API keys. A database that does not exist has none, and is not
-/// created.
-pub(super) async fn has_api_keys(urls: &[String]) -> Result<bool, CommandError> {
-    for url in urls {
-        if one_has_api_keys(url).await? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-async fn one_has_api_keys(url: &str) -> Result<bool, CommandError> {
+/// Whether the database has API keys. One that does not exist has none, and is not created.
+pub(super) async fn has_api_keys(url: &str) -> Result<bool, CommandError> {
     let existing = if url.starts_with("sqlite:") && !url.contains('?') {
         format!("{url}?mode=rw")
     } else {

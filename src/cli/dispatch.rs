@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use super::error::CommandError;
 use super::{
     bench, calibrate, completions, demo, estimate, export, figures, health, import, keys, man,
-    matrix, migrate, moving, openapi, pages, policies, prune, replay, segments, sensitivity, serve,
+    matrix, migrate, openapi, pages, policies, prune, replay, segments, sensitivity, serve,
     signing_keys, simulate, verify,
 };
 use crate::config::ServeArgs;
@@ -36,7 +36,6 @@ enum Command {
     Segments(segments::Arguments),
     Matrix(matrix::Arguments),
     Import(import::Arguments),
-    Move(moving::Arguments),
     Prune(prune::Arguments),
     Replay(replay::Arguments),
     Verify(verify::Arguments),
@@ -67,7 +66,6 @@ pub fn run() -> ExitCode {
         Command::Segments(arguments) => segments::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
-        Command::Move(arguments) => moving::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

@@ -37,7 +37,7 @@ impl ExperimentFile {
     ) -> Result<T, CommandError> {
         let name = &self.name;
         runtime()?.block_on(async {
-            let store = open_store(&self.store.database_urls()).await?;
+            let store = open_store(&self.store.database_url).await?;
             store.check().await.context("the database cannot be read from")?;
             let written = match &self.out {
                 None => write(&*store, name, &mut std::io::stdout()).await,

@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         Box::new(BufReader::new(file))
     };
     runtime()?.block_on(async {
-        let store = open_store(&arguments.store.database_urls()).await?;
+        let store = open_store(&arguments.store.database_url).await?;
         store.check().await.context("the database cannot be written to")?;
         let by = (&Actor::command_line(), SystemClock.now_ms());
         let imported = transfer::import(&*store, &mut *file, arguments.name.as_deref(), Some(by))

@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     | Command::Revoke { store: args, .. }) = &arguments.command;
     check(&arguments.command)?;
     runtime()?.block_on(async {
-        let store = open_store(&args.database_urls()).await?;
+        let store = open_store(&args.database_url).await?;
         store.check().await.context("the database cannot be used")?;
         let text = match &arguments.command {
             Command::Create { name, scopes, experiments, expires_in_days, .. } => {

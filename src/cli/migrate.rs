@@ -8,7 +8,6 @@ use super::error::CommandError;
 use super::runtime::runtime;
 use crate::config::StoreArgs;
 use crate::store::{Database, Distributed, StoreError};
-use crate::telemetry::logging::{self, LogFormat};
 
 /// Update the schema of a database.
 #[derive(Debug, Args)]
@@ -31,28 +30,16 @@ enum Extension {
 
 /// Runs the command.
 pub(super) fn run(args: &Arguments) -> Result<(), CommandError> {
-    // what a migration waits for is a warning
-    logging::init("rankduel=warn", LogFormat::Auto)
-        .map_err(|error| CommandError::Usage(error.to_string()))?;
     runtime()?.block_on(async {
-        let urls = args.store.database_urls();
-        let store = open_store(&urls).await?;
-        let done = update(&*store, urls.len(), args.distribute).await;
+        let store = open_store(&args.store.database_url).await?;
+        let done = update(&*store, args.distribute).await;
         store.close().await;
         done.map_err(CommandError::from)
     })
 }
 
-async fn update(
-    store: &dyn Database,
-    databases: usize,
-    distribute: Option<Extension>,
-) -> anyhow::Result<()> {
-    let which = match databases {
-        1 => format!("The {} database", store.kind()),
-        many => format!("Each of the {many} databases"),
-    };
-    println!("{which} {}.", migrate(store, databases > 1).await?);
+async fn update(store: &dyn Database, distribute: Option<Extension>) -> anyhow::Result<()> {
+    println!("The {} database {}.", store.kind(), migrate(store).await?);
     if let Some(Extension::Citus) = distribute {
         let Distributed { newly, nodes } = store.distribute().await?;
         let when = if newly { "now" } else { "already" };
@@ -62,15 +49,11 @@ async fn update(
     Ok(())
 }
 
-async fn migrate(store: &dyn Database, several: bool) -> anyhow::Result<&'static str> {
+async fn migrate(store: &dyn Database) -> anyhow::Result<&'static str> {
     match store.check().await {
         Ok(()) => Ok("already has the schema of this version; nothing was changed"),
-        Err(error) if is_behind(&error, several) => {
-            let failed = match several {
-                true => "the databases cannot be made ready",
-                false => "the schema cannot be updated",
-            };
-            store.migrate().await.context(failed)?;
+        Err(StoreError::Schema(_)) => {
+            store.migrate().await.context("the schema cannot be updated")?;
             store
                 .check()
                 .await
@@ -78,14 +61,5 @@ async fn migrate(store: &dyn Database, several: bool) -> anyhow::Result<&'static
             Ok("now has the schema of this version")
         }
         Err(other) => Err(other.into()),
-    }
-}
-
-/// Whether a migration can help: the schema is older, or `several` databases are not a set yet.
-fn is_behind(error: &StoreError, several: bool) -> bool {
-    match error.kind() {
-        StoreError::Schema(_) => true,
-        StoreError::Set(_) => several,
-        _ => false,
     }
 }

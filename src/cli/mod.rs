@@ -22,7 +22,6 @@ mod letor;
 mod man;
 mod matrix;
 mod migrate;
-mod moving;
 mod openapi;
 mod output;
 mod pages;

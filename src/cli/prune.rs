@@ -37,7 +37,7 @@ pub struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let name = &arguments.name;
     runtime()?.block_on(async {
-        let store = open_store(&arguments.store.database_urls()).await?;
+        let store = open_store(&arguments.store.database_url).await?;
         store.check().await.context("the database cannot be used")?;
         let pruning = retention::prepare(&*store, name, SystemClock.now_ms()).await?;
         let what = format!("{} log entries of `{name}`, up to position {}", pruning.entries, pruning.to);

@@ -76,11 +76,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 })?;
                 let folder = tempfile::tempdir()
                     .context("a temporary folder for the log cannot be created")?;
-                let store = open_store(&[format!(
-                    "sqlite://{}",
-                    folder.path().join("replay.db").display()
-                )])
-                .await?;
+                let store =
+                    open_store(&format!("sqlite://{}", folder.path().join("replay.db").display()))
+                        .await?;
                 store.migrate().await.context("a database for the log cannot be created")?;
                 transfer::import(&*store, &mut BufReader::new(file), Some(FROM_FILE), None)
                     .await
@@ -88,7 +86,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 all(&store, FROM_FILE, policies).await
             }
             (None, Some(name)) => {
-                let store = open_store(&arguments.store.database_urls()).await?;
+                let store = open_store(&arguments.store.database_url).await?;
                 store.check().await.context("the database cannot be read from")?;
                 all(&store, name, policies).await
             }

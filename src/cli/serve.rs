@@ -70,7 +70,7 @@ struct Started {
 
 async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     if let Some(open) = config.open_to_others()
-        && !step("the API keys in the database", has_api_keys(&config.database_urls)).await?
+        && !step("the API keys in the database", has_api_keys(&config.database_url)).await?
     {
         return Err(CommandError::Usage(open));
     }
@@ -80,7 +80,7 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     })?;
     let store = step(
         "the database to open",
-        open_store_with(&config.database_urls, &config.listen_database_urls),
+        open_store_with(&config.database_url, config.listen_database_url.as_deref()),
     )
     .await?;
     if config.migrate {

@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     | Command::Rotate { store: args, .. }
     | Command::Retire { store: args, .. }) = &arguments.command;
     runtime()?.block_on(async {
-        let store = open_store(&args.database_urls()).await?;
+        let store = open_store(&args.database_url).await?;
         store.check().await.context("the database cannot be used")?;
         let text = match &arguments.command {
             Command::List(_) => list(&store).await,

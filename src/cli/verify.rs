@@ -34,7 +34,7 @@ pub struct Arguments {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     runtime()?.block_on(async {
-        let store = open_store(&arguments.store.database_urls()).await?;
+        let store = open_store(&arguments.store.database_url).await?;
         let wrong = verify(&store, &arguments.names).await?;
         store.close().await;
         match wrong {

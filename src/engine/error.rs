@@ -13,9 +13,6 @@ pub enum EngineError {
     /// No experiment has this name.
     #[error("there is no experiment `{0}`")]
     NotFound(String),
-    /// The experiment moves to another database and accepts nothing for the moment.
-    #[error("experiment `{0}` is moving to another database; send the same request again")]
-    Moving(String),
     /// The queue of the writer is full.
     #[error("too much feedback is waiting to be written; try again in a moment")]
     Overloaded,

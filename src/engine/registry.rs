@@ -1,12 +1,11 @@
 //! The experiments that this process has in memory: loaded on first use, kept up to date with the
 //! store, and evicted when they are idle or exceed the memory limit.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use tokio::sync::{Notify, OnceCell};
 use tracing::Instrument as _;
 
@@ -229,24 +228,6 @@ impl Registry {
         if followed.is_empty() {
             return Ok(());
         }
-        let mut of_database: BTreeMap<usize, Vec<_>> = BTreeMap::new();
-        for (position, loaded) in followed {
-            let database = self.store.database_of(loaded.id);
-            of_database.entry(database).or_default().push((position, loaded));
-        }
-        // at once, so that a database which does not answer delays none of the others
-        let each = of_database.into_values().map(|followed| self.follow_together(followed));
-        let lags: Result<Vec<_>, _> = join_all(each).await.into_iter().collect();
-        self.metrics.replica_lag_entries.set(lags?.into_iter().max().unwrap_or(0) as i64);
-        Ok(())
-    }
-
-    /// Bring experiments of one database up to date. Returns how many entries the last one of them
-    /// was behind.
-    async fn follow_together(
-        &self,
-        followed: Vec<(u64, Arc<LoadedExperiment>)>,
-    ) -> Result<u64, EngineError> {
         let ids: Vec<_> = followed.iter().map(|(_, loaded)| loaded.id).collect();
         let heads: HashMap<_, _> =
             self.store.heads(&ids).await?.into_iter().map(|head| (head.experiment, head)).collect();
@@ -254,6 +235,7 @@ impl Registry {
             heads.get(&loaded.id).map_or(0, |head| head.head.saturating_sub(*position))
         };
         let lag = followed.iter().map(behind).max().unwrap_or(0);
+        self.metrics.replica_lag_entries.set(lag as i64);
         // one experiment that cannot be followed must not hold up the others
         let mut first_error = None;
         for (position, loaded) in followed {
@@ -270,7 +252,7 @@ impl Registry {
                 first_error.get_or_insert(error);
             }
         }
-        first_error.map_or(Ok(lag), Err)
+        first_error.map_or(Ok(()), Err)
     }
 
     /// Every experiment in memory. Those with a stale roster are left out and loaded again in the

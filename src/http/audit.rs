@@ -126,6 +126,6 @@ async fn audit(
     let page = state.service.audit_log(query.experiment.as_deref(), after.as_ref(), limit).await?;
     Ok(Json(AuditPage {
         entries: page.records.into_iter().map(Into::into).collect(),
-        next: page.next.map(|next| write_cursor(next.as_bytes())),
+        next: page.next.map(|next| write_cursor(next.to_bytes())),
     }))
 }

@@ -46,11 +46,8 @@ struct Ready {
 /// The checks that readiness depends on.
 #[derive(Debug, Serialize, ToSchema)]
 struct Checks {
-    /// The database answers and has the schema of this program; of several databases, at least one.
+    /// The database answers and has the schema of this program.
     database: Check,
-    /// Positions in `--database-url` of the databases that do not answer, from 1. The experiments
-    /// there are not served; all others are.
-    databases_down: Vec<usize>,
 }
 
 /// A check that passed.
@@ -81,7 +78,7 @@ async fn livez() -> &'static str {
 /// Readiness
 ///
 /// The server is not ready while its database does not answer or has a different schema, or while
-/// the server is shutting down. With several databases, it is ready as long as one of them answers.
+/// the server is shutting down.
 #[utoipa::path(get, path = "/readyz", tag = openapi::OPERATIONS_TAG, responses(
     (status = 200, description = "The server is ready.", body = Ready),
 ))]
@@ -110,7 +107,6 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
                 age_seconds: database.at.elapsed().as_secs_f64(),
                 duration_seconds: database.took.as_secs_f64(),
             },
-            databases_down: database.down,
         },
     }))
 }

@@ -177,7 +177,6 @@ impl Service {
             Appended::TooLate(_) => {
                 Err(ServiceError::internal("results of a batch cannot be superseded by a duel"))
             }
-            Appended::Frozen => Err(EngineError::Moving(name.into()).into()),
             Appended::Missing => Err(ServiceError::not_found(name)),
         }
     }

@@ -122,7 +122,6 @@ impl Service {
                 loaded.set_record(record);
                 Err(ServiceError::Stale { expected: seen.version, current })
             }
-            Changed::Frozen => Err(EngineError::Moving(loaded.name.clone()).into()),
             Changed::Missing => Err(ServiceError::not_found(&loaded.name)),
         }
     }

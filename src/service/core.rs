@@ -83,14 +83,9 @@ impl Service {
         if is_large { self.bodies.run(work).await } else { Ok(work()) }
     }
 
-    /// Whether each database answers and has the schema of this program.
-    pub async fn check_each(&self) -> Vec<(String, Result<(), StoreError>)> {
-        self.engine.store.check_each().await
-    }
-
-    /// Set the metric of the databases that do not answer.
-    pub(crate) fn databases_down(&self, count: usize) {
-        self.engine.metrics.databases_down.set(count as i64);
+    /// Check that the database answers and has the schema of this program.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.engine.store.check().await
     }
 
     /// Write what is only in memory, then close the store. No request may be running.

@@ -138,9 +138,9 @@ async fn read_log(
 
 /// What cannot be read, if that is the error; any other one ends the verification.
 fn corruption(error: StoreError) -> Result<String, StoreError> {
-    match error.kind() {
-        StoreError::Corrupt(what) => Ok(what.clone()),
-        _ => Err(error),
+    match error {
+        StoreError::Corrupt(what) => Ok(what),
+        error => Err(error),
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce};
+use super::sql::log_row::LogRow;
+use super::sql::numbers::to_column;
+use super::{Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, StoreError};
 use crate::events::Event;
 
 /// A log entry to write.
@@ -15,17 +17,6 @@ pub(super) struct NewEntry<'a> {
     pub event: &'a Event,
 }
 
-/// Entries that another database recorded, to be written for `experiment`, with the times at which
-/// they were recorded.
-pub(super) fn copied(
-    experiment: ExperimentId,
-    entries: &[LogEntry],
-) -> impl ExactSizeIterator<Item = (NewEntry<'_>, i64)> {
-    entries.iter().map(move |LogEntry { position, nonce, recorded_at, event }| {
-        (NewEntry { experiment, position: *position, nonce: *nonce, event }, *recorded_at)
-    })
-}
-
 /// The writes of an append, and its results.
 #[derive(Debug)]
 pub(super) struct AppendPlan<'a> {
@@ -34,6 +25,17 @@ pub(super) struct AppendPlan<'a> {
     pub heads: BTreeMap<ExperimentId, u64>,
     /// One result for each event, in the order given.
     pub results: Vec<Appended>,
+}
+
+impl AppendPlan<'_> {
+    /// The entries as rows.
+    pub fn rows(&self, recorded_at: i64) -> Result<Vec<LogRow>, StoreError> {
+        let row = |entry: &NewEntry<'_>| {
+            let position = to_column("position", entry.position)?;
+            Ok(LogRow::at(entry.experiment, position, entry.nonce, recorded_at, entry.event))
+        };
+        self.entries.iter().map(row).collect()
+    }
 }
 
 /// The nonces that [`plan`] needs to look up for these events.
@@ -72,7 +74,6 @@ pub(super) fn plan<'a>(
         results.push(match seen.get(&(experiment, new.nonce)) {
             Some((position, event)) if new.event.repeats(event) => Appended::Duplicate(*position),
             Some((position, _)) => Appended::Conflict(*position),
-            None if head.frozen => Appended::Frozen,
             None if head.archived => Appended::Archived,
             None => match superseding() {
                 Some((position, _)) => Appended::TooLate(*position),

@@ -63,44 +63,19 @@ impl AuditNote {
     }
 }
 
-/// Where a page of the audit log ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditCursor(Vec<u8>);
+/// Where a page of the audit log ended: the number of its last entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditCursor(pub(super) i64);
 
 impl AuditCursor {
     /// The cursor with these bytes; `None` if they are not one.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
-        let is_cursor = bytes.len() == 8 || (!bytes.is_empty() && bytes.len().is_multiple_of(24));
-        is_cursor.then_some(Self(bytes))
+        bytes.try_into().ok().map(|bytes| Self(i64::from_be_bytes(bytes)))
     }
 
     /// Its bytes, for a link.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The cursor after entry `id` of a database that serves alone.
-    pub(super) fn after(id: i64) -> Self {
-        Self(id.to_be_bytes().into())
-    }
-
-    /// The number of the entry, in a database that serves alone; the newest ones for a cursor of
-    /// several databases.
-    pub(super) fn id(&self) -> i64 {
-        self.0.as_slice().try_into().map_or(i64::MAX, i64::from_be_bytes)
-    }
-
-    /// The cursor before these entries of several databases.
-    pub(super) fn of(bounds: impl Iterator<Item = ([u8; 16], i64)>) -> Self {
-        let bytes = bounds.flat_map(|(database, id)| database.into_iter().chain(id.to_be_bytes()));
-        Self(bytes.collect())
-    }
-
-    /// The number of the entry of one of several databases.
-    pub(super) fn id_in(&self, database: &[u8; 16]) -> i64 {
-        let mut bounds = self.0.chunks_exact(24).filter_map(|bound| bound.split_first_chunk());
-        let bound = bounds.find(|(of, _)| *of == database);
-        bound.and_then(|(_, id)| id.try_into().ok()).map_or(i64::MAX, i64::from_be_bytes)
+    pub fn to_bytes(&self) -> [u8; 8] {
+        self.0.to_be_bytes()
     }
 }
 
@@ -116,7 +91,7 @@ pub struct AuditPage {
 /// An entry of the audit log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditRecord {
-    /// Its number; a later entry of the same database has a larger one.
+    /// Its number; a later entry has a larger one.
     pub id: i64,
     /// Unix milliseconds.
     pub at: i64,

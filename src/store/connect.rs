@@ -7,7 +7,6 @@ use std::sync::Arc;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use super::member::Member;
 use super::postgres::{PoolMode, PostgresStore};
 use super::sqlite::SqliteStore;
 use super::{SharedStore, StoreError};
@@ -28,16 +27,6 @@ pub enum ConnectError {
     },
 }
 
-impl ConnectError {
-    /// The error of the URL at this position of a list.
-    pub(super) fn of(self, position: usize) -> Self {
-        match self {
-            Self::Url(why) => Self::Url(format!("URL {position}: {why}")),
-            file => file,
-        }
-    }
-}
-
 /// Open the store that `url` names.
 ///
 /// - `sqlite://PATH`: that file, created if it does not exist. `?mode=rw` does not create it,
@@ -55,11 +44,6 @@ pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
 /// [`connect`], with the URL of the same PostgreSQL database without a pooler, for what a pooler
 /// cannot do: notifications and migrations.
 pub async fn connect_with(url: &str, direct: Option<&str>) -> Result<SharedStore, ConnectError> {
-    Ok(open(url, direct).await?)
-}
-
-/// [`connect_with`], for a set of databases.
-pub(super) async fn open(url: &str, direct: Option<&str>) -> Result<Arc<dyn Member>, ConnectError> {
     match url.split_once(':') {
         Some(("sqlite", _)) if direct.is_some() => Err(refuse(DIRECT_IS_POSTGRES)),
         Some(("sqlite", rest)) => {

@@ -1,6 +1,5 @@
 //! Errors of a store, and how errors of a database map to them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::MigrateError;
@@ -19,10 +18,6 @@ pub enum StoreError {
     /// operation is safe.
     #[error("the database did not respond within {0:?}")]
     Slow(Duration),
-    /// Another session of the database holds a lock and does nothing. The message names it and says
-    /// how to release the lock.
-    #[error("{0}")]
-    Locked(String),
     /// A pooler between this program and the server gives its connections to several clients.
     #[error("{0}")]
     Pooled(&'static str),
@@ -32,23 +27,9 @@ pub enum StoreError {
     /// The database cannot be distributed over several nodes. The message says why, and what to do.
     #[error("the database cannot be distributed: {0}")]
     Distribution(String),
-    /// The databases that were given are not the whole set that they belong to.
+    /// The URL for listening leads to another database.
     #[error("{0}")]
-    Set(String),
-    /// A database had the experiment with this name, and none of the whole set has it now.
-    #[error(
-        "experiment `{0}` is in none of the databases, although one of them had it: import it from \
-         an export, or restore the database that it was in"
-    )]
-    Lost(String),
-    /// The error of one of several databases.
-    #[error("database {database}: {error}")]
-    Of {
-        /// Its position, and its host or path.
-        database: Arc<str>,
-        /// What happened there; a part of this error's own message, not its `source`.
-        error: Box<StoreError>,
-    },
+    AnotherDatabase(&'static str),
     /// A row that this program cannot have written. The message names the row.
     #[error("the database has unreadable data: {0}")]
     Corrupt(String),
@@ -68,27 +49,16 @@ fn said(error: &sqlx::Error) -> String {
 }
 
 impl StoreError {
-    /// The error itself, whichever database it is of.
-    pub fn kind(&self) -> &Self {
-        match self {
-            Self::Of { error, .. } => error.kind(),
-            own => own,
-        }
-    }
-
     /// Whether the database answered, with an error. It may then accept a part of what it refused.
     pub fn is_answer(&self) -> bool {
         match self {
             Self::Unavailable(error) => error.as_database_error().is_some(),
             Self::Refused(_) | Self::Corrupt(_) => true,
-            Self::Of { error, .. } => error.is_answer(),
             Self::Slow(_)
-            | Self::Locked(_)
             | Self::Pooled(_)
             | Self::Schema(_)
             | Self::Distribution(_)
-            | Self::Set(_)
-            | Self::Lost(_) => false,
+            | Self::AnotherDatabase(_) => false,
         }
     }
 }

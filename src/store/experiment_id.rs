@@ -9,9 +9,8 @@ const DOMAIN: &[u8] = b"rankduel experiment\0";
 
 /// The id of a new experiment with this name: the first 63 bits of a hash, never 0.
 ///
-/// The id is the same in every database, so an experiment keeps it when it moves, and a database
-/// needs no sequence and no constraint over several experiments. Experiments of earlier versions
-/// were numbered, and keep their numbers.
+/// An experiment has the same id in every database, and a database needs no sequence and no
+/// constraint over several experiments.
 pub fn experiment_id(name: &str) -> ExperimentId {
     let hash = Sha256::new().chain_update(DOMAIN).chain_update(name).finalize();
     let bits = hash.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte));

@@ -37,7 +37,7 @@
 //!
 //! 1. Declare it in its trait (`traits.rs`); its records are in `record.rs`, `keys.rs` or
 //!    `audit.rs`.
-//! 2. Add its statement to `sql/statements.rs` and implement it in the macro of its trait
+//! 2. Add its statement to `sql/statements.rs` and implement it with its trait
 //!    (`sql/experiment_log.rs`, `sql/key_store.rs`, `sql/audit_log.rs`). Only statements that need
 //!    a database's own SQL belong in `sqlite/` and `postgres/`.
 //! 3. Add it to the contract suite `tests/storage/store_contract`, which runs on both databases.
@@ -50,8 +50,8 @@
 //! Add one migration to each of `migrations/sqlite` and `migrations/postgres`, named
 //! `NNNN_expand_…` if older programs can live with it, and extend the row type in `sql/`.
 //! For PostgreSQL, a migration has one command and names its constraints: a distributed one refuses
-//! others. A column of `log` also belongs in the function `append_entries`, and a new table in the
-//! lists of `postgres/distribute.rs`.
+//! others. A column of `log` is defined once, in `sql/log_row.rs`, and also belongs in the function
+//! `append_entries`; a new table belongs in the lists of `postgres/distribute.rs`.
 
 mod append_plan;
 mod audit;
@@ -60,11 +60,9 @@ mod error;
 mod experiment_id;
 mod keys;
 mod log_page;
-mod member;
 mod postgres;
 mod record;
 mod schema;
-mod sharded;
 mod sql;
 mod sqlite;
 mod traits;
@@ -77,9 +75,8 @@ pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use log_page::LogPage;
 pub use record::{
     AppendUnit, Appended, Change, Changed, Created, Distributed, ExperimentId, ExperimentRecord,
-    Head, Imported, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
+    Head, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
 };
-pub use sharded::{DatabaseSet, MoveError, Moved};
 pub use traits::{
     AuditLog, Database, EntryChunks, ExperimentLog, KeyStore, Notices, SharedStore, Store,
 };

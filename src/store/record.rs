@@ -3,8 +3,7 @@
 use super::AuditNote;
 use crate::events::{Event, Status};
 
-/// An experiment's number: [`experiment_id`](super::experiment_id) of its name, unless an earlier
-/// version numbered it.
+/// An experiment's number: [`experiment_id`](super::experiment_id) of its name.
 pub type ExperimentId = i64;
 
 /// Identifies an event once and for all: a repeat carries the same nonce. 128 bits.
@@ -102,8 +101,6 @@ pub struct Head {
     pub head: u64,
     /// Whether it is archived: nothing can be appended to its log.
     pub archived: bool,
-    /// Whether it accepts nothing for the moment, because it moves to another database.
-    pub frozen: bool,
 }
 
 /// A notification by the database that a log has grown. Notices can be lost.
@@ -118,11 +115,12 @@ pub struct Notice {
 /// Experiments whose events are appended in one transaction. Different units commit and fail on
 /// their own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct AppendUnit {
-    /// The database, from 0.
-    pub database: usize,
-    /// The experiment, if it has a unit of its own; 0 otherwise.
-    pub experiment: ExperimentId,
+pub enum AppendUnit {
+    /// All experiments of the database.
+    #[default]
+    Whole,
+    /// This experiment alone.
+    Experiment(ExperimentId),
 }
 
 /// An event to append.
@@ -172,7 +170,8 @@ pub struct Snapshot {
     pub created_at: i64,
 }
 
-/// Result of [`ExperimentLog::create_experiment`](super::ExperimentLog::create_experiment).
+/// Result of [`ExperimentLog::create_experiment`](super::ExperimentLog::create_experiment) and of
+/// [`ExperimentLog::import`](super::ExperimentLog::import).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Created {
     /// The new experiment.
@@ -190,9 +189,6 @@ pub enum Changed {
     Done(ExperimentRecord),
     /// The current record, whose version is not the expected one. Nothing was changed.
     Stale(ExperimentRecord),
-    /// The experiment moves to another database and accepts nothing for the moment. Nothing was
-    /// changed.
-    Frozen,
     /// The experiment does not exist.
     Missing,
 }
@@ -211,22 +207,8 @@ pub enum Appended {
     TooLate(u64),
     /// The experiment is archived, by this or another process. The event was not appended.
     Archived,
-    /// The experiment moves to another database and accepts nothing for the moment. The event was
-    /// not appended; it can be sent again.
-    Frozen,
     /// The experiment does not exist.
     Missing,
-}
-
-/// Result of [`ExperimentLog::import`](super::ExperimentLog::import).
-#[derive(Debug, Clone, PartialEq)]
-pub enum Imported {
-    /// The imported experiment.
-    New(ExperimentRecord),
-    /// The experiment that already has the name. Nothing was changed.
-    Taken(ExperimentRecord),
-    /// Another experiment has the id of this name. Nothing was changed.
-    Collision,
 }
 
 /// Result of [`Database::distribute`](super::Database::distribute).

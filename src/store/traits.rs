@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use super::error::StoreError;
 use super::{
     ApiKeyRecord, AppendUnit, Appended, AuditCursor, AuditNote, AuditPage, AuditRecord, Change,
-    Changed, Created, Distributed, ExperimentId, ExperimentRecord, Head, Imported, LogEntry,
-    LogPage, NewEvent, NewExperiment, Nonce, Notice, SessionId, SigningKey, Snapshot,
+    Changed, Created, Distributed, ExperimentId, ExperimentRecord, Head, LogEntry, LogPage,
+    NewEvent, NewExperiment, Nonce, Notice, SessionId, SigningKey, Snapshot,
 };
 
 /// A whole store.
@@ -85,8 +85,7 @@ pub trait ExperimentLog: Send + Sync {
     /// The unit of an experiment. Append the events of one unit together, and those of different
     /// units at the same time. The unit of an experiment can change while the database is
     /// distributed.
-    fn append_unit(&self, experiment: ExperimentId) -> AppendUnit {
-        let _ = experiment;
+    fn append_unit(&self, _experiment: ExperimentId) -> AppendUnit {
         AppendUnit::default()
     }
 
@@ -147,19 +146,9 @@ pub trait ExperimentLog: Send + Sync {
     /// All snapshots of the experiment, in every format.
     async fn snapshots(&self, experiment: ExperimentId) -> Result<Vec<Snapshot>, StoreError>;
 
-    /// Listen to commits of other processes; own commits are left out. `None` if the database sends
-    /// no notifications. A notice can be lost, so a caller also polls [`ExperimentLog::heads`].
+    /// Listen to commits, also of this process. `None` if the database sends no notifications. A
+    /// notice can be lost, so a caller also polls [`ExperimentLog::heads`].
     async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError>;
-
-    /// Number of databases. Each commits on its own.
-    fn databases(&self) -> usize {
-        1
-    }
-
-    /// The database that the experiment was last found in, from 0.
-    fn database_of(&self, _experiment: ExperimentId) -> usize {
-        0
-    }
 
     /// Delete the log entries up to position `to` of a concluded or archived experiment that has a
     /// snapshot of `format` at or above `to`. Returns `false`, and changes nothing, if one of these
@@ -180,10 +169,10 @@ pub trait ExperimentLog: Send + Sync {
         base: Option<&Snapshot>,
         chunks: EntryChunks<'_>,
         audit: Option<&AuditNote>,
-    ) -> Result<Imported, StoreError>;
+    ) -> Result<Created, StoreError>;
 }
 
-/// Notices of commits of other processes.
+/// Notices of commits.
 #[async_trait]
 pub trait Notices: Send {
     /// Wait for the next notice. `None`: some notices may be lost, because the connection broke and
@@ -254,8 +243,7 @@ pub trait AuditLog: Send + Sync {
     /// Add notes. A note whose `once` already exists is skipped.
     async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError>;
 
-    /// Entries before entry `before`, newest first, at most `limit`; of one experiment, if given. Of
-    /// several databases, each has its own entry `before`.
+    /// Entries before entry `before`, newest first, at most `limit`; of one experiment, if given.
     async fn audit(
         &self,
         experiment: Option<&str>,
@@ -271,12 +259,12 @@ pub trait AuditLog: Send + Sync {
         after: Option<&AuditCursor>,
         limit: u32,
     ) -> Result<AuditPage, StoreError> {
-        let before = after.map_or(i64::MAX, AuditCursor::id);
+        let before = after.map_or(i64::MAX, |after| after.0);
         let mut records = self.audit(experiment, before, limit.saturating_add(1)).await?;
         let more = records.len() > limit as usize;
         records.truncate(limit as usize);
         let last = records.last().filter(|_| more).map(|last| last.id);
-        Ok(AuditPage { records, next: last.map(AuditCursor::after) })
+        Ok(AuditPage { records, next: last.map(AuditCursor) })
     }
 }
 
@@ -302,12 +290,6 @@ pub trait Database: Send + Sync {
             "it is a {} database; only PostgreSQL with the extension citus has several nodes",
             self.kind()
         )))
-    }
-
-    /// [`Database::check`] of each database, with its name for messages. It can be empty if there is
-    /// one.
-    async fn check_each(&self) -> Vec<(String, Result<(), StoreError>)> {
-        vec![(String::new(), self.check().await)]
     }
 
     /// Damage that the database itself finds in its files. Empty if it finds none or cannot check.

@@ -184,8 +184,6 @@ pub struct Metrics {
     pub log_regressions: Counter,
     /// Events waiting for a commit.
     pub queue_events: Gauge,
-    /// Databases that do not answer.
-    pub databases_down: Gauge,
     /// Time from issuing a duel to having its answer in the log.
     pub feedback_delay_seconds: Histogram,
     /// Log entries that this process had not folded yet when it last polled, of the experiment with
@@ -258,11 +256,6 @@ impl Metrics {
                 "Log regressions: a log is shorter than before, so acknowledged outcomes are lost",
             ),
             queue_events: counted(&mut registry, "queue_events", "Events waiting for a commit"),
-            databases_down: counted(
-                &mut registry,
-                "databases_down",
-                "Databases that did not answer the last readiness check",
-            ),
             feedback_delay_seconds: in_seconds(
                 &mut registry,
                 "feedback_delay",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::audience::{Audience, Segment};
+use crate::audience::Audience;
 use crate::store::{ExperimentId, Nonce};
 use crate::tokens::page_payload::PagePayload;
 
@@ -29,56 +29,21 @@ pub struct DuelToken {
     pub expires_at: i64,
     /// Identifies the duel. High half: the process that issued it; low half: its number there.
     pub nonce: Nonce,
-    /// Who the duel is shown to. It follows the other fields, only where the caller named it.
-    #[serde(skip)]
+    /// Who the duel is shown to.
     pub audience: Audience,
 }
-
-/// What follows the other fields: nothing; the 8 bytes of a unit; or, with a segment,
-/// [`WITHOUT_UNIT`] or [`WITH_UNIT`], the 8 bytes of the unit (0 if there is none) and the name of
-/// the segment.
-const WITHOUT_UNIT: u8 = 0;
-const WITH_UNIT: u8 = 1;
 
 impl DuelToken {
     /// Append the token's bytes to `bytes`.
     pub(super) fn write(&self, bytes: Vec<u8>) -> Result<Vec<u8>, postcard::Error> {
-        let mut bytes = postcard::to_extend(self, bytes)?;
-        let Audience { unit, segment } = self.audience;
-        if segment.is_some() {
-            bytes.push(if unit.is_some() { WITH_UNIT } else { WITHOUT_UNIT });
-        }
-        if unit.is_some() || segment.is_some() {
-            bytes.extend_from_slice(&unit.unwrap_or(0).to_be_bytes());
-        }
-        bytes.extend_from_slice(segment.as_ref().map_or("", Segment::as_str).as_bytes());
-        Ok(bytes)
+        postcard::to_extend(self, bytes)
     }
 
     /// The token that was written; `None` if it is not one.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let (token, rest): (Self, _) = postcard::take_from_bytes(bytes).ok()?;
-        Some(Self { audience: read_audience(rest)?, ..token })
+        let (token, rest) = postcard::take_from_bytes(bytes).ok()?;
+        rest.is_empty().then_some(token)
     }
-}
-
-fn read_audience(bytes: &[u8]) -> Option<Audience> {
-    if bytes.is_empty() {
-        return Some(Audience::default());
-    }
-    if let Ok(unit) = bytes.try_into() {
-        return Some(Audience { unit: Some(u64::from_be_bytes(unit)), segment: None });
-    }
-    let (has_unit, rest) = bytes.split_first()?;
-    let (unit, name) = rest.split_first_chunk()?;
-    let unit = u64::from_be_bytes(*unit);
-    let unit = match *has_unit {
-        WITHOUT_UNIT => None,
-        WITH_UNIT => Some(unit),
-        _ => return None,
-    };
-    let segment = Segment::try_from(std::str::from_utf8(name).ok()?).ok()?;
-    Some(Audience { unit, segment: Some(segment) })
 }
 
 /// A `duel_id` whose signature is valid.

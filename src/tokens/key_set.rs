@@ -3,7 +3,7 @@
 //! Layout before base64url without padding: `version (1 byte) · key id (4 bytes, big endian) · body
 //! (postcard of [`DuelToken`]) · tag (16 bytes)`. The tag is HMAC-SHA-256 over a domain string and
 //! everything before it, truncated to 128 bits. A token outlives a deployment: a new layout gets a
-//! new version, and old versions stay readable.
+//! new version, and released versions stay readable.
 //!
 //! Version 2 is a duel that the service interleaved: `version · key id · length of the body (1
 //! byte) · body · sealed`. `sealed` is the postcard of [`PagePayload`] under AES-256-GCM-SIV (RFC

@@ -50,7 +50,6 @@ fn token() -> DuelToken {
 #[test]
 fn a_signed_token_can_be_read() {
     let segment = |name: &str| Segment::try_from(name).expect("a segment");
-    // with "abcdefgh", a segment takes as many bytes as a unit
     let segments = ["a", "abcdefgh", "mobile", "zürich", &"x".repeat(32)].map(segment);
     for segment in [None].into_iter().chain(segments.map(Some)) {
         for unit in [None, Some(0), Some(u64::MAX)] {

@@ -79,27 +79,14 @@ async fn starts_and_stops(database: &TestDatabase) {
 /// Backends of servers that migrate.
 const MIGRATING: &str = "select count(*) from pg_stat_activity
      where datname = current_database() and application_name = 'rankduel'";
-/// The backend that holds a table, as `pg_stat_activity` shows it to others.
-const HOLDER: &str = "select pid::bigint from pg_stat_activity
-     where datname = current_database() and state = 'idle in transaction'";
-
 #[tokio::test]
-async fn a_migration_names_the_lock_that_it_waits_for_and_leaves_no_backend_behind() {
+async fn a_migration_that_waits_for_a_lock_says_so_and_leaves_no_backend_behind() {
     let database = fresh_database(Kind::Postgres).await;
     database.store().await.close().await;
     let held = database.hold("begin; lock table _sqlx_migrations").await;
-    let holder = database.count(HOLDER).await;
     for signal in ["TERM", "INT"] {
         let server = Starting::new(&database.url);
-        let release = format!("select pg_terminate_backend({holder})");
-        server
-            .says(&[
-                "waiting for the migration of the database's schema",
-                &format!("backend {holder} "),
-                "a lock on the table _sqlx_migrations",
-                &release,
-            ])
-            .await;
+        server.says(&["waiting for the migration of the database's schema"]).await;
         server.stop(signal).await;
         // A backend that went on waiting would block everybody who wants the table after it.
         eventually("the backend to end", async || {
@@ -109,46 +96,6 @@ async fn a_migration_names_the_lock_that_it_waits_for_and_leaves_no_backend_behi
     }
     drop(held);
     starts_and_stops(&database).await;
-}
-
-/// A pooler, or a network that lost the client, leaves the lock of a migration in a session that
-/// does nothing.
-#[tokio::test]
-async fn a_lock_of_migrations_that_nobody_uses_is_an_error_that_says_how_to_release_it() {
-    const KEY: &str = "select (classid::bigint << 32) | objid::bigint from pg_locks
-         where locktype = 'advisory' and granted and database =
-             (select oid from pg_database where datname = current_database())
-         union all select 0 order by 1 desc limit 1";
-    let database = fresh_database(Kind::Postgres).await;
-    database.store().await.close().await;
-
-    // The key of the lock, as a server that migrates holds it.
-    let table = database.hold("begin; lock table _sqlx_migrations").await;
-    let migrating = Starting::new(&database.url);
-    let key =
-        eventually("the lock", async || Some(database.count(KEY).await).filter(|key| *key != 0))
-            .await;
-    // Another server waits for the one that is at work, and is not told that the lock is lost.
-    let second = Starting::new(&database.url);
-    second.says(&["the lock of migrations"]).await;
-    second.stop("TERM").await;
-    migrating.stop("TERM").await;
-    eventually("the backends to end", async || {
-        (database.count(MIGRATING).await == 0).then_some(())
-    })
-    .await;
-    drop(table);
-
-    let lost = database.hold_text(format!("select pg_advisory_lock({key})")).await;
-    let mut server = Starting::new(&database.url);
-    assert_eq!(server.exit_code().await, Some(1), "{}", server.log());
-    server.says(&["rankduel: the schema of the database cannot be updated", "idle for"]).await;
-    let log = server.log();
-    let error = log.lines().find(|line| line.starts_with("rankduel: ")).expect("an error");
-    let (_, release) = error.split_once("release the lock with: ").expect("how to release it");
-    database.execute_text(release.to_owned()).await;
-    starts_and_stops(&database).await;
-    drop(lost);
 }
 
 /// Something accepts connections and never answers.

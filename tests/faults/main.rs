@@ -20,7 +20,6 @@ mod documented;
 mod failover;
 mod kills;
 mod load;
-mod moves;
 mod network;
 mod proxy;
 mod report;

@@ -1,11 +1,10 @@
 //! The checks at the end of every fault test.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use dueling_bandits::Answer;
 use rankduel::events::{ControlEvent, Event};
-use rankduel::store::{DatabaseSet, LogEntry, Nonce, SharedStore, connect};
+use rankduel::store::{LogEntry, Nonce, SharedStore, connect};
 use rankduel::tokens::key_set::SigningKeySet;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
@@ -18,7 +17,7 @@ use crate::support::client::{Client, eventually};
 
 /// Stop the callers, check that the log has every acknowledged outcome once and that every
 /// process's standings agree with the log, and keep the row of the table. `url` is the database
-/// itself, without a proxy; of several databases, their URLs with spaces between them.
+/// itself, without a proxy.
 pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
     scene.close().await;
     let store = open(url).await;
@@ -55,9 +54,7 @@ pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64
         restored.push(scene.client(0).standings(name).await);
     }
     scene.stop(0);
-    for url in url.split(' ') {
-        execute(url, "delete from snapshot").await;
-    }
+    execute(url, "delete from snapshot").await;
     scene.start(0);
     for (name, restored) in NAMES.into_iter().zip(restored) {
         assert_eq!(
@@ -71,13 +68,9 @@ pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64
     store.close().await;
 }
 
-/// The store of a URL, or of several.
+/// The store of a URL.
 pub async fn open(url: &str) -> SharedStore {
-    let urls: Vec<_> = url.split(' ').map(str::to_owned).collect();
-    match &urls[..] {
-        [url] => connect(url).await.expect("a store"),
-        urls => Arc::new(DatabaseSet::open(urls, &[]).await.expect("a set")),
-    }
+    connect(url).await.expect("a store")
 }
 
 /// The differences between the log and the responses that callers received.

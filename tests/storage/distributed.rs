@@ -19,8 +19,7 @@ async fn an_experiment_is_a_unit_of_its_own() {
         };
         let store = database.store().await;
         let id = create(&store, "one").await.id;
-        let unit =
-            AppendUnit { experiment: if distributed { id } else { 0 }, ..AppendUnit::default() };
+        let unit = if distributed { AppendUnit::Experiment(id) } else { AppendUnit::Whole };
         assert_eq!(store.append_unit(id), unit);
     }
 }

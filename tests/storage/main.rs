@@ -7,7 +7,6 @@ mod support;
 
 mod distributed;
 mod exclusions;
-mod fixture;
 mod fold;
 mod pins;
 mod poolers;
@@ -15,6 +14,5 @@ mod replicas;
 mod restart;
 mod retention;
 mod segments;
-mod sets;
 mod simulation;
 mod store_contract;

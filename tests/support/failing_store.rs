@@ -245,7 +245,7 @@ impl ExperimentLog for FailingStore {
         base: Option<&Snapshot>,
         chunks: EntryChunks<'_>,
         audit: Option<&AuditNote>,
-    ) -> Result<Imported, StoreError> {
+    ) -> Result<Created, StoreError> {
         self.write(self.inner.import(record, base, chunks, audit)).await
     }
 }

@@ -208,6 +208,21 @@ impl TestDatabase {
         }
     }
 
+    /// The texts that an SQL query returns, read directly.
+    pub async fn texts(&self, statement: String) -> Vec<Option<String>> {
+        let statement = AssertSqlSafe(statement);
+        match self.kind {
+            Kind::Sqlite => {
+                let mut connection = SqliteConnection::connect(&self.url).await.unwrap();
+                sqlx::query_scalar(statement).fetch_all(&mut connection).await.unwrap()
+            }
+            Kind::Postgres => {
+                let mut connection = PgConnection::connect(&self.url).await.unwrap();
+                sqlx::query_scalar(statement).fetch_all(&mut connection).await.unwrap()
+            }
+        }
+    }
+
     /// The path of the SQLite file.
     pub fn path(&self) -> &std::path::Path {
         std::path::Path::new(self.url.strip_prefix("sqlite://").expect("an SQLite database"))

@@ -5,15 +5,13 @@ use crate::{Finding, check, tree};
 
 const FOLDERS: [&str; 2] = ["src/store/postgres", "src/store/sql"];
 const LIST: &str = "statements.rs";
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 8] = [
     "_sqlx_migrations",
     "api_key",
     "audit",
-    "database_set",
     "ended_session",
     "experiment",
     "log",
-    "set_member",
     "signing_key",
     "snapshot",
 ];

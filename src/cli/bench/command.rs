@@ -167,7 +167,7 @@ pub fn run(arguments: Arguments) -> Result<(), CommandError> {
     let database_url = arguments
         .database_url
         .unwrap_or_else(|| format!("sqlite://{}", folder.path().join("bench.db").display()));
-    let store = runtime.block_on(open_store(std::slice::from_ref(&database_url)))?;
+    let store = runtime.block_on(open_store(&database_url))?;
     let run = entropy::number().context("the system does not provide randomness")?;
     let bench = Bench {
         runtime,

@@ -84,7 +84,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
 }
 
 async fn service(bench: &Bench) -> anyhow::Result<Arc<Service>> {
-    let store = open_store(std::slice::from_ref(&bench.database_url)).await?;
+    let store = open_store(&bench.database_url).await?;
     let clock = Arc::new(SystemClock);
     Ok(Service::start(store, clock, Arc::new(Metrics::new()), ServiceSettings::default()).await?)
 }

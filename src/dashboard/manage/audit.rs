@@ -64,7 +64,7 @@ pub(crate) async fn show(page: Page, query: Result<Query<AuditQuery>, QueryRejec
         p {
             @if after.is_some() { a href={ "/audit?" (of_experiment) } { "Newest entries" } " " }
             @if let Some(next) = next {
-                @let next = URL_SAFE_NO_PAD.encode(next.as_bytes());
+                @let next = URL_SAFE_NO_PAD.encode(next.to_bytes());
                 a href={ "/audit?" (of_experiment) "after=" (next) } { "Older entries" }
             }
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::audience::{Audience, Segment};
+use crate::audience::Audience;
 use crate::clock;
 use crate::events::{ClicksEvent, OutcomeEvent};
 use crate::store::Nonce;
@@ -58,8 +58,7 @@ pub struct ClickedPage {
     /// Credit sheet of the deepest page that clicks came from.
     pub sheet: CreditSheet,
     clicks: PageClicks,
-    /// Who clicked. Saved apart, because few callers name it.
-    #[serde(skip)]
+    /// Who clicked.
     audience: Audience,
 }
 
@@ -69,8 +68,6 @@ struct ClickedDuel {
     first: u16,
     second: u16,
     first_left: bool,
-    /// Always [`Answer::None`]: the layout is that of an outcome.
-    answer: Answer,
     batch: Option<u32>,
     ticket: u64,
     chosen_at: u64,
@@ -117,7 +114,6 @@ impl ClickedPage {
                     first: event.first,
                     second: event.second,
                     first_left: event.first_left,
-                    answer: Answer::None,
                     batch: event.batch,
                     ticket: event.ticket,
                     chosen_at: event.chosen_at,
@@ -187,7 +183,7 @@ impl ClickedPage {
             (Outcome::Tie, _) => Answer::Tie,
             (Outcome::None, _) => Answer::None,
         };
-        let ClickedDuel { first, second, first_left, batch, ticket, chosen_at, issued_at, .. } =
+        let ClickedDuel { first, second, first_left, batch, ticket, chosen_at, issued_at } =
             self.duel;
         let Audience { unit, segment } = self.audience;
         OutcomeEvent {
@@ -245,34 +241,13 @@ pub struct OpenPages {
 }
 
 impl OpenPages {
-    /// The inverse of [`OpenPages::pages`], [`OpenPages::units`] and [`OpenPages::segments`].
-    pub fn of(
-        pages: BTreeMap<Nonce, ClickedPage>,
-        units: &BTreeMap<Nonce, u64>,
-        segments: &BTreeMap<Nonce, Segment>,
-    ) -> Self {
+    /// The inverse of [`OpenPages::pages`].
+    pub fn of(pages: BTreeMap<Nonce, ClickedPage>) -> Self {
         let mut open = Self::default();
         for (nonce, page) in pages {
-            let audience = Audience {
-                unit: units.get(&nonce).copied(),
-                segment: segments.get(&nonce).copied(),
-            };
-            open.insert(nonce, ClickedPage { audience, ..page });
+            open.insert(nonce, page);
         }
         open
-    }
-
-    /// The units of the duels that have one.
-    pub fn units(&self) -> BTreeMap<Nonce, u64> {
-        let unit = |(&nonce, page): (&Nonce, &ClickedPage)| Some((nonce, page.audience.unit?));
-        self.pages.iter().filter_map(unit).collect()
-    }
-
-    /// The segments of the duels that have one.
-    pub fn segments(&self) -> BTreeMap<Nonce, Segment> {
-        let segment =
-            |(&nonce, page): (&Nonce, &ClickedPage)| Some((nonce, page.audience.segment?));
-        self.pages.iter().filter_map(segment).collect()
     }
 
     /// The clicks of each duel.

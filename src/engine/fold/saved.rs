@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 use super::Fold;
 use super::methods::{MethodVersion, method_of};
 use super::state::{MAX_POSITION, policy_text};
-use crate::audience::Segment;
 use crate::clock;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::engine::fold::counts::Counts;
@@ -47,32 +46,12 @@ struct Saved {
     open_pages: BTreeMap<Nonce, ClickedPage>,
     page_counts: PageCounts,
     verdict: VerdictState,
-    race: Race,
-}
-
-/// What follows where it or what is after it is not empty.
-#[derive(Serialize, Deserialize, PartialEq, Default)]
-struct SavedUnits {
+    counted_scores: ScoreCounts,
     cohorts: SavedCohorts,
-    heavy: HeavyUnits,
-    /// The units of unsettled duels.
-    open_pages: BTreeMap<Nonce, u64>,
-}
-
-/// The segments of unsettled duels. They follow the excluded units where there are any.
-type Segments = BTreeMap<Nonce, Segment>;
-
-/// What the verdict counts by scores. It follows the segments where there are any.
-#[derive(Serialize, Deserialize, Default)]
-struct SavedScores {
-    counted: ScoreCounts,
-    waiting: WaitingScores,
-}
-
-impl SavedScores {
-    fn is_empty(&self) -> bool {
-        self.counted.is_empty() && self.waiting.is_empty()
-    }
+    waiting_scores: WaitingScores,
+    heavy_units: HeavyUnits,
+    race: Race,
+    excluded: ExcludedUnits,
 }
 
 /// The state of a [`Fold`], apart from it: making bytes of it takes long, and needs no lock.
@@ -80,9 +59,6 @@ pub struct FoldCopy {
     /// Without the policy.
     saved: Saved,
     policy: SaveLater,
-    units: SavedUnits,
-    excluded: ExcludedUnits,
-    segments: Segments,
 }
 
 impl Fold {
@@ -92,25 +68,9 @@ impl Fold {
         if found != digest(content) {
             return None;
         }
-        let (saved, rest): (Saved, _) = postcard::take_from_bytes(content).ok()?;
-        let (units, rest): (SavedUnits, _) = match rest {
-            [] => Default::default(),
-            rest => postcard::take_from_bytes(rest).ok()?,
-        };
-        let (excluded, rest): (ExcludedUnits, _) = match rest {
-            [] => Default::default(),
-            rest => postcard::take_from_bytes(rest).ok()?,
-        };
-        let (segments, rest): (Segments, _) = match rest {
-            [] => Default::default(),
-            rest => postcard::take_from_bytes(rest).ok()?,
-        };
-        let scores: SavedScores = match rest {
-            [] => SavedScores::default(),
-            rest => postcard::from_bytes(rest).ok()?,
-        };
-        let verdict = saved.verdict.with_scores(scores.counted);
-        let cohorts = units.cohorts.with_scores(scores.waiting)?;
+        let (saved, []) = postcard::take_from_bytes::<Saved>(content).ok()? else { return None };
+        let verdict = saved.verdict.with_scores(saved.counted_scores);
+        let cohorts = saved.cohorts.with_scores(saved.waiting_scores)?;
         let (rankers, initial_rankers) = (saved.rankers, spec.initial_rankers());
         // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
@@ -123,7 +83,7 @@ impl Fold {
             && [saved.recorded_at, saved.batch_opened_at].into_iter().all(clock::is_a_time);
         if saved.policy_text != policy_text(&spec.policy)
             || saved.policy_changes_seen != spec.former_policies.len()
-            || !excluded.are_of(spec)
+            || !saved.excluded.are_of(spec)
             || !sound
         {
             return None;
@@ -155,7 +115,7 @@ impl Fold {
         if !verdict.is_sound(tally, &roster)
             || !saved.race.is_sound(rankers)
             || !cohorts.is_sound(rankers)
-            || !units.heavy.is_sound()
+            || !saved.heavy_units.is_sound()
         {
             return None;
         }
@@ -169,20 +129,20 @@ impl Fold {
             counts: saved.counts,
             history: saved.history,
             verdict,
-            heavy_units: units.heavy,
+            heavy_units: saved.heavy_units,
             cohorts: Cohorts::restore(spec.answer_window_ms(), cohorts),
             race: saved.race,
             concluded_by_itself: saved.concluded_by_itself,
             recorded_at: saved.recorded_at,
             batch_opened_at: saved.batch_opened_at,
             methods,
-            open_pages: OpenPages::of(saved.open_pages, &units.open_pages, &segments),
+            open_pages: OpenPages::of(saved.open_pages),
             page_counts: saved.page_counts,
             foreign_log: false,
             policy_changes: spec.former_policies.len(),
             policy_changes_seen: saved.policy_changes_seen,
             policy_since: saved.policy_since,
-            excluded,
+            excluded: saved.excluded,
             initial_rankers,
             roster,
             retired: saved.retired,
@@ -222,50 +182,24 @@ impl Fold {
             open_pages: self.open_pages.pages().clone(),
             page_counts: self.page_counts.clone(),
             verdict: self.verdict.state().clone(),
-            race: self.race.clone(),
-        };
-        let units = SavedUnits {
+            counted_scores: self.verdict.state().scores().clone(),
             cohorts: self.cohorts.saved().clone(),
-            heavy: self.heavy_units.clone(),
-            open_pages: self.open_pages.units(),
-        };
-        FoldCopy {
-            saved,
-            policy: self.policy.save_later(),
-            units,
+            waiting_scores: self.cohorts.saved().scores(),
+            heavy_units: self.heavy_units.clone(),
+            race: self.race.clone(),
             excluded: self.excluded.clone(),
-            segments: self.open_pages.segments(),
-        }
+        };
+        FoldCopy { saved, policy: self.policy.save_later() }
     }
 }
 
 impl FoldCopy {
     /// The state as bytes, as [`Fold::save`] makes them.
     pub fn into_bytes(self) -> Vec<u8> {
-        let Self { mut saved, policy, units, excluded, segments } = self;
+        let Self { mut saved, policy } = self;
         saved.policy = policy();
-        let (counted, waiting) = (saved.verdict.scores().clone(), units.cohorts.scores());
-        let scores = SavedScores { counted, waiting };
         let mut bytes = postcard::to_stdvec(&saved)
             .expect("numbers, strings and vectors of them always serialise");
-        let has_scores = !scores.is_empty();
-        let has_segments = has_scores || !segments.is_empty();
-        let excludes = has_segments || excluded != ExcludedUnits::default();
-        if excludes || units != SavedUnits::default() {
-            bytes = postcard::to_extend(&units, bytes)
-                .expect("numbers and vectors of them always serialise");
-        }
-        if excludes {
-            bytes = postcard::to_extend(&excluded, bytes)
-                .expect("numbers and sets of them always serialise");
-        }
-        if has_segments {
-            bytes =
-                postcard::to_extend(&segments, bytes).expect("numbers and texts always serialise");
-        }
-        if has_scores {
-            bytes = postcard::to_extend(&scores, bytes).expect("numbers always serialise");
-        }
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);
         bytes

@@ -230,9 +230,9 @@ impl LoadedExperiment {
         &self,
         chunk: Result<Vec<LogEntry>, StoreError>,
     ) -> Result<Vec<LogEntry>, EngineError> {
-        chunk.map_err(|error| match error.kind() {
+        chunk.map_err(|error| match error {
             StoreError::Corrupt(_) => self.unreadable(&error),
-            _ => error.into(),
+            error => error.into(),
         })
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Each append unit of the store that has events has two such tasks
 //! ([`ExperimentLog::append_unit`](crate::store::ExperimentLog::append_unit)): all experiments of a
-//! plain database have two, and each experiment of a distributed one has its own. A database or a
-//! node that hangs delays its own experiments only.
+//! plain database have two, and each experiment of a distributed one has its own. A node that hangs
+//! delays its own experiments only.
 
 mod commit;
 mod groups;
@@ -12,7 +12,6 @@ mod submission;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -27,26 +26,15 @@ use crate::store::{AppendUnit, Appended, NewEvent, SharedStore};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::trace;
 
-/// Events of an experiment that moves to another database wait for it for this long.
-const MOVING_FOR: Duration = Duration::from_secs(3);
-/// How often they try again.
-const MOVING_RETRY: Duration = Duration::from_millis(50);
-
 /// Appends events to logs.
 #[derive(Clone)]
 pub struct Writer {
     commit: CommitSettings,
     /// The queues of the units that have tasks.
     queues: Arc<Mutex<HashMap<AppendUnit, mpsc::UnboundedSender<Submission>>>>,
-    /// What each database can do at the same time.
-    limits: Arc<[Limits]>,
-}
-
-/// What one database can do at the same time.
-struct Limits {
-    /// Commits.
+    /// Permits for commits.
     commits: Arc<Semaphore>,
-    /// Commits of experiments whose last commit failed.
+    /// Permits for commits of experiments whose last commit failed.
     lanes: Arc<Semaphore>,
 }
 
@@ -58,16 +46,12 @@ impl Writer {
         metrics: Arc<Metrics>,
         settings: &EngineSettings,
     ) -> Self {
-        let databases = store.databases();
-        let capacity = Capacity::new(databases, settings.queue_events_max, metrics);
-        let limits = |_| Limits {
-            commits: Arc::new(Semaphore::new(COMMITS_AT_ONCE)),
-            lanes: Arc::new(Semaphore::new(LANES_AT_ONCE)),
-        };
+        let capacity = Capacity::new(settings.queue_events_max, metrics);
         Self {
             commit: CommitSettings { store, clock, capacity, within: settings.commit_within },
             queues: Arc::default(),
-            limits: (0..databases).map(limits).collect(),
+            commits: Arc::new(Semaphore::new(COMMITS_AT_ONCE)),
+            lanes: Arc::new(Semaphore::new(LANES_AT_ONCE)),
         }
     }
 
@@ -81,28 +65,8 @@ impl Writer {
             return Ok(Vec::new());
         }
         let _part = trace::part("append");
-        if self.limits.len() == 1 {
-            return self.append_once(loaded, events).await;
-        }
-        let started = Instant::now();
-        loop {
-            match self.append_once(loaded, events.clone()).await {
-                Err(EngineError::Moving(_)) if started.elapsed() < MOVING_FOR => {
-                    tokio::time::sleep(MOVING_RETRY).await;
-                }
-                done => return done,
-            }
-        }
-    }
-
-    async fn append_once(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        events: Vec<NewEvent>,
-    ) -> Result<Vec<Appended>, EngineError> {
+        let _permits = self.commit.capacity.admit(events.len()).ok_or(EngineError::Overloaded)?;
         let unit = self.commit.store.append_unit(loaded.id);
-        let permits = self.commit.capacity.admit(unit.database, events.len());
-        let _permits = permits.ok_or(EngineError::Overloaded)?;
         let (reply, answer) = oneshot::channel();
         self.submit(unit, Submission { loaded: Arc::clone(loaded), events, reply, _permits });
         answer.await.unwrap_or_else(|_| Err(EngineError::Internal("the writer has stopped".into())))
@@ -110,7 +74,6 @@ impl Writer {
 
     /// Queue a submission for its unit, whose tasks are started if there are none.
     fn submit(&self, unit: AppendUnit, submission: Submission) {
-        let Some(limits) = self.limits.get(unit.database) else { return };
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let submission = match queues.get(&unit) {
             None => submission,
@@ -129,8 +92,8 @@ impl Writer {
         queues.insert(unit, queue);
         let unit = Unit::new(
             Committer::start(self.commit.clone()),
-            Arc::clone(&limits.commits),
-            Arc::clone(&limits.lanes),
+            Arc::clone(&self.commits),
+            Arc::clone(&self.lanes),
         );
         tokio::spawn(unit.run(submissions));
     }

@@ -42,7 +42,6 @@ impl From<EngineError> for Problem {
         let detail = sentence(&error.to_string());
         match error {
             EngineError::NotFound(_) => Self::new(ProblemKind::ExperimentNotFound, detail),
-            EngineError::Moving(_) => Self::new(ProblemKind::Unavailable, detail),
             EngineError::Overloaded => Self::new(ProblemKind::Overloaded, detail),
             // logged once, by the engine
             EngineError::Unreadable { .. } => Self::new(ProblemKind::ExperimentUnreadable, detail),
@@ -54,34 +53,19 @@ impl From<EngineError> for Problem {
 
 impl From<&StoreError> for Problem {
     fn from(error: &StoreError) -> Self {
-        match error.kind() {
-            StoreError::Unavailable(_)
-            | StoreError::Slow(_)
-            | StoreError::Locked(_)
-            | StoreError::Pooled(_) => {
+        match error {
+            StoreError::Unavailable(_) | StoreError::Slow(_) | StoreError::Pooled(_) => {
                 tracing::warn!(%error, "the database did not answer");
                 Self::new(
                     ProblemKind::Unavailable,
                     "The server's database does not answer. Nothing is lost: send the same request again.",
                 )
             }
-            StoreError::Set(_) => {
-                tracing::warn!(%error, "this server does not know all databases");
-                Self::new(
-                    ProblemKind::Unavailable,
-                    "This server does not know all databases of the service and is to be \
-                     restarted. Send the same request again.",
-                )
-            }
-            StoreError::Lost(_) => {
-                tracing::error!(%error, "an experiment cannot be served");
-                Self::new(ProblemKind::Unavailable, sentence(&error.to_string()))
-            }
             StoreError::Schema(_)
             | StoreError::Distribution(_)
             | StoreError::Corrupt(_)
-            | StoreError::Refused(_)
-            | StoreError::Of { .. } => Self::internal(error),
+            | StoreError::AnotherDatabase(_)
+            | StoreError::Refused(_) => Self::internal(error),
         }
     }
 }

@@ -142,9 +142,6 @@ impl Service {
                     Appended::Archived => {
                         return Err(ServiceError::Archived(loaded.name.clone()));
                     }
-                    Appended::Frozen => {
-                        return Err(EngineError::Moving(loaded.name.clone()).into());
-                    }
                     Appended::Missing => return Err(ServiceError::not_found(&loaded.name)),
                 })
             })

@@ -13,7 +13,7 @@ use crate::engine::consistency::sound_spec;
 use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::engine::fold::Fold;
 use crate::service::error::ServiceError;
-use crate::store::{AuditNote, ExperimentRecord, Imported, Snapshot, Store, StoreError};
+use crate::store::{AuditNote, Created, ExperimentRecord, Snapshot, Store};
 
 /// Result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,12 +96,7 @@ pub async fn import(
     }
     let entries = head.head - fold.position();
     let mut log = Log::new(reader, fold, &record, &spec);
-    let existing = match store.experiment(&name).await {
-        // the import takes its place
-        Err(StoreError::Lost(_)) => None,
-        existing => existing?,
-    };
-    if let Some(existing) = existing {
+    if let Some(existing) = store.experiment(&name).await? {
         let created = spec.as_created();
         let same_spec = ExperimentSpec::read(&existing.spec)
             .is_ok_and(|existing| existing.as_created() == created);
@@ -125,11 +120,11 @@ pub async fn import(
     match (failure, imported) {
         (Some(failure), _) => Err(failure),
         (None, Err(error)) => Err(error.into()),
-        (None, Ok(Imported::New(_))) => Ok(Import::New { entries }),
-        (None, Ok(Imported::Taken(_))) => {
+        (None, Ok(Created::New(_))) => Ok(Import::New { entries }),
+        (None, Ok(Created::Taken(_))) => {
             Err(anyhow::anyhow!("experiment `{name}` was created meanwhile; import again"))
         }
-        (None, Ok(Imported::Collision)) => Err(ServiceError::NameCollision(name).into()),
+        (None, Ok(Created::Collision)) => Err(ServiceError::NameCollision(name).into()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Strategy of appends.
 //!
 //! Nearly all appended events are new, and an append is optimistic: it assumes that all of its
-//! events are. One statement writes a few entries and moves the heads; a copy writes many. If the
+//! events are. One statement writes some entries and moves the heads; a copy writes many. If the
 //! assumption is wrong (a repeat, an archived experiment), nothing is kept, and the append runs
 //! again with a check against the logs.
 //!
@@ -10,41 +10,39 @@
 //! so each has a transaction of its own.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::Ordering;
 
 use futures_util::{StreamExt as _, stream};
-use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments as _, Encode, Postgres, Type};
 
-use super::entries::{
-    COPY_FROM, append_new, append_new_to_several, copy_entries, known_entries, lock_heads,
-    write_entries,
-};
-use super::layout::Layout;
-use super::pool_mode::{PgTransaction, SingleStatements};
-use super::store::PostgresStore;
-use crate::store::append_plan::{AppendPlan, nonces_of, plan};
+use super::backend::{known_entries, lock_heads};
+use super::statements::{APPEND, APPEND_TO_SEVERAL, MOVE_HEAD, MOVE_HEADS};
+use super::store::{Layout, PostgresStore};
+use super::transaction::{PgTransaction, SingleStatements};
+use crate::store::append_plan::{nonces_of, plan};
+use crate::store::sql::backend::{Backend as _, Transaction as _};
+use crate::store::sql::log_row::LogRow;
+use crate::store::sql::numbers::to_column;
 use crate::store::sql::rows::ascending;
-use crate::store::{AppendUnit, Appended, ExperimentId, NewEvent, StoreError};
+use crate::store::{Appended, ExperimentId, NewEvent, StoreError};
 
 /// Most events, and most experiments, of an append in one statement, which joins the one to the
 /// other.
 const ONE_STATEMENT_EVENTS: usize = 512;
 const ONE_STATEMENT_EXPERIMENTS: usize = 16;
 
+/// Appends that check for repeats after one that met a repeat. Repeats seldom come alone, and a
+/// failed optimistic append costs a line in the server's log.
+const CHECKED_APPENDS: u32 = 256;
+
 /// Transactions of one append at the same time, in a distributed database.
 const AT_ONCE: usize = 8;
 
 impl PostgresStore {
-    /// The unit of an experiment, as far as this process knows the layout of the database.
-    pub(super) fn unit_of(&self, experiment: ExperimentId) -> AppendUnit {
-        match self.layout.known() {
-            Some(Layout::ByExperiment) => AppendUnit { experiment, ..AppendUnit::default() },
-            Some(Layout::Whole) | None => AppendUnit::default(),
-        }
-    }
-
     /// Append, and notify other processes.
-    pub(super) async fn append_events(
+    pub(super) async fn append_in_units(
         &self,
         events: &[(ExperimentId, NewEvent)],
         recorded_at: i64,
@@ -81,7 +79,7 @@ impl PostgresStore {
         let results = self.append_quietly(events, recorded_at).await.inspect_err(|error| {
             // the database may have been distributed meanwhile
             if is_unsupported(error) {
-                self.layout.forget();
+                self.forget_layout();
             }
         })?;
         // positions ascend: the last one of each experiment is its head
@@ -100,7 +98,10 @@ impl PostgresStore {
         events: &[(ExperimentId, NewEvent)],
         recorded_at: i64,
     ) -> Result<Vec<Appended>, StoreError> {
-        if !self.repeat_guard.is_raised() {
+        let checked =
+            self.checked_appends
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if checked.is_err() {
             let results = match OneStatement::of(events) {
                 Some(one) => append_at_once(self.appenders(), events, &one, recorded_at).await,
                 None => self.in_transaction(events, recorded_at, Check::Skip).await,
@@ -111,7 +112,7 @@ impl PostgresStore {
                 Err(error) if is_repeat(&error) => {}
                 Err(error) => return Err(error),
             }
-            self.repeat_guard.raise();
+            self.checked_appends.store(CHECKED_APPENDS, Ordering::Relaxed);
         }
         let results = self.in_transaction(events, recorded_at, Check::First).await?;
         results.ok_or_else(|| StoreError::Corrupt("a checked append has no result".into()))
@@ -135,7 +136,7 @@ impl PostgresStore {
         let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
         let heads = lock_heads(&mut transaction, &ids).await?;
         if check == Check::Skip
-            && (heads.iter().any(|head| head.archived || head.frozen)
+            && (heads.iter().any(|head| head.archived)
                 || events.iter().any(|(_, new)| new.superseded_by.is_some()))
         {
             transaction.rollback().await?;
@@ -147,20 +148,17 @@ impl PostgresStore {
             Check::First => known_entries(&mut transaction, nonces_of(events)).await?,
             Check::Skip => Vec::new(),
         };
-        let AppendPlan { entries, heads, results } = plan(events, heads, &known);
-        match entries.len() {
-            0 => {}
-            few if few < COPY_FROM => {
-                write_entries(&mut transaction, &entries, &heads, recorded_at).await?
-            }
-            _ => copy_entries(&mut transaction, &entries, &heads, recorded_at).await?,
+        let plan = plan(events, heads, &known);
+        if !plan.entries.is_empty() {
+            transaction.copy_rows(&plan.rows(recorded_at)?).await?;
+            move_heads(&mut transaction, &plan.heads).await?;
         }
         // A repeat, too, is only answered once it has reached every server that a commit waits for:
         // the first commit may have been cut short while it waited. The log is flushed and sent in
         // order.
         transaction.commit().await?;
         borrowed.give_back();
-        Ok(Some(results))
+        Ok(Some(plan.results))
     }
 }
 
@@ -192,26 +190,37 @@ impl OneStatement {
     }
 }
 
-/// Append events that are assumed to be new. `None`: one of their experiments does not exist, is
-/// archived or is frozen, and nothing was written.
+/// Append events that are assumed to be new. `None`: one of their experiments does not exist or
+/// is archived, and nothing was written.
 async fn append_at_once(
     statements: SingleStatements<'_>,
     events: &[(ExperimentId, NewEvent)],
     OneStatement { added, ordinals }: &OneStatement,
     recorded_at: i64,
 ) -> Result<Option<Vec<Appended>>, StoreError> {
-    let ordinals_of = ordinals.clone();
+    let row = |((experiment, new), ordinal): (&(ExperimentId, NewEvent), &i64)| {
+        LogRow::at(*experiment, *ordinal, new.nonce, recorded_at, &new.event)
+    };
+    let rows: Vec<_> = events.iter().zip(ordinals).map(row).collect();
+    let mut arguments = PgArguments::default();
     let mut only = added.keys();
-    let heads = match (only.next(), only.next()) {
+    let heads: BTreeMap<ExperimentId, i64> = match (only.next(), only.next()) {
         (Some(&experiment), None) => {
-            let entries = events.iter().map(|(_, new)| (new.nonce, &new.event));
-            append_new(statements, experiment, entries, ordinals_of, recorded_at)
-                .await?
-                .into_iter()
-                .map(|head| (experiment, head))
-                .collect()
+            bind(&mut arguments, experiment)?;
+            LogRow::bind_arrays(&rows, &mut arguments).map_err(sqlx::Error::Encode)?;
+            let (head,): (Option<i64>,) =
+                statements.row(sqlx::query_as_with(APPEND.sql(), arguments)).await?;
+            head.into_iter().map(|head| (experiment, head)).collect()
         }
-        _ => append_new_to_several(statements, events, ordinals_of, added, recorded_at).await?,
+        _ => {
+            bind(&mut arguments, added.keys().copied().collect::<Vec<i64>>())?;
+            bind(&mut arguments, added.values().copied().collect::<Vec<i64>>())?;
+            bind(&mut arguments, rows.iter().map(|row| row.experiment_id).collect::<Vec<i64>>())?;
+            LogRow::bind_arrays(&rows, &mut arguments).map_err(sqlx::Error::Encode)?;
+            let heads: Vec<(i64, i64)> =
+                statements.rows(sqlx::query_as_with(APPEND_TO_SEVERAL.sql(), arguments)).await?;
+            heads.into_iter().collect()
+        }
     };
     if heads.is_empty() {
         return Ok(None);
@@ -225,6 +234,27 @@ async fn append_at_once(
             .map_err(|_| StoreError::Corrupt(format!("head of experiment {experiment} is {head}")))
     };
     events.iter().zip(ordinals).map(position).collect::<Result<_, _>>().map(Some)
+}
+
+fn bind<'v>(
+    arguments: &mut PgArguments,
+    value: impl Encode<'v, Postgres> + Type<Postgres>,
+) -> Result<(), StoreError> {
+    Ok(arguments.add(value).map_err(sqlx::Error::Encode)?)
+}
+
+/// Move the heads of experiments, whose rows are locked.
+async fn move_heads(
+    transaction: &mut PgTransaction<'_>,
+    heads: &BTreeMap<ExperimentId, u64>,
+) -> Result<(), StoreError> {
+    let ids: Vec<i64> = heads.keys().copied().collect();
+    let heads: Result<Vec<i64>, _> = heads.values().map(|head| to_column("head", *head)).collect();
+    let query = match (&ids[..], &heads?[..]) {
+        ([id], [head]) => sqlx::query(MOVE_HEAD.sql()).bind(id).bind(head),
+        (ids, heads) => sqlx::query(MOVE_HEADS.sql()).bind(ids).bind(heads),
+    };
+    transaction.execute(query).await.map(drop)
 }
 
 /// Whether an append looks up the nonces of its events before it writes, or lets the database's

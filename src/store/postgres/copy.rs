@@ -1,86 +1,60 @@
-//! Log entries in PostgreSQL's binary copy format (`COPY … (FORMAT binary)`).
+//! Log rows in PostgreSQL's binary copy format (`COPY … (FORMAT binary)`).
 //!
 //! The format is a header of 19 bytes and an extension, whose length the header gives; then the
 //! rows; then -1 (16 bits). A row is the number of its columns (16 bits) and, for each column, its
 //! length in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
 
-use crate::store::append_plan::NewEntry;
-use crate::store::sql::log_row::{EventColumns, LogRow};
-use crate::store::sql::numbers::to_column;
+use sqlx::types::Uuid;
+
+use crate::store::sql::log_row::LogRow;
+use crate::store::sql::rows::records;
 use crate::store::{LogEntry, StoreError};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
 /// More than the bytes of an outcome.
 const ROW_BYTES: usize = 192;
-const COLUMNS: i16 = 14;
+const COLUMNS: i16 = LogRow::COLUMNS.len() as i16;
+const NULL: i32 = -1;
+const END: i16 = -1;
 
-/// A copy of entries and the times at which they were recorded, in the columns of `log_columns!`.
-pub(super) fn rows<'e>(
-    entries: impl ExactSizeIterator<Item = (NewEntry<'e>, i64)>,
-) -> Result<Vec<u8>, StoreError> {
-    let mut data = Vec::with_capacity(entries.len() * ROW_BYTES);
-    data.extend_from_slice(SIGNATURE);
+/// A copy of these rows.
+pub(super) fn write(rows: &[LogRow]) -> Result<Vec<u8>, StoreError> {
+    let mut copy = Vec::with_capacity(rows.len() * ROW_BYTES);
+    copy.extend_from_slice(SIGNATURE);
     // no flags, no extension
-    data.extend_from_slice(&[0; 8]);
-    for (entry, recorded_at) in entries {
-        let event = EventColumns::from(entry.event);
-        data.extend_from_slice(&COLUMNS.to_be_bytes());
-        let mut column = |bytes: Option<&[u8]>| put(&mut data, bytes);
-        column(Some(&entry.experiment.to_be_bytes()))?;
-        column(Some(&to_column("position", entry.position)?.to_be_bytes()))?;
-        column(Some(&entry.nonce.to_be_bytes()))?;
-        column(Some(&recorded_at.to_be_bytes()))?;
-        column(Some(&event.kind.to_be_bytes()))?;
-        column(event.first_ranker.map(i32::to_be_bytes).as_ref().map(<[u8; 4]>::as_slice))?;
-        column(event.second_ranker.map(i32::to_be_bytes).as_ref().map(<[u8; 4]>::as_slice))?;
-        column(event.first_left.map(|left| [u8::from(left)]).as_ref().map(<[u8; 1]>::as_slice))?;
-        column(event.answer.map(i16::to_be_bytes).as_ref().map(<[u8; 2]>::as_slice))?;
-        for number in [event.batch, event.ticket, event.chosen_at, event.issued_at_ms] {
-            column(number.map(i64::to_be_bytes).as_ref().map(<[u8; 8]>::as_slice))?;
-        }
-        column(event.detail.as_deref().map(str::as_bytes))?;
+    copy.extend_from_slice(&[0; 8]);
+    for row in rows {
+        copy.extend_from_slice(&COLUMNS.to_be_bytes());
+        row.write_copy(&mut copy)?;
     }
-    data.extend_from_slice(&(-1_i16).to_be_bytes());
-    Ok(data)
-}
-
-fn put(data: &mut Vec<u8>, column: Option<&[u8]>) -> Result<(), StoreError> {
-    let Some(column) = column else {
-        data.extend_from_slice(&(-1_i32).to_be_bytes());
-        return Ok(());
-    };
-    let bytes = i32::try_from(column.len()).map_err(|_| {
-        StoreError::Refused(sqlx::Error::Encode("a column is longer than 2 GiB".into()))
-    })?;
-    data.extend_from_slice(&bytes.to_be_bytes());
-    data.extend_from_slice(column);
-    Ok(())
+    copy.extend_from_slice(&END.to_be_bytes());
+    Ok(copy)
 }
 
 /// Whether a copy has no rows. False for one that cannot be read.
-pub(super) fn is_empty(data: &[u8]) -> bool {
-    let mut reader = Reader(data);
-    reader.header().is_some() && matches!(reader.take().map(i16::from_be_bytes), Some(-1))
+pub(super) fn is_empty(copy: &[u8]) -> bool {
+    let mut reader = CopyReader(copy);
+    reader.header().is_some() && matches!(reader.take().map(i16::from_be_bytes), Some(END))
 }
 
-/// The entries of a copy of the columns of `log_columns!`.
-pub(super) fn entries(data: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
+/// The entries of a copy.
+pub(super) fn entries(copy: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
     let unreadable =
         || StoreError::Corrupt("the server copied the log in an unknown format".into());
-    let mut reader = Reader(data);
-    let mut rows = Vec::with_capacity(data.len() / 128);
+    let mut reader = CopyReader(copy);
+    let mut rows = Vec::with_capacity(copy.len() / 128);
     reader.header().ok_or_else(unreadable)?;
     while let Some(row) = reader.row().ok_or_else(unreadable)? {
-        rows.push(row.try_into()?);
+        rows.push(row);
     }
-    Ok(rows)
+    records(rows)
 }
 
-/// The unread bytes. Every method returns `None` if they are malformed.
-struct Reader<'a>(&'a [u8]);
+/// The unread bytes of a copy. Every method returns `None` if they are malformed.
+pub(in crate::store) struct CopyReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl CopyReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -95,62 +69,131 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// A column of fixed width; the inner `None` is null.
-    fn column<const N: usize>(&mut self) -> Option<Option<[u8; N]>> {
-        match i32::from_be_bytes(self.take()?) {
-            -1 => Some(None),
-            bytes if bytes as usize == N => self.take().map(Some),
+    /// The next row; the inner `None` is the end.
+    fn row(&mut self) -> Option<Option<LogRow>> {
+        match i16::from_be_bytes(self.take()?) {
+            END => Some(None),
+            COLUMNS => LogRow::read_copy(self).map(Some),
             _ => None,
         }
     }
 
-    fn text(&mut self) -> Option<Option<String>> {
-        let bytes = i32::from_be_bytes(self.take()?);
-        if bytes == -1 {
-            return Some(None);
+    /// The next column.
+    pub fn column<C: LogColumn>(&mut self) -> Option<C> {
+        let length = i32::from_be_bytes(self.take()?);
+        if length == NULL {
+            return C::from_bytes(None);
         }
-        let (text, rest) = self.0.split_at_checked(usize::try_from(bytes).ok()?)?;
+        let (column, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
         self.0 = rest;
-        String::from_utf8(text.into()).ok().map(Some)
+        C::from_bytes(Some(column))
+    }
+}
+
+/// Append a column to a copy.
+pub(in crate::store) fn put(copy: &mut Vec<u8>, column: &impl LogColumn) -> Result<(), StoreError> {
+    let Some(bytes) = column.bytes() else {
+        copy.extend_from_slice(&NULL.to_be_bytes());
+        return Ok(());
+    };
+    let bytes = bytes.as_ref();
+    let length = i32::try_from(bytes.len()).map_err(|_| {
+        StoreError::Refused(sqlx::Error::Encode("a column is longer than 2 GiB".into()))
+    })?;
+    copy.extend_from_slice(&length.to_be_bytes());
+    copy.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// A type of columns of `log`.
+pub(in crate::store) trait LogColumn: Sized {
+    /// Its name in PostgreSQL.
+    const POSTGRES: &'static str;
+
+    /// The column as SQLite writes it to JSON.
+    fn json(column: &str) -> String {
+        column.into()
     }
 
-    fn i64(&mut self) -> Option<Option<i64>> {
-        self.column().map(|column| column.map(i64::from_be_bytes))
+    /// The value in a copy; `None` is null.
+    fn bytes(&self) -> Option<impl AsRef<[u8]>>;
+
+    /// The value of a column in a copy, if it has this type.
+    fn from_bytes(bytes: Option<&[u8]>) -> Option<Self>;
+}
+
+macro_rules! numbers {
+    ($($Number:ty: $name:literal),*) => {
+        $(impl LogColumn for $Number {
+            const POSTGRES: &'static str = $name;
+
+            fn bytes(&self) -> Option<impl AsRef<[u8]>> {
+                Some(self.to_be_bytes())
+            }
+
+            fn from_bytes(bytes: Option<&[u8]>) -> Option<Self> {
+                bytes?.try_into().ok().map(<$Number>::from_be_bytes)
+            }
+        })*
+    };
+}
+numbers! { i16: "smallint", i32: "integer", i64: "bigint" }
+
+impl LogColumn for bool {
+    const POSTGRES: &'static str = "boolean";
+
+    fn bytes(&self) -> Option<impl AsRef<[u8]>> {
+        Some([u8::from(*self)])
     }
 
-    fn i32(&mut self) -> Option<Option<i32>> {
-        self.column().map(|column| column.map(i32::from_be_bytes))
+    fn from_bytes(bytes: Option<&[u8]>) -> Option<Self> {
+        bytes?.try_into().ok().map(|[flag]: [u8; 1]| flag != 0)
+    }
+}
+
+impl LogColumn for Uuid {
+    const POSTGRES: &'static str = "uuid";
+
+    fn json(column: &str) -> String {
+        format!("hex({column})")
     }
 
-    fn i16(&mut self) -> Option<Option<i16>> {
-        self.column().map(|column| column.map(i16::from_be_bytes))
+    fn bytes(&self) -> Option<impl AsRef<[u8]>> {
+        Some(self.as_bytes())
     }
 
-    /// The next row; the inner `None` is the end.
-    fn row(&mut self) -> Option<Option<LogRow>> {
-        match i16::from_be_bytes(self.take()?) {
-            -1 => return Some(None),
-            COLUMNS => {}
-            _ => return None,
+    fn from_bytes(bytes: Option<&[u8]>) -> Option<Self> {
+        bytes?.try_into().ok().map(Self::from_bytes)
+    }
+}
+
+impl LogColumn for String {
+    const POSTGRES: &'static str = "text";
+
+    fn bytes(&self) -> Option<impl AsRef<[u8]>> {
+        Some(self)
+    }
+
+    fn from_bytes(bytes: Option<&[u8]>) -> Option<Self> {
+        Self::from_utf8(bytes?.into()).ok()
+    }
+}
+
+impl<T: LogColumn> LogColumn for Option<T> {
+    const POSTGRES: &'static str = T::POSTGRES;
+
+    fn json(column: &str) -> String {
+        T::json(column)
+    }
+
+    fn bytes(&self) -> Option<impl AsRef<[u8]>> {
+        self.as_ref().and_then(T::bytes)
+    }
+
+    fn from_bytes(bytes: Option<&[u8]>) -> Option<Self> {
+        match bytes {
+            None => Some(None),
+            bytes => T::from_bytes(bytes).map(Some),
         }
-        // in the order of `log_columns!`
-        Some(Some(LogRow {
-            experiment_id: self.i64()??,
-            position: self.i64()??,
-            nonce: sqlx::types::Uuid::from_bytes(self.column()??),
-            recorded_at_ms: self.i64()??,
-            event: EventColumns {
-                kind: self.i16()??,
-                first_ranker: self.i32()?,
-                second_ranker: self.i32()?,
-                first_left: self.column::<1>()?.map(|[left]| left != 0),
-                answer: self.i16()?,
-                batch: self.i64()?,
-                ticket: self.i64()?,
-                chosen_at: self.i64()?,
-                issued_at_ms: self.i64()?,
-                detail: self.text()?,
-            },
-        }))
     }
 }

@@ -4,16 +4,13 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
-use sqlx::{Connection, Executor, PgConnection, Postgres};
+use sqlx::{Connection, Executor, PgConnection};
 
 use super::distribute::distribute;
-use super::layout::Layout;
-use super::migration_watch::watch;
-use super::pool_mode::PoolMode;
-use super::pooler::require_own_sessions;
-use super::sessions::connect;
-use super::store::PostgresStore;
-use crate::store::member::require_alone;
+use super::sessions::{PoolMode, connect, require_own_sessions};
+use super::store::{Layout, PostgresStore};
+use super::transaction::SingleStatements;
+use crate::store::sql::backend::{Backend as _, Transaction as _};
 use crate::store::sql::statements;
 use crate::store::{Database, Distributed, StoreError, schema};
 
@@ -44,7 +41,7 @@ const NOT_POOLED: &str = "not through a pooler, but with the URL of the database
 const ANOTHER_DATABASE: &str = "--listen-database-url leads to another database than \
      --database-url: it must be the URL of the same database without the pooler";
 
-/// What tells databases apart also before they have a schema: when the server started, and the
+/// Identity of a database, also before it has a schema: the start time of the server, and the
 /// number of the database.
 const SERVER_AND_DATABASE: &str = "select pg_postmaster_start_time()::text, oid::bigint
      from pg_database where datname = current_database()";
@@ -79,27 +76,17 @@ impl Database for PostgresStore {
         let mut connection = connect(direct).await?;
         require_supported_server(&mut connection).await?;
         if self.mode == PoolMode::Transaction {
-            let direct: (String, i64) =
-                sqlx::query_as(SERVER_AND_DATABASE).fetch_one(&mut connection).await?;
-            if direct != sqlx::query_as(SERVER_AND_DATABASE).fetch_one(self.readers()).await? {
-                return Err(StoreError::Set(ANOTHER_DATABASE.into()));
-            }
+            same_database(&mut connection, self.statements()).await?;
         }
         connection.execute(MIGRATION_SETTINGS).await?;
-        let backend =
-            sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await?;
         let layout = self.ask_layout().await?;
         let before = if layout == Layout::ByExperiment {
             applied(&mut connection).await?
         } else {
             Vec::new()
         };
-        tokio::select! {
-            biased;
-            // the same as `run`, whose future the compiler cannot prove to be `Send` here
-            migrated = MIGRATIONS.run_direct(None, &mut connection, false) => migrated?,
-            error = watch(direct, backend) => return Err(error),
-        }
+        // the same as `run`, whose future the compiler cannot prove to be `Send` here
+        MIGRATIONS.run_direct(None, &mut connection, false).await?;
         let applied = applied(&mut connection).await?;
         if layout == Layout::ByExperiment && applied != before {
             // a migration may have added a table or a function
@@ -110,8 +97,7 @@ impl Database for PostgresStore {
     }
 
     async fn check(&self) -> Result<(), StoreError> {
-        self.compare_schema().await?;
-        require_alone(self).await
+        self.compare_schema().await
     }
 
     async fn distribute(&self) -> Result<Distributed, StoreError> {
@@ -139,15 +125,15 @@ impl PostgresStore {
                 self.own_sessions.get_or_try_init(|| require_own_sessions(&self.options)).await?;
             }
             let mut transaction = self.begin().await?;
-            require_supported_server(&mut *transaction).await?;
+            require_supported_server(transaction.connection()).await?;
             let migrated: bool =
                 sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
-                    .fetch_one(&mut *transaction)
+                    .persistent(false)
+                    .fetch_one(transaction.connection())
                     .await?;
-            let applied = if migrated {
-                Some(sqlx::query_as(statements::MIGRATIONS).fetch_all(&mut *transaction).await?)
-            } else {
-                None
+            let applied = match migrated {
+                true => Some(applied(transaction.connection()).await?),
+                false => None,
             };
             transaction.commit().await?;
             self.ask_layout().await?;
@@ -156,7 +142,7 @@ impl PostgresStore {
         .await?;
         let compare = async || match self.require_same_database().await {
             Ok(()) => Ok(true),
-            Err(error @ StoreError::Set(_)) => Err(error),
+            Err(error @ StoreError::AnotherDatabase(_)) => Err(error),
             // polling is enough; it is compared when it can be listened to
             Err(_) => Ok(false),
         };
@@ -169,30 +155,31 @@ impl PostgresStore {
         let Some(direct) = self.direct.as_ref().filter(|_| self.has_direct_url) else {
             return Ok(());
         };
-        // the first column is the identity
-        let own: Vec<u8> = sqlx::query_scalar(statements::SET).fetch_one(self.readers()).await?;
         let mut connection = connect(direct).await?;
-        let found = sqlx::query_scalar(statements::SET).fetch_one(&mut connection).await;
-        match found.map_err(StoreError::from) {
-            Ok(other) if own == other => Ok(()),
-            // without the table, it is not a database of rankduel
-            Ok::<Vec<u8>, _>(_) | Err(StoreError::Schema(_)) => {
-                Err(StoreError::Set(ANOTHER_DATABASE.into()))
-            }
-            Err(error) => Err(error),
-        }
+        same_database(&mut connection, self.statements()).await
     }
+}
+
+/// Compare the database of a direct connection with that of a pooler.
+async fn same_database(
+    direct: &mut PgConnection,
+    pooled: SingleStatements<'_>,
+) -> Result<(), StoreError> {
+    let direct: (String, i64) = sqlx::query_as(SERVER_AND_DATABASE).fetch_one(direct).await?;
+    if direct == pooled.row(sqlx::query_as(SERVER_AND_DATABASE)).await? {
+        return Ok(());
+    }
+    Err(StoreError::AnotherDatabase(ANOTHER_DATABASE))
 }
 
 /// The applied migrations: version, checksum and description.
 async fn applied(connection: &mut PgConnection) -> Result<Vec<(i64, Vec<u8>, String)>, StoreError> {
-    Ok(sqlx::query_as(statements::MIGRATIONS).fetch_all(connection).await?)
+    Ok(sqlx::query_as(statements::MIGRATIONS.sql()).persistent(false).fetch_all(connection).await?)
 }
 
-async fn require_supported_server<'c>(
-    connection: impl Executor<'c, Database = Postgres>,
-) -> Result<(), StoreError> {
+async fn require_supported_server(connection: &mut PgConnection) -> Result<(), StoreError> {
     let version: i32 = sqlx::query_scalar("select current_setting('server_version_num')::integer")
+        .persistent(false)
         .fetch_one(connection)
         .await?;
     if version >= OLDEST_SERVER {

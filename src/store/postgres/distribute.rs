@@ -6,11 +6,10 @@
 
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-use super::layout::Layout;
-use super::pooler::require_own_sessions;
-use super::sessions::connect;
+use super::sessions::{connect, require_own_sessions};
 use super::statements::CONTINUE_AUDIT_IDS;
-use super::store::PostgresStore;
+use super::store::{Layout, PostgresStore};
+use crate::store::sql::log_row::LogRow;
 use crate::store::{Distributed, StoreError};
 
 /// The tables that are distributed, with the column that has the experiment, and the table whose
@@ -22,18 +21,7 @@ const DISTRIBUTED: [(&str, &str, &str); 3] = [
 ];
 
 /// The tables that stay on the coordinator.
-const LOCAL: [&str; 7] = [
-    "_sqlx_migrations",
-    "api_key",
-    "audit",
-    "database_set",
-    "ended_session",
-    "set_member",
-    "signing_key",
-];
-
-const APPEND_ENTRIES: &str = "append_entries(bigint, bigint[], uuid[], smallint[], integer[], \
-     integer[], boolean[], smallint[], bigint[], bigint[], bigint[], bigint[], text[], bigint)";
+const LOCAL: [&str; 5] = ["_sqlx_migrations", "api_key", "audit", "ended_session", "signing_key"];
 
 /// Copying the rows of a large database takes long. The function can only be distributed in a
 /// transaction that works on one shard after the other.
@@ -116,7 +104,7 @@ impl PostgresStore {
         let mut connection = connect(direct).await?;
         let distributed = distribute(&mut connection).await?;
         connection.close().await?;
-        self.layout.learn(Layout::ByExperiment);
+        self.learn(Layout::ByExperiment);
         Ok(distributed)
     }
 }
@@ -149,11 +137,12 @@ pub(super) async fn distribute(connection: &mut PgConnection) -> Result<Distribu
         if method(connection, table).await?.is_none() {
             sqlx::query(KEEP_LOCAL).bind(table).execute(&mut *connection).await?;
             if table == "audit" {
-                sqlx::query(CONTINUE_AUDIT_IDS).execute(&mut *connection).await?;
+                sqlx::query(CONTINUE_AUDIT_IDS.sql()).execute(&mut *connection).await?;
             }
         }
     }
-    sqlx::query(DISTRIBUTE_FUNCTION).bind(APPEND_ENTRIES).execute(&mut *connection).await?;
+    let function = format!("append_entries(bigint, {}[])", LogRow::POSTGRES_TYPES.join("[], "));
+    sqlx::query(DISTRIBUTE_FUNCTION).bind(function).execute(&mut *connection).await?;
     connection.execute("commit").await?;
 
     let failed: Vec<(String, String)> =

@@ -1,15 +1,14 @@
-//! Receives notices of commits of other processes.
+//! Receives notices of commits.
 
 use async_trait::async_trait;
 use sqlx::postgres::PgListener;
 
 use super::notifier::CHANNEL;
-use super::own_notices::OwnNotices;
 use super::store::PostgresStore;
 use crate::store::{Notice, Notices, StoreError};
 
 impl PostgresStore {
-    pub(super) async fn open_listener(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
+    pub(super) async fn open_notices(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
         let Some(listening) = &self.listening else {
             tracing::info!(
                 "the pooler delivers no notifications: polling; --listen-database-url names the \
@@ -22,28 +21,19 @@ impl PostgresStore {
         }
         let mut listener = PgListener::connect_with(listening).await?;
         listener.listen(CHANNEL).await?;
-        Ok(Some(Box::new(Listener { listener, own: self.own_notices.clone() })))
+        Ok(Some(Box::new(Listener(listener))))
     }
 }
 
-struct Listener {
-    listener: PgListener,
-    own: OwnNotices,
-}
+struct Listener(PgListener);
 
 #[async_trait]
 impl Notices for Listener {
     async fn next(&mut self) -> Result<Option<Notice>, StoreError> {
-        loop {
-            let Some(notification) = self.listener.try_recv().await? else { return Ok(None) };
-            // a payload that this program cannot parse still means that something happened
-            let notice = notification.payload().split_once(' ').and_then(|(experiment, head)| {
-                Some(Notice { experiment: experiment.parse().ok()?, head: head.parse().ok()? })
-            });
-            match notice {
-                Some(notice) if self.own.take(&notice) => {}
-                notice => return Ok(notice),
-            }
-        }
+        let Some(notification) = self.0.try_recv().await? else { return Ok(None) };
+        // a payload that this program cannot parse still means that something happened
+        Ok(notification.payload().split_once(' ').and_then(|(experiment, head)| {
+            Some(Notice { experiment: experiment.parse().ok()?, head: head.parse().ok()? })
+        }))
     }
 }

@@ -11,25 +11,19 @@
 //!
 //! Sessions are set up so that a commit is durable whatever the server's default, and so that every
 //! wait ends: for a lock, for a statement, and for a server that no longer responds. Behind a
-//! pooler that does not keep sessions, each transaction is set up so ([`pool_mode`]).
+//! pooler that does not keep sessions, each transaction is set up so ([`sessions`]).
 
 mod append;
-mod copy;
+mod backend;
+pub(super) mod copy;
 mod database;
 mod distribute;
-mod entries;
-mod layout;
 mod listener;
-mod migration_watch;
 mod notifier;
-mod own_notices;
-mod pool_mode;
-mod pooler;
-mod repeat_guard;
 mod sessions;
 mod statements;
 mod store;
-mod traits;
+mod transaction;
 
-pub(super) use pool_mode::PoolMode;
+pub(super) use sessions::PoolMode;
 pub(super) use store::PostgresStore;

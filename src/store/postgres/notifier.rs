@@ -11,8 +11,8 @@ use std::time::Duration;
 use sqlx::PgPool;
 use tokio::sync::mpsc;
 
-use super::own_notices::OwnNotices;
-use super::pool_mode::{PoolMode, SingleStatements};
+use super::sessions::PoolMode;
+use super::transaction::SingleStatements;
 use crate::store::{ExperimentId, StoreError};
 
 /// The channel of notifications. A payload is `ID HEAD`: an experiment's number and its new head.
@@ -31,9 +31,9 @@ pub(super) struct Notifier(mpsc::UnboundedSender<(ExperimentId, u64)>);
 
 impl Notifier {
     /// Start the task. It ends when the notifier is dropped.
-    pub fn start(pool: PgPool, mode: PoolMode, own: OwnNotices) -> Self {
+    pub fn start(pool: PgPool, mode: PoolMode) -> Self {
         let (pending, heads) = mpsc::unbounded_channel();
-        tokio::spawn(run(pool, mode, own, heads));
+        tokio::spawn(run(pool, mode, heads));
         Self(pending)
     }
 
@@ -47,7 +47,6 @@ impl Notifier {
 async fn run(
     pool: PgPool,
     mode: PoolMode,
-    own: OwnNotices,
     mut pending: mpsc::UnboundedReceiver<(ExperimentId, u64)>,
 ) {
     while let Some((experiment, head)) = pending.recv().await {
@@ -56,7 +55,6 @@ async fn run(
             let newest = heads.entry(experiment).or_default();
             *newest = head.max(*newest);
         }
-        heads.iter().for_each(|(experiment, head)| own.remember(*experiment, *head));
         if let Err(error) = send(SingleStatements { pool: &pool, mode }, heads).await {
             tracing::debug!(%error, "other processes were not notified of new log entries");
         }
@@ -70,6 +68,5 @@ async fn send(
 ) -> Result<(), StoreError> {
     let payloads: Vec<String> =
         heads.into_iter().map(|(experiment, head)| format!("{experiment} {head}")).collect();
-    sqlx::query(NOTIFY).bind(CHANNEL).bind(payloads).execute(statements).await?;
-    Ok(())
+    statements.execute(sqlx::query(NOTIFY).bind(CHANNEL).bind(payloads)).await.map(drop)
 }

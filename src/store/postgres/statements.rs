@@ -1,72 +1,22 @@
 //! The statements of PostgreSQL alone. Those that read alike in both databases are in
 //! [`crate::store::sql::statements`].
 
-use crate::store::sql::reach::statements;
-use crate::store::sql::statements::{experiment_columns, has_experiment, is_present, log_columns};
+use crate::store::sql::statement::statements;
 
-/// The heads of experiments that this database has.
+/// The heads of experiments.
 macro_rules! heads_where {
     ($which:literal) => {
         concat!(
-            "select id, version, head, archived_at_ms is not null as archived,
-                 presence = 'frozen' as frozen
+            "select id, version, head, archived_at_ms is not null as archived
              from experiment where ",
-            $which,
-            " and ",
-            is_present!()
-        )
-    };
-}
-
-/// The columns of entries from arrays; `$2` has the column `place`.
-macro_rules! given_columns {
-    ($first:literal) => {
-        concat!(
-            "unnest(",
-            $first,
-            "$2::bigint[], $3::uuid[], $4::smallint[], $5::integer[], $6::integer[],
-             $7::boolean[], $8::smallint[], $9::bigint[], $10::bigint[], $11::bigint[],
-             $12::bigint[], $13::text[])"
-        )
-    };
-}
-macro_rules! event_columns {
-    () => {
-        "nonce, kind, first_ranker, second_ranker, first_left, answer, batch, ticket, chosen_at, \
-         issued_at_ms, detail"
-    };
-}
-macro_rules! entry_columns {
-    () => {
-        "nonce, $14, kind, first_ranker, second_ranker, first_left, answer, batch, ticket, \
-         chosen_at, issued_at_ms, detail"
-    };
-}
-
-macro_rules! moved_heads {
-    ($experiments:literal, $heads:literal) => {
-        concat!(
-            "with moved as (
-                 update experiment set head = moved.head
-                 from unnest(",
-            $experiments,
-            "::bigint[], ",
-            $heads,
-            "::bigint[]) as moved (id, head) where experiment.id = moved.id returning 1
-             ) "
+            $which
         )
     };
 }
 
 statements! {
-    Experiment LOCK_EXPERIMENT = concat!(
-        "select ",
-        experiment_columns!(),
-        " from experiment where id = $1 and ",
-        is_present!(),
-        " for no key update"
-    );
-    Coordinator LOCK_EPOCH = "select epoch from database_set where one = 1 for share";
+    Experiment LOCK_EXPERIMENT =
+        "select {experiment} from experiment where id = $1 for no key update";
     /// "If there is no key yet" cannot be a constraint, so only one process at a time may check
     /// and add.
     Coordinator LOCK_SIGNING_KEYS = "lock table signing_key in share row exclusive mode";
@@ -75,107 +25,66 @@ statements! {
     Coordinator CONTINUE_AUDIT_IDS = "select setval(pg_get_serial_sequence('audit', 'id'), max(id))
          from audit having count(*) > 0";
 
-    Experiments HEADS = concat!(heads_where!("id = any($1)"), " order by id");
+    Experiments HEADS = heads_where!("id = any($1) order by id");
     /// `no key`: rows that only refer to an experiment do not wait.
-    Experiment LOCK_HEAD = concat!(heads_where!("id = $1"), " for no key update");
+    Experiment LOCK_HEAD = heads_where!("id = $1 for no key update");
     /// Locks rows in the order of the result.
-    Together LOCK_HEADS =
-        concat!(heads_where!("id = any($1)"), " order by id for no key update");
+    Together LOCK_HEADS = heads_where!("id = any($1) order by id for no key update");
 
     /// The entries of one experiment under any of these nonces.
-    Experiment KNOWN_ENTRIES = concat!(
-        "select ",
-        log_columns!(),
-        " from log where experiment_id = $1 and nonce = any($2)"
-    );
+    Experiment KNOWN_ENTRIES =
+        "select {log} from log where experiment_id = $1 and nonce = any($2)";
     /// `offset 0` keeps the planner from merging the inner select: one index lookup for each nonce.
-    Together KNOWN_ENTRIES_OF_SEVERAL = concat!(
+    Together KNOWN_ENTRIES_OF_SEVERAL =
         "select known.* from unnest($1::bigint[], $2::uuid[]) as given (experiment_id, nonce)
          cross join lateral (
-             select ",
-        log_columns!(),
-        " from log where log.experiment_id = given.experiment_id and log.nonce = given.nonce
-             offset 0
-         ) as known"
-    );
+             select {log} from log
+             where log.experiment_id = given.experiment_id and log.nonce = given.nonce offset 0
+         ) as known";
 
     /// A copy takes no parameters: these are replaced by numbers.
-    Experiment READ_BULK = concat!(
-        "copy (select ",
-        log_columns!(),
-        " from log where experiment_id = $1 and position > $2 and ",
-        has_experiment!(),
-        " order by position limit $3) to stdout (format binary)"
-    );
+    Experiment READ_BULK =
+        "copy (select {log} from log where experiment_id = $1 and position > $2
+         order by position limit $3) to stdout (format binary)";
 
     /// Lock the head of `$1`, write entries above it and move it: one trip to one node. The
-    /// result is the new head; null if the experiment does not exist, is archived or is frozen.
-    Experiment APPEND = "select append_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
-         $13, $14)";
+    /// result is the new head; null if the experiment does not exist or is archived. The positions
+    /// of the entries are counted from the head.
+    Experiment APPEND = "select append_entries($1, {log arrays 2})";
     /// Lock heads in order, write entries and move the heads, if every experiment exists and is
-    /// neither archived nor frozen. A lock that had to wait reads the head as it is afterwards.
-    Together APPEND_TO_SEVERAL = concat!(
+    /// not archived. A lock that had to wait reads the head as it is afterwards. `$1` has the
+    /// experiments and `$2` the number of entries of each. The positions of the entries are counted
+    /// from the heads.
+    Together APPEND_TO_SEVERAL =
         "with locked as materialized (
-             select id, head from experiment
-             where id = any($15) and archived_at_ms is null and presence = 'here'
+             select id, head from experiment where id = any($1) and archived_at_ms is null
              order by id for no key update
          ), open as materialized (
              select id, head from locked
-             where (select count(*) from locked) = cardinality($15::bigint[])
+             where (select count(*) from locked) = cardinality($1::bigint[])
          ), entries as (
-             insert into log (",
-        log_columns!(),
-        ") select experiment_id, open.head + ordinal, ",
-        entry_columns!(),
-        " from ",
-        given_columns!("$1::bigint[], "),
-        " as entry (experiment_id, ordinal, ",
-        event_columns!(),
-        ") join open on open.id = experiment_id
+             insert into log ({log})
+             select {log above heads} from unnest($3::bigint[], {log arrays 4}) as entry ({log})
+             join open on open.id = entry.experiment_id
          )
          update experiment set head = open.head + added.entries
          from open
-         join unnest($15::bigint[], $16::bigint[]) as added (id, entries) on added.id = open.id
+         join unnest($1::bigint[], $2::bigint[]) as added (id, entries) on added.id = open.id
          where experiment.id = open.id
-         returning experiment.id, experiment.head"
-    );
+         returning experiment.id, experiment.head";
 
-    /// Entries alone.
-    Experiment INSERT_ENTRIES = concat!(
-        "insert into log (",
-        log_columns!(),
-        ") select $1::bigint, position, ",
-        entry_columns!(),
-        " from ",
-        given_columns!(""),
-        " as entry (position, ",
-        event_columns!(),
-        ")"
-    );
-    /// Entries and heads in one round trip.
-    Together WRITE_ENTRIES_OF_SEVERAL = concat!(
-        moved_heads!("$15", "$16"),
-        "insert into log (",
-        log_columns!(),
-        ") select experiment_id, position, ",
-        entry_columns!(),
-        " from ",
-        given_columns!("$1::bigint[], "),
-        " as entry (experiment_id, position, ",
-        event_columns!(),
-        ")"
-    );
+    Experiment INSERT_ROW = "insert into log ({log}) values ({log values})";
     /// The rows have their experiments.
-    Experiment COPY_ENTRIES =
-        concat!("copy log (", log_columns!(), ") from stdin (format binary)");
+    Experiment COPY_ROWS = "copy log ({log}) from stdin (format binary)";
     Experiment MOVE_HEAD = "update experiment set head = $2 where id = $1";
-    Together MOVE_HEADS = concat!(moved_heads!("$1", "$2"), "select count(*) from moved");
+    Together MOVE_HEADS = "update experiment set head = moved.head
+         from unnest($1::bigint[], $2::bigint[]) as moved (id, head) where experiment.id = moved.id";
 }
 
 #[cfg(test)]
 mod tests {
     use super::ALL;
-    use crate::store::sql::reach::{Reach, Statement};
+    use crate::store::sql::statement::{Reach, Statement};
     use crate::store::sql::statements;
 
     const DISTRIBUTED: [&str; 3] = ["experiment", "log", "snapshot"];
@@ -225,13 +134,15 @@ mod tests {
     }
 
     fn all() -> impl Iterator<Item = &'static Statement> {
-        ALL.iter().chain(statements::ALL)
+        ALL.iter().chain(statements::ALL).copied()
     }
 
     /// What a database with experiments on several nodes runs.
     #[test]
     fn every_statement_suits_a_distributed_database() {
-        for Statement { name, reach, sql } in all() {
+        for statement in all() {
+            let Statement { name, reach, .. } = statement;
+            let sql = statement.sql();
             match reach {
                 Reach::Experiment => {
                     assert!(of_experiments(sql), "{name} has no table of experiments: {sql}");
@@ -261,19 +172,7 @@ mod tests {
             .filter(|statement| statement.reach == Reach::Experiments)
             .map(|statement| statement.name)
             .collect();
-        assert_eq!(
-            everywhere,
-            [
-                "HEADS",
-                "NUMBERED_EXPERIMENT",
-                "EXPERIMENTS",
-                "EXPERIMENTS_AFTER",
-                "NAMES",
-                "IS_EMPTY",
-                "KNOWS",
-                "NOT_HERE"
-            ]
-        );
+        assert_eq!(everywhere, ["HEADS", "EXPERIMENTS", "EXPERIMENTS_AFTER", "NAMES"]);
     }
 
     #[test]

@@ -1,27 +1,34 @@
-//! The pools of a store in PostgreSQL, and how its calls run.
+//! The pools of a store in PostgreSQL, and where its experiments are.
 
-use std::io;
-use std::sync::atomic::AtomicI64;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::OnceCell;
 
-use super::layout::{HAS_EXTENSION, IS_DISTRIBUTED, KnownLayout, Layout};
 use super::notifier::Notifier;
-use super::own_notices::OwnNotices;
-use super::pool_mode::{PgTransaction, PoolMode, SingleStatements};
-use super::repeat_guard::RepeatGuard;
-use super::sessions::{self, APPENDING, OTHER, listening_pool};
-use crate::store::error::is_retryable;
-use crate::store::{ExperimentId, StoreError};
+use super::sessions::{self, APPENDING, OTHER, PoolMode, listening_pool};
+use super::transaction::SingleStatements;
+use crate::store::StoreError;
 
-/// Time limit of a whole call. The server's own limits come first; this one is for a server that
-/// no longer responds.
-const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Attempts at a transaction that the server aborts (deadlock, serialisation), the first included.
-const ATTEMPTS: u32 = 4;
+/// Citus lists distributed tables in `pg_dist_partition`, which only databases with the extension
+/// have. It is asked for first.
+const HAS_EXTENSION: &str = "select to_regclass('pg_dist_partition') is not null";
+
+/// `h`: distributed by a hash. A table that is sharded by schema is whole on one node.
+const IS_DISTRIBUTED: &str = "select exists (
+         select 1 from pg_dist_partition
+         where logicalrelid = to_regclass('log') and partmethod = 'h'
+     )";
+
+/// The place of the experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// All on one node: a plain database, or one that is sharded by schema.
+    Whole = 1,
+    /// Each on one node, by its id.
+    ByExperiment = 2,
+}
 
 /// A store in PostgreSQL.
 #[derive(Debug)]
@@ -42,14 +49,11 @@ pub(in crate::store) struct PostgresStore {
     /// server keeps its caches warm.
     pub(super) appending: PgPool,
     pub(super) listening: Option<PgPool>,
-    pub(super) own_notices: OwnNotices,
-    pub(super) repeat_guard: RepeatGuard,
-    pub(super) layout: KnownLayout,
-    notifier: Notifier,
-    /// Host, port and database, for messages.
-    pub(super) place: String,
-    /// The set of databases that this process knows.
-    pub(super) epoch: AtomicI64,
+    pub(super) notifier: Notifier,
+    /// The next appends check for repeats before they write: so many.
+    pub(super) checked_appends: AtomicU32,
+    /// A [`Layout`], or 0 while it is not known.
+    layout: AtomicU8,
 }
 
 impl PostgresStore {
@@ -61,47 +65,47 @@ impl PostgresStore {
         direct: Option<PgConnectOptions>,
     ) -> Self {
         let pool = sessions::pool(OTHER, &options, mode);
-        let own_notices = OwnNotices::default();
         let has_direct_url = direct.is_some();
         let direct = direct.or_else(|| (mode == PoolMode::Session).then(|| options.clone()));
         Self {
             appending: sessions::pool(APPENDING, &options, mode),
             listening: direct.clone().map(listening_pool),
-            notifier: Notifier::start(pool.clone(), mode, own_notices.clone()),
-            repeat_guard: RepeatGuard::default(),
-            layout: KnownLayout::default(),
+            notifier: Notifier::start(pool.clone(), mode),
+            checked_appends: AtomicU32::new(0),
+            layout: AtomicU8::new(0),
             has_direct_url,
             same_database: OnceCell::new(),
             own_sessions: OnceCell::new(),
-            place: place(&options),
-            epoch: AtomicI64::new(0),
             options,
             mode,
             direct,
             pool,
-            own_notices,
         }
     }
 
-    /// Runs reads.
-    pub(super) fn readers(&self) -> SingleStatements<'_> {
+    /// Runs statements other than appends.
+    pub(super) fn statements(&self) -> SingleStatements<'_> {
         SingleStatements { pool: &self.pool, mode: self.mode }
     }
 
-    /// Runs writes other than appends.
-    pub(super) fn writers(&self) -> SingleStatements<'_> {
-        SingleStatements { pool: &self.pool, mode: self.mode }
+    pub(super) fn known_layout(&self) -> Option<Layout> {
+        [Layout::Whole, Layout::ByExperiment]
+            .into_iter()
+            .find(|layout| *layout as u8 == self.layout.load(Ordering::Relaxed))
     }
 
-    /// Begin a transaction. Boxed, so that `&mut *transaction` is its executor, as it is for a
-    /// transaction of the driver.
-    pub(super) async fn begin(&self) -> Result<Box<PgTransaction<'static>>, StoreError> {
-        Ok(Box::new(PgTransaction::begin(&self.pool, self.mode).await?))
+    pub(super) fn learn(&self, layout: Layout) {
+        self.layout.store(layout as u8, Ordering::Relaxed);
+    }
+
+    /// Ask again at the next append.
+    pub(super) fn forget_layout(&self) {
+        self.layout.store(0, Ordering::Relaxed);
     }
 
     /// The layout; the first call asks the database.
     pub(super) async fn layout(&self) -> Result<Layout, StoreError> {
-        match self.layout.known() {
+        match self.known_layout() {
             Some(layout) => Ok(layout),
             None => self.ask_layout().await,
         }
@@ -109,46 +113,11 @@ impl PostgresStore {
 
     /// Ask the database for its layout: it may have been distributed by another process.
     pub(super) async fn ask_layout(&self) -> Result<Layout, StoreError> {
-        let extended = sqlx::query_scalar(HAS_EXTENSION).fetch_one(self.readers()).await?;
-        let distributed =
-            extended && sqlx::query_scalar(IS_DISTRIBUTED).fetch_one(self.readers()).await?;
+        let ask = async |question| self.statements().row(sqlx::query_as(question)).await;
+        let (extended,): (bool,) = ask(HAS_EXTENSION).await?;
+        let distributed = extended && ask(IS_DISTRIBUTED).await?.0;
         let layout = if distributed { Layout::ByExperiment } else { Layout::Whole };
-        self.layout.learn(layout);
+        self.learn(layout);
         Ok(layout)
     }
-
-    /// Notify other processes that the log of an experiment has grown to `head`.
-    pub(super) fn announce(&self, experiment: ExperimentId, head: u64) {
-        self.notifier.announce(experiment, head);
-    }
-
-    /// Run a unit of work within [`CALL_TIMEOUT`], again if the server aborted it to resolve a
-    /// deadlock.
-    pub(super) async fn attempt<T, F: Future<Output = Result<T, StoreError>>>(
-        &self,
-        attempt: impl Fn() -> F,
-    ) -> Result<T, StoreError> {
-        let attempts = async {
-            for _ in 1..ATTEMPTS {
-                match attempt().await {
-                    Err(error) if is_retryable(&error) => {}
-                    result => return result,
-                }
-            }
-            attempt().await
-        };
-        tokio::time::timeout(CALL_TIMEOUT, attempts).await.unwrap_or_else(|_| {
-            let message = format!("no response within {} s", CALL_TIMEOUT.as_secs());
-            Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message)).into())
-        })
-    }
-}
-
-/// Host, port and database of a URL.
-fn place(options: &PgConnectOptions) -> String {
-    let host = match options.get_socket() {
-        Some(socket) => socket.display().to_string(),
-        None => format!("{}:{}", options.get_host(), options.get_port()),
-    };
-    format!("{host}/{}", options.get_database().unwrap_or(options.get_username()))
 }

@@ -1,69 +1,60 @@
-//! [`AuditLog`](crate::store::AuditLog), for both databases.
+//! [`AuditLog`], for both databases.
 
-/// Implement `AuditLog` for a store, and define `add_notes` for its connections.
-macro_rules! implement_audit_log {
-    ($Store:ty, $Connection:ty) => {
-        /// Add notes to the audit log, within the caller's transaction.
-        async fn add_notes<'n>(
-            connection: &mut $Connection,
-            notes: impl IntoIterator<Item = &'n $crate::store::AuditNote>,
-        ) -> Result<(), $crate::store::StoreError> {
-            for note in notes {
-                sqlx::query($crate::store::sql::statements::ADD_AUDIT)
-                    .bind(note.at)
-                    .bind(&note.by.who)
-                    .bind(note.what)
-                    .bind(&note.subject)
-                    .bind(&note.experiment)
-                    .bind(note.before.as_ref().map(ToString::to_string))
-                    .bind(note.after.as_ref().map(ToString::to_string))
-                    .bind(&note.by.request_id)
-                    .bind(&note.once)
-                    .execute(&mut *connection)
-                    .await?;
-            }
-            Ok(())
-        }
+use async_trait::async_trait;
 
-        const _: () = {
-            use $crate::store::sql::rows::{AuditRow, records};
-            use $crate::store::sql::statements;
-            use $crate::store::{AuditLog, AuditNote, AuditRecord, StoreError};
+use super::backend::{Backend, Transaction};
+use super::rows::{AuditRow, records};
+use super::statements;
+use super::value::values;
+use crate::store::{AuditLog, AuditNote, AuditRecord, StoreError};
 
-            #[async_trait::async_trait]
-            impl AuditLog for $Store {
-                async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
-                    self.attempt(move || async move {
-                        let mut transaction = self.begin().await?;
-                        add_notes(&mut transaction, notes).await?;
-                        Ok(transaction.commit().await?)
-                    })
-                    .await
-                }
+/// Add notes to the audit log, within the caller's transaction.
+pub(super) async fn add_notes<'n>(
+    transaction: &mut impl Transaction,
+    notes: impl IntoIterator<Item = &'n AuditNote, IntoIter: Send> + Send,
+) -> Result<(), StoreError> {
+    for note in notes {
+        let before = note.before.as_ref().map(ToString::to_string);
+        let after = note.after.as_ref().map(ToString::to_string);
+        let values = values![
+            note.at,
+            &note.by.who,
+            note.what,
+            &note.subject,
+            &note.experiment,
+            &before,
+            &after,
+            &note.by.request_id,
+            &note.once,
+        ];
+        transaction.run(&statements::ADD_AUDIT, values).await?;
+    }
+    Ok(())
+}
 
-                async fn audit(
-                    &self,
-                    experiment: Option<&str>,
-                    before: i64,
-                    limit: u32,
-                ) -> Result<Vec<AuditRecord>, StoreError> {
-                    self.attempt(move || async move {
-                        let query = match experiment {
-                            None => sqlx::query_as(statements::AUDIT)
-                                .bind(before)
-                                .bind(i64::from(limit)),
-                            Some(name) => sqlx::query_as(statements::AUDIT_OF_EXPERIMENT)
-                                .bind(before)
-                                .bind(i64::from(limit))
-                                .bind(name),
-                        };
-                        let rows: Vec<AuditRow> = query.fetch_all(self.readers()).await?;
-                        records(rows)
-                    })
-                    .await
-                }
+#[async_trait]
+impl<B: Backend> AuditLog for B {
+    async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
+        self.attempt(|| async {
+            let mut transaction = self.begin().await?;
+            add_notes(&mut transaction, notes).await?;
+            transaction.commit().await
+        })
+        .await
+    }
+
+    async fn audit(
+        &self,
+        experiment: Option<&str>,
+        before: i64,
+        limit: u32,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
+        let rows: Vec<AuditRow> = match experiment {
+            None => self.fetch(&statements::AUDIT, values![before, limit]).await?,
+            Some(name) => {
+                self.fetch(&statements::AUDIT_OF_EXPERIMENT, values![before, limit, name]).await?
             }
         };
-    };
+        records(rows)
+    }
 }
-pub(in crate::store) use implement_audit_log;

@@ -96,7 +96,6 @@ table_row! {
         version: i64,
         head: i64,
         archived: bool,
-        frozen: bool,
     }
 }
 
@@ -109,7 +108,6 @@ impl TryFrom<HeadRow> for Head {
             version: from_column("version of an experiment", row.version)?,
             head: from_column("head of an experiment", row.head)?,
             archived: row.archived,
-            frozen: row.frozen,
         })
     }
 }

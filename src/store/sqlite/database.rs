@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use sqlx::migrate::Migrator;
 
 use super::store::SqliteStore;
-use crate::store::member::require_alone;
 use crate::store::sql::statements;
 use crate::store::{Database, StoreError, schema};
 
@@ -27,17 +26,27 @@ impl Database for SqliteStore {
 
     async fn migrate(&self) -> Result<(), StoreError> {
         // in one transaction: a second process waits, and finds nothing left to do
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_write().await?;
         // the same as `run`, whose future the compiler cannot prove to be `Send` here
         MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
-        let applied = sqlx::query_as(statements::MIGRATIONS).fetch_all(&mut *transaction).await?;
+        let applied =
+            sqlx::query_as(statements::MIGRATIONS.sql()).fetch_all(&mut *transaction).await?;
         schema::compare(&MIGRATIONS, Some(applied))?;
         Ok(transaction.commit().await?)
     }
 
     async fn check(&self) -> Result<(), StoreError> {
-        self.compare_schema().await?;
-        require_alone(self).await
+        let migrated: bool = sqlx::query_scalar(
+            "select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')",
+        )
+        .fetch_one(self.readers())
+        .await?;
+        let applied = if migrated {
+            Some(sqlx::query_as(statements::MIGRATIONS.sql()).fetch_all(self.readers()).await?)
+        } else {
+            None
+        };
+        schema::compare(&MIGRATIONS, applied)
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
@@ -49,21 +58,5 @@ impl Database for SqliteStore {
     async fn close(&self) {
         self.readers().close().await;
         self.writers().close().await;
-    }
-}
-
-impl SqliteStore {
-    pub(super) async fn compare_schema(&self) -> Result<(), StoreError> {
-        let migrated: bool = sqlx::query_scalar(
-            "select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')",
-        )
-        .fetch_one(self.readers())
-        .await?;
-        let applied = if migrated {
-            Some(sqlx::query_as(statements::MIGRATIONS).fetch_all(self.readers()).await?)
-        } else {
-            None
-        };
-        schema::compare(&MIGRATIONS, applied)
     }
 }

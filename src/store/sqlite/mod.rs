@@ -13,10 +13,8 @@
 //! Each connection runs on a thread of its own, and each statement is a round trip to it. Appends
 //! therefore use statements over many rows, in a few sizes, so that each is prepared once.
 
+mod backend;
 mod database;
-mod log;
-mod row_statements;
 mod store;
-mod traits;
 
 pub(super) use store::SqliteStore;

@@ -1,6 +1,5 @@
 //! The connections of a store in an SQLite file.
 
-use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
@@ -25,17 +24,12 @@ const WRITER_CACHE: &str = "-65536";
 pub(in crate::store) struct SqliteStore {
     writer: SqlitePool,
     readers: SqlitePool,
-    /// The path of the file, for messages.
-    pub(super) place: String,
-    /// The set of databases that this process knows.
-    pub(super) epoch: AtomicI64,
 }
 
 impl SqliteStore {
     /// Open the file, and create it if the options say so. This puts the file into write-ahead-log
     /// mode; the mode stays with the file.
     pub async fn open(options: SqliteConnectOptions, read_only: bool) -> Result<Self, StoreError> {
-        let place = options.get_filename().display().to_string();
         let options = options
             .read_only(read_only)
             .busy_timeout(BUSY_TIMEOUT)
@@ -74,7 +68,7 @@ impl SqliteStore {
             // read and is not durable yet. A checkpoint syncs it before anyone reads it.
             sqlx::query("pragma wal_checkpoint(passive)").execute(&writer).await?;
         }
-        Ok(Self { writer, readers, place, epoch: AtomicI64::new(0) })
+        Ok(Self { writer, readers })
     }
 
     /// The pool of the connections that read.
@@ -88,16 +82,8 @@ impl SqliteStore {
     }
 
     /// Begin a transaction that writes.
-    pub(super) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+    pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
         Ok(self.writer.begin_with("begin immediate").await?)
-    }
-
-    /// Run a unit of work, once: SQLite aborts no transaction that could succeed when repeated.
-    pub(super) async fn attempt<T, F: Future<Output = Result<T, StoreError>>>(
-        &self,
-        attempt: impl Fn() -> F,
-    ) -> Result<T, StoreError> {
-        attempt().await
     }
 }
 
@@ -195,7 +181,7 @@ mod tests {
         let (store, id) = store(&folder).await;
         for nonce in 1..=3 {
             // as when SQLite runs out of memory or cannot write: the driver does not notice
-            let mut transaction = store.begin().await.unwrap();
+            let mut transaction = store.begin_write().await.unwrap();
             sqlx::query("rollback").execute(&mut *transaction).await.unwrap();
             drop(transaction);
             let results = store.append(&[(id, large_event(nonce))], 0).await.unwrap();

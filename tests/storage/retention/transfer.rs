@@ -2,11 +2,16 @@
 
 use std::fs;
 
+use dueling_bandits::Answer;
+use rankduel::events::{Event, OutcomeEvent};
+use rankduel::store::NewEvent;
+
 use super::{filled, run, standings, succeed};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
     an_export_is_imported_unchanged
+    an_export_carries_every_column_of_the_log
     a_damaged_file_imports_nothing
 }
 
@@ -65,6 +70,59 @@ async fn an_export_is_imported_unchanged(database: TestDatabase) {
             error.contains("is a different one") && error.contains(what),
             "{statement}: {error}"
         );
+    }
+}
+
+/// The columns are those of the database: a new one fails here until it is carried, and until an
+/// event of this test fills it.
+async fn an_export_carries_every_column_of_the_log(database: TestDatabase) {
+    filled(&database).await;
+    let store = database.connect().await;
+    let record = store.experiment("search").await.unwrap().expect("an experiment");
+    let outcome = OutcomeEvent {
+        first: 0,
+        second: 1,
+        first_left: true,
+        answer: Answer::First,
+        batch: Some(1),
+        ticket: u64::MAX,
+        chosen_at: 7,
+        issued_at: 8,
+        unit: Some(u64::MAX),
+        segment: Some("mobile".try_into().expect("a segment")),
+    };
+    let event = NewEvent::new(u128::MAX, Event::Outcome(outcome));
+    store.append(&[(record.id, event)], 9).await.unwrap();
+    store.close().await;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("search.jsonl");
+    let file = file.to_str().expect("a path");
+    succeed(&database, &["export", "search", "--out", file]);
+    let copy = fresh_database(database.kind).await;
+    succeed(&copy, &["migrate"]);
+    succeed(&copy, &["import", file]);
+    let columns = match database.kind {
+        Kind::Sqlite => "select name from pragma_table_info('log')",
+        Kind::Postgres => {
+            "select column_name::text from information_schema.columns where table_name = 'log'"
+        }
+    };
+    for column in database.texts(columns.into()).await.into_iter().flatten() {
+        let shown = match database.kind {
+            Kind::Sqlite => format!("nullif(quote({column}), 'NULL')"),
+            Kind::Postgres => format!("{column}::text"),
+        };
+        let values = format!(
+            "select {shown} from log where experiment_id = {} order by position",
+            record.id
+        );
+        let before = database.texts(values.clone()).await;
+        assert!(
+            before.iter().any(Option::is_some),
+            "no entry of this test has the column {column}"
+        );
+        assert_eq!(copy.texts(values).await, before, "{column}");
     }
 }
 

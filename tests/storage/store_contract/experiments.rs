@@ -14,7 +14,6 @@ on_all_databases! {
     every_name_is_listed
     strings_round_trip
     the_id_of_an_experiment_is_computed_from_its_name
-    a_numbered_experiment_keeps_its_number_and_its_name
     a_name_whose_id_another_experiment_has_is_refused
 }
 
@@ -110,7 +109,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     assert_eq!(done, Changed::Done(after.clone()));
     assert_eq!(
         store.heads(&[before.id]).await.unwrap(),
-        [Head { experiment: before.id, version: 3, head: 3, archived: false, frozen: false }]
+        [Head { experiment: before.id, version: 3, head: 3, archived: false }]
     );
 
     // One of many concurrent changes succeeds.
@@ -269,28 +268,8 @@ async fn the_id_of_an_experiment_is_computed_from_its_name(database: TestDatabas
     let imported = store.import(&record, None, &mut no_entries, None).await.unwrap();
     assert_eq!(
         imported,
-        Imported::New(ExperimentRecord { id: experiment_id("three"), ..record.clone() })
+        Created::New(ExperimentRecord { id: experiment_id("three"), ..record.clone() })
     );
-}
-
-/// As an earlier version left it: numbered by the database.
-async fn a_numbered_experiment_keeps_its_number_and_its_name(database: TestDatabase) {
-    let store = database.store().await;
-    let created = create(&store, "old").await;
-    database.execute("update experiment set id = 7").await;
-    let old = ExperimentRecord { id: 7, ..created };
-    assert_eq!(store.experiment("old").await.unwrap(), Some(old.clone()));
-    let again = new_experiment("old");
-    assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(old.clone()));
-    let mut no_entries = std::iter::empty();
-    let imported = store.import(&old, None, &mut no_entries, None).await.unwrap();
-    assert_eq!(imported, Imported::Taken(old.clone()));
-    assert_eq!(store.experiment("new").await.unwrap(), None);
-    create(&store, "new").await;
-    assert_eq!(store.names("", 9).await.unwrap(), ["new", "old"]);
-    let appended = store.append(&[(7, new_event(1, 1))], NOW).await.unwrap();
-    assert_eq!(appended, [Appended::Recorded(1)]);
-    assert_eq!(whole_log(&store, 7).await.len(), 1);
 }
 
 async fn a_name_whose_id_another_experiment_has_is_refused(database: TestDatabase) {
@@ -302,6 +281,6 @@ async fn a_name_whose_id_another_experiment_has_is_refused(database: TestDatabas
     assert_eq!(created, Created::Collision);
     let mut no_entries = std::iter::empty();
     let imported = store.import(&one, None, &mut no_entries, None).await.unwrap();
-    assert_eq!(imported, Imported::Collision);
+    assert_eq!(imported, Created::Collision);
     assert_eq!(store.names("", 9).await.unwrap(), ["two"]);
 }

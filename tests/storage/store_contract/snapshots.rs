@@ -143,7 +143,7 @@ async fn an_import_is_all_or_nothing(database: TestDatabase) {
     assert_eq!(store.experiment("search").await.unwrap(), None);
 
     let pages = || vec![Ok(vec![entry(3), entry(4)]), Ok(vec![entry(5)])].into_iter();
-    let Imported::New(record) =
+    let Created::New(record) =
         store.import(&wanted, Some(&base), &mut pages(), None).await.unwrap()
     else {
         panic!("it is new")
@@ -156,5 +156,5 @@ async fn an_import_is_all_or_nothing(database: TestDatabase) {
         [Snapshot { experiment: record.id, ..base.clone() }]
     );
     let again = store.import(&wanted, Some(&base), &mut pages(), None).await.unwrap();
-    assert_eq!(again, Imported::Taken(record));
+    assert_eq!(again, Created::Taken(record));
 }

@@ -1,2 +1,0 @@
--- Nothing: the column has its constraint.
-select 1;
