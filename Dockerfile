@@ -12,6 +12,7 @@ WORKDIR /build
 COPY .cargo .cargo
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY crates crates
+COPY fuzz fuzz
 RUN awk '/^\[/ { left_out = /^\[\[(bench|test|example)\]\]/ } !left_out' Cargo.toml > manifest && mv manifest Cargo.toml \
     && mkdir -p src migrations/postgres migrations/sqlite && touch src/lib.rs && echo 'fn main() {}' > src/main.rs \
     && cargo build --profile dist --locked

@@ -3,7 +3,7 @@
 use super::key::KeyId;
 use crate::store::AuditAuthor;
 
-/// Who did something, for the audit log.
+/// The author of a change, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor(AuditAuthor);
 

@@ -25,7 +25,7 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 pub struct KeyRequest {
     /// A name for people; see [`KeyRequest::name_error`].
     pub name: String,
-    /// What the key allows.
+    /// The scopes of the key.
     pub scopes: Scopes,
     /// Names of the experiments that it is limited to; `None`: all.
     pub experiments: Option<Vec<String>>,
@@ -43,7 +43,7 @@ pub struct KeyRotation {
 }
 
 impl KeyRotation {
-    /// What is wrong with it, with a JSON pointer each.
+    /// Its errors, with a JSON pointer each.
     pub fn errors(&self) -> Vec<(&'static str, String)> {
         let mut errors = Vec::new();
         if self.overlap_seconds > OVERLAP_SECONDS_MAX {
@@ -113,7 +113,7 @@ impl KeyState {
 }
 
 impl KeyRequest {
-    /// What is wrong with the name of a key.
+    /// Errors of the name of a key.
     pub fn name_error(name: &str) -> Option<String> {
         let invalid = name.trim().is_empty()
             || name.chars().count() > NAME_MAX

@@ -1,4 +1,4 @@
-//! What the verdict rests on, in sentences.
+//! The basis of the verdict, in sentences.
 
 use maud::{Markup, html};
 

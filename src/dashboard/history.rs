@@ -99,7 +99,7 @@ pub(crate) fn cost(view: &View) -> Markup {
     }
 }
 
-/// What the policy has saved, as far as its interval supports it.
+/// The saving of the policy, as far as its interval supports it.
 fn compared(saved: Saved) -> Markup {
     let between = |low: f64, high: f64| match [percent(low), percent(high)] {
         [low, high] if low == high => low,

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::service::reports::grouped::grouped;
 
-/// What the reader of a page may do.
+/// The permissions of the reader of a page.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Visitor {
     /// Whether the reader has a session, and can log out.

@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub loaded: Option<Summary>,
 }
 
-/// What the list has of an experiment in memory.
+/// The row of an experiment in memory.
 pub(crate) struct Summary {
     pub loaded: Arc<LoadedExperiment>,
     pub overview: Arc<Computed<Overview>>,

@@ -101,7 +101,7 @@ impl Sessions {
 pub(super) const FORM_TOKEN: &str = "form_token";
 
 impl Sessions {
-    /// What the caller may do.
+    /// The caller's scope.
     pub fn visitor(&self, headers: &HeaderMap, caller: &Caller) -> Visitor {
         let manages = caller.allows(Scope::Admin);
         Visitor {
@@ -121,7 +121,7 @@ impl Sessions {
         self.service.is_form_token(token, &self.form_owner(headers, caller))
     }
 
-    /// What a form's token is bound to: the session, or the key of a caller without one. A server
+    /// A form's token is bound to this: the session, or the key of a caller without one. A server
     /// without keys trusts everybody who can read its pages, and other sites cannot.
     fn form_owner(&self, headers: &HeaderMap, caller: &Caller) -> Vec<u8> {
         match (self.session(headers), caller.key()) {

@@ -5,7 +5,7 @@ use axum::extract::FromRef;
 use super::session::Sessions;
 use crate::http::AppState;
 
-/// What every page can extract.
+/// The state that every page can extract.
 #[derive(Clone)]
 pub(crate) struct Dashboard {
     pub state: AppState,

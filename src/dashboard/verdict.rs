@@ -117,7 +117,7 @@ fn effects(view: &View) -> Markup {
     }
 }
 
-/// What to do next.
+/// The next step.
 fn advice(view: &View) -> Markup {
     let verdict = &view.verdict;
     if view.record.archived_at.is_some() {

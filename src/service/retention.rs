@@ -11,7 +11,7 @@ const CLOCKS_DIFFER_MS: i64 = 3_600_000;
 /// Entries of one chunk.
 const CHUNK: u32 = 10_000;
 
-/// What pruning would delete.
+/// The entries that pruning would delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pruning {
     /// Position of the last log entry to delete.

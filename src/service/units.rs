@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::audience::{Audience, Segment};
 use crate::engine::loaded::LoadedExperiment;
 
-/// Who sees a page, in the words of the caller.
+/// The viewer of a page, as the caller names it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NamedAudience<'a> {
     /// The caller's id of the unit.

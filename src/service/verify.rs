@@ -12,7 +12,7 @@ use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
 /// Entries of one chunk.
 const CHUNK: u32 = 10_000;
 
-/// What verifying one experiment found.
+/// The findings in one experiment.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Log entries that were read.
@@ -136,7 +136,7 @@ async fn read_log(
     Ok(())
 }
 
-/// What cannot be read, if that is the error; any other one ends the verification.
+/// The entry that cannot be read, if that is the error; any other error ends the verification.
 fn corruption(error: StoreError) -> Result<String, StoreError> {
     match error {
         StoreError::Corrupt(what) => Ok(what),

@@ -1,4 +1,4 @@
-//! What a `duel_id` carries: everything about a duel, so that issuing one writes nothing.
+//! The content of a `duel_id`: everything about a duel, so that issuing one writes nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct DuelToken {
     pub first_left: bool,
     /// The batch it belongs to.
     pub batch: Option<u32>,
-    /// What the policy remembers of its selection.
+    /// The policy's note on its selection.
     pub ticket: u64,
     /// Log position that it was selected at.
     pub chosen_at: u64,
@@ -29,7 +29,7 @@ pub struct DuelToken {
     pub expires_at: i64,
     /// Identifies the duel. High half: the process that issued it; low half: its number there.
     pub nonce: Nonce,
-    /// Who the duel is shown to.
+    /// The viewer of the duel.
     pub audience: Audience,
 }
 

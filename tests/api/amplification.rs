@@ -13,8 +13,11 @@ use crate::support::{Kind, TestDatabase, fresh_database};
 on_both_databases! {
     events_on_a_page_are_stored_in_proportion_to_their_request
     the_sheet_of_a_page_is_stored_once
-    pieces_count_as_they_would_alone
     open_pages_are_limited_for_each_experiment
+}
+
+on_sqlite! {
+    pieces_count_as_they_would_alone
 }
 
 const UBI: &str = "/v1/experiments/search/feedback/ubi";

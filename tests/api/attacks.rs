@@ -21,9 +21,12 @@ use crate::support::service::{Server, Settings};
 use crate::support::{KINDS, Kind, TestDatabase};
 
 on_both_databases! {
+    an_unknown_key_does_not_wait_for_a_database_that_hangs
+}
+
+on_sqlite! {
     bodies_that_do_not_arrive_take_no_places
     pages_of_other_sites_cannot_use_the_api_of_a_server_without_keys
-    an_unknown_key_does_not_wait_for_a_database_that_hangs
     large_answers_have_a_budget_and_duels_do_not_need_it
     large_standings_come_in_parts
     large_statistics_are_cut_to_the_pairs_with_most_pages

@@ -8,7 +8,7 @@ use crate::support::TestDatabase;
 use crate::support::client::{Client, eventually};
 use crate::support::service::Server;
 
-on_both_databases! {
+on_sqlite! {
     a_canary_of_the_best_ranker_does_not_block_the_end
     the_second_id_is_compared_with_the_first_alone
     an_invalid_canary_is_refused

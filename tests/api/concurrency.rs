@@ -12,7 +12,6 @@ use crate::support::client::{Answer, JSON, eventually, steady};
 use crate::support::service::Server;
 
 on_both_databases! {
-    the_same_answer_from_many_callers_counts_once
     one_of_several_conflicting_answers_counts
     concurrent_answers_leave_no_gap_in_the_log
     an_experiment_is_created_once
@@ -45,25 +44,6 @@ fn by_status(answers: &[Answer]) -> BTreeMap<u16, usize> {
         *counts.entry(answer.status).or_insert(0) += 1;
     }
     counts
-}
-
-async fn the_same_answer_from_many_callers_counts_once(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
-    let duel = server.pair("search").await;
-    let body = json!({"duel_id": duel["duel_id"], "outcome": "left"});
-    let answers = all((0..64).map(|_| {
-        let (client, body) = (server.client(), body.clone());
-        async move { client.feedback("search", &body).await }
-    }))
-    .await;
-    let receipts: Vec<_> = answers.iter().map(|answer| answer.json(200)).collect();
-    let recorded = receipts.iter().filter(|receipt| receipt["status"] == "recorded").count();
-    let duplicates = receipts.iter().filter(|receipt| receipt["status"] == "duplicate").count();
-    assert_eq!((recorded, duplicates), (1, 63));
-    assert!(receipts.iter().all(|receipt| receipt["position"] == 1));
-    let standings = server.standings("search").await;
-    assert_eq!((&standings["position"], &standings["duels"]), (&json!(1), &json!(1)));
 }
 
 async fn one_of_several_conflicting_answers_counts(database: TestDatabase) {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::support::TestDatabase;
 
-on_both_databases! {
+on_sqlite! {
     the_feature_that_knows_the_grades_wins
 }
 

@@ -12,10 +12,13 @@ use crate::support::client::steady;
 use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
-    a_duel_has_every_field_that_a_caller_needs
-    every_order_and_self_duels_occur
     requesting_a_duel_writes_nothing
     self_duels_are_flushed_to_the_log
+}
+
+on_sqlite! {
+    a_duel_has_every_field_that_a_caller_needs
+    every_order_and_self_duels_occur
     an_unknown_experiment_has_no_duels
     a_stock_of_duels_is_issued_at_once
 }

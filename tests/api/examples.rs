@@ -154,7 +154,7 @@ async fn send(client: &Client, message: &Message<'_>, seen: &Seen) -> Answer {
     client.send(method, path, &headers, body.unwrap_or_default().into_bytes()).await
 }
 
-on_both_databases! {
+on_sqlite! {
     every_example_gets_the_documented_response
 }
 

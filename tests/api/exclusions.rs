@@ -12,10 +12,13 @@ use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
-    an_excluded_unit_does_not_count
     every_server_and_every_copy_excludes_the_same_units
-    a_policy_that_runs_in_batches_goes_on
     a_conclusion_stays
+}
+
+on_sqlite! {
+    an_excluded_unit_does_not_count
+    a_policy_that_runs_in_batches_goes_on
     an_invalid_exclusion_is_refused
 }
 
@@ -37,7 +40,7 @@ async fn verdict(server: &Client, name: &str) -> Value {
     server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
 }
 
-/// What the verdict says of itself, at every server the same.
+/// The verdict's own statements, the same at every server.
 async fn found(server: &Client, name: &str) -> [Value; 6] {
     let verdict = verdict(server, name).await;
     ["position", "duels", "state", "winners", "decided_after_duels", "rests_on"]

@@ -9,13 +9,16 @@ use crate::support::service::{START_MS, Server};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
-    outcomes_and_clicks_count_for_the_shown_rankers
     an_answer_counts_once
+    duels_of_another_database_are_refused
+    every_item_of_a_list_gets_its_own_receipt
+}
+
+on_sqlite! {
+    outcomes_and_clicks_count_for_the_shown_rankers
     a_late_answer_does_not_count
     a_repeat_after_the_expiry_is_a_duplicate
     ids_that_are_not_duels_of_the_experiment_are_refused
-    duels_of_another_database_are_refused
-    every_item_of_a_list_gets_its_own_receipt
     repeated_fields_are_refused
     a_list_has_one_to_a_thousand_items
 }

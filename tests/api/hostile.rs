@@ -16,9 +16,12 @@ use crate::support::service::Server;
 use crate::support::{KINDS, Kind};
 
 on_both_databases! {
-    a_duel_id_with_any_bit_flipped_is_refused
     sql_in_strings_is_only_text
     ten_thousand_experiments_are_listed_and_served
+}
+
+on_sqlite! {
+    a_duel_id_with_any_bit_flipped_is_refused
 }
 
 async fn a_duel_id_with_any_bit_flipped_is_refused(database: TestDatabase) {

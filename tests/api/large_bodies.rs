@@ -18,6 +18,9 @@ use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
     feedback_in_a_large_body_counts_once
+}
+
+on_sqlite! {
     large_feedback_on_pages_has_a_result_for_each_item
 }
 

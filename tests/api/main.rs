@@ -22,7 +22,6 @@ mod duels;
 mod examples;
 mod exclusions;
 mod experiments;
-mod extract;
 mod feedback;
 mod hostile;
 mod keys;

@@ -9,7 +9,7 @@ use crate::support::client::{Client, steady};
 use crate::support::server::Api;
 use crate::support::{Kind, TestDatabase};
 
-on_both_databases! {
+on_sqlite! {
     metrics_of_an_experiment_match_its_feedback
 }
 

@@ -11,15 +11,18 @@ use crate::support::service::Server;
 
 on_both_databases! {
     a_page_is_the_same_at_every_server_and_offset
-    a_page_does_not_reveal_the_rankers_of_its_slots
-    clicks_name_positions_documents_or_slots
-    a_document_counts_once_with_its_heaviest_event
     pieces_in_any_order_give_one_outcome
     pieces_are_settled_after_the_settling_time
     an_outcome_settles_a_duel_with_pieces
+    a_changed_method_is_a_new_version
+}
+
+on_sqlite! {
+    a_page_does_not_reveal_the_rankers_of_its_slots
+    clicks_name_positions_documents_or_slots
+    a_document_counts_once_with_its_heaviest_event
     ubi_events_are_accepted_unchanged
     one_call_returns_a_duel_with_its_page
-    a_changed_method_is_a_new_version
     hostile_rankings_are_interleaved_or_refused
     invalid_clicks_are_refused
     a_self_duel_shows_one_ranker_and_earns_no_credit

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::TestDatabase;
 use crate::support::service::Server;
 
-on_both_databases! {
+on_sqlite! {
     every_kind_reports_its_assumptions_and_parameters
 }
 

@@ -14,6 +14,9 @@ use crate::support::service::Server;
 on_both_databases! {
     a_new_policy_learns_from_the_existing_log
     every_replica_and_every_restart_uses_the_new_policy
+}
+
+on_sqlite! {
     an_invalid_policy_change_is_refused
 }
 

@@ -15,11 +15,14 @@ on_both_databases! {
     a_ranker_is_added_while_duels_are_in_flight
     duels_of_a_retired_ranker_still_count_once
     the_state_is_the_same_after_every_restart_and_at_every_replica
+    an_export_contains_the_roster_changes
+}
+
+on_sqlite! {
     invalid_roster_changes_are_refused_with_the_reason
     the_verdict_and_all_scores_cover_active_rankers_only
     an_experiment_concludes_on_an_active_ranker
     rankings_are_required_of_active_rankers
-    an_export_contains_the_roster_changes
     a_log_with_roster_changes_is_replayed_where_possible
     the_page_marks_retired_rankers
 }

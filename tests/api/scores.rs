@@ -6,7 +6,7 @@ use crate::support::TestDatabase;
 use crate::support::client::steady;
 use crate::support::service::Server;
 
-on_both_databases! {
+on_sqlite! {
     the_verdict_counts_scores_and_the_policy_winners
     reported_outcomes_and_signs_have_no_score
 }

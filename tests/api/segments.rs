@@ -8,7 +8,7 @@ use crate::support::TestDatabase;
 use crate::support::client::{Client, steady};
 use crate::support::service::Server;
 
-on_both_databases! {
+on_sqlite! {
     results_are_split_by_segment
     the_report_equals_the_table_of_the_command
     tables_for_spreadsheets_have_no_formulas

@@ -11,7 +11,7 @@ use crate::support::client::eventually;
 use crate::support::client::steady;
 use crate::support::service::Server;
 
-on_both_databases! {
+on_sqlite! {
     standings_match_the_answers
     ties_count_by_the_rule_of_the_experiment
     an_unchanged_response_is_not_sent_again

@@ -12,14 +12,17 @@ use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
     a_unit_counts_once
+    two_servers_count_the_same_cohorts
+    a_late_answer_teaches_the_policy_only
+}
+
+on_sqlite! {
     a_machine_is_named
     the_unit_of_the_duel_stands
     a_client_id_is_a_unit
     an_answer_counts_once_no_other_can_come
     a_server_that_is_alone_knows_when_all_have_answered
     a_forecast_expects_the_answers_that_wait_to_count
-    two_servers_count_the_same_cohorts
-    a_late_answer_teaches_the_policy_only
     an_invalid_unit_or_window_is_refused
     an_invalid_segment_is_refused
 }

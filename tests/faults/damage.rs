@@ -9,32 +9,22 @@ use rankduel::store::{Snapshot, connect};
 use serde_json::json;
 
 use crate::load::{Fate, SentAnswer};
-use crate::report::Row;
-use crate::rounds;
 use crate::scene::{NAMES, Scene};
 use crate::support::client::Client;
 use crate::support::server::{Process, outcome, rankduel};
 use crate::support::{Kind, TestDatabase, fresh_database};
-use crate::verify::{log, verify};
+use crate::verify::log;
+use crate::{inject, rounds};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn snapshots_are_poisoned_on_sqlite() {
-    snapshots_are_poisoned(fresh_database(Kind::Sqlite).await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn snapshots_are_poisoned_on_postgres() {
-    snapshots_are_poisoned(fresh_database(Kind::Postgres).await).await;
+on_both_databases! {
+    snapshots_are_poisoned
 }
 
 /// An invalid snapshot is ignored: the log is authoritative.
 async fn snapshots_are_poisoned(database: TestDatabase) {
-    let times = rounds(5);
-    let mut scene = Scene::set(&database.url, 1).await;
+    let scene = Scene::set(&database.url, 1).await;
     let store = connect(&database.url).await.expect("a store");
-    scene.open();
-    for round in 0..times {
-        scene.acknowledges(20).await;
+    inject(scene, &database.url, "poisoned snapshot", 5, async |scene, round| {
         scene.kill(0);
         for name in NAMES {
             let record = store.experiment(name).await.expect("a store").expect("an experiment");
@@ -58,9 +48,8 @@ async fn snapshots_are_poisoned(database: TestDatabase) {
             store.save_snapshot(&snapshot).await.expect("a snapshot that is kept");
         }
         scene.start(0);
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &database.url, "poisoned snapshot", times).await;
+    })
+    .await;
 }
 
 /// The database that a killed process leaves behind, and the acknowledged answers.
@@ -112,23 +101,6 @@ impl Left {
         };
         self.scene.office.know(|memory| memory.duels.iter().filter_map(acknowledged).collect())
     }
-
-    /// Keep the table row of a fault that loses no acknowledged answer.
-    fn keep_row(&self, fault: &'static str, times: u64) {
-        let acknowledged = self.acknowledged().len() as u64;
-        let (lost, double_counted, told_to_retry, unanswered) = (0, 0, 0, 0);
-        Row {
-            fault,
-            database: "sqlite",
-            times,
-            acknowledged,
-            lost,
-            double_counted,
-            told_to_retry,
-            unanswered,
-        }
-        .keep();
-    }
 }
 
 fn serve(path: &Path) -> std::process::Command {
@@ -172,7 +144,6 @@ async fn the_sqlite_file_is_truncated() {
         assert_eq!(error.trim_end().lines().count(), 1, "{error}");
         assert!(error.contains("malformed") || error.contains("not a database"), "{error}");
     }
-    left.keep_row("SQLite file cut off (refused)", times);
 }
 
 /// The write-ahead log loses its last commits. SQLite cannot notice this. The program detects the
@@ -234,5 +205,4 @@ async fn the_write_ahead_log_is_truncated() {
         reported += u64::from(regressions > 0);
     }
     assert_eq!(reported, times, "a loss was not reported");
-    left.keep_row("SQLite write-ahead log cut off (loss reported)", times);
 }

@@ -12,8 +12,7 @@ use tempfile::TempDir;
 use crate::cluster::{Cluster, is_root};
 use crate::scene::Scene;
 use crate::support::server::{outcome, rankduel};
-use crate::verify::verify;
-use crate::{rounds, some_moment};
+use crate::{inject, some_moment};
 
 /// A file system of limited size.
 struct SmallDisk(TempDir);
@@ -77,35 +76,26 @@ fn as_root(words: &[&str], folder: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_disk_of_sqlite_is_full() {
-    let times = rounds(2);
     let disk = SmallDisk::mount(24);
     let url = format!("sqlite://{}/rankduel.db", disk.path().display());
-    let mut scene = Scene::set(&url, 2).await;
-    scene.open();
-    for _ in 0..times {
-        scene.acknowledges(20).await;
-        some_moment(100).await;
+    let scene = Scene::set(&url, 2).await;
+    inject(scene, &url, "disk full", 2, async |scene, _| {
         disk.fill();
         scene.refuses().await;
         some_moment(200).await;
         disk.free();
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &url, "disk full", times).await;
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_disk_of_postgres_is_full() {
-    let times = rounds(2);
     let disk = SmallDisk::mount(96);
     let mut cluster = Cluster::in_folder(disk.path().to_owned());
     cluster.start_again().await;
     let url = cluster.database("rankduel").await;
-    let mut scene = Scene::set(&url, 2).await;
-    scene.open();
-    for _ in 0..times {
-        scene.acknowledges(20).await;
-        some_moment(100).await;
+    let scene = Scene::set(&url, 2).await;
+    inject(scene, &url, "disk full", 2, async |scene, _| {
         disk.fill();
         scene.refuses().await;
         some_moment(200).await;
@@ -114,45 +104,35 @@ async fn the_disk_of_postgres_is_full() {
         if cluster.has_ended() {
             cluster.start_again().await;
         }
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &url, "disk full", times).await;
-    drop(cluster);
+    })
+    .await;
 }
 
 /// As after a failover to a server that is still a standby.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_is_read_only() {
-    let times = rounds(2);
     let cluster = Cluster::start().await;
     let url = cluster.database("rankduel").await;
-    let mut scene = Scene::set(&url, 2).await;
-    scene.open();
-    for _ in 0..times {
-        scene.acknowledges(20).await;
+    let scene = Scene::set(&url, 2).await;
+    inject(scene, &url, "read-only", 2, async |scene, _| {
         cluster.execute("alter system set default_transaction_read_only = on").await;
         cluster.execute("select pg_reload_conf()").await;
         scene.refuses().await;
         some_moment(200).await;
         cluster.execute("alter system reset default_transaction_read_only").await;
         cluster.execute("select pg_reload_conf()").await;
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &url, "read-only", times).await;
+    })
+    .await;
 }
 
 /// On a read-only file system, no process starts. All answers acknowledged before are there
 /// afterwards.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_disk_of_sqlite_is_read_only() {
-    let times = rounds(2);
     let disk = SmallDisk::mount(24);
     let url = format!("sqlite://{}/rankduel.db", disk.path().display());
-    let mut scene = Scene::set(&url, 1).await;
-    scene.open();
-    for _ in 0..times {
-        scene.acknowledges(20).await;
-        some_moment(100).await;
+    let scene = Scene::set(&url, 1).await;
+    inject(scene, &url, "read-only", 2, async |scene, _| {
         scene.kill(0);
         disk.remount("ro");
         let mut serve = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "error"]);
@@ -165,7 +145,6 @@ async fn the_disk_of_sqlite_is_read_only() {
         );
         disk.remount("rw");
         scene.start(0);
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &url, "read-only", times).await;
+    })
+    .await;
 }

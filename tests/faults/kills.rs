@@ -2,119 +2,72 @@
 
 use crate::cluster::{Cluster, End};
 use crate::scene::Scene;
-use crate::support::{Kind, TestDatabase, fresh_database};
-use crate::verify::verify;
-use crate::{rounds, some_moment};
+use crate::support::TestDatabase;
+use crate::{inject, some_moment};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_on_sqlite_is_killed() {
-    replica_is_killed(fresh_database(Kind::Sqlite).await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_on_postgres_is_killed() {
-    replica_is_killed(fresh_database(Kind::Postgres).await).await;
+on_both_databases! {
+    a_replica_is_killed
+    a_replica_is_stopped
 }
 
 /// Two processes; one or both are killed.
-async fn replica_is_killed(database: TestDatabase) {
-    let times = rounds(4);
-    let mut scene = Scene::set(&database.url, 2).await;
-    scene.open();
-    for round in 0..times {
-        scene.acknowledges(20).await;
-        some_moment(100).await;
-        let victims =
-            if round % 3 == 2 { 0..2 } else { (round % 2) as usize..(round % 2) as usize + 1 };
-        for victim in victims.clone() {
-            scene.kill(victim);
-        }
-        for victim in victims {
-            scene.start(victim);
-        }
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &database.url, "kill -9 of rankduel", times).await;
+async fn a_replica_is_killed(database: TestDatabase) {
+    let scene = Scene::set(&database.url, 2).await;
+    inject(scene, &database.url, "kill -9 of rankduel", 4, async |scene, round| {
+        let one = (round % 2) as usize;
+        let victims = if round % 3 == 2 { 0..2 } else { one..one + 1 };
+        victims.clone().for_each(|victim| scene.kill(victim));
+        victims.for_each(|victim| scene.start(victim));
+    })
+    .await;
+}
+
+/// SIGTERM under load: the process finishes its requests and reports a clean stop.
+async fn a_replica_is_stopped(database: TestDatabase) {
+    let scene = Scene::set(&database.url, 2).await;
+    inject(scene, &database.url, "SIGTERM under load", 2, async |scene, round| {
+        scene.stop((round % 2) as usize);
+        scene.start((round % 2) as usize);
+    })
+    .await;
 }
 
 /// The database is killed and started again; the processes stay.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_is_killed() {
-    let times = rounds(3);
     let mut cluster = Cluster::start().await;
     let url = cluster.database("rankduel").await;
-    let mut scene = Scene::set(&url, 2).await;
-    scene.open();
-    for round in 0..times {
-        scene.acknowledges(20).await;
-        some_moment(100).await;
+    let scene = Scene::set(&url, 2).await;
+    let fault = "kill -9 or immediate stop of PostgreSQL";
+    inject(scene, &url, fault, 3, async |scene, round| {
         cluster.end(if round % 2 == 0 { End::Immediate } else { End::Kill });
         scene.refuses().await;
         cluster.start_again().await;
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &url, "kill -9 or immediate stop of PostgreSQL", times).await;
+    })
+    .await;
 }
 
 /// The database and a process are killed; both are started again.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_and_a_replica_are_killed() {
-    let times = rounds(2);
     let mut cluster = Cluster::start().await;
     let url = cluster.database("rankduel").await;
-    let mut scene = Scene::set(&url, 2).await;
-    scene.open();
-    for round in 0..times {
-        scene.acknowledges(20).await;
-        some_moment(100).await;
+    let scene = Scene::set(&url, 2).await;
+    inject(scene, &url, "kill -9 of both", 2, async |scene, round| {
         cluster.end(if round % 2 == 0 { End::Kill } else { End::Immediate });
         some_moment(100).await;
         scene.kill((round % 2) as usize);
         cluster.start_again().await;
         scene.start((round % 2) as usize);
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &url, "kill -9 of both", times).await;
+    })
+    .await;
 }
 
 /// The database is restarted cleanly, as for an upgrade.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_is_restarted() {
-    let times = rounds(2);
     let mut cluster = Cluster::start().await;
     let url = cluster.database("rankduel").await;
-    let mut scene = Scene::set(&url, 2).await;
-    scene.open();
-    for _ in 0..times {
-        scene.acknowledges(20).await;
-        some_moment(100).await;
-        cluster.restart().await;
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &url, "restart of PostgreSQL", times).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_on_sqlite_is_stopped() {
-    replica_is_stopped(fresh_database(Kind::Sqlite).await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_on_postgres_is_stopped() {
-    replica_is_stopped(fresh_database(Kind::Postgres).await).await;
-}
-
-/// SIGTERM under load: the process finishes its requests and reports a clean stop.
-async fn replica_is_stopped(database: TestDatabase) {
-    let times = rounds(2);
-    let mut scene = Scene::set(&database.url, 2).await;
-    scene.open();
-    for round in 0..times {
-        scene.acknowledges(20).await;
-        some_moment(100).await;
-        scene.stop((round % 2) as usize);
-        scene.start((round % 2) as usize);
-    }
-    scene.acknowledges(20).await;
-    verify(scene, &database.url, "SIGTERM under load", times).await;
+    let scene = Scene::set(&url, 2).await;
+    inject(scene, &url, "restart of PostgreSQL", 2, async |_, _| cluster.restart().await).await;
 }

@@ -5,8 +5,11 @@
 //! position. Every replica's standings are the fold of the log from its start. Every response is
 //! one that `openapi.yaml` documents.
 //!
-//! `scripts/test` runs the short form. `scripts/faults --rounds 20` injects each fault twenty times
-//! and prints the table.
+//! `scripts/test` runs the short form. This injects each fault twenty times:
+//!
+//! ```text
+//! RANKDUEL_FAULT_ROUNDS=20 scripts/test --test faults -- --nocapture --test-threads 4
+//! ```
 
 #[macro_use]
 #[path = "../support/mod.rs"]
@@ -22,12 +25,14 @@ mod kills;
 mod load;
 mod network;
 mod proxy;
-mod report;
 mod scene;
 mod storms;
 mod verify;
 
 use std::time::Duration;
+
+use crate::scene::Scene;
+use crate::verify::verify;
 
 /// How often a test injects its fault: `short` times, or RANKDUEL_FAULT_ROUNDS times if that is
 /// set.
@@ -36,6 +41,26 @@ fn rounds(short: u64) -> u64 {
         Ok(rounds) => rounds.parse().expect("RANKDUEL_FAULT_ROUNDS is a number"),
         Err(_) => short,
     }
+}
+
+/// Inject a fault at random moments while callers work, `short` times or as [`rounds`] says, and
+/// verify the log. `url` is the database itself, without a proxy.
+async fn inject(
+    mut scene: Scene,
+    url: &str,
+    fault: &'static str,
+    short: u64,
+    mut once: impl AsyncFnMut(&mut Scene, u64),
+) {
+    let times = rounds(short);
+    scene.open();
+    for round in 0..times {
+        scene.acknowledges(20).await;
+        some_moment(100).await;
+        once(&mut scene, round).await;
+    }
+    scene.acknowledges(20).await;
+    verify(scene, url, fault, times).await;
 }
 
 /// Wait for a random time of up to `most_ms`.

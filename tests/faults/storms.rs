@@ -8,22 +8,17 @@ use tokio::task::JoinSet;
 use crate::load::{Fate, Office, SentAnswer};
 use crate::rounds;
 use crate::scene::Scene;
-use crate::support::{Kind, TestDatabase, fresh_database};
+use crate::support::TestDatabase;
 use crate::verify::verify;
+
+on_both_databases! {
+    all_clients_send_the_same_answer
+    all_clients_answer_about_one_pair
+}
 
 const CLIENTS: usize = 64;
 /// Number of answers that all clients send at once.
 const DUELS: u64 = 10;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn all_clients_send_the_same_answer_on_sqlite() {
-    all_clients_send_the_same_answer(fresh_database(Kind::Sqlite).await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn all_clients_send_the_same_answer_on_postgres() {
-    all_clients_send_the_same_answer(fresh_database(Kind::Postgres).await).await;
-}
 
 /// The clients use two processes, and repeat after both were killed.
 async fn all_clients_send_the_same_answer(database: TestDatabase) {
@@ -95,16 +90,6 @@ async fn storm(office: &Arc<Office>, duels: &[String]) -> Vec<Vec<Value>> {
     (0..duels.len())
         .map(|duel| by_client.iter().map(|receipts| receipts[duel].clone()).collect())
         .collect()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn all_clients_answer_about_one_pair_on_sqlite() {
-    all_clients_answer_about_one_pair(fresh_database(Kind::Sqlite).await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn all_clients_answer_about_one_pair_on_postgres() {
-    all_clients_answer_about_one_pair(fresh_database(Kind::Postgres).await).await;
 }
 
 /// Hundreds of clients, and one experiment with two rankers.

@@ -11,32 +11,28 @@ use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 
 use crate::cluster::Cluster;
 use crate::load::Fate;
-use crate::report::Row;
 use crate::scene::{NAMES, Scene};
 use crate::support::client::{Client, eventually};
 
 /// Stop the callers, check that the log has every acknowledged outcome once and that every
-/// process's standings agree with the log, and keep the row of the table. `url` is the database
-/// itself, without a proxy.
+/// process's standings agree with the log, and print the counts. `url` is the database itself,
+/// without a proxy.
 pub async fn verify(mut scene: Scene, url: &str, fault: &'static str, times: u64) {
     scene.close().await;
     let store = open(url).await;
     let Findings { lost, double_counted, wrong } = compare_with_the_log(&scene, &*store).await;
-    let row = scene.office.know(|memory| Row {
-        fault,
-        database: store.kind(),
-        times,
-        acknowledged: memory.acknowledged(),
-        lost,
-        double_counted,
-        told_to_retry: memory.told_to_retry,
-        unanswered: memory.unanswered,
+    let (acknowledged, told_to_retry, unanswered, anomalies) = scene.office.know(|memory| {
+        let anomalies = std::mem::take(&mut memory.anomalies);
+        (memory.acknowledged(), memory.told_to_retry, memory.unanswered, anomalies)
     });
-    row.keep();
-    let anomalies = scene.office.know(|memory| std::mem::take(&mut memory.anomalies));
+    println!(
+        "{fault}, {}: injected {times} times, {acknowledged} outcomes acknowledged, {lost} lost, \
+         {double_counted} counted twice; {told_to_retry} requests to retry, {unanswered} unanswered",
+        store.kind()
+    );
     assert!(anomalies.is_empty(), "{} wrong responses: {anomalies:#?}", anomalies.len());
-    assert_eq!((row.lost, row.double_counted, wrong), (0, 0, vec![]), "{row:?}");
-    assert!(row.acknowledged > 0, "no outcome was acknowledged");
+    assert_eq!((lost, double_counted, wrong), (0, 0, vec![]), "{fault}");
+    assert!(acknowledged > 0, "no outcome was acknowledged");
 
     for name in NAMES {
         // The processes that ran during the faults.

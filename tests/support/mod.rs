@@ -105,7 +105,7 @@ pub async fn fresh_distributed_database() -> TestDatabase {
     database
 }
 
-/// What makes a database look distributed: the extension's list of tables. A transaction that
+/// A database with the extension's list of tables looks distributed. A transaction that
 /// writes rows of two experiments fails.
 const DISTRIBUTED: &str = "
     create table if not exists pg_dist_partition (
@@ -302,6 +302,22 @@ macro_rules! on_both_databases {
                 #[tokio::test(flavor = "multi_thread")]
                 async fn $test() {
                     super::$test(fresh_database(Kind::Postgres).await).await;
+                }
+            )*
+        }
+    };
+}
+
+/// Runs each named test on SQLite alone: for what is the same on every database.
+#[allow(unused_macros)]
+macro_rules! on_sqlite {
+    ($($test:ident)*) => {
+        mod sqlite_only {
+            use crate::support::{Kind, fresh_database};
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(fresh_database(Kind::Sqlite).await).await;
                 }
             )*
         }

@@ -4,17 +4,11 @@
 //! - [`size`]: source files stay short enough to read
 //! - [`links`]: links, anchors and paths in the documentation lead somewhere
 //! - [`words`]: names that were replaced do not come back
-//! - [`imports`]: no import cycles, and no import of a higher layer
-//! - [`dependencies`]: the pure crates depend on no server, database or runtime
 //! - [`statements`]: SQL that reads or writes the tables is in the lists of statements
 //! - [`migrations`]: migrations run on a distributed PostgreSQL
-//! - [`architecture`]: the architecture page names every crate and every module
 //!
 //! `cargo test --test tidy` takes a second.
 
-mod architecture;
-mod dependencies;
-mod imports;
 mod links;
 mod migrations;
 mod size;

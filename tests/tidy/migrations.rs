@@ -23,7 +23,7 @@ fn migrations_suit_a_distributed_database() {
     check(findings);
 }
 
-/// What a distributed database refuses in a migration.
+/// The commands of a migration that a distributed database refuses.
 fn faults(sql: &str) -> Vec<&'static str> {
     let sql: Vec<&str> = sql.lines().map(|line| line.split("--").next().unwrap_or("")).collect();
     let sql = sql.join(" ").to_lowercase();

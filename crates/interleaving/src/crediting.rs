@@ -80,7 +80,7 @@ fn verdict(spec: &Spec) -> PosteriorVerdict {
     }
 }
 
-/// What a bounded score needs beside the clicks that earn credit.
+/// Input of a bounded score beside the clicks that earn credit.
 struct Counted {
     /// The weight of a score of full size: that of all clicks, but at least that of the heaviest
     /// click that there can be. Clicks on positions that earn no credit on this page are part of

@@ -16,10 +16,6 @@ use crate::text::{InvalidText, KindText};
 
 /// A method, the depth policy of its lists and the weights of clicks. In JSON: `{"kind": "…",
 /// …parameters}`, where every parameter is optional.
-///
-/// [`Spec::from_json`] and [`Spec::from_text`] read what a user writes. `Deserialize` reads what
-/// `Serialize` wrote, now or earlier. They differ in two defaults: a stored spec without a `verdict`
-/// takes the sign, and one without a `depth_policy` takes `min`, as all specs once did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spec {
     /// The method and its parameters.
@@ -252,11 +248,6 @@ fn kinds() -> String {
 
 impl<'de> Deserialize<'de> for Spec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut stored = Map::deserialize(deserializer)?;
-        if stored.get("kind").is_some_and(|kind| kind == "probabilistic" || kind == "optimized") {
-            stored.entry("verdict").or_insert_with(|| "sign".into());
-        }
-        stored.entry("depth_policy").or_insert_with(|| "min".into());
-        Self::from_json(stored).map_err(serde::de::Error::custom)
+        Self::from_json(Map::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }

@@ -38,7 +38,7 @@ class Document:
     id: str
     names: list[str]
     summary: str
-    """What the site shows below the title. It is the query of this page, so it is not indexed."""
+    """Shown below the title. It is the query of this page, so it is not indexed."""
     lead: str
     """The first paragraph of the description."""
     body: str

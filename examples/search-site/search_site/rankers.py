@@ -13,7 +13,7 @@ from .engines import Fts5, Tantivy
 Ranker = Callable[[str], list[str]]
 
 CONTROL = "tantivy"
-"""What the site shows without rankduel."""
+"""The ranking that the site shows without rankduel."""
 DESCRIPTIONS = {
     "tantivy": "BM25 of tantivy, all fields alike",
     "tantivy-lead": "BM25 of tantivy, names and first paragraph above the rest",

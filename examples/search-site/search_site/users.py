@@ -34,7 +34,7 @@ def clicks(documents: Sequence[str], query: Query, coin: random.Random) -> list[
 
 @dataclass(frozen=True)
 class Simulated:
-    """What the simulated users did."""
+    """The actions of the simulated users."""
 
     searches: int
     clicks: int

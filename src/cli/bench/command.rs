@@ -102,7 +102,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// The delay per flush of `scripts/with-slow-flush`, for the report
+    /// A delay that was added to each flush, for the report
     #[arg(long, value_name = "MILLISECONDS", env = "RANKDUEL_SLOW_FLUSH_MS", hide = true)]
     slow_flush_ms: Option<f64>,
 

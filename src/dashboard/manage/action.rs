@@ -114,7 +114,7 @@ impl Action {
         }
     }
 
-    /// What was done, as a sentence.
+    /// The change that was made, as a sentence.
     pub fn done(self) -> &'static str {
         match self {
             Self::Pause => "The experiment is paused.",
@@ -210,7 +210,7 @@ impl Action {
         }
     }
 
-    /// What will happen, in a sentence or two.
+    /// The effect, in a sentence or two.
     pub fn sentence(self, subject: &Subject, values: &Values) -> Markup {
         let name = &subject.record.name;
         let experiment = html! { "Experiment " code { (name) } };

@@ -99,7 +99,7 @@ pub(crate) async fn submit(
 const STALE: &str = "Somebody has changed the experiment since you opened this page, so nothing was changed. The page now \
     shows its present state. Send it again if you still want the change.";
 
-/// What is wrong with a change before it is made, as far as the form and the spec tell.
+/// Errors of a change before it is made, as far as the form and the spec tell.
 async fn check(
     form: &Submission,
     action: Action,

@@ -6,16 +6,16 @@ use super::form::{Errors, Step, Values, step_button, token_field};
 
 /// A change that waits for its confirmation.
 pub(crate) struct Confirmation<'a> {
-    /// What is to be done, as a title.
+    /// The change, as a title.
     pub title: &'a str,
-    /// What will happen.
+    /// The effect.
     pub sentence: Markup,
     /// More about it.
     pub details: Markup,
     /// The path that takes the change.
     pub path: &'a str,
     pub token: &'a str,
-    /// What the change consists of.
+    /// The fields of the change.
     pub values: &'a Values,
     /// Why it was refused, if it was.
     pub errors: &'a Errors,

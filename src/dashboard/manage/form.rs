@@ -10,7 +10,7 @@ use crate::http::problem::{FieldError, Problem};
 /// The name under which a form says which step it takes.
 const STEP: &str = "step";
 
-/// What a submission asks for.
+/// The request of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// To see what will happen.
@@ -136,7 +136,7 @@ impl Errors {
         self.fields.iter().filter(move |(own, _)| *own == field).map(|(_, detail)| detail.as_str())
     }
 
-    /// What is wrong with the whole form, and how many fields have errors.
+    /// Errors of the whole form, and the number of fields with errors.
     pub fn summary(&self) -> Markup {
         html! {
             @if !self.is_empty() {

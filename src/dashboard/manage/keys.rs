@@ -126,7 +126,7 @@ fn time(at: Option<i64>) -> Markup {
     html! { @match at { Some(at) => (timestamp(at)), None => "never" } }
 }
 
-/// What a key allows, and its last use.
+/// The scopes of a key, and its last use.
 pub(super) fn facts(key: &ApiKeyRecord) -> Markup {
     html! {
         dl.facts {

@@ -19,7 +19,7 @@ const ENTRIES: u32 = 5;
 
 #[derive(Deserialize)]
 pub(crate) struct OverviewQuery {
-    /// What was done, by the name of the change.
+    /// The name of the change that was made.
     done: Option<String>,
 }
 

@@ -60,7 +60,7 @@ impl Submission {
         self.step
     }
 
-    /// What `read` makes of the values.
+    /// The result of `read`.
     pub async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Page, &Values) -> T + Send + 'static,

@@ -63,7 +63,7 @@ struct Drafts {
     collecting: HashMap<Nonce, usize>,
 }
 
-/// What an event is made of.
+/// The parts of an event.
 enum Draft {
     Outcome { duel: DuelToken, outcome: ShownOutcome, audience: Audience },
     Clicks { page: Arc<OpenedPage>, clicks: PageClicks, last: bool, audience: Audience },

@@ -32,7 +32,7 @@ struct Row<'a> {
     high: f64,
 }
 
-/// What was written.
+/// Summary of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenSegments {
     /// Id of the ranker.

@@ -22,7 +22,7 @@ fn commands() -> Vec<String> {
     commands
 }
 
-/// What bash completes a line to.
+/// The completions that bash offers for a line.
 fn completed(line: &[&str]) -> Vec<String> {
     let script = String::from_utf8(rankduel(&["completions", "bash"]).stdout).unwrap();
     let last = line.len() - 1;

@@ -57,49 +57,23 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn a_live_server_is_healthy() {
-    let server = Canned::answering(OK);
-    let output = health(&["--url", &server.url()], &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(output.stdout, b"ok\n");
-    assert_eq!(server.was_asked(), "GET /livez HTTP/1.1");
-}
-
-#[test]
-fn the_ready_flag_requests_readyz() {
-    let server = Canned::answering(OK);
-    let output = health(&["--ready", "--url", &server.url()], &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(server.was_asked(), "GET /readyz HTTP/1.1");
-}
-
-#[test]
-fn an_unavailable_server_is_unhealthy() {
-    let server = Canned::answering(UNAVAILABLE);
-    let output = health(&["--ready", "--url", &server.url()], &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("503"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("shutting down"), "{}", stderr(&output));
-    server.was_asked();
-}
-
-#[test]
-fn only_status_200_is_healthy() {
-    let server = Canned::answering(ELSEWHERE);
-    let output = health(&["--url", &server.url()], &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("307"), "{}", stderr(&output));
-    server.was_asked();
-}
-
-#[test]
-fn a_closed_port_is_unhealthy() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
-    let output = health(&["--url", &url], &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains(&url), "{}", stderr(&output));
+fn a_server_that_answers_200_is_healthy() {
+    for (ready, environment) in [
+        (false, None),
+        (true, None),
+        (false, Some(("RANKDUEL_LISTEN", "[::1]:1"))), // the URL prevails
+        (false, Some(("http_proxy", "http://127.0.0.1:1"))), // proxies are ignored
+    ] {
+        let server = Canned::answering(OK);
+        let url = server.url();
+        let mut arguments = vec!["--url", &*url];
+        arguments.extend(ready.then_some("--ready"));
+        let output = health(&arguments, environment.as_slice());
+        assert_eq!(output.status.code(), Some(0), "{environment:?}: {}", stderr(&output));
+        assert_eq!(output.stdout, b"ok\n");
+        let path = if ready { "/readyz" } else { "/livez" };
+        assert_eq!(server.was_asked(), format!("GET {path} HTTP/1.1"));
+    }
 }
 
 #[test]
@@ -112,19 +86,26 @@ fn the_server_of_the_environment_is_checked_on_loopback() {
 }
 
 #[test]
-fn a_url_overrides_the_environment() {
-    let server = Canned::answering(OK);
-    let output = health(&["--url", &server.url()], &[("RANKDUEL_LISTEN", "[::1]:1")]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    server.was_asked();
+fn only_status_200_is_healthy() {
+    for (answer, expected) in [(UNAVAILABLE, ["503", "shutting down"]), (ELSEWHERE, ["307", ""])] {
+        let server = Canned::answering(answer);
+        let output = health(&["--url", &server.url()], &[]);
+        assert_eq!(output.status.code(), Some(1));
+        for text in expected {
+            assert!(stderr(&output).contains(text), "{}", stderr(&output));
+        }
+        server.was_asked();
+    }
 }
 
 #[test]
-fn proxies_are_ignored() {
-    let server = Canned::answering(OK);
-    let output = health(&["--url", &server.url()], &[("http_proxy", "http://127.0.0.1:1")]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    server.was_asked();
+fn a_closed_port_is_unhealthy() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let output = health(&["--url", &url], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(&url), "{}", stderr(&output));
 }
 
 #[test]

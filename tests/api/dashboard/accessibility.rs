@@ -7,7 +7,6 @@ use rankduel::access::Scope;
 use serde_json::{Value, json};
 
 use super::browser::EXPERIMENTS;
-use super::manage_browser::PAGES;
 use super::scene;
 use super::visit::{ADMIN, key, serve};
 use crate::support::client::eventually;
@@ -29,6 +28,18 @@ const LINKS: &str = r#"
     const leads = [...document.querySelectorAll("a[href], form[action]")];
     return leads.map((one) => one.getAttribute("href") || one.getAttribute("action"));
 "#;
+
+/// Pages of the scene that change something.
+const FORMS: [&str; 8] = [
+    "/new-experiment",
+    "/experiments/checkout/manage",
+    "/experiments/nightly/manage",
+    "/experiments/checkout/manage/pause",
+    "/experiments/checkout/manage/policy",
+    "/experiments/checkout/manage/interleaving",
+    "/keys",
+    "/audit",
+];
 
 const REVIEW: &str = "button[value=review]";
 const EDIT: &str = "button[value=edit]";
@@ -112,6 +123,11 @@ impl Walk {
             self.browser
                 .run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
                 .await;
+            let wide = self.browser.run("return document.documentElement.scrollWidth").await;
+            assert!(
+                wide.as_u64().is_some_and(|wide| wide <= width.into()),
+                "{page} {width}: {wide}"
+            );
             let found = self.browser.run(&format!("{}\n{RUN}", self.axe)).await;
             let found = found.as_array().expect("a list");
             self.findings.extend(found.iter().map(|one| format!("{page} {width} {theme}: {one}")));
@@ -195,7 +211,7 @@ async fn axe_finds_nothing_on_any_page() {
     walk.open("/experiments/checkout?ranker=neural", "h1").await;
     walk.open("/experiments/checkout/segments", "tbody").await;
     walk.open("/experiments/merged/segments", "h1").await;
-    for path in PAGES.iter().chain(&["/keys/new", "/experiments/nowhere", "/audit?experiment=none"])
+    for path in FORMS.iter().chain(&["/keys/new", "/experiments/nowhere", "/audit?experiment=none"])
     {
         walk.open(path, "h1").await;
     }

@@ -7,7 +7,7 @@ use super::visit::{ADMIN, Answer, Visitor, serve};
 use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
-/// What a new experiment's form has chosen already.
+/// The choices that a new experiment's form starts with.
 const CHOSEN: [(&str, &str); 4] =
     [("policy", "ccb"), ("concludes", "verdict"), ("ties", "skip"), ("interleaving", "team-draft")];
 

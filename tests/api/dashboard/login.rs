@@ -2,55 +2,22 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rankduel::access::ApiKeys;
-use rankduel::access::{Actor, NewKey, Scope};
-use rankduel::http::ShellSettings;
-use rankduel::store::{ApiKeyRecord, AuditNote, SharedStore};
+use rankduel::access::{Actor, Scope};
+use rankduel::store::AuditNote;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use serde_json::json;
 
-use crate::support::client::{JSON, eventually};
-use crate::support::service::{START_MS, Server, Settings};
-use crate::support::webdriver::Browser;
+use super::manage::create;
+use super::visit::{ADMIN, key, serve};
+use crate::support::client::eventually;
+use crate::support::service::{START_MS, Server};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
     a_session_is_valid_at_every_server_until_it_or_its_key_ends
     logging_out_ends_the_session_at_every_server
     lists_show_a_restricted_key_nothing_of_other_experiments
-}
-
-const ADMIN: &str = "given-at-the-start-0123456789";
-
-async fn key(
-    store: &SharedStore,
-    scope: Scope,
-    experiments: Option<Vec<String>>,
-) -> (String, String) {
-    let key = NewKey::generate().expect("randomness");
-    let id = key.id.as_str().to_owned();
-    let record = ApiKeyRecord {
-        id: id.clone(),
-        digest: key.digest,
-        name: "of a test".into(),
-        scopes: scope.name().into(),
-        experiments,
-        replaces: None,
-        created_at: START_MS,
-        expires_at: None,
-        revoked_at: None,
-        last_used_at: None,
-    };
-    let note = AuditNote::new(&Actor::command_line(), "key-created", &id, START_MS);
-    store.add_api_key(&record, None, &note).await.expect("a key");
-    (key.text, id)
-}
-
-async fn serve(store: SharedStore) -> Server {
-    let shell =
-        ShellSettings { keys: ApiKeys::parse(ADMIN).expect("a key"), ..ShellSettings::default() };
-    Server::with(store, Settings { shell, ..Settings::default() }).await
 }
 
 fn client() -> Client {
@@ -83,14 +50,6 @@ async fn page(server: &Server, path: &str, cookie: &str) -> Response {
         .send()
         .await
         .expect("an answer")
-}
-
-async fn create(server: &Server, name: &str) {
-    let bearer = format!("Bearer {ADMIN}");
-    let body = json!({"name": name, "rankers": ["a", "b"]}).to_string().into_bytes();
-    let answer =
-        server.send("POST", "/v1/experiments", &[JSON, ("authorization", &bearer)], body).await;
-    assert_eq!(answer.status, 201, "{}", answer.text());
 }
 
 async fn a_session_is_valid_at_every_server_until_it_or_its_key_ends(database: TestDatabase) {
@@ -220,7 +179,7 @@ async fn logging_out_while_the_database_is_down_is_not_reported_as_done() {
 async fn lists_show_a_restricted_key_nothing_of_other_experiments(database: TestDatabase) {
     let store = database.store().await;
     let own = ["b-own", "d-own", "y-own"].map(str::to_owned).to_vec();
-    let (reader, _) = key(&store, Scope::Read, Some(own.clone())).await;
+    let (reader, _) = key(&store, Scope::Read, Some(&["b-own", "d-own", "y-own"])).await;
     let server = serve(store).await;
     // More than a page of the dashboard before the last own one.
     let others = (0..120).map(|number| format!("secret-{number:03}"));
@@ -289,7 +248,7 @@ async fn login_needs_a_key_that_may_read_and_the_same_origin() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     let (decide, _) = key(&store, Scope::Decide, None).await;
-    let (one, _) = key(&store, Scope::Read, Some(vec!["search".into()])).await;
+    let (one, _) = key(&store, Scope::Read, Some(&["search"])).await;
     let server = serve(store).await;
     for name in ["search", "other"] {
         create(&server, name).await;
@@ -349,47 +308,4 @@ async fn login_needs_a_key_that_may_read_and_the_same_origin() {
         (login.status().as_u16(), &login.headers()["location"]),
         (303, &"/".parse().unwrap())
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_browser_logs_in_and_out() {
-    let database = fresh_database(Kind::Sqlite).await;
-    let server = serve(database.store().await).await;
-    create(&server, "search").await;
-    let browser = Browser::start().await;
-    browser.open(&format!("{}/experiments/search", server.base())).await;
-    let place = async || browser.run("return location.pathname + location.search").await;
-    assert_eq!(place().await, "/login?next=%2Fexperiments%2Fsearch");
-    let submit = async |key: &str| {
-        browser.run("document.getElementById('key').focus()").await;
-        browser.press(key).await;
-        browser.press("\u{e007}").await; // Enter
-    };
-    submit("wrong-key").await;
-    let wrong = crate::support::client::eventually("the error message", async || {
-        let text = browser
-            .run(
-                "const wrong = document.getElementById('wrong'); return wrong && wrong.textContent",
-            )
-            .await;
-        text.as_str().map(str::to_owned)
-    })
-    .await;
-    assert!(wrong.contains("lacks the scope read"), "{wrong}");
-    // The browser logs the expected 401 to its console.
-    drop(browser.console().await);
-    submit(ADMIN).await;
-    crate::support::client::eventually("the page", async || {
-        (place().await == "/experiments/search").then_some(())
-    })
-    .await;
-    assert_eq!(browser.run("return document.cookie").await, "", "scripts cannot read the session");
-    browser.run("document.querySelector('form[action=\"/logout\"] button').click()").await;
-    crate::support::client::eventually("the login page", async || {
-        (place().await == "/login").then_some(())
-    })
-    .await;
-    browser.open(&format!("{}/", server.base())).await;
-    assert_eq!(place().await, "/login");
-    assert_eq!(browser.console().await, [""; 0]);
 }

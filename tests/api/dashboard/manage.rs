@@ -10,7 +10,7 @@ use crate::support::client::JSON;
 use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
-on_both_databases! {
+on_sqlite! {
     every_change_needs_the_scope_the_token_and_this_site
 }
 
@@ -308,7 +308,7 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
     let fields =
         [("form_token", &*token), ("version", &*answer.hidden("version")), ("step", "confirm")];
     assert_eq!(visitor.post("/experiments/search/manage/resume", &fields).await.status, 303);
-    // What the state does not allow is refused with the reason.
+    // A change that the state does not allow is refused with the reason.
     for (action, reason) in [("resume", "is running"), ("archive", "Conclude it first")] {
         let path = format!("/experiments/search/manage/{action}");
         let page = visitor.get(&path).await;

@@ -2,11 +2,11 @@
 
 mod accessibility;
 mod browser;
+mod charts;
 mod large_forms;
 mod list;
 mod login;
 mod manage;
-mod manage_browser;
 mod manage_keys;
 mod reference;
 mod scene;

@@ -1,4 +1,5 @@
-//! Screenshots for the documentation: `scripts/screenshots`.
+//! Screenshots for the documentation: `cargo test --test api pictures_of_every_page -- --ignored`,
+//! and then `pngquant` for small files.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ const PAGES: [(&str, &str, u32, &str); 5] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "makes docs/screenshots: run scripts/screenshots"]
+#[ignore = "makes docs/screenshots: run with --ignored"]
 async fn pictures_of_every_page() {
     let other = std::env::var_os("RANKDUEL_SCREENSHOTS").map(PathBuf::from);
     let folder =

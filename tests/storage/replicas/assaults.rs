@@ -1,4 +1,4 @@
-//! What production does to an even pair, on running servers: no verdict may come of it.
+//! Disturbances of an even pair on running servers: no verdict may result.
 //!
 //! Each assault is made twice with the same answers: as the service counts by default, and as
 //! answers used to be counted. The second shows that the assault is one. The clock belongs to the

@@ -55,7 +55,7 @@ async fn agreed(database: &TestDatabase, servers: &[Server; 2]) -> Value {
     .await
 }
 
-/// What must not change any more once there is a verdict.
+/// The parts that must not change any more once there is a verdict.
 fn latched(verdict: &Value) -> [Value; 3] {
     ["state", "winners", "decided_after_duels"].map(|member| verdict[member].clone())
 }

@@ -27,32 +27,6 @@ fn every_kind_is_read_with_its_defaults_and_written_back() {
     let expected = json!({"kind": "probabilistic", "tau": 3.0, "credit": "more-clicks", "verdict": "score",
         "depth_policy": "max"});
     assert_eq!(written, expected);
-}
-
-#[test]
-fn a_stored_spec_keeps_the_defaults_of_its_time() {
-    // Specs from before there was a choice. Their duels must be credited as they were.
-    for (stored, sign) in [
-        (
-            json!({"kind": "optimized", "depth": 4}),
-            "optimized:depth=4,verdict=sign,depth_policy=min",
-        ),
-        (
-            json!({"kind": "probabilistic", "tau": 2.0}),
-            "probabilistic:tau=2,verdict=sign,depth_policy=min",
-        ),
-        (json!({"kind": "balanced"}), "balanced:depth_policy=min"),
-        (json!({"kind": "team-draft"}), "team-draft:depth_policy=min"),
-    ] {
-        let read: Spec = serde_json::from_value(stored.clone()).expect("a stored spec");
-        assert_eq!(read, Spec::from_text(sign).expect(sign), "{stored}");
-        // What a user writes takes the defaults of today.
-        let written = Spec::from_json(stored.as_object().expect("an object").clone());
-        let written = written.expect("a spec");
-        let has_choice = stored["kind"] == "optimized" || stored["kind"] == "probabilistic";
-        assert_eq!(written.method != read.method, has_choice, "{stored}");
-        assert_eq!((read.depth_policy, written.depth_policy), (DepthPolicy::Min, DepthPolicy::Max));
-    }
     // The defaults of methods whose outcome is fair as it is are not written.
     let written = serde_json::to_value(Spec::from_text("balanced").unwrap()).unwrap();
     assert_eq!(written, json!({"kind": "balanced", "depth_policy": "max"}));
