@@ -5,8 +5,8 @@
 Each of EXPERIMENTS (200) experiments makes STEPS steps under the policy LOGGED, with outcomes by the
 preference matrix in the file MATRIX, and is replayed under the policy REPLAYED. The truth is the
 mean regret of REPLAYED in 400 simulations, less that of the duels that LOGGED issued, both over the
-steps of the estimate. *A single run* has that mean and the deviation of the simulations. The program
-is target/release/rankduel, or RANKDUEL_BINARY.
+steps of the estimate. *A single run* has that mean and the deviation of the simulations. The programs
+are target/release/rankduel and target/release/lab, or RANKDUEL_BINARY and LAB_BINARY.
 """
 
 import json
@@ -20,6 +20,7 @@ from statistics import fmean
 from urllib.parse import urlsplit
 
 PROGRAM = os.environ.get("RANKDUEL_BINARY", "target/release/rankduel")
+LAB = os.environ.get("LAB_BINARY", "target/release/lab")
 STOCK = {"uniform": 1000}
 RUNS = 400
 
@@ -47,7 +48,7 @@ class Truth:
 
     def __init__(self, matrix: str, policy: str, steps: int) -> None:
         options = ["--preferences", matrix, "--policy", policy, "--horizon", str(steps), "--runs", str(RUNS)]
-        command = [PROGRAM, "simulate", *options, "--format", "json"]
+        command = [LAB, "simulate", *options, "--format", "json"]
         printed = subprocess.run(command, check=True, capture_output=True).stdout
         self.points = json.loads(printed)["policies"][0]["checkpoints"]
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::error::CommandError;
+use super::CommandError;
 use crate::store::{ConnectError, DatabaseSet, SharedStore, StoreError, connect, connect_with};
 
 /// Opens the store of these URLs. An invalid URL is a wrong call.
