@@ -13,8 +13,8 @@
 //! 8. [`config`] and [`cli`]: settings and commands.
 //!
 //! Each of them uses only those before it. [`access`] decides who may call; [`clock`] and
-//! [`entropy`] are the sources of time and randomness. The crates `dueling-bandits`, `interleaving`
-//! and `lab` have the policies, interleaving and simulations.
+//! [`entropy`] are the sources of time and randomness. The crates `dueling-bandits` and
+//! `interleaving` have the policies and the interleaving methods.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

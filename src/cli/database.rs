@@ -1,6 +1,6 @@
 //! The database of a command.
 
-use super::error::CommandError;
+use super::CommandError;
 use crate::store::{ConnectError, SharedStore, StoreError, connect, connect_with};
 
 /// Opens the store of this URL. An invalid URL is a wrong call.

@@ -1,4 +1,5 @@
-//! The file that a command makes of one experiment, or standard output.
+//! `rankduel export`, `pages`, `segments` and `matrix`: what they write of one experiment goes to a
+//! file or to standard output.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,17 +9,126 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::database::open_store;
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 use crate::config::StoreArgs;
+use crate::service::transfer::{
+    self, TableFormat, WrittenSegments, write_matrix, write_pages, write_segments,
+};
 use crate::store::Store;
 
-/// The arguments of such a command.
+/// Export an experiment with its log as JSON lines, for `rankduel import` and your own tools
+///
+/// The experiment can be archived. The command reads the log up to its current end and can run
+/// beside servers.
 #[derive(Debug, Args)]
-pub(super) struct ExperimentFile {
+pub(super) struct Export {
+    #[command(flatten)]
+    file: ExperimentFile,
+}
+
+impl Export {
+    pub(super) fn run(&self) -> Result<(), CommandError> {
+        let Self { file } = self;
+        let entries = file
+            .write("export", async |store, name, out| transfer::export(store, name, out).await)?;
+        eprintln!("exported `{}`: {entries} log entries", file.name);
+        Ok(())
+    }
+}
+
+/// Write a table of the answered pages of an experiment, one row a page
+///
+/// A row has the two rankers as they were shown, the outcome and the winner, whether feedback was
+/// an outcome or clicks. The experiment can be archived. The command reads the log up to its
+/// current end and can run beside servers.
+#[derive(Debug, Args)]
+pub(super) struct Pages {
+    #[command(flatten)]
+    file: ExperimentFile,
+
+    /// How the table is written
+    #[arg(long, value_enum, default_value = "csv")]
+    format: TableFormat,
+}
+
+impl Pages {
+    pub(super) fn run(&self) -> Result<(), CommandError> {
+        let Self { file, format } = self;
+        let rows = file.write("table", async |store, name, out| {
+            write_pages(store, name, *format, out).await
+        })?;
+        eprintln!("wrote the answered pages of `{}`: {rows} rows", file.name);
+        Ok(())
+    }
+}
+
+/// Write the results of one ranker against the others, split by segment
+///
+/// A segment is what the callers sent as `segment` with `next-duel`, `interleave` or the feedback.
+/// A row has the duels of the ranker with one opponent in one segment: wins, losses, ties, the
+/// share of wins, and an interval of the probability to win. All intervals of the table hold
+/// together with a probability of 95 %, however often you look. Of each unit, the first answer
+/// counts. The command reads the log up to its current end and can run beside servers.
+#[derive(Debug, Args)]
+pub(super) struct Segments {
+    #[command(flatten)]
+    file: ExperimentFile,
+
+    /// The ranker [default: the winner, or the leader of an experiment that is not concluded]
+    #[arg(long, value_name = "ID")]
+    ranker: Option<String>,
+
+    /// How the table is written
+    #[arg(long, value_enum, default_value = "csv")]
+    format: TableFormat,
+}
+
+impl Segments {
+    pub(super) fn run(&self) -> Result<(), CommandError> {
+        let Self { file, ranker, format } = self;
+        let ranker = ranker.as_deref();
+        let WrittenSegments { ranker, rows, waiting } = file
+            .write("table", async |store, name, out| {
+                write_segments(store, name, ranker, *format, out).await
+            })?;
+        eprintln!("wrote the results of `{ranker}` in `{}` by segment: {rows} rows", file.name);
+        if waiting > 0 {
+            eprintln!(
+                "answers that do not count yet: {waiting}; others from the same time may still come, until \
+                 the experiment's `answer_window_seconds` have passed"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Write the preference matrix of an experiment, for `simulate` and `calibrate` of the laboratory
+///
+/// Rows and columns are the active rankers, with their names. An entry is (wins + 1) / (duels + 2):
+/// how often the ranker of the row beat the ranker of the column, drawn towards 1/2 where there
+/// were few duels. The command can run beside servers.
+#[derive(Debug, Args)]
+pub(super) struct Matrix {
+    #[command(flatten)]
+    file: ExperimentFile,
+}
+
+impl Matrix {
+    pub(super) fn run(&self) -> Result<(), CommandError> {
+        let Self { file } = self;
+        let rankers =
+            file.write("matrix", async |store, name, out| write_matrix(store, name, out).await)?;
+        eprintln!("wrote the preference matrix of `{}`: {rankers} rankers", file.name);
+        Ok(())
+    }
+}
+
+/// The arguments of each of them.
+#[derive(Debug, Args)]
+struct ExperimentFile {
     /// The experiment
     #[arg(value_name = "NAME")]
-    pub name: String,
+    name: String,
 
     /// The file to write, which must not exist [default: standard output]
     #[arg(long, value_name = "FILE")]
@@ -30,7 +140,7 @@ pub(super) struct ExperimentFile {
 
 impl ExperimentFile {
     /// Open the database and write the file. `what` is made of the experiment, for an error.
-    pub fn write<T>(
+    fn write<T>(
         &self,
         what: &str,
         write: impl AsyncFnOnce(&dyn Store, &str, &mut (dyn Write + Send)) -> anyhow::Result<T>,

@@ -8,8 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use reqwest::Url;
 
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 
 /// The arguments of `rankduel health`.
 #[derive(Debug, Args)]

@@ -8,8 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::database::open_store;
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;

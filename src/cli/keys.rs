@@ -7,8 +7,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::database::open_store;
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 use crate::access::{
     self, Actor, KeyChangeError, KeyRequest, KeyRotation, KeyState, NewKey,
     OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Scope, Scopes,

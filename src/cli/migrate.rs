@@ -4,8 +4,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::database::open_store;
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::store::{Database, Distributed, StoreError};
 

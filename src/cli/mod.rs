@@ -1,43 +1,121 @@
-//! The command line, one file for each command.
+//! The command line, one file for each command or a few that belong together.
 //!
 //! Exit codes: 0 for success; 1 for a failure while running; 2 for a wrong call, including a
 //! malformed input file.
 
-mod bench;
-mod calibrate;
-mod calibrate_production;
-mod completions;
 mod database;
 mod demo;
-mod dispatch;
-mod error;
-mod estimate;
 mod experiment_file;
-mod export;
-mod figures;
+mod generated;
 mod health;
 mod import;
 mod keys;
-mod letor;
-mod man;
-mod matrix;
 mod migrate;
-mod openapi;
-mod output;
-mod pages;
 mod policies;
-mod print;
 mod prune;
 mod replay;
-mod runtime;
-mod segments;
-mod sensitivity;
 mod serve;
 mod signing_keys;
-mod simulate;
-mod startup;
-mod values;
 mod verify;
-mod workers;
 
-pub use dispatch::run;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::config::ServeArgs;
+
+/// Online ranker evaluation with dueling bandits.
+#[derive(Debug, Parser)]
+#[command(name = "rankduel", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a demo: a server, an experiment and simulated users.
+    Demo(demo::DemoArgs),
+    /// Run the server.
+    Serve(ServeArgs),
+    /// Check the health of a running server: exit code 0 if it is healthy, 1 if not.
+    Health(health::HealthArgs),
+    Migrate(migrate::Arguments),
+    /// Print the API description (OpenAPI 3.1, YAML).
+    Openapi,
+    Export(experiment_file::Export),
+    Pages(experiment_file::Pages),
+    Segments(experiment_file::Segments),
+    Matrix(experiment_file::Matrix),
+    Import(import::Arguments),
+    Prune(prune::Arguments),
+    Replay(replay::Arguments),
+    Verify(verify::Arguments),
+    Keys(keys::Arguments),
+    SigningKeys(signing_keys::Arguments),
+    Policies(policies::Arguments),
+    Completions(generated::Completions),
+    Man(generated::Man),
+}
+
+/// Parses the command line and runs the command. Prints an error on standard error.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let result: Result<(), CommandError> = match cli.command {
+        Command::Demo(args) => demo::run(args),
+        Command::Serve(args) => serve::run(args),
+        Command::Health(args) => health::run(&args),
+        Command::Migrate(args) => migrate::run(&args),
+        Command::Openapi => generated::openapi(),
+        Command::Export(arguments) => arguments.run(),
+        Command::Pages(arguments) => arguments.run(),
+        Command::Segments(arguments) => arguments.run(),
+        Command::Matrix(arguments) => arguments.run(),
+        Command::Import(arguments) => import::run(&arguments),
+        Command::Prune(arguments) => prune::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Keys(arguments) => keys::run(&arguments),
+        Command::SigningKeys(arguments) => signing_keys::run(&arguments),
+        Command::Policies(arguments) => policies::run(&arguments),
+        Command::Completions(arguments) => arguments.run(Cli::command()),
+        Command::Man(arguments) => arguments.run(Cli::command()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("rankduel: {error}");
+            match error {
+                CommandError::Usage(_) => ExitCode::from(2),
+                CommandError::Failed(_) => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+/// Why a command failed, in the words that its user reads.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    /// The call or an input file is wrong: exit code 2.
+    #[error("{0}")]
+    Usage(String),
+    /// The command failed while running: exit code 1.
+    #[error("{}", one_line(.0))]
+    Failed(#[from] anyhow::Error),
+}
+
+/// An error and its causes in one line. A cause that the line already contains is not repeated.
+fn one_line(error: &anyhow::Error) -> String {
+    error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |line, cause| {
+        if line.contains(&cause) { line } else { format!("{line}: {cause}") }
+    })
+}
+
+/// The asynchronous runtime of a command.
+fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the asynchronous runtime cannot be started")?)
+}

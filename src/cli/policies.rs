@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::error::CommandError;
+use super::CommandError;
 use dueling_bandits::PolicySpec;
 use dueling_bandits::parameters::Description;
 

@@ -5,8 +5,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::database::open_store;
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;

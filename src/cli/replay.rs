@@ -9,8 +9,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::database::open_store;
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::engine::experiment_spec::ExperimentSpec;
 use crate::service::reports::replay::{Replay, Replayed, replay};

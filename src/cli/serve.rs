@@ -1,6 +1,7 @@
 //! `rankduel serve`: runs the server.
 
 use std::io::Write as _;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,10 @@ use anyhow::{Context as _, anyhow};
 use axum::Router;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::database::{has_api_keys, open_store_with};
-use super::error::CommandError;
-use super::runtime::runtime;
-use super::startup::step;
+use super::{CommandError, runtime};
 use crate::clock::SystemClock;
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
 use crate::http::server::{Drained, serve};
@@ -55,6 +55,29 @@ fn bind(address: std::net::SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+/// A step that takes longer than this is reported.
+const SILENT_FOR: Duration = Duration::from_secs(2);
+/// How often it is reported again.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+
+/// Run one step of a start. `what` completes the sentence "waiting for …".
+async fn step<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    let started = Instant::now();
+    let mut reports = interval_at(started + SILENT_FOR, REPORT_EVERY);
+    reports.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            _ = reports.tick() => tracing::warn!(
+                seconds = started.elapsed().as_secs(),
+                "not serving yet: waiting for {what}"
+            ),
+        }
+    }
 }
 
 /// A server that is ready to serve.

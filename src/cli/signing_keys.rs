@@ -6,8 +6,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::database::open_store;
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 use crate::access::Actor;
 use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;

@@ -6,8 +6,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 
 use super::database::open_store;
-use super::error::CommandError;
-use super::runtime::runtime;
+use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::verify;
 use crate::store::SharedStore;

@@ -1,22 +1,19 @@
-//! `rankduel demo --letor` as a process: from judged documents to a winner, over HTTP.
+//! `rankduel demo` as a process: simulated users over HTTP, and a report of their pages.
 
 use std::process::Command;
 
 use crate::support::TestDatabase;
 
 on_sqlite! {
-    the_feature_that_knows_the_grades_wins
+    the_demo_accounts_for_every_page
 }
 
-async fn the_feature_that_knows_the_grades_wins(database: TestDatabase) {
-    let letor = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/small.letor");
+async fn the_demo_accounts_for_every_page(database: TestDatabase) {
     let url = database.url.clone();
     let run = move || {
         Command::new(env!("CARGO_BIN_EXE_rankduel"))
-            .args([
-                "demo", "--letor", letor, "--duels", "400", "--users", "8", "--clicks", "perfect",
-            ])
-            .args(["--method", "probabilistic", "--database-url", &url])
+            .args(["demo", "--duels", "400", "--users", "8", "--lost", "0.2", "--repeated", "0.5"])
+            .args(["--database-url", &url])
             .output()
             .expect("the program starts")
     };
@@ -24,17 +21,16 @@ async fn the_feature_that_knows_the_grades_wins(database: TestDatabase) {
     let printed = String::from_utf8_lossy(&output.stdout);
     // The command itself fails if the log differs from the acknowledged answers.
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    let of = |label: &str| {
+    let of = |label: &str| -> Vec<u64> {
         let line = printed.lines().find_map(|line| line.strip_prefix(label));
-        line.unwrap_or_else(|| panic!("`{label}` is missing: {printed}")).trim().to_owned()
+        let line = line.unwrap_or_else(|| panic!("`{label}` is missing: {printed}"));
+        line.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
     };
-    assert!(of("leader").starts_with("feature-1 (true best: feature-1;"), "{printed}");
-    assert!(of("NDCG@10 of the champion").contains("place 1 of 5"), "{printed}");
-    let pieces = of("clicks sent ahead");
-    assert!(
-        pieces
-            .strip_suffix(" pieces")
-            .and_then(|count| count.parse().ok())
-            .is_some_and(|count: u32| count > 0)
-    );
+    let [pages, alone] = of("pages  ")[..] else { panic!("{printed}") };
+    let [recorded, repeats] = of("answers acknowledged")[..] else { panic!("{printed}") };
+    let [lost, late] = of("pages never answered")[..] else { panic!("{printed}") };
+    assert_eq!((pages, late), (400, 0), "{printed}");
+    assert_eq!(pages, recorded + lost + alone, "{printed}");
+    assert!(lost > 0 && repeats > 0, "{printed}");
+    assert_eq!(of("answers in the log"), [recorded], "{printed}");
 }

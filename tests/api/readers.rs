@@ -168,16 +168,6 @@ fn a_parsed_matrix_round_trips() {
 }
 
 #[test]
-fn a_letor_file_is_read_to_its_end_or_its_first_error() {
-    let good = texts(&[
-        "2 qid:1 1:0.5 2:0 46:1e-3 #docid = G1\n0 qid:1 1:1\n1 qid:2 3:-4.25\n",
-        "# a comment\n\n4 qid:a 1:NaN\r\n",
-        "0 qid:10002 1:0.000000\n0 qid:10003\n",
-    ]);
-    feed(5000, &good, targets::letor::run);
-}
-
-#[test]
 fn an_accepted_policy_plays() {
     let mut good = texts(&[
         "scomp2:horizon=1000",

@@ -6,8 +6,7 @@
 //!   model and an interleaving method.
 //! - [`letor`]: learning-to-rank data sets.
 //!
-//! The command line of `rankduel` (`simulate`, `figures`, `calibrate`, `estimate`) is a thin layer
-//! over this crate.
+//! The program `lab` is a thin layer over this library.
 //!
 //! ```
 //! use dueling_bandits::PolicySpec;

@@ -8,7 +8,6 @@ pub mod bytes;
 pub mod csv;
 pub mod import;
 pub mod interleave;
-pub mod letor;
 pub mod policy;
 pub mod scene;
 pub mod snapshot;
@@ -18,12 +17,11 @@ pub mod token;
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also the name of the folder of its kept inputs.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("api", api::run),
     ("csv", csv::run),
     ("import", import::run),
     ("interleave", interleave::run),
-    ("letor", letor::run),
     ("policy", policy::run),
     ("snapshot", snapshot::run),
     ("token", token::run),

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::log::FoldedLog;
 use crate::store::Store;
 
-/// Write the preferences between the active rankers as `rankduel simulate` reads them: CSV with a
+/// Write the preferences between the active rankers as `lab simulate` reads them: CSV with a
 /// header, row beats column. An entry is `(wins + 1) / (duels + 2)`, with wins by the tie rule of
 /// the experiment, so a pair without duels has 1/2. Returns the number of rankers.
 pub async fn write_matrix(

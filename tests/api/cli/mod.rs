@@ -1,14 +1,8 @@
 //! Commands that need no running server, run as processes.
 
-mod bench;
-mod calibrate;
 mod completions;
-mod estimate;
-mod figures;
 mod health;
 mod policies;
-mod sensitivity;
-mod simulate;
 
 use std::process::{Command, Output};
 

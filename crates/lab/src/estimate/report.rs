@@ -233,11 +233,6 @@ impl Report {
         })
     }
 
-    /// The preference matrix, in the order of [`Report::rankers`].
-    pub fn matrix(&self) -> &PreferenceMatrix {
-        &self.matrix
-    }
-
     /// The matrix in the format of [`PreferenceMatrix::load`], after comments with the settings.
     pub fn csv(&self) -> String {
         let settings = &self.settings;

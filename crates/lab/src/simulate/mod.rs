@@ -23,7 +23,6 @@ mod replicas;
 pub mod report;
 mod run;
 mod run_all;
-mod stopwatch;
 mod tournament;
 
 pub use drift::Drift;

@@ -8,11 +8,10 @@ use rand_distr::{Distribution, Exp1, Normal};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::calibration::{is_wrong, share_at_most};
+use super::calibration::{Trial, is_wrong, share_at_most};
 use super::environment::{RunSeeds, fingerprint};
 use super::progress::Progress;
-use super::tournament::Entrant;
-use dueling_bandits::evidence::{Cohorts, Counting, Target, TimedAnswer, VerdictTracker};
+use dueling_bandits::evidence::{Cohorts, Counting, TimedAnswer, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, Roster, Selection};
@@ -62,23 +61,12 @@ impl Default for Production {
     }
 }
 
-/// Simulated experiments of one policy on one matrix under [`Production`].
+/// The experiments of a trial under [`Production`], each up to its verdict. The looks, the drift
+/// and the feedback of the trial do not matter.
 #[derive(Debug, Clone)]
 pub struct ProductionTrial {
-    /// The matrix, as the user named it.
-    pub name: String,
-    /// The true preferences of an average unit.
-    pub matrix: PreferenceMatrix,
-    /// The policy.
-    pub entrant: Entrant,
-    /// Most pages of an experiment, which ends at its verdict.
-    pub horizon: u64,
-    /// Number of experiments.
-    pub runs: u64,
-    /// The seed of all random numbers.
-    pub seed: u64,
-    /// What the verdict must achieve.
-    pub target: Target,
+    /// The experiments.
+    pub trial: Trial,
     /// The conditions.
     pub production: Production,
 }
@@ -142,21 +130,16 @@ impl PartialOrd for Arrival {
 }
 
 impl ProductionTrial {
-    /// Number of pages of all experiments together.
-    pub fn total_steps(&self) -> u64 {
-        self.horizon.saturating_mul(self.runs)
-    }
-
     /// Runs the experiments in the current rayon pool. Returns `None` if it was stopped before the
     /// first experiment had finished.
     pub fn run(&self, progress: &Progress) -> Option<ProductionCalibration> {
-        let fingerprint = fingerprint(&self.matrix);
-        let endings: Vec<Ending> = (0..self.runs)
+        let fingerprint = fingerprint(&self.trial.matrix);
+        let endings: Vec<Ending> = (0..self.trial.runs)
             .into_par_iter()
             .filter(|_| !progress.is_stopped())
             .map(|number| {
-                let ending = self.experiment(RunSeeds::new(self.seed, &fingerprint, number));
-                progress.advance(self.horizon);
+                let ending = self.experiment(RunSeeds::new(self.trial.seed, &fingerprint, number));
+                progress.advance(self.trial.horizon);
                 ending
             })
             .collect();
@@ -170,10 +153,10 @@ impl ProductionTrial {
         let wrong = endings.iter().filter(|end| end.verdict.is_some_and(|(_, wrong)| wrong));
         let wrong = wrong.count() as u64;
         ProductionCalibration {
-            matrix: self.name.clone(),
-            policy: self.entrant.text.clone(),
+            matrix: self.trial.name.clone(),
+            policy: self.trial.entrant.text.clone(),
             runs,
-            horizon: self.horizon,
+            horizon: self.trial.horizon,
             decided: pages.len() as u64,
             wrong,
             wrong_share_at_most: share_at_most(wrong, runs),
@@ -183,29 +166,30 @@ impl ProductionTrial {
     }
 
     fn experiment(&self, seeds: RunSeeds) -> Ending {
-        let rankers = self.matrix.rankers();
+        let rankers = self.trial.matrix.rankers();
         let mut run = Run {
-            policy: self.entrant.spec.start(Setup { rankers, seed: seeds.folding }),
-            tracker: VerdictTracker::new(self.target, rankers),
+            policy: self.trial.entrant.spec.start(Setup { rankers, seed: seeds.folding }),
+            tracker: VerdictTracker::new(self.trial.target, rankers),
             cohorts: Cohorts::new((self.production.window * 1000.0).round() as i64),
             roster: Roster::new(rankers),
             names_units: self.production.names_units,
         };
-        let mut people = People::new(&self.production, &self.matrix, seeds);
+        let mut people = People::new(&self.production, &self.trial.matrix, seeds);
         let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
         let (mut in_flight, mut arrivals) = (InFlight::new(), BinaryHeap::new());
         let (mut now, mut completed_at) = (0.0, 0.0);
         let mut pages = 0;
         let verdict = loop {
             if let Some(verdict) = run.tracker.verdict() {
-                let wrong = |&winner: &u16| is_wrong(&self.matrix, self.target, winner.into());
+                let wrong =
+                    |&winner: &u16| is_wrong(&self.trial.matrix, self.trial.target, winner.into());
                 break Some((pages, verdict.winners.iter().any(wrong)));
             }
-            if pages == self.horizon && arrivals.is_empty() {
+            if pages == self.trial.horizon && arrivals.is_empty() {
                 break None;
             }
             // after the last page, time goes on until all answers have arrived
-            let next_page = match pages < self.horizon {
+            let next_page = match pages < self.trial.horizon {
                 true => now + people.pause(),
                 false => f64::INFINITY,
             };
@@ -219,7 +203,7 @@ impl ProductionTrial {
                 in_flight.remove(duel.first, duel.second, 1);
                 run.observe(&arrival);
             }
-            if pages < self.horizon {
+            if pages < self.trial.horizon {
                 now = next_page;
                 run.complete(now, &mut completed_at);
                 let selection = run.policy.select(&in_flight, &mut selecting);

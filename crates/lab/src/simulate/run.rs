@@ -8,7 +8,6 @@ use super::environment::{Environment, RunSeeds};
 use super::feedback::{Outstanding, Pending};
 use super::progress::Progress;
 use super::replicas::Replicas;
-use super::stopwatch::Stopwatch;
 use super::tournament::Tournament;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::Regret;
@@ -36,7 +35,7 @@ pub(super) fn run(
     checkpoints: &[u64],
     progress: &Progress,
 ) -> Run {
-    let stopwatch = Stopwatch::start();
+    let started = processor_time();
     let rankers = tournament.matrix.rankers();
     let mut duels = Duels {
         replicas: Replicas::new(&tournament.feedback, seeds.folding, || {
@@ -78,7 +77,14 @@ pub(super) fn run(
             None => tournament.regret.of_appearances(&duels.appearances),
         });
     }
-    Run { regrets, steps, time: stopwatch.elapsed() }
+    Run { regrets, steps, time: processor_time().saturating_sub(started) }
+}
+
+/// The processor time of this thread. Unlike wall time, it does not include other work on the
+/// machine.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The servers and their searchers.

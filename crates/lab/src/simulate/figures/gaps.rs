@@ -8,7 +8,7 @@ use rand::seq::index::sample;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::regret::RegretFigure;
-use crate::simulate::plot::{Bubble, Bubbles, Look, Plot, PlotPoint, Scale, Series};
+use crate::simulate::plot::{Look, Plot, PlotPoint, Scale, Series};
 use crate::simulate::progress::Progress;
 use crate::simulate::report::{Point, Report};
 use dueling_bandits::preference::{CopelandHardness, PreferenceMatrix, RegretKind};
@@ -97,30 +97,6 @@ pub fn csv(gaps: &[Gaps]) -> String {
     text
 }
 
-/// Figure 5: circles whose area is the share of subsets with this `C` or `L_C`.
-pub fn circles(title: String, gaps: &[Gaps]) -> Bubbles {
-    let of = |counts: fn(&Gaps) -> &BTreeMap<usize, u64>| {
-        let bubbles = gaps.iter().flat_map(|of_size| {
-            let total: u64 = counts(of_size).values().sum();
-            counts(of_size).iter().map(move |(&value, &subsets)| Bubble {
-                x: of_size.size as f64,
-                y: value as u64,
-                share: subsets as f64 / total as f64,
-            })
-        });
-        bubbles.collect()
-    };
-    Bubbles {
-        title,
-        x_label: "rankers in the subset, K".into(),
-        panels: vec![
-            ("number of Copeland winners, C".into(), of(|gaps| &gaps.winners)),
-            ("losses of a Copeland winner, L_C".into(), of(|gaps| &gaps.losses)),
-        ],
-        note: format!("area: share of {} random subsets of each size", subsets(gaps)),
-    }
-}
-
 /// Figure 6: the mean of `Δ²/Δ_min²` against the size of the subset.
 pub fn advantages(title: String, gaps: &[Gaps]) -> Plot {
     let points = gaps.iter().filter_map(|of_size| of_size.advantage.as_ref());
@@ -202,6 +178,5 @@ mod tests {
         assert_eq!((all.winners.get(&1), all.losses.get(&0)), (Some(&30), Some(&30)));
         assert!((all.advantage.unwrap().mean - 16.0).abs() < 1e-6);
         assert!(csv(&gaps).contains("\n6,C,1,30,\n6,L_C,0,30,\n6,mean of D^2/D_min^2,1"));
-        assert!(circles("t".into(), &gaps).svg().contains("<circle"));
     }
 }

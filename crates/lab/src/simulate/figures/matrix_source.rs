@@ -23,28 +23,10 @@ pub struct FoundMatrix {
     pub name: String,
     /// The matrix.
     pub matrix: PreferenceMatrix,
-    /// The matrix of the paper that it replaces.
-    pub stands_in_for: Option<MissingMatrix>,
+    /// The matrix of the paper that it replaces, with a hint how to use that.
+    pub stands_in_for: Option<String>,
     /// Draws another matrix for each run.
     pub drawn: Option<Drawn>,
-}
-
-/// A matrix of a paper that the figure does not use, with a hint how to use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MissingMatrix {
-    /// A file that is not given.
-    File(&'static str),
-    /// A built-in matrix that is for the full size.
-    Large(&'static str),
-}
-
-impl std::fmt::Display for MissingMatrix {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            MissingMatrix::File(file) => write!(f, "{file}; give the file with --data"),
-            MissingMatrix::Large(name) => write!(f, "`{name}`, which --full uses"),
-        }
-    }
 }
 
 impl FoundMatrix {
@@ -75,8 +57,12 @@ impl MatrixSource {
             return Ok(FoundMatrix { name: file.into(), matrix, stands_in_for: None, drawn: None });
         }
         let (name, stands_in_for) = match self.reduced {
-            Some(smaller) if !full => (smaller, Some(MissingMatrix::Large(self.built_in))),
-            _ => (self.built_in, self.file.map(MissingMatrix::File)),
+            Some(smaller) if !full => {
+                (smaller, Some(format!("`{}`, which --full uses", self.built_in)))
+            }
+            _ => {
+                (self.built_in, self.file.map(|file| format!("{file}; give the file with --data")))
+            }
         };
         let matrix = PreferenceMatrix::load(name)?;
         Ok(FoundMatrix { name: name.into(), matrix, stands_in_for, drawn: self.drawn })

@@ -14,5 +14,5 @@ pub mod spread;
 pub mod winners;
 
 pub use catalog::{Content, FIGURES, Figure};
-pub use matrix_source::{FoundMatrix, MatrixSource, MissingMatrix};
+pub use matrix_source::{FoundMatrix, MatrixSource};
 pub use regret::{InvalidFigure, Line, RegretFigure, Size};

@@ -3,17 +3,14 @@
 //! - [`Plot`]: one curve for each policy, with a band for its uncertainty.
 //! - [`legend`]: the words and the look of each policy, the same in all figures.
 //! - [`Bars`]: values as bars, with error bars.
-//! - [`Bubbles`]: circles whose area is a share.
 
 mod axis;
 mod bars;
-mod bubbles;
 pub mod legend;
 mod lines;
 mod style;
 
 pub use axis::{Scale, grouped};
 pub use bars::{Bar, Bars};
-pub use bubbles::{Bubble, Bubbles};
 pub use lines::{Plot, PlotPoint, Series};
 pub use style::Look;

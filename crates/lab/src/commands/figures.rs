@@ -1,0 +1,306 @@
+//! `lab figures`: reproduces the figures of the papers.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+
+use super::CommandError;
+use super::output::Output;
+use super::values::count;
+use super::workers::Workers;
+use lab::simulate::figures::{
+    Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, gaps, spread, winners,
+};
+use lab::simulate::plot::{Bars, Plot};
+use lab::simulate::{Report, Tournament, curves_csv, report};
+
+/// Reproduce the figures of the papers
+///
+/// Writes NAME.svg, NAME.csv and NAME.txt (the command that reproduces it) for each figure to a
+/// folder. Without --full, the figures have a reduced size and take some minutes together. With
+/// --full, they have the number of runs and steps of the papers, which takes hours to days.
+///
+/// Some matrices of the papers cannot be distributed. --data names a folder with these matrices as
+/// CSV files. Without it, a built-in matrix replaces each of them, and the output names it.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Only these figures; see --list
+    #[arg(value_name = "FIGURE")]
+    names: Vec<String>,
+
+    /// List every figure with its caption and paper, without making any
+    #[arg(long)]
+    list: bool,
+
+    /// Use the size of the papers
+    #[arg(long)]
+    full: bool,
+
+    /// Folder with the matrices: mslr_informational_5_condorcet.csv,
+    /// mslr_informational_5_non_condorcet.csv, mslr_informational_136.csv, sushi_16.csv,
+    /// syn_btl_100.csv
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+
+    /// Matrix for copeland-4, -6 and copeland-table-1: a CSV file or a built-in name
+    #[arg(long, value_name = "MATRIX")]
+    matrix: Option<String>,
+
+    /// Folder to write to
+    #[arg(long, value_name = "DIR", default_value = "figures")]
+    out: PathBuf,
+
+    /// Number of steps of each run, instead of the number of the figure
+    #[arg(long, value_name = "STEPS", value_parser = |text: &str| count(text, 1, 1_000_000_000_000))]
+    horizon: Option<u64>,
+
+    /// Number of runs of each policy (or subsets of each size), instead of the number of the figure
+    #[arg(long, value_name = "N", value_parser = |text: &str| count(text, 1, 100_000))]
+    runs: Option<u64>,
+
+    /// Seed of all random numbers
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let figures = arguments.figures()?;
+    if arguments.list {
+        for figure in figures {
+            print(&format!("{}\n  {}\n  {}\n", figure.name, figure.caption, figure.source))?;
+        }
+        return Ok(());
+    }
+    // Validate everything before hours of work.
+    let plans = figures
+        .iter()
+        .map(|figure| arguments.plan(figure))
+        .collect::<Result<Vec<_>, CommandError>>()?;
+    let output = Output::create(&arguments.out)?;
+    let workers = Workers::start(arguments.threads)?;
+    for plan in &plans {
+        print(&format!("{}: {}\n", plan.figure.name, plan.figure.caption))?;
+        if let Some(absent) = &plan.found.stands_in_for {
+            print(&format!("  `{}` stands in for {absent}\n", plan.found.name))?;
+        }
+        let made = plan.make(arguments, &workers)?;
+        if workers.is_interrupted() {
+            return Err(anyhow!(
+                "interrupted; the figures before {} are complete",
+                plan.figure.name
+            )
+            .into());
+        }
+        let made = made.with_context(|| format!("{} has no data", plan.figure.name))?;
+        let name = plan.figure.name;
+        output.write(&format!("{name}.csv"), &made.csv)?;
+        if let Some(svg) = made.svg {
+            output.write(&format!("{name}.svg"), &svg)?;
+        }
+        output.write(&format!("{name}.txt"), &arguments.command(plan))?;
+        print(&format!("{}\n", made.summary))?;
+    }
+    Ok(())
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")
+}
+
+/// A figure with its inputs.
+struct Plan {
+    figure: &'static Figure,
+    found: FoundMatrix,
+    size: Size,
+    tournaments: Vec<Tournament>,
+}
+
+/// The output of a figure.
+struct Made {
+    /// For standard output.
+    summary: String,
+    csv: String,
+    svg: Option<String>,
+}
+
+impl Arguments {
+    fn figures(&self) -> Result<Vec<&'static Figure>, CommandError> {
+        if self.names.is_empty() {
+            return Ok(FIGURES.iter().collect());
+        }
+        let known = || FIGURES.iter().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
+        let find = |name: &String| {
+            FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
+                CommandError::Usage(format!(
+                    "there is no figure `{name}`; choose one of: {}",
+                    known()
+                ))
+            })
+        };
+        self.names.iter().map(find).collect()
+    }
+
+    fn plan(&self, figure: &'static Figure) -> Result<Plan, CommandError> {
+        let wrong = |error: &dyn std::fmt::Display| {
+            CommandError::Usage(format!("{}: {error}", figure.name))
+        };
+        let (source, own_size) = match &figure.content {
+            Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) | Content::Bounds(f) => {
+                (f.matrix, if self.full { f.full } else { f.reduced })
+            }
+            Content::CondorcetSubsets(source)
+            | Content::WinnerOverlap(source)
+            | Content::GapAdvantage(source) => {
+                (*source, Size { horizon: 1, runs: if self.full { 10_000 } else { 200 } })
+            }
+        };
+        let found = self.find(figure, &source).map_err(|error| wrong(&error))?;
+        let size = Size {
+            horizon: self.horizon.unwrap_or(own_size.horizon),
+            runs: self.runs.unwrap_or(own_size.runs),
+        };
+        let tournaments = match &figure.content {
+            Content::Regret(f) | Content::Spread(f) | Content::Bounds(f) => {
+                f.tournaments(&found, size, self.seed)
+            }
+            Content::Delay(late, f) => delay::tournaments(*late, f, &found, size, self.seed),
+            Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) | Content::GapAdvantage(_) => {
+                Ok(Vec::new())
+            }
+        }
+        .map_err(|error| wrong(&error))?;
+        Ok(Plan { figure, found, size, tournaments })
+    }
+
+    fn find(
+        &self,
+        figure: &Figure,
+        source: &MatrixSource,
+    ) -> Result<FoundMatrix, dueling_bandits::preference::LoadError> {
+        match (&self.matrix, figure.content) {
+            (
+                Some(name),
+                Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) | Content::GapAdvantage(_),
+            ) => Ok(FoundMatrix {
+                name: name.clone(),
+                matrix: dueling_bandits::preference::PreferenceMatrix::load(name)?,
+                stands_in_for: None,
+                drawn: None,
+            }),
+            _ => source.find(self.data.as_deref(), self.full),
+        }
+    }
+
+    /// The command that reproduces one figure.
+    fn command(&self, plan: &Plan) -> String {
+        let mut words = vec!["lab".to_string(), "figures".into(), plan.figure.name.into()];
+        let mut option = |name: &str, value: Option<String>| {
+            words.extend(
+                value.map(|value| format!("{name}={}", super::output::shell_quoted(&value))),
+            );
+        };
+        option("--data", self.data.clone());
+        option("--matrix", self.matrix.clone());
+        option("--horizon", self.horizon.map(|horizon| horizon.to_string()));
+        option("--runs", self.runs.map(|runs| runs.to_string()));
+        option("--seed", Some(self.seed.to_string()));
+        option("--out", Some(self.out.display().to_string()));
+        if self.full {
+            words.push("--full".into());
+        }
+        let line = words.join(" ");
+        format!(
+            "# lab {}\n# {}: {}\n# {}\n# matrix: {}\n{line}\n",
+            env!("CARGO_PKG_VERSION"),
+            plan.figure.name,
+            plan.figure.caption,
+            plan.figure.source,
+            plan.found.name
+        )
+    }
+}
+
+impl Plan {
+    /// Makes the figure; `None` if it was interrupted too early.
+    fn make(&self, arguments: &Arguments, workers: &Workers) -> anyhow::Result<Option<Made>> {
+        let title = || self.figure.caption.to_string();
+        let note = |note: &str| format!("{}; {note}", self.found.words());
+        let plot_svg = |plot: Plot| Plot { note: note(&plot.note), ..plot }.svg();
+        let bars_svg = |bars: Bars| Bars { note: note(&bars.note), ..bars }.svg();
+        match &self.figure.content {
+            Content::Regret(figure) => {
+                let reports = self.reports(workers);
+                let plot = figure.plot(title(), &reports);
+                Ok(plot.map(|plot| made(&reports, plot_svg(plot))))
+            }
+            Content::Spread(_) => {
+                let reports = self.reports(workers);
+                let bars = reports.first().map(|report| spread::bars(title(), report));
+                Ok(bars.map(|bars| made_at_horizon(reports, bars_svg(bars))))
+            }
+            Content::Delay(late, figure) => {
+                let reports = self.reports(workers);
+                let measured: Vec<(u64, &Report)> =
+                    late.values().iter().copied().zip(&reports).collect();
+                let plot = delay::plot(*late, title(), figure, &measured);
+                Ok(plot.map(|plot| made_at_horizon(reports, plot_svg(plot))))
+            }
+            Content::Bounds(figure) => {
+                let reports = self.reports(workers);
+                let csv = gaps::bounds_csv(figure, &self.found.matrix, &reports);
+                Ok((!reports.is_empty()).then(|| Made { summary: csv.clone(), csv, svg: None }))
+            }
+            Content::GapAdvantage(_) => {
+                let matrix = &self.found.matrix;
+                let sizes = winners::sizes(matrix.rankers(), arguments.full);
+                let subsets = self.size.runs;
+                let found = workers.work(subsets * sizes.len() as u64, |progress| {
+                    gaps::measure(matrix, &sizes, subsets, arguments.seed, progress)
+                });
+                let csv = gaps::csv(&found);
+                let svg = plot_svg(gaps::advantages(title(), &found));
+                Ok(Some(Made { summary: csv.clone(), csv, svg: Some(svg) }))
+            }
+            Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) => {
+                let overlaps = matches!(self.figure.content, Content::WinnerOverlap(_));
+                let matrix = &self.found.matrix;
+                let sizes = winners::sizes(matrix.rankers(), arguments.full);
+                let subsets = self.size.runs;
+                let counts = workers.work(subsets * sizes.len() as u64, |progress| {
+                    winners::count(matrix, &sizes, subsets, overlaps, arguments.seed, progress)
+                })?;
+                let csv = if overlaps {
+                    winners::overlap_csv(&counts)
+                } else {
+                    winners::subsets_csv(&counts)
+                };
+                let svg = (!overlaps).then(|| plot_svg(winners::plot(title(), &counts)));
+                Ok(Some(Made { summary: csv.clone(), csv, svg }))
+            }
+        }
+    }
+
+    fn reports(&self, workers: &Workers) -> Vec<Report> {
+        workers.run(&self.tournaments).into_iter().flatten().collect()
+    }
+}
+
+fn made(reports: &[Report], svg: String) -> Made {
+    let summary = reports.iter().map(report::table).collect::<Vec<_>>().join("\n");
+    Made { summary, csv: curves_csv::write(reports), svg: Some(svg) }
+}
+
+/// The same for a figure of the horizon alone.
+fn made_at_horizon(reports: Vec<Report>, svg: String) -> Made {
+    let summary = reports.iter().map(report::table).collect::<Vec<_>>().join("\n");
+    let ends: Vec<Report> = reports.into_iter().map(Report::at_horizon).collect();
+    Made { summary, csv: curves_csv::write(&ends), svg: Some(svg) }
+}

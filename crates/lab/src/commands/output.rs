@@ -1,0 +1,76 @@
+//! A folder of results: curves, plots, and the command that reproduces them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// A folder for results.
+#[derive(Debug)]
+pub(super) struct Output {
+    folder: PathBuf,
+}
+
+impl Output {
+    /// Opens the folder, and creates it if necessary. Commands call this before their work, so that
+    /// a wrong path does not lose any results.
+    pub fn create(folder: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create the folder `{}`", folder.display()))?;
+        Ok(Self { folder: folder.into() })
+    }
+
+    /// Writes one file.
+    pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))
+    }
+}
+
+/// The name of a matrix or figure in a file name.
+pub(super) fn file_stem(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let stem = last.strip_suffix(".csv").unwrap_or(last);
+    stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+/// This call as a line for a shell, after a comment with the version of the program.
+pub(super) fn this_command() -> String {
+    let arguments = std::env::args_os().skip(1).map(shell_quoted);
+    let line = std::iter::once("lab".to_string()).chain(arguments).collect::<Vec<_>>().join(" ");
+    format!("# lab {}\n{line}\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// A word quoted for a shell.
+pub(super) fn shell_quoted(argument: impl AsRef<OsStr>) -> String {
+    let text = argument.as_ref().to_string_lossy();
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !text.is_empty() && text.chars().all(safe) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_with_special_characters_are_quoted() {
+        let quoted = |text: &str| shell_quoted(text);
+        assert_eq!(quoted("d-ts:alpha=0.51,prior=1"), "d-ts:alpha=0.51,prior=1");
+        assert_eq!(quoted("my file"), "'my file'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn file_names_are_plain() {
+        assert_eq!(file_stem("btl:100:1"), "btl-100-1");
+        assert_eq!(file_stem("data/my matrix.csv"), "my-matrix");
+        assert_eq!(file_stem("hard:5:1:0.2"), "hard-5-1-0-2");
+        assert_eq!(file_stem("a/.."), "--");
+    }
+}

@@ -1,0 +1,249 @@
+//! `lab sensitivity`: pages to a verdict of interleaving methods, and false verdicts.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::CommandError;
+use super::letor;
+use super::values::{between, count};
+use super::workers::Workers;
+use interleaving::click_models::ClickModelSpec;
+use interleaving::{ClickWeights, PlanCache, Spec};
+use lab::estimate::learn::{Lesson, learn};
+use lab::estimate::sensitivity::{Experiments, PairVerdicts, Verdicts, experiment};
+
+/// Capacity of the cache of linear programs: enough for a data set with some thousand queries.
+const PLANS: usize = 100_000;
+
+/// Measure how many pages each interleaving method takes to a verdict
+///
+/// The rankers are the features of a learning-to-rank file, as for `estimate`. Each pair of them is
+/// compared in many experiments, page by page, until the service's rule for two rankers certifies
+/// one of them. An experiment counts the outcomes that are wins (ties are skipped), and beside them
+/// the shares of the pages, rounded as the service does it.
+///
+/// If all documents of the file have the same grade, clicks ignore the rankers, and with a margin
+/// of 0 every verdict is false.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// A LETOR file (SVMlight with qid) with lines `grade qid:ID 1:value 2:value … # comment`
+    #[arg(long, value_name = "FILE")]
+    letor: PathBuf,
+
+    /// Interleaving method, repeatable: KIND or KIND:name=value,name=value
+    #[arg(long = "method", value_name = "METHOD", default_value = "team-draft")]
+    methods: Vec<String>,
+
+    /// Click model, as for `estimate`
+    #[arg(long, value_name = "USERS", default_value = "navigational")]
+    clicks: String,
+
+    /// Number of grades: 2, 3 or 5 [default: the smallest number that fits the file]
+    #[arg(long, value_name = "N")]
+    grades: Option<usize>,
+
+    /// Only these features, in this order [default: all]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
+    features: Vec<u32>,
+
+    /// Number of slots of a page
+    #[arg(long, value_name = "N", default_value = "10", value_parser = |text: &str| count(text, 1, 1000))]
+    length: u64,
+
+    /// Number of experiments with each pair
+    #[arg(long, value_name = "N", default_value = "100", value_parser = |text: &str| count(text, 1, 1_000_000))]
+    experiments: u64,
+
+    /// Pages after which an experiment without a verdict ends; the form 2e4 is accepted
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
+    pages: u64,
+
+    /// Confidence of the verdict
+    #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = |text: &str| between(text, 0.5, 0.999_999))]
+    confidence: f64,
+
+    /// Margin of the verdict
+    #[arg(long, value_name = "P", default_value_t = 0.01, value_parser = |text: &str| between(text, 0.0, 0.49))]
+    margin: f64,
+
+    /// Seed of all random numbers
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// First learn weights of clicks from so many pages of each pair, and print them
+    ///
+    /// The better ranker of a pair is the one with the higher mean NDCG. The weights are measured
+    /// beside the method without them, on other pages. Needs a method whose credit adds up clicks.
+    #[arg(long, value_name = "PAGES", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
+    learn: Option<u64>,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Compare the verdicts of a sign and of a score:
+    lab sensitivity --letor MQ2008-S4.txt --features 39,23,38,37,21 \\
+        --method optimized:verdict=sign --method optimized --clicks informational";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text to read
+    Table,
+    /// JSON object with every pair
+    Json,
+}
+
+/// The verdicts of one method.
+#[derive(Debug, Serialize)]
+struct Row {
+    method: String,
+    pairs: Vec<Pair>,
+    #[serde(skip)]
+    total: PairVerdicts,
+}
+
+#[derive(Debug, Serialize)]
+struct Pair {
+    features: [u32; 2],
+    #[serde(flatten)]
+    verdicts: PairVerdicts,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let mut methods = arguments
+        .methods
+        .iter()
+        .map(|text| match Spec::from_text(text) {
+            Ok(method) => Ok((text.clone(), method)),
+            Err(error) => Err(CommandError::Usage(format!("--method {text}: {error}"))),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let wrong_clicks =
+        |error| CommandError::Usage(format!("--clicks {}: {error}", arguments.clicks));
+    let click_model = ClickModelSpec::from_text(&arguments.clicks).map_err(wrong_clicks)?;
+    let (data, sha256) = letor::read(&arguments.letor)?;
+    let grades = letor::grades(&arguments.letor, &data, arguments.grades)?;
+    let model = click_model.for_grades(grades).map_err(wrong_clicks)?;
+    let rankers = letor::rankers(&data, &arguments.features)?;
+    let pairs: Vec<(usize, usize)> = rankers
+        .iter()
+        .enumerate()
+        .flat_map(|(at, &i)| rankers[at + 1..].iter().map(move |&j| (i, j)))
+        .collect();
+
+    let length = usize::try_from(arguments.length).unwrap_or(usize::MAX);
+    let plans = PlanCache::new(PLANS);
+    if let Some(pages) = arguments.learn {
+        let ndcg = |ranker: usize| data.mean_ndcg(ranker, length);
+        let better_first: Vec<(usize, usize)> =
+            pairs.iter().map(|&(i, j)| if ndcg(i) >= ndcg(j) { (i, j) } else { (j, i) }).collect();
+        for (text, method) in methods.clone() {
+            let weighted = |weights| Spec { click_weights: Some(weights), ..method };
+            let check = |spec: Spec| match spec.validate() {
+                Ok(()) => Ok(spec),
+                Err(error) => {
+                    Err(CommandError::Usage(format!("--learn with --method {text}: {error}")))
+                }
+            };
+            check(weighted(ClickWeights::default()))?;
+            let lesson = Lesson { method, click_model: model, length, pages, seed: arguments.seed };
+            let learned = learn(&data, &better_first, &lesson, &plans);
+            let weights =
+                serde_json::to_string(&learned.weights).context("the weights cannot be written")?;
+            eprintln!(
+                "{text}: {:.2} times the pages to a verdict, as expected from held-out pages, with \
+                 {weights}",
+                learned.rate_before / learned.rate_after
+            );
+            let spec = check(weighted(learned.weights))?;
+            methods.push((format!("{text} with click_weights={weights}"), spec));
+        }
+    }
+    let workers = Workers::start(arguments.threads)?;
+    let steps = (pairs.len() * methods.len()) as u64 * arguments.experiments;
+    let rows = workers.work(steps, |progress| {
+        let of_method = |(text, method): &(String, Spec)| {
+            let parameters = Experiments {
+                method: *method,
+                click_model: model,
+                length,
+                experiments: arguments.experiments,
+                most_pages: arguments.pages,
+                error: 1.0 - arguments.confidence,
+                margin: arguments.margin,
+                seed: arguments.seed,
+            };
+            let mut row =
+                Row { method: text.clone(), pairs: Vec::new(), total: PairVerdicts::default() };
+            for &pair in &pairs {
+                let verdicts = experiment(&data, pair, &parameters, &plans, progress)?;
+                row.total.by_outcomes.add(&verdicts.by_outcomes);
+                row.total.by_shares.add(&verdicts.by_shares);
+                let features = [data.features[pair.0], data.features[pair.1]];
+                row.pairs.push(Pair { features, verdicts });
+            }
+            Some(row)
+        };
+        methods.iter().map(of_method).collect::<Option<Vec<Row>>>()
+    });
+    let rows = rows.ok_or_else(|| anyhow!("interrupted; there is no partial result"))?;
+    let text = match arguments.format {
+        Format::Json => {
+            serde_json::to_string_pretty(&rows).context("the JSON cannot be written")? + "\n"
+        }
+        Format::Table => {
+            format!(
+                "{}: SHA-256 {sha256}; click model {}, {} experiments with each of {} pairs, at \
+                 most {} pages, seed {}\n{}",
+                arguments.letor.display(),
+                click_model.text(),
+                arguments.experiments,
+                pairs.len(),
+                arguments.pages,
+                arguments.seed,
+                table(&rows)
+            )
+        }
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
+    Ok(())
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text =
+        String::from("\n    first   second  no verdict  mean pages  median  counted   method\n");
+    for row in rows {
+        for (counted, verdicts) in
+            [("outcomes", &row.total.by_outcomes), ("shares", &row.total.by_shares)]
+        {
+            let Verdicts { experiments, first, second, .. } = *verdicts;
+            let share = |count: u64| count as f64 / experiments as f64;
+            let _ = writeln!(
+                text,
+                "{:>9.4}{:>9.4}{:>12.4}{:>12.0}{:>8}  {counted:<9} {}",
+                share(first),
+                share(second),
+                share(experiments - first - second),
+                verdicts.mean_pages(),
+                verdicts.median_pages().map_or("-".into(), |pages| pages.to_string()),
+                row.method
+            );
+        }
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! Parsers of values that several commands accept.
+
+use lab::simulate::Delay;
+
+/// A whole number from `least` to `most`. It may contain `_` or have the form `1e6`.
+pub(super) fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let invalid = || format!("it must be a whole number from {least} to {most}");
+    let digits = text.replace('_', "");
+    let number = match digits.parse::<u64>() {
+        Ok(number) => number,
+        Err(_) => {
+            // Every whole number below 2^53 is exact.
+            let number: f64 = digits.parse().map_err(|_| invalid())?;
+            if number.fract() != 0.0 || !(0.0..=9e15).contains(&number) {
+                return Err(invalid());
+            }
+            number as u64
+        }
+    };
+    if (least..=most).contains(&number) { Ok(number) } else { Err(invalid()) }
+}
+
+/// A number from `least` to `most`.
+pub(super) fn between(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("it must be a number from {least} to {most}")),
+    }
+}
+
+/// A probability.
+pub(super) fn probability(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
+        _ => Err("it must be a probability from 0 to 1".into()),
+    }
+}
+
+/// `N` or `geometric:MEAN`, in steps.
+pub(super) fn delay(text: &str) -> Result<Delay, String> {
+    const MAX_STEPS: u64 = 1_000_000;
+    match text.split_once(':') {
+        None => count(text, 0, MAX_STEPS).map(Delay::Steps).map_err(|_| {
+            format!("it must be a number of steps from 0 to {MAX_STEPS}, or geometric:MEAN")
+        }),
+        Some(("geometric", mean)) => match mean.parse() {
+            Ok(mean) if (0.0..=MAX_STEPS as f64).contains(&mean) => Ok(Delay::Geometric { mean }),
+            _ => Err(format!("the mean `{mean}` must be a number of steps from 0 to {MAX_STEPS}")),
+        },
+        Some(_) => Err("it must be a number of steps or geometric:MEAN".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_whole_numbers_in_range() {
+        for (text, number) in
+            [("100", 100), ("1e5", 100_000), ("1_000", 1000), ("2.5e1", 25), ("0", 0)]
+        {
+            assert_eq!(count(text, 0, 1_000_000), Ok(number), "{text}");
+        }
+        for text in ["", "x", "-1", "1.5", "1e7", "NaN", "inf", "1e300"] {
+            assert!(count(text, 0, 1_000_000).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn delays_are_steps_or_geometric() {
+        assert_eq!(delay("7"), Ok(Delay::Steps(7)));
+        assert_eq!(delay("geometric:2.5"), Ok(Delay::Geometric { mean: 2.5 }));
+        for text in ["-1", "geometric", "geometric:-1", "geometric:NaN", "exponential:3", "1e9"] {
+            assert!(delay(text).is_err(), "{text}");
+        }
+    }
+}

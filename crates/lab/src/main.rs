@@ -1,0 +1,50 @@
+//! The `lab` program: reads its command line and runs one command.
+#![forbid(unsafe_code)]
+
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use commands::CommandError;
+use commands::{bench, calibrate, estimate, figures, sensitivity, simulate};
+
+/// Simulations of dueling bandits and interleaving, and load on running servers.
+#[derive(Debug, Parser)]
+#[command(name = "lab", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Simulate(simulate::Arguments),
+    Calibrate(calibrate::Arguments),
+    Estimate(estimate::Arguments),
+    Sensitivity(sensitivity::Arguments),
+    Figures(figures::Arguments),
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Estimate(arguments) => estimate::run(&arguments),
+        Command::Sensitivity(arguments) => sensitivity::run(&arguments),
+        Command::Figures(arguments) => figures::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(CommandError::Usage(detail)) => {
+            eprintln!("lab: {detail}");
+            ExitCode::from(2)
+        }
+        Err(CommandError::Failed(error)) => {
+            eprintln!("lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `lab calibrate` with preferences that drift, and under the conditions of production.
+
+use super::{json, printed, refused};
+
+/// The columns of the only row that this command prints.
+fn row(arguments: &str) -> Vec<(String, String)> {
+    let out = printed(arguments);
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines.len(), 3, "{out}");
+    cells(lines[0]).into_iter().zip(cells(lines[2])).collect()
+}
+
+fn number(row: &[(String, String)], column: &str) -> u64 {
+    let (_, cell) = row.iter().find(|(name, _)| name == column).expect(column);
+    cell.parse().unwrap_or_else(|_| panic!("{column}: {cell}"))
+}
+
+/// A ranker leads clearly, and then the other one. Verdicts before the change are right. A few come
+/// soon after it and still name the ranker that led before: it lacked a win or two, and got them.
+#[test]
+fn a_verdict_can_name_the_leader_of_the_past() {
+    let leads = ["0.5,0.9\n0.1,0.5\n", "0.5,0.1\n0.9,0.5\n"];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [first, then] = leads.map(|lead| {
+        let path = folder.path().join(format!("{}.csv", &lead[4..7]));
+        std::fs::write(&path, lead).expect("a file");
+        path.display().to_string()
+    });
+    let run = |over: &str| {
+        row(&format!(
+            "calibrate --preferences {first} --drift {then} --drift-over {over} --policy uniform \
+             --runs 300 --horizon 300 --verdicts-only"
+        ))
+    };
+    let late = run("200..200");
+    assert_eq!((number(&late, "decided"), number(&late, "wrong")), (300, 0), "before the change");
+    let between = run("20..20");
+    assert!(number(&between, "wrong") > 0, "{between:?}");
+    assert_eq!(number(&between, "never right"), 0, "both rankers led for a time");
+}
+
+/// A machine always lets the worse ranker win. If its pages have a unit, one of them counts, and
+/// every verdict is right; if not, every verdict is wrong.
+#[test]
+fn a_machine_that_is_named_does_not_decide() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("worse-first.csv");
+    std::fs::write(&path, "0.5,0.4\n0.6,0.5\n").expect("a file");
+    for (more, decided, wrong) in [("", 20, 0), ("--unnamed", 20, 20)] {
+        let found = json(&format!(
+            "calibrate --preferences {} --policy d-ts-verdict --verdicts-only --runs 20 \
+             --horizon 6000 --machine 0.3 --answer-window 60 {more}",
+            path.display()
+        ));
+        assert_eq!((&found[0]["decided"], &found[0]["wrong"]), (&decided.into(), &wrong.into()));
+        assert_eq!(found[0]["left_out"].as_f64() > Some(0.2), more.is_empty(), "{found}");
+    }
+}
+
+#[test]
+fn invalid_drifts_are_refused() {
+    for (more, why) in [
+        ("--drift arxiv-6 --verdicts-only", "6 rankers"),
+        ("--drift nothing-such --verdicts-only", "--drift nothing-such"),
+        ("--drift cyclic-4", "--verdicts-only"),
+        ("--drift-over 1..2 --verdicts-only", "--drift"),
+        ("--drift cyclic-4 --verdicts-only --drift-over 9..3", "must not be after"),
+        ("--drift cyclic-4 --verdicts-only --drift-over 9", "FROM..TO"),
+    ] {
+        let base = "calibrate --preferences cyclic-4 --policy uniform --horizon 10";
+        refused(&format!("{base} {more}"), why);
+    }
+}

@@ -1,0 +1,115 @@
+//! `lab figures`: every figure is made and names its data.
+
+use std::fs::read_to_string;
+use std::path::Path;
+
+use lab::simulate::figures::{Content, FIGURES};
+use lab::simulate::plot::legend;
+
+use super::{printed, refused};
+
+/// Make figures of `runs` short runs in `out`, and return the standard output.
+fn make(out: &Path, runs: u32, more: &str) -> String {
+    printed(&format!("figures --horizon 120 --runs {runs} --out {} {more}", out.display()))
+}
+
+#[test]
+fn every_figure_is_made_with_its_data_and_its_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = make(folder.path(), 3, "");
+    for figure in FIGURES {
+        let file = |ending: &str| folder.path().join(format!("{}.{ending}", figure.name));
+        assert!(printed.contains(&format!("{}: {}", figure.name, figure.caption)));
+        let csv = read_to_string(file("csv")).unwrap();
+        assert!(csv.lines().count() >= 3, "{}:\n{csv}", figure.name);
+        let command = read_to_string(file("txt")).unwrap();
+        let line = command.lines().last().unwrap();
+        assert!(line.starts_with(&format!("lab figures {} ", figure.name)), "{line}");
+        assert!(line.contains("--horizon=120 --runs=3 --seed=0"), "{line}");
+        match figure.content {
+            Content::WinnerOverlap(_) | Content::Bounds(_) => {}
+            Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) => {
+                let svg = read_to_string(file("svg")).unwrap();
+                assert!(svg.contains("prefers-color-scheme:dark"), "{}", figure.name);
+                for policy in f.lines {
+                    let legend = legend::words(policy.policy);
+                    assert!(svg.contains(&format!(">{legend}</text>")), "{legend} in {svg}");
+                    assert!(csv.contains(policy.policy));
+                }
+            }
+            Content::CondorcetSubsets(_) | Content::GapAdvantage(_) => {
+                assert!(read_to_string(file("svg")).unwrap().contains("random subsets"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stand_in_is_named_and_a_given_matrix_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let printed = make(&out, 3, "thompson-1a");
+    assert!(
+        printed
+            .contains("`arxiv-6` stands in for mslr_informational_5_condorcet.csv; give the file"),
+        "{printed}"
+    );
+    let printed = make(&out, 1, "copeland-2");
+    assert!(
+        printed.contains("`cycle:50:1` stands in for `cycle:500:1`, which --full uses"),
+        "{printed}"
+    );
+
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("mslr_informational_5_condorcet.csv"), "0.5,0.6\n0.4,0.5\n").unwrap();
+    let data = data.to_str().unwrap();
+    let printed = make(&out, 3, &format!("thompson-1a --data {data}"));
+    assert!(!printed.contains("stands in"), "{printed}");
+    let command = read_to_string(out.join("thompson-1a.txt")).unwrap();
+    assert!(command.contains("# matrix: mslr_informational_5_condorcet.csv"), "{command}");
+    assert!(command.contains(&format!("--data={data}")), "{command}");
+
+    refused(&format!("figures batched-1b --data {data}"), "batched-1b");
+    refused(&format!("figures batched-1b --data {data}"), "sushi_16.csv");
+}
+
+#[test]
+fn subsets_of_an_order_always_have_a_condorcet_winner_and_a_cycle_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let shares = |matrix: &str| {
+        make(folder.path(), 40, &format!("copeland-4 --matrix {matrix}"));
+        let csv = read_to_string(folder.path().join("copeland-4.csv")).unwrap();
+        let rows =
+            csv.lines().skip(1).map(|line| line.split(',').map(|n| n.parse().unwrap()).collect());
+        rows.collect::<Vec<Vec<u64>>>()
+    };
+    for row in shares("btl:20:1") {
+        assert_eq!((row[1], row[2]), (40, 40), "{row:?}");
+    }
+    let cycle = shares("cycle:20:1");
+    assert_eq!(cycle.first(), Some(&vec![1, 40, 40]));
+    assert_eq!(cycle.last(), Some(&vec![20, 40, 0]));
+}
+
+#[test]
+fn all_notions_of_winner_agree_on_a_strong_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = make(folder.path(), 20, "copeland-table-1 --matrix arithmetic-8");
+    for notion in ["Copeland", "von Neumann", "Borda", "random walk"] {
+        assert!(table.contains(&format!("{notion},100.00,100.00,100.00,100.00")), "{table}");
+    }
+    assert!(
+        table.contains("all Copeland winners within the von Neumann support,100.00"),
+        "{table}"
+    );
+}
+
+#[test]
+fn figures_are_listed_and_unknown_ones_refused() {
+    let list = printed("figures --list");
+    for figure in FIGURES {
+        assert!(list.contains(figure.name) && list.contains(figure.source), "{}", figure.name);
+    }
+    refused("figures copeland-99", "there is no figure `copeland-99`; choose one of: copeland-1");
+}
