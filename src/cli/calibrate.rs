@@ -11,9 +11,9 @@ use super::calibrate_production::{ProductionArguments, production_table};
 use super::error::CommandError;
 use super::values::{count, probability};
 use super::workers::Workers;
-use dueling_bandits::PolicySpec;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
+use lab::policies::Spec;
 use lab::simulate::calibration::{Calibration, Trial};
 use lab::simulate::production::{Production, ProductionCalibration, ProductionTrial};
 use lab::simulate::{Drift, Entrant, Feedback};
@@ -151,17 +151,25 @@ fn in_production(
     trials: Vec<Trial>,
     production: &Production,
 ) -> Result<(), CommandError> {
-    let of_trial = |trial: Trial| ProductionTrial {
-        name: trial.name,
-        matrix: trial.matrix,
-        entrant: trial.entrant,
-        horizon: trial.horizon,
-        runs: trial.runs,
-        seed: trial.seed,
-        target: trial.target,
-        production: production.clone(),
+    let of_trial = |trial: Trial| {
+        let policy = trial.entrant.text;
+        let Spec::Served(spec) = trial.entrant.spec else {
+            let detail = "these conditions are for the policies that the service serves";
+            return Err(CommandError::Usage(format!("--policy {policy}: {detail}")));
+        };
+        Ok(ProductionTrial {
+            name: trial.name,
+            matrix: trial.matrix,
+            policy,
+            spec,
+            horizon: trial.horizon,
+            runs: trial.runs,
+            seed: trial.seed,
+            target: trial.target,
+            production: production.clone(),
+        })
     };
-    let trials: Vec<_> = trials.into_iter().map(of_trial).collect();
+    let trials = trials.into_iter().map(of_trial).collect::<Result<Vec<_>, _>>()?;
     let workers = Workers::start(arguments.threads)?;
     let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
     let found: Vec<ProductionCalibration> = workers
@@ -219,7 +227,7 @@ impl Arguments {
                     ("confidence", self.confidence.into()),
                     ("margin", self.margin.into()),
                 ];
-                let spec = PolicySpec::from_text_with(text, &fallbacks)
+                let spec = Spec::from_text_with(text, &fallbacks)
                     .map_err(|error| wrong(error.to_string()))?;
                 spec.validate(matrix.rankers()).map_err(|error| wrong(error.to_string()))?;
                 trials.push(Trial {

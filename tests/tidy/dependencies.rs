@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 3] = ["dueling-bandits", "interleaving", "lab"];
+const PURE: [&str; 4] = ["comparators", "dueling-bandits", "interleaving", "lab"];
 
 /// Crates of servers, databases and runtimes. One that ends in `*` is a prefix.
 const REFUSED: [&str; 16] = [

@@ -89,7 +89,7 @@ fn mixes(name: &str, rankers: usize) -> Vec<Mix> {
     let wins: Vec<Vec<u32>> =
         (0..counted).map(|i| (0..counted).map(|j| u32::from(i < j)).collect()).collect();
     let work = || {
-        let policy = json!({ "policy": { "kind": "rucb" } }).to_string();
+        let policy = json!({ "policy": { "kind": "ccb" } }).to_string();
         let counts = json!({ "wins": wins }).to_string();
         vec![
             load::post(&format!("/v1/experiments/{name}/replay"), &policy),

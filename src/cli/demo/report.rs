@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::drive::Driven;
 use super::searches::World;
-use dueling_bandits::PolicySpec;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::Regret;
+use lab::policies::Spec;
 use lab::simulate::calibration::Trial;
 use lab::simulate::{Entrant, Feedback, Progress};
 
@@ -24,7 +24,7 @@ fn otherwise(world: &World, policy: &str, target: Target) -> anyhow::Result<Stri
         name: policy.into(),
         matrix: world.matrix.clone(),
         drift: None,
-        entrant: Entrant { text: policy.into(), spec: PolicySpec::from_text(policy)? },
+        entrant: Entrant { text: policy.into(), spec: Spec::from_text(policy)? },
         horizon: SIMULATED_STEPS,
         looks: Vec::new(),
         runs: SIMULATED_RUNS,

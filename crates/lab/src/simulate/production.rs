@@ -11,11 +11,12 @@ use serde::Serialize;
 use super::calibration::{is_wrong, share_at_most};
 use super::environment::{RunSeeds, fingerprint};
 use super::progress::Progress;
-use super::tournament::Entrant;
 use dueling_bandits::evidence::{Cohorts, Counting, Target, TimedAnswer, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, Roster, Selection};
+use dueling_bandits::{
+    InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Roster, Selection,
+};
 
 /// Pages that one unit asks for at most. It bounds the heavy tail of the activity.
 const MOST_PAGES: f64 = 1e4;
@@ -69,8 +70,10 @@ pub struct ProductionTrial {
     pub name: String,
     /// The true preferences of an average unit.
     pub matrix: PreferenceMatrix,
-    /// The policy.
-    pub entrant: Entrant,
+    /// The policy, as the user wrote it.
+    pub policy: String,
+    /// The policy and its parameters.
+    pub spec: PolicySpec,
     /// Most pages of an experiment, which ends at its verdict.
     pub horizon: u64,
     /// Number of experiments.
@@ -171,7 +174,7 @@ impl ProductionTrial {
         let wrong = wrong.count() as u64;
         ProductionCalibration {
             matrix: self.name.clone(),
-            policy: self.entrant.text.clone(),
+            policy: self.policy.clone(),
             runs,
             horizon: self.horizon,
             decided: pages.len() as u64,
@@ -185,7 +188,7 @@ impl ProductionTrial {
     fn experiment(&self, seeds: RunSeeds) -> Ending {
         let rankers = self.matrix.rankers();
         let mut run = Run {
-            policy: self.entrant.spec.start(Setup { rankers, seed: seeds.folding }),
+            policy: self.spec.start(Setup { rankers, seed: seeds.folding }),
             tracker: VerdictTracker::new(self.target, rankers),
             cohorts: Cohorts::new((self.production.window * 1000.0).round() as i64),
             roster: Roster::new(rankers),
