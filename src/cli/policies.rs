@@ -68,9 +68,6 @@ fn paragraph(kind: &str, description: &Description) -> String {
         None => writeln!(text, "  rankers: can be added and retired during an experiment"),
         Some(reason) => writeln!(text, "  rankers: fixed: {reason}"),
     };
-    if let Some(reason) = description.not_served {
-        let _ = writeln!(text, "  not for a live service: {reason}");
-    }
     for parameter in description.parameters {
         let default =
             parameter.default.map_or("required".into(), |value| format!("default {value}"));
@@ -90,7 +87,6 @@ fn object(kind: &str, description: &Description) -> Value {
         "summary": description.summary,
         "assumes": description.assumes,
         "source": description.source,
-        "not_served": description.not_served,
         "fixed_rankers": description.fixed_rankers,
         "parameters": parameters,
     })

@@ -54,10 +54,10 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
     let open = server.pair("search").await;
     let before = server.standings("search").await;
 
-    let changed = change(&server, json!({"kind": "rucb"})).await;
+    let changed = change(&server, json!({"kind": "ccb"})).await;
     assert_eq!(changed.header("etag"), Some("\"2\""));
     let changed = changed.json(200);
-    assert_eq!((&changed["policy"]["kind"], &changed["version"]), (&json!("rucb"), &json!(2)));
+    assert_eq!((&changed["policy"]["kind"], &changed["version"]), (&json!("ccb"), &json!(2)));
     let after = server.standings("search").await;
     assert_eq!((&after["wins"], &after["duels"]), (&before["wins"], &json!(30)), "the log is kept");
     assert_eq!(after["position"], 31, "the change is in the log");
@@ -66,9 +66,9 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
     assert_eq!(server.answer("search", &open, "left").await, 32);
     assert_eq!(server.standings("search").await["duels"], 31);
     // The same change again is no change.
-    assert_eq!(change(&server, json!({"kind": "rucb"})).await.json(200)["version"], 2);
+    assert_eq!(change(&server, json!({"kind": "ccb"})).await.json(200)["version"], 2);
     // The original creation request still finds the experiment.
-    assert_eq!(server.post("/v1/experiments", &body).await.json(200)["policy"]["kind"], "rucb");
+    assert_eq!(server.post("/v1/experiments", &body).await.json(200)["policy"]["kind"], "ccb");
     server.get("/v1/experiments/search/batch").await.problem(ProblemKind::NotABatchPolicy);
 
     // A batch policy starts with its own first batch and accepts its results; so does the next
@@ -94,7 +94,7 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
         assert_ne!(server.get("/v1/experiments/search/batch").await.json(200)["number"], 1);
     }
     let audit_log = server.get("/v1/audit?experiment=search").await;
-    assert!(audit_log.status != 200 || audit_log.text().contains("rucb"), "{}", audit_log.text());
+    assert!(audit_log.status != 200 || audit_log.text().contains("ccb"), "{}", audit_log.text());
     let store = database.connect().await;
     let findings = verify(&*store, "search").await.expect("an answer");
     assert_eq!(findings.wrong, Vec::<String>::new());
@@ -110,11 +110,11 @@ async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatab
         .await;
     play(&server, 25).await;
     second.standings("search").await;
-    change(&server, json!({"kind": "rucb"})).await.json(200);
+    change(&server, json!({"kind": "ccb"})).await.json(200);
     play(&server, 25).await;
     eventually("the new policy at the other replica", async || {
         let experiment = second.get("/v1/experiments/search").await.json(200);
-        (experiment["policy"]["kind"] == "rucb").then_some(())
+        (experiment["policy"]["kind"] == "ccb").then_some(())
     })
     .await;
     let duel = second.pair("search").await;

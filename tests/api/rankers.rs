@@ -140,7 +140,7 @@ async fn a_ranker_is_added_while_duels_are_in_flight(database: TestDatabase) {
 
 async fn duels_of_a_retired_ranker_still_count_once(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    for policy in ["uniform", "d-ts-verdict", "d-ts-plus", "d-ts", "rucb", "rcs", "ccb"] {
+    for policy in ["uniform", "d-ts-verdict", "d-ts-plus", "d-ts", "ccb"] {
         let mut body = search(policy);
         body["name"] = json!(policy);
         server.create(&body).await;
@@ -266,7 +266,7 @@ async fn the_state_is_the_same_after_every_restart_and_at_every_replica(database
 
 async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    for (policy, why) in [("pcomp", "batches"), ("scb", "rounds"), ("rmed1", "rounds")] {
+    for (policy, why) in [("pcomp", "batches"), ("scb", "rounds"), ("savage", "plans")] {
         let parameters = json!({"kind": policy, "horizon": 1000});
         let kind = if policy == "pcomp" { parameters } else { json!({"kind": policy}) };
         let body = json!({"name": policy, "rankers": ["a", "b", "c"], "policy": kind});
@@ -288,7 +288,7 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
         (json!({"enlist": {"id": "d", "description": "x".repeat(1001)}}), "/enlist/description"),
         (json!({"enlist": "d", "retire": "a"}), "/enlist"),
         (json!({"enlist": "d", "status": "paused"}), "/enlist"),
-        (json!({"retire": "a", "policy": {"kind": "rucb"}}), "/policy"),
+        (json!({"retire": "a", "policy": {"kind": "ccb"}}), "/policy"),
         (json!({"retire": "a", "interleaving": {"kind": "balanced"}}), "/retire"),
         (json!({"retire": "nobody"}), "/retire"),
         (json!({"retire": "A"}), "/retire"),
@@ -316,7 +316,7 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
     // The policy can be changed to one that supports roster changes, and not to one that does not.
     let scb = server.patch("search", &json!({"policy": {"kind": "scb"}})).await;
     assert!(detail(scb.problem(ProblemKind::RankersFixed)).contains("`scb`"));
-    server.patch("search", &json!({"policy": {"kind": "rucb"}})).await.json(200);
+    server.patch("search", &json!({"policy": {"kind": "ccb"}})).await.json(200);
     assert!(!shown(&server, 100).await.contains("a"));
 
     let gone = json!({"status": "concluded", "winner": "a"});
@@ -525,7 +525,7 @@ async fn a_log_with_roster_changes_is_replayed_where_possible(database: TestData
         own["regret_reason"].as_str().is_some_and(|why| why.contains("roster changes")),
         "{own}"
     );
-    let other = replay("rucb").await.json(200);
+    let other = replay("ccb").await.json(200);
     assert!(
         other["next"]
             .as_array()
@@ -533,7 +533,7 @@ async fn a_log_with_roster_changes_is_replayed_where_possible(database: TestData
             .iter()
             .all(|next| next["first"] != "b" && next["second"] != "b")
     );
-    for fixed in ["scb", "self-sparring"] {
+    for fixed in ["scb", "savage"] {
         let problem = replay(fixed).await.problem(ProblemKind::CannotReplay);
         assert!(problem["detail"].as_str().is_some_and(|why| why.contains(fixed)), "{problem}");
     }

@@ -172,7 +172,7 @@ fn an_accepted_policy_plays() {
     let mut good = texts(&[
         "scomp2:horizon=1000",
         "d-ts-plus:alpha=0.6",
-        "rucb: alpha = 0.51 ",
+        "ccb: alpha = 0.51 ",
         "pcomp:horizon=1e3,batches=2",
     ]);
     good.extend(every_policy().iter().map(|spec| serde_json::to_vec(spec).expect("JSON")));

@@ -40,9 +40,9 @@ async fn a_replay_under_the_own_policy_gives_the_served_state(database: TestData
     let server = Server::start(database.store().await).await;
     let policies = [
         json!({"kind": "d-ts-plus"}),
-        json!({"kind": "rucb"}),
-        json!({"kind": "ecw-rmed"}),
-        json!({"kind": "vdb"}),
+        json!({"kind": "ccb"}),
+        json!({"kind": "scb"}),
+        json!({"kind": "savage", "horizon": 400}),
         json!({"kind": "scomp2", "horizon": 400}),
         json!({"kind": "pcomp", "horizon": 1000, "batches": 2}),
     ];
@@ -260,7 +260,7 @@ async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
         uniform.insert((found["left"].as_u64(), found["right"].as_u64()));
     }
     assert_eq!(uniform.len(), 4, "each selection is a new draw");
-    choose(json!({"wins": [[0, 3], [1, 0]], "policy": {"kind": "self-sparring"}})).await;
+    choose(json!({"wins": [[0, 3], [1, 0]], "policy": {"kind": "d-ts"}})).await;
     assert_eq!(database.count("select count(*) from experiment").await, 0, "nothing is stored");
 }
 
@@ -275,7 +275,7 @@ async fn invalid_counts_are_refused(database: TestDatabase) {
         (json!({"wins": [[0, 1_u64 << 30], [1, 0]]}), "/wins/0/1"),
         (json!({"wins": even, "steps": 1}), "/steps"),
         (json!({"wins": even, "steps": 1_u64 << 60}), "/steps"),
-        (json!({"wins": even, "policy": {"kind": "rucb"}}), "/policy/kind"),
+        (json!({"wins": even, "policy": {"kind": "ccb"}}), "/policy/kind"),
         (json!({"wins": even, "policy": {"kind": "scomp2", "horizon": 100}}), "/policy/kind"),
         (json!({"wins": even, "policy": {"kind": "d-ts", "alpha": 0}}), "/policy/alpha"),
     ] {

@@ -53,7 +53,7 @@ impl Scene {
         client.create(&steady("pair", &["a", "b"])).await;
         for (name, policy) in [
             ("thompson", json!({"kind": "d-ts-plus"})),
-            ("bounds", json!({"kind": "rucb"})),
+            ("bounds", json!({"kind": "ccb"})),
             ("batches", json!({"kind": "scomp2", "horizon": 20_000})),
         ] {
             client

@@ -50,11 +50,10 @@ fn steps() -> impl Strategy<Value = Step> {
     )
 }
 
-/// Every policy that can serve, among three rankers, with cohorts or without.
+/// Every policy among three rankers, with cohorts or without.
 fn specs() -> Vec<ExperimentSpec> {
-    let kinds =
-        PolicySpec::KINDS.iter().filter(|(_, description)| description.not_served.is_none());
-    kinds
+    PolicySpec::KINDS
+        .iter()
         .enumerate()
         .map(|(number, (kind, description))| {
             let mut policy = json!({"kind": kind});

@@ -4,7 +4,7 @@
 //! ```text
 //! cargo bench --bench instructions              # all policies that have a reference
 //! implementation
-//! cargo bench --bench instructions -- ccb rcs   # some policies
+//! cargo bench --bench instructions -- ccb scb   # some policies
 //! ```
 //!
 //! The program first plays the policy natively up to the measured state. It then runs itself under

@@ -38,7 +38,7 @@
 //! | for | see |
 //! | --- | --- |
 //! | the policies, with their papers and assumptions | [`PolicySpec`], [`policies`] |
-//! | the contract of a policy | [`Policy`], [`capabilities`] |
+//! | the contract of a policy | [`Policy`], [`parameters`] |
 //! | true preferences, winners and regret | [`preference`] |
 //! | confidence, posterior probabilities and forecasts from win counts | [`evidence`] |
 //!
@@ -50,24 +50,18 @@
 //! - There is no I/O except [`PreferenceMatrix::load`](preference::PreferenceMatrix::load), no
 //!   clock, no global state, no `unsafe`.
 //!
-//! # Features
-//!
-//! `serde` (default): [`PolicySpec`] reads and writes JSON, and states can be saved
-//! ([`Policy::save`]) and restored ([`PolicySpec::restore`]). Without it, build policies from their
-//! parameter structs.
-//!
 //! # Sources
 //!
-//! Comments give steps and sections of `algorithms.md` and `algorithms-comparators.md`, in the
-//! folder `docs` of the repository. These documents give every policy step by step, point out where
-//! a paper is silent or wrong, and work through examples by hand.
-// without the feature, nothing saves states or checks restored ones
-#![cfg_attr(not(feature = "serde"), allow(dead_code))]
+//! Comments give steps and sections of `docs/algorithms.md` and of `crates/lab/notes/comparators.md`
+//! in the repository. These documents give every policy step by step, point out where a paper is
+//! silent or wrong, and work through examples by hand.
+//!
+//! This crate uses no other crate of the workspace. Start reading with [`Policy`], then
+//! [`registry`] and [`policies::uniform`], the shortest policy.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod beta_sampling;
-pub mod capabilities;
 pub mod counts;
 pub mod duel;
 pub mod evidence;
@@ -80,10 +74,6 @@ pub mod parameters;
 pub mod policies;
 pub mod policy;
 pub mod preference;
-#[cfg(feature = "serde")]
-mod read_parameters;
-#[cfg(feature = "serde")]
-mod read_spec;
 pub mod registry;
 mod rng;
 pub mod roster;
@@ -91,19 +81,16 @@ mod saved_state;
 pub mod tally;
 pub mod win_probability;
 
-pub use capabilities::VerdictPlanning;
-pub use capabilities::{BatchPair, BatchProgress, Batches, DeferredUpdates, MutableRoster};
 pub use counts::CountsError;
 pub use duel::{Duel, Observation, PairCounts, Selection};
 pub use in_flight::InFlight;
 pub use outcome::{Answer, Outcome, TieRule};
 pub use parameters::{InvalidPolicy, Setup};
 pub use policies::bounds::Bounds;
-pub use policy::Policy;
+pub use policy::{BatchPair, BatchProgress, Batches, Policy, VerdictPlanning};
 pub use registry::PolicySpec;
 pub use rng::{PolicyRng, step_rng};
 pub use roster::{Roster, RosterError};
-#[cfg(feature = "serde")]
 pub use saved_state::SaveLater;
 pub use tally::Tally;
 

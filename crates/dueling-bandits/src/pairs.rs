@@ -1,10 +1,23 @@
 //! Unordered pairs of rankers, numbered.
 
+use crate::Duel;
+
 /// Index of the unordered pair in the upper triangle, column by column. An added ranker only
 /// appends indices.
 pub fn pair_index(i: usize, j: usize) -> usize {
     let (low, high) = if i < j { (i, j) } else { (j, i) };
     high * (high - 1) / 2 + low
+}
+
+/// The pair with this index, with its lower ranker first.
+pub fn pair_at(index: usize) -> Duel {
+    let high = (8 * index + 1).isqrt().div_ceil(2);
+    Duel::new(index - pair_count(high), high)
+}
+
+/// Number of pairs of `rankers` rankers.
+pub fn pair_count(rankers: usize) -> usize {
+    rankers * rankers.saturating_sub(1) / 2
 }
 
 /// All pairs `(low, high)` with `low < high`, in an order in which both cells of a pair in a
@@ -23,6 +36,19 @@ pub(crate) const STRIP: usize = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn indices_run_through_all_pairs() {
+        let mut index = 0;
+        for high in 1..1024 {
+            for low in 0..high {
+                assert_eq!((pair_index(low, high), pair_index(high, low)), (index, index));
+                assert_eq!(pair_at(index), Duel::new(low, high));
+                index += 1;
+            }
+            assert_eq!(pair_count(high + 1), index);
+        }
+    }
 
     #[test]
     fn strips_have_each_pair_once_and_the_others_of_a_ranker_in_order() {

@@ -1,6 +1,9 @@
 //! The declaration of a kind of policy: its parameters, its description, and how it starts.
 
-use crate::saved_state::Serializable;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
 use crate::{Policy, Tally};
 
 /// The inputs that every policy needs to start, in addition to its own parameters.
@@ -42,10 +45,8 @@ pub struct Description {
     /// Its parameters, in the order of its documentation.
     pub parameters: &'static [Parameter],
     /// The reason why rankers cannot be added or retired; `None` exactly if
-    /// [`Policy::mutable_roster`] is `Some`.
+    /// [`Policy::enlist`] works.
     pub fixed_rankers: Option<&'static str>,
-    /// The reason why it is not suited to concurrent requests; `None` if it is suited.
-    pub not_served: Option<&'static str>,
 }
 
 /// One parameter of a policy.
@@ -79,7 +80,7 @@ pub enum Values {
 pub type StartFromTally<P> = fn(&P, Setup, Tally) -> Box<dyn Policy>;
 
 /// The parameters of one kind of policy.
-pub trait PolicyParameters: Serializable {
+pub trait PolicyParameters: Serialize + DeserializeOwned {
     /// The description of the kind for users.
     const DESCRIPTION: Description;
 
@@ -94,7 +95,6 @@ pub trait PolicyParameters: Serializable {
 
     /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None` if this
     /// version cannot read them.
-    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>>;
 }
 
@@ -110,4 +110,36 @@ pub fn require(
     } else {
         Err(InvalidPolicy::new(parameter, format!("`{parameter}` is {value}; it must be {wanted}")))
     }
+}
+
+/// The parameters `P` of `kind` from their JSON object.
+pub(crate) fn read_parameters<P: PolicyParameters>(
+    kind: &str,
+    parameters: Map<String, Value>,
+) -> Result<P, InvalidPolicy> {
+    let known = P::DESCRIPTION.parameters;
+    if let Some(name) = parameters.keys().find(|name| known.iter().all(|p| p.name != **name)) {
+        let takes = match known {
+            [] => "it takes none".to_string(),
+            _ => {
+                format!("it takes: {}", known.iter().map(|p| p.name).collect::<Vec<_>>().join(", "))
+            }
+        };
+        return Err(InvalidPolicy::new(
+            name,
+            format!("policy `{kind}` has no parameter `{name}`; {takes}"),
+        ));
+    }
+    if let Some(missing) =
+        known.iter().find(|p| p.default.is_none() && !parameters.contains_key(p.name))
+    {
+        return Err(InvalidPolicy::new(
+            missing.name,
+            format!("policy `{kind}` needs `{}`: {}", missing.name, missing.meaning),
+        ));
+    }
+    serde_path_to_error::deserialize(Value::Object(parameters)).map_err(|error| {
+        let name = error.path().to_string();
+        InvalidPolicy::new(&name, format!("`{name}` of policy `{kind}`: {}", error.inner()))
+    })
 }

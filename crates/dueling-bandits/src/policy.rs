@@ -1,14 +1,13 @@
-//! The contract of every policy: selecting duels, observing outcomes, saving states.
+//! The contract of every policy: selecting duels, observing outcomes, saving states; and of the
+//! policies with batches, and of those that plan for a verdict.
 
 use std::fmt::Debug;
 
 use crate::evidence::scores::Score;
 use crate::evidence::verdict::VerdictTracker;
-#[cfg(feature = "serde")]
 use crate::saved_state::SaveLater;
 use crate::{
-    BatchPair, Batches, DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Outcome,
-    PairCounts, PolicyRng, RosterError, Selection, Tally, VerdictPlanning,
+    Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, RosterError, Selection, Tally,
 };
 
 /// A dueling-bandit policy.
@@ -19,8 +18,8 @@ use crate::{
 /// Selecting only reads; observing is deterministic. The same parameters, seed and observations
 /// therefore give the same state on every machine.
 ///
-/// Functions that only some policies have are capabilities: [`Policy::batches`],
-/// [`Policy::mutable_roster`], [`Policy::deferred_updates`], [`Policy::verdict_planning`].
+/// Only some policies have [batches](Policy::batches), rankers that can change
+/// ([`Policy::enlist`]), or plan for a verdict ([`Policy::verdict_planning`]).
 pub trait Policy: Send + Sync + Debug {
     /// The win counts and the number of steps folded so far.
     fn tally(&self) -> &Tally;
@@ -58,17 +57,33 @@ pub trait Policy: Send + Sync + Debug {
         None
     }
 
-    /// Adds and retires rankers; `None` where the policy fixes its rankers at the start
-    /// ([`Description::fixed_rankers`](crate::parameters::Description::fixed_rankers) has the
+    /// Add one ranker, with the next index. An error where the policy fixes its rankers at the
+    /// start ([`Description::fixed_rankers`](crate::parameters::Description::fixed_rankers) has the
     /// reason).
-    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
-        None
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        Err(RosterError::FixedRankers)
     }
 
-    /// Folds many observations faster; `None` where there is nothing to postpone.
-    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
-        None
+    /// Never select `ranker` again. Its counts stay. Does nothing if it is retired already.
+    fn retire(&mut self, _ranker: usize) -> Result<(), RosterError> {
+        Err(RosterError::FixedRankers)
     }
+
+    /// Keep `ranker` out of the tournament from the start, before the first step. It is retired,
+    /// and that is no change of the roster that the counts so far could have caused.
+    fn hold_out(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.retire(ranker)
+    }
+
+    /// [`Policy::observe`], with the work that only a selection needs postponed: call
+    /// [`Policy::catch_up`] before the next one.
+    fn observe_deferred(&mut self, observation: &Observation) {
+        self.observe(observation);
+    }
+
+    /// Do the work that [`Policy::observe_deferred`] postponed. The state is then the same as after
+    /// [`Policy::observe`].
+    fn catch_up(&mut self) {}
 
     /// Plans for a verdict; `None` where selections do not depend on one.
     fn verdict_planning(&mut self) -> Option<&mut dyn VerdictPlanning> {
@@ -77,19 +92,16 @@ pub trait Policy: Send + Sync + Debug {
 
     /// Version of the layout that [`Policy::save`] writes. A state in another layout cannot be
     /// restored. With the feature `serde`.
-    #[cfg(feature = "serde")]
     fn format(&self) -> u32;
 
     /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore), without derived
     /// fields. With the feature `serde`.
-    #[cfg(feature = "serde")]
     fn save(&self) -> Vec<u8> {
         self.save_later()()
     }
 
     /// As [`Policy::save`], in two steps: copying the state is fast, and making bytes of the copy
     /// needs the policy no more. With the feature `serde`.
-    #[cfg(feature = "serde")]
     fn save_later(&self) -> SaveLater;
 }
 
@@ -121,15 +133,6 @@ impl dyn Policy + '_ {
         fold(run.0, run.1);
     }
 
-    /// [`Policy::observe`], with postponed work where the policy can postpone any. Call
-    /// `catch_up` before the next selection.
-    pub fn observe_deferred(&mut self, observation: &Observation) {
-        match self.deferred_updates() {
-            Some(deferred) => deferred.observe_deferred(observation),
-            None => self.observe(observation),
-        }
-    }
-
     /// [`VerdictPlanning::score`], where the policy plans for a verdict.
     pub fn score(&mut self, duel: Duel, score: Score) {
         if let Some(planning) = self.verdict_planning() {
@@ -156,13 +159,6 @@ impl dyn Policy + '_ {
         self.verdict_planning().is_some_and(|planning| planning.reconsider(decides))
     }
 
-    /// Do the work that `observe_deferred` postponed.
-    pub fn catch_up(&mut self) {
-        if let Some(deferred) = self.deferred_updates() {
-            deferred.catch_up();
-        }
-    }
-
     /// Number of the open batch, from 1; `None` while no batch is open, and for policies without
     /// batches.
     pub fn batch(&self) -> Option<u32> {
@@ -174,19 +170,67 @@ impl dyn Policy + '_ {
     pub fn batch_pairs(&self) -> Vec<BatchPair> {
         self.batches().map_or_else(Vec::new, |batches| batches.pairs().collect())
     }
+}
 
-    /// Add one ranker, with the next index.
-    pub fn enlist(&mut self) -> Result<(), RosterError> {
-        self.mutable_roster().ok_or(RosterError::FixedRankers)?.enlist()
-    }
+/// A policy that commits to batches of comparisons and adapts only between them. Reached by
+/// [`Policy::batches`](crate::Policy::batches).
+pub trait Batches {
+    /// Number of the open batch, from 1; `None` while no batch is open.
+    fn number(&self) -> Option<u32>;
 
-    /// Never select `ranker` again. Its counts stay. Does nothing if it is retired already.
-    pub fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
-        self.mutable_roster().ok_or(RosterError::FixedRankers)?.retire(ranker)
-    }
+    /// How far the open batch is; zeros while no batch is open. The time does not grow with the
+    /// batch.
+    fn progress(&self) -> BatchProgress;
 
-    /// Keep `ranker` out of the tournament from the start, before the first step.
-    pub fn hold_out(&mut self, ranker: usize) -> Result<(), RosterError> {
-        self.mutable_roster().ok_or(RosterError::FixedRankers)?.hold_out(ranker)
+    /// The pairs of the open batch in a fixed order, without the first `skipped`; empty while no
+    /// batch is open. The time to skip them does not grow with their number.
+    fn pairs_after(&self, skipped: usize) -> Box<dyn Iterator<Item = BatchPair> + '_>;
+
+    /// The pairs of the open batch in a fixed order; empty while no batch is open.
+    fn pairs(&self) -> Box<dyn Iterator<Item = BatchPair> + '_> {
+        self.pairs_after(0)
     }
+}
+
+/// How far an open batch is, over all its pairs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BatchProgress {
+    /// Number of pairs.
+    pub pairs: usize,
+    /// Comparisons that the batch asks for.
+    pub needed: u64,
+    /// Comparisons answered so far, at most `needed`.
+    pub answered: u64,
+}
+
+/// One pair of an open batch, and its progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchPair {
+    /// The ordered pair.
+    pub duel: Duel,
+    /// Comparisons that the batch asks for.
+    pub needed: u32,
+    /// Comparisons answered so far, at most `needed`.
+    pub answered: u32,
+}
+
+/// A policy that selects duels for a verdict that its caller gives. Reached by
+/// [`Policy::verdict_planning`](crate::Policy::verdict_planning).
+///
+/// A caller that counts every answer at once needs none of it: the policy then finds the same
+/// verdict by itself.
+pub trait VerdictPlanning {
+    /// The answer that is observed next counts for the verdict by this score.
+    fn score(&mut self, duel: Duel, score: Score);
+
+    /// An answer that was observed does not count for the verdict, or is not expected to.
+    fn leave_out(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>);
+
+    /// An answer that was left out is expected to count after all.
+    fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>);
+
+    /// What counts so far gives no verdict, as `decides` finds. A policy that has found one looks
+    /// again, and goes on if its counts do not give it any more. Returns whether it still has a
+    /// verdict.
+    fn reconsider(&mut self, decides: &VerdictTracker) -> bool;
 }

@@ -1,12 +1,15 @@
-//! The list of policies. Everything that lists kinds of policies derives from it.
+//! The list of served policies, and reading them by name. Everything that lists kinds derives from
+//! it.
 
-use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, read_parameters};
 use crate::{Policy, Tally};
 
 macro_rules! policies {
     ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $kind:tt,)*) => {
-        /// A kind of policy with its parameters. With the feature `serde` it is read from and
-        /// written as JSON, `{"kind": "…", …parameters}`.
+        /// A kind of policy with its parameters; in JSON, `{"kind": "…", …parameters}`.
         ///
         /// ```
         /// use dueling_bandits::PolicySpec;
@@ -17,10 +20,10 @@ macro_rules! policies {
         /// let policy = spec.start(Setup { rankers: 4, seed: 1 });
         /// assert_eq!(policy.tally().rankers(), 4);
         /// ```
-        #[derive(Debug, Clone, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "kind"))]
+        #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+        #[serde(tag = "kind")]
         pub enum PolicySpec {
-            $($(#[$doc])* #[cfg_attr(feature = "serde", serde(rename = $kind))] $variant($parameters),)*
+            $($(#[$doc])* #[serde(rename = $kind)] $variant($parameters),)*
         }
 
         impl PolicySpec {
@@ -67,23 +70,19 @@ macro_rules! policies {
 
             /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None`
             /// if this version cannot read them.
-            #[cfg(feature = "serde")]
             pub fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
                 match self { $(Self::$variant(parameters) => parameters.restore(setup, format, state),)* }
             }
 
             /// A spec from its kind and a JSON object of its parameters. Call
             /// [`PolicySpec::validate`] to check their ranges.
-            #[cfg(feature = "serde")]
             pub fn from_parameters(
                 kind: &str,
-                parameters: serde_json::Map<String, serde_json::Value>,
+                parameters: Map<String, Value>,
             ) -> Result<Self, InvalidPolicy> {
-                use crate::read_parameters::{read_parameters, unknown_kind};
-
                 match kind {
                     $($kind => Ok(Self::$variant(read_parameters(kind, parameters)?)),)*
-                    other => Err(unknown_kind(other, &Self::kind_list())),
+                    other => Err(unknown_kind(other)),
                 }
             }
         }
@@ -97,50 +96,12 @@ policies! {
     DoubleThompson(crate::policies::double_thompson::DoubleThompson) = "d-ts",
     /// Double Thompson sampling that breaks ties by the lowest expected regret.
     DoubleThompsonPlus(crate::policies::double_thompson::DoubleThompsonPlus) = "d-ts-plus",
-    /// D-TS+ with soft pruning.
-    DoubleThompsonPlusSoft(crate::policies::double_thompson::DoubleThompsonPlusSoft) = "d-ts-plus-soft",
-    /// D-TS+ with soft pruning and a sharpened first sample.
-    DoubleThompsonPlusSharp(crate::policies::double_thompson::DoubleThompsonPlusSharp) = "d-ts-plus-sharp",
     /// D-TS-Verdict: double Thompson sampling that proves its winner.
     DoubleThompsonVerdict(crate::policies::verdict::DoubleThompsonVerdict) = "d-ts-verdict",
     /// Copeland confidence bound.
     Ccb(crate::policies::ccb::Ccb) = "ccb",
-    /// Relative upper confidence bound.
-    Rucb(crate::policies::rucb::Rucb) = "rucb",
-    /// Relative confidence sampling.
-    Rcs(crate::policies::rcs::Rcs) = "rcs",
-    /// Relative minimum empirical divergence.
-    Rmed1(crate::policies::rmed::Rmed1) = "rmed1",
-    /// RMED with the cheapest opponents.
-    Rmed2(crate::policies::rmed::Rmed2) = "rmed2",
-    /// RMED2 for a known horizon.
-    Rmed2Fh(crate::policies::rmed::Rmed2Fh) = "rmed2-fh",
-    /// CW-RMED: evidence for a Copeland winner, by linear programs.
-    CwRmed(crate::policies::cw_rmed::CwRmed) = "cw-rmed",
-    /// ECW-RMED: evidence for a Copeland winner, in closed form.
-    EcwRmed(crate::policies::cw_rmed::EcwRmed) = "ecw-rmed",
-    /// MergeRUCB: RUCB within batches of rankers.
-    MergeRucb(crate::policies::merge::MergeRucb) = "merge-rucb",
-    /// MergeDTS: Thompson sampling within batches of rankers.
-    MergeDts(crate::policies::merge::MergeDts) = "merge-dts",
     /// Rounds that identify a Copeland winner, for many rankers.
     Scb(crate::policies::scb::Scb) = "scb",
-    /// Two bandits that play against each other.
-    Sparring(crate::policies::sparring::Sparring) = "sparring",
-    /// A tournament in which the winner stays.
-    WinnerStays(crate::policies::winner_stays::WinnerStays) = "winner-stays",
-    /// Thompson sampling with one win count per ranker.
-    SelfSparring(crate::policies::self_sparring::SelfSparring) = "self-sparring",
-    /// Beat the Mean: removes rankers that lose to the mean of the remaining ones.
-    BeatTheMean(crate::policies::btm::BeatTheMean) = "btm",
-    /// Interleaved Filter 2: a candidate meets all other rankers in turn.
-    InterleavedFilter(crate::policies::interleaved_filter::InterleavedFilter) = "interleaved-filter",
-    /// MultiSBM: one bandit for each ranker.
-    MultiSbm(crate::policies::multi_sbm::MultiSbm) = "multi-sbm",
-    /// Doubler: a bandit that plays against its own earlier proposals.
-    Doubler(crate::policies::doubler::Doubler) = "doubler",
-    /// Versatile dueling bandits: two bandits that assume nothing about the preferences.
-    Vdb(crate::policies::vdb::Vdb) = "vdb",
     /// PCOMP: all pairs, in batches.
     Pcomp(crate::policies::comp::pcomp::Pcomp) = "pcomp",
     /// SCOMP: a seed set against all, in batches.
@@ -149,15 +110,88 @@ policies! {
     Scomp2(crate::policies::comp::scomp2::Scomp2) = "scomp2",
     /// SAVAGE: drops pairs that cannot change the winner.
     Savage(crate::policies::explore::savage::Savage) = "savage",
-    /// PBR: races pairs until the best are known.
-    Pbr(crate::policies::explore::pbr::Pbr) = "pbr",
-    /// RankEl: compares pairs until the ranking by Copeland score is known.
-    RankEl(crate::policies::explore::rank_el::RankEl) = "rank-el",
+}
+
+fn unknown_kind(kind: &str) -> InvalidPolicy {
+    let known = PolicySpec::kind_list();
+    InvalidPolicy::new("kind", format!("there is no policy `{kind}`; choose one of: {known}"))
 }
 
 impl PolicySpec {
     /// The names of all kinds, for messages.
     pub fn kind_list() -> String {
         Self::KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
+    }
+    /// A spec from its JSON object.
+    pub fn from_json(mut object: Map<String, Value>) -> Result<Self, InvalidPolicy> {
+        match object.remove("kind") {
+            Some(Value::String(kind)) => Self::from_parameters(&kind, object),
+            Some(other) => {
+                Err(InvalidPolicy::new("kind", format!("`kind` is {other}; it must be a string")))
+            }
+            None => Err(InvalidPolicy::new(
+                "kind",
+                format!("`kind` is missing; choose one of: {}", Self::kind_list()),
+            )),
+        }
+    }
+
+    /// A spec from its form on a command line: `KIND` or `KIND:name=value,name=value`.
+    ///
+    /// ```
+    /// use dueling_bandits::PolicySpec;
+    ///
+    /// let spec = PolicySpec::from_text("ccb:alpha=0.6")?;
+    /// assert_eq!(spec.kind(), "ccb");
+    /// # Ok::<(), dueling_bandits::InvalidPolicy>(())
+    /// ```
+    pub fn from_text(text: &str) -> Result<Self, InvalidPolicy> {
+        Self::from_text_with(text, &[])
+    }
+
+    /// The parameters of a text `name=value,name=value`. A value is JSON, or else a string.
+    pub fn parameters_from_text(text: &str) -> Result<Map<String, Value>, InvalidPolicy> {
+        let mut parameters = Map::new();
+        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+            let (name, value) = part.split_once('=').ok_or_else(|| {
+                InvalidPolicy::new(
+                    "",
+                    format!("`{part}` in `{text}` is not of the form name=value"),
+                )
+            })?;
+            let value = value.trim();
+            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+            if parameters.insert(name.trim().into(), value).is_some() {
+                return Err(InvalidPolicy::new(
+                    name,
+                    format!("`{name}` is given twice in `{text}`"),
+                ));
+            }
+        }
+        Ok(parameters)
+    }
+
+    /// [`PolicySpec::from_text`], with values for parameters that the text leaves out. Parameters
+    /// that the kind does not have are ignored: `horizon`, for a policy without one.
+    pub fn from_text_with(text: &str, fallbacks: &[(&str, Value)]) -> Result<Self, InvalidPolicy> {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        let mut parameters = Self::parameters_from_text(rest)?;
+        let kind = kind.trim();
+        if let Some((_, description)) = Self::KINDS.iter().find(|(known, _)| *known == kind) {
+            for (name, value) in fallbacks {
+                if description.parameters.iter().any(|parameter| parameter.name == *name)
+                    && !parameters.contains_key(*name)
+                {
+                    parameters.insert((*name).into(), value.clone());
+                }
+            }
+        }
+        Self::from_parameters(kind, parameters)
+    }
+}
+
+impl<'de> Deserialize<'de> for PolicySpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_json(Map::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }

@@ -4,7 +4,7 @@ use crate::pairs::pairs_by_strips;
 use crate::{Duel, MAX_RANKERS, Outcome};
 
 /// `W` and `t` of the papers. Wins are stored in half wins: a tie that counts half stays an
-/// integer, and every comparison with 1/2 is exact (`algorithms-comparators.md` §1.1).
+/// integer, and every comparison with 1/2 is exact (`lab/notes/comparators.md` §1.1).
 ///
 /// ```
 /// use dueling_bandits::{Duel, Outcome, Tally};
@@ -16,12 +16,8 @@ use crate::{Duel, MAX_RANKERS, Outcome};
 /// assert_eq!(tally.mean(0, 1), Some(0.75));
 /// assert_eq!(tally.copeland_leader(), 0);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Layout")
-)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Layout")]
 pub struct Tally {
     rankers: usize,
     steps: u64,
@@ -30,7 +26,7 @@ pub struct Tally {
 }
 
 /// The serialised form of a [`Tally`], before it is checked.
-#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[derive(serde::Deserialize)]
 struct Layout {
     rankers: usize,
     steps: u64,

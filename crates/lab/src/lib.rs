@@ -5,17 +5,18 @@
 //! - [`estimate`]: the preference matrix of rankers, estimated from judged documents with a click
 //!   model and an interleaving method.
 //! - [`letor`]: learning-to-rank data sets.
+//! - [`policies`]: served policies and comparators by name.
 //!
 //! The program `lab` is a thin layer over this library.
 //!
 //! ```
-//! use dueling_bandits::PolicySpec;
 //! use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
+//! use lab::policies::Spec;
 //! use lab::simulate::{Entrant, Progress, Tournament, report, run_all};
 //!
 //! let matrix = PreferenceMatrix::load("arxiv-6")?;
-//! let entrants = ["uniform", "d-ts"]
-//!     .map(|text| PolicySpec::from_text(text).map(|spec| Entrant { text: text.into(), spec }));
+//! let entrants = ["uniform", "rucb"]
+//!     .map(|text| Spec::from_text(text).map(|spec| Entrant { text: text.into(), spec }));
 //! let entrants = entrants.into_iter().collect::<Result<Vec<_>, _>>()?;
 //! let mut tournament =
 //!     Tournament::new("arxiv-6", matrix, RegretKind::Copeland, entrants, 10_000)?;
@@ -32,4 +33,5 @@
 
 pub mod estimate;
 pub mod letor;
+pub mod policies;
 pub mod simulate;

@@ -198,7 +198,7 @@ async fn start(
     let listener =
         TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     let url = format!("http://{}", listener.local_addr()?);
-    let store = open_store(&[database_url.to_owned()]).await?;
+    let store = open_store(database_url).await?;
     store.migrate().await.context("the schema of the database cannot be updated")?;
     let database = store.kind();
     let metrics = Arc::new(Metrics::new());

@@ -1,7 +1,6 @@
 //! Policies in forms.
 
 use dueling_bandits::PolicySpec;
-use dueling_bandits::parameters::Description;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
@@ -12,15 +11,9 @@ use super::form::{Errors, Fields, Values};
 pub(super) const POINTERS: [(&str, &str); 3] =
     [("/policy/kind", "policy"), ("/policy/", "parameters"), ("/policy", "policy")];
 
-/// The kinds that can serve an experiment.
-fn served() -> impl Iterator<Item = (&'static str, &'static Description)> {
-    let kinds = PolicySpec::KINDS.iter().copied();
-    kinds.filter(|(_, description)| description.not_served.is_none())
-}
-
 /// The fields that choose a policy.
 pub(super) fn fields(fields: &Fields<'_>) -> Markup {
-    let kinds: Vec<_> = served().map(|(kind, _)| (kind, kind)).collect();
+    let kinds: Vec<_> = PolicySpec::KINDS.iter().map(|&(kind, _)| (kind, kind)).collect();
     html! {
         (fields.select("policy", "Policy",
             "The algorithm that selects the two rankers of each page. The default, d-ts-verdict, finds the best ranker and \
@@ -29,7 +22,7 @@ pub(super) fn fields(fields: &Fields<'_>) -> Markup {
             "Leave this empty for the defaults, or write name=value, name=value."))
         details.guide {
             summary { "All policies and their parameters" }
-            div.scroll role="group" aria-label="Policies" tabindex="0" { dl { @for (kind, description) in served() {
+            div.scroll role="group" aria-label="Policies" tabindex="0" { dl { @for (kind, description) in PolicySpec::KINDS {
                 dt { code { (kind) } }
                 dd {
                     (with_code(description.summary)) " "

@@ -181,12 +181,6 @@ impl ExperimentSpec {
             };
             errors.push(FieldError::new(pointer, error.detail));
         }
-        if let Some(reason) = self.policy.description().not_served {
-            errors.push(FieldError::new(
-                "/policy/kind",
-                format!("policy `{}` cannot serve an experiment: {reason}", self.policy.kind()),
-            ));
-        }
         if self.held_out().is_some() {
             let in_the_way = match self.policy.description().fixed_rankers {
                 Some(why) => Some(format!(

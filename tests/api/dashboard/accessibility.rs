@@ -234,7 +234,7 @@ async fn axe_finds_nothing_on_any_page() {
     walk.change("shop", "enlist", "ranker", "", "learned").await;
     walk.change("shop", "retire", "ranker", "nobody", "recency").await;
     walk.open("/experiments/shop/manage/retire?ranker=bm25", QUESTION).await;
-    walk.change("shop", "policy", "parameters", "kind=rucb", "").await;
+    walk.change("shop", "policy", "parameters", "kind=ccb", "").await;
     walk.change("shop", "interleaving", "settings", "x", "{}").await;
     walk.change("shop", "conclude", "winner", "nobody", "neural").await;
     walk.open("/experiments/shop/manage/enlist", "main a.button").await;

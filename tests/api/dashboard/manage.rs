@@ -46,7 +46,7 @@ fn changes() -> Vec<Change> {
         ),
         change(
             "/experiments/search/manage/policy",
-            &[("policy", "rucb"), ("parameters", "alpha=0.6")],
+            &[("policy", "ccb"), ("parameters", "alpha=0.6")],
             "/policy/alpha",
             json!(0.6),
         ),
@@ -208,7 +208,7 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         ("rankers", "twice\ntwice", "ranker `twice` is listed twice"),
         ("policy", "no-such", "There is no policy `no-such`"),
         ("parameters", "alpha", "is not of the form name=value"),
-        ("parameters", "kind=rucb", "choose it above"),
+        ("parameters", "kind=ccb", "choose it above"),
         ("parameters", "depth=3", "`depth`"),
         ("confidence", "much", "Write a number with digits"),
         ("confidence", "2", "`confidence` is 2"),

@@ -145,7 +145,7 @@ pub async fn server(database: &TestDatabase) -> Server {
         Server::with(database.store().await, Settings { service, ..Settings::default() }).await;
     fill(&server, "checkout", 7, json!({"kind": "d-ts-plus"}), 3000).await;
     fill(&server, "two", 2, json!({"kind": "d-ts-plus"}), 200).await;
-    fill(&server, "ten", 10, json!({"kind": "rucb"}), 800).await;
+    fill(&server, "ten", 10, json!({"kind": "ccb"}), 800).await;
     fill(&server, "many", 136, json!({"kind": "uniform"}), 6000).await;
     fill(&server, "nightly", 5, json!({"kind": "pcomp", "horizon": 20_000}), 700).await;
     merged(&server, "merged", 150).await;

@@ -96,7 +96,7 @@ async fn acknowledged_answers_are_in_the_log_exactly_once(database: TestDatabase
 
 /// After any number of kills, the state of every policy matches the log.
 async fn policies_of_all_kinds_are_restored(database: TestDatabase) {
-    let names = ["d-ts-plus", "rucb", "scb", "scomp2"];
+    let names = ["d-ts-plus", "ccb", "scb", "scomp2"];
     let memory = Shared::default();
     for (round, enough) in (0..).zip([40, 150]) {
         let (process, client) = serve(&database);

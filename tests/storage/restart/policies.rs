@@ -24,10 +24,6 @@ const RANKERS: [&str; 4] = ["a", "b", "c", "d"];
 const DUELS: usize = 40;
 const HORIZON: u64 = 200;
 
-fn served() -> impl Iterator<Item = (&'static str, &'static Description)> {
-    PolicySpec::KINDS.iter().copied().filter(|(_, description)| description.not_served.is_none())
-}
-
 /// An experiment of this kind, with the required parameters.
 fn experiment(kind: &str, description: &Description) -> Value {
     let mut policy = json!({"kind": kind});
@@ -68,7 +64,7 @@ async fn live(client: Client, kind: &'static str) -> (&'static str, Seen) {
 
 async fn live_all(client: &Client) -> Vec<(&'static str, Seen)> {
     let mut callers = JoinSet::new();
-    for (kind, _) in served() {
+    for (kind, _) in PolicySpec::KINDS {
         callers.spawn(live(client.clone(), kind));
     }
     callers.join_all().await
@@ -100,7 +96,7 @@ fn next(fold: &Fold) -> BTreeSet<(usize, usize, Option<u32>)> {
 
 async fn every_policy_continues_after_a_restart(database: TestDatabase) {
     let (process, client) = serve(&database);
-    for (kind, description) in served() {
+    for (kind, description) in PolicySpec::KINDS {
         let created = client.create(&experiment(kind, description)).await;
         assert_eq!(created["policy"]["kind"], kind);
         assert_eq!(created["policy_assumes"], description.assumes);
@@ -159,7 +155,7 @@ async fn every_policy_continues_after_a_restart(database: TestDatabase) {
     stop(process);
     let (process, client) = serve(&database);
     let mut last = Vec::new();
-    for (kind, _) in served() {
+    for (kind, _) in PolicySpec::KINDS {
         let standings = client.standings(kind).await;
         let fold = folded(&database, kind).await;
         assert!(fold.position() > 0 && standings["position"] == fold.position(), "{kind}");

@@ -13,9 +13,6 @@ use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, P
 use rand::{RngExt, SeedableRng};
 use reference::ccb::ReferenceCcb;
 use reference::double_thompson::ReferenceDoubleThompson;
-use reference::merge::ReferenceMergeDts;
-use reference::rmed::ReferenceRmed1;
-use reference::rucb::{ReferenceRcs, ReferenceRucb};
 pub use reference::{Reference, ReferencePolicy};
 use serde_json::json;
 
@@ -28,16 +25,18 @@ const SEED: u64 = 1;
 /// The policies that have a goal, with their reference implementations.
 pub const WITH_REFERENCE: &[(&str, MakeReference)] = &[
     ("d-ts", |policy| {
-        Box::new(ReferenceDoubleThompson { reference: Reference::of(policy, ALPHA), plus: false })
+        Box::new(ReferenceDoubleThompson {
+            reference: Reference::of(policy.tally(), ALPHA),
+            plus: false,
+        })
     }),
     ("d-ts-plus", |policy| {
-        Box::new(ReferenceDoubleThompson { reference: Reference::of(policy, ALPHA), plus: true })
+        Box::new(ReferenceDoubleThompson {
+            reference: Reference::of(policy.tally(), ALPHA),
+            plus: true,
+        })
     }),
     ("ccb", |policy| Box::new(ReferenceCcb::of(policy, ALPHA, SEED))),
-    ("rucb", |policy| Box::new(ReferenceRucb::of(policy, ALPHA, true))),
-    ("rcs", |policy| Box::new(ReferenceRcs::of(policy, ALPHA))),
-    ("rmed1", |policy| Box::new(ReferenceRmed1::of(policy))),
-    ("merge-dts", |policy| Box::new(ReferenceMergeDts::of(policy, 0.262144, 400_000.0, 16, SEED))),
 ];
 
 /// Every other kind.

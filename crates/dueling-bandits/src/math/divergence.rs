@@ -9,7 +9,7 @@ pub fn between(p: f64, q: f64) -> f64 {
 
 /// `d(p, 1/2) = ln 2 + p ln p + (1-p) ln(1-p)` with `0 ln 0 = 0`, in nats: 0 at 1/2, `ln 2` at 0
 /// and 1, never negative. `p` is in `[0, 1]`. Near 1/2, where the closed form cancels, its series
-/// (`algorithms-comparators.md` §1.1).
+/// (`lab/notes/comparators.md` §1.1).
 pub fn from_half(p: f64) -> f64 {
     let x = p - 0.5;
     if x.abs() < 1e-4 {

@@ -20,8 +20,7 @@ use crate::{
 const PROBES: usize = 8;
 
 /// One pair of a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Row {
     first: u16,
     second: u16,
@@ -42,8 +41,7 @@ impl Row {
 }
 
 /// The pairs of one batch, ordered by their lower and then their higher ranker.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rows(Vec<Row>);
 
 impl Rows {
@@ -68,8 +66,7 @@ impl Rows {
 }
 
 /// The open batch of one policy, and the number of batches so far. Starts with no batch open.
-#[derive(Debug, Clone, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct Ledger {
     /// Number of batches opened so far; also the number of the open batch.
     opened: u32,
@@ -77,12 +74,12 @@ pub struct Ledger {
     /// Rows that still need answers, in arbitrary order.
     open: Vec<u32>,
     /// The position of each row in `open`. Derived from `open`.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     place: Vec<u32>,
     /// Sums over the rows. Derived from them.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     needed: u64,
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     answered: u64,
 }
 

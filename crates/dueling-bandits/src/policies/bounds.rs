@@ -153,7 +153,7 @@ impl Bounds {
 
     /// `u[i][j]`; infinite for a pair without comparisons. Duels in flight count as comparisons in
     /// the radius only. A pair without comparisons but with duels in flight has
-    /// `1 + 1 / (1 + pending)` (`algorithms-comparators.md` §1.7).
+    /// `1 + 1 / (1 + pending)` (`lab/notes/comparators.md` §1.7).
     pub fn upper(&self, i: usize, j: usize, in_flight: &InFlight) -> f64 {
         self.upper_at(self.width(), i, j, in_flight)
     }

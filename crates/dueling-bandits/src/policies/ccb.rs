@@ -14,22 +14,16 @@ use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
 use crate::policies::bounds::Bounds;
 use crate::policies::choose;
-#[cfg(feature = "serde")]
 use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{
-    Duel, InFlight, MutableRoster, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
-    step_rng,
+    Duel, InFlight, Observation, Policy, PolicyRng, RosterError, Selection, Tally, step_rng,
 };
 
 const FORMAT: u32 = 1;
 
 /// Parameters of CCB.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default)
-)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Ccb {
     /// Width of the confidence bounds; above 0.5.
     pub alpha: f64,
@@ -50,7 +44,6 @@ impl PolicyParameters for Ccb {
         assumes: "no two rankers are exactly even",
         parameters: &[ALPHA],
         fixed_rankers: None,
-        not_served: None,
     };
 
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
@@ -61,7 +54,6 @@ impl PolicyParameters for Ccb {
         Box::new(Hypotheses::new(Bounds::new(setup.rankers, self.alpha), setup.seed))
     }
 
-    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         Some(Box::new(Hypotheses::from_saved(load_state(state)?, setup, self.alpha)?))
@@ -369,29 +361,6 @@ impl Policy for Hypotheses {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
-        Some(self)
-    }
-
-    #[cfg(feature = "serde")]
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
-    #[cfg(feature = "serde")]
-    fn save_later(&self) -> SaveLater {
-        let (tally, retired) = self.bounds.parts();
-        save_later((
-            tally.clone(),
-            retired,
-            self.contenders.clone(),
-            self.beaten_by.clone(),
-            self.most_losses,
-        ))
-    }
-}
-
-impl MutableRoster for Hypotheses {
     /// A new ranker changes how many losses a Copeland winner has. The hypotheses therefore start
     /// over. (The paper has no such event.)
     fn enlist(&mut self) -> Result<(), RosterError> {
@@ -406,5 +375,20 @@ impl MutableRoster for Hypotheses {
             self.start_over();
         }
         Ok(())
+    }
+
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    fn save_later(&self) -> SaveLater {
+        let (tally, retired) = self.bounds.parts();
+        save_later((
+            tally.clone(),
+            retired,
+            self.contenders.clone(),
+            self.beaten_by.clone(),
+            self.most_losses,
+        ))
     }
 }

@@ -1,4 +1,4 @@
-//! Choice of one item among several, with uniform random ties (`algorithms-comparators.md` §1.5).
+//! Choice of one item among several, with uniform random ties (`lab/notes/comparators.md` §1.5).
 
 use rand::RngExt;
 

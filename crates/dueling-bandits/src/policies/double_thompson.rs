@@ -1,30 +1,24 @@
 //! D-TS and D-TS+ (Wu & Liu, "Double Thompson Sampling for Dueling Bandits", NIPS 2016, Algorithm
-//! 1), and two variants of D-TS+ with less regret.
+//! 1).
 //!
 //! The policy draws two Thompson samples. The first picks a candidate among the optimistic Copeland
 //! winners. The second picks the strongest challenger that has not certainly lost to the candidate.
 //! `sampler` has the algorithm, and `first_candidate` its first phase, where the policies differ.
 
 mod first_candidate;
-mod rule;
 mod sampler;
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
 use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
 use crate::{Policy, Tally};
 
-pub(crate) use rule::FirstCandidate;
-pub(crate) use sampler::Sampler;
+pub(crate) use sampler::{Sampler, Ties};
 
 macro_rules! kind {
-    ($(#[$doc:meta])* $parameters:ident, $rule:ident, summary: $summary:literal, source: $source:literal $(,)?) => {
+    ($(#[$doc:meta])* $parameters:ident, $ties:ident, summary: $summary:literal, source: $source:literal $(,)?) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq)]
-        #[cfg_attr(
-            feature = "serde",
-            derive(serde::Serialize, serde::Deserialize),
-            serde(deny_unknown_fields, default)
-        )]
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
         pub struct $parameters {
             /// Width of the confidence bounds; above 0.5.
             pub alpha: f64,
@@ -43,11 +37,10 @@ macro_rules! kind {
                 assumes: "no two rankers are exactly even",
                 parameters: &[ALPHA],
                 fixed_rankers: None,
-                not_served: None,
             };
 
             const FROM_TALLY: Option<StartFromTally<Self>> = Some(|p, _, tally| {
-                Box::new(Sampler::from_tally(tally, p.alpha, FirstCandidate::$rule))
+                Box::new(Sampler::from_tally(tally, p.alpha, Ties::$ties))
             });
 
             fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
@@ -56,13 +49,12 @@ macro_rules! kind {
 
             fn start(&self, setup: Setup) -> Box<dyn Policy> {
                 let tally = Tally::new(setup.rankers);
-                Box::new(Sampler::from_tally(tally, self.alpha, FirstCandidate::$rule))
+                Box::new(Sampler::from_tally(tally, self.alpha, Ties::$ties))
             }
 
-            #[cfg(feature = "serde")]
             fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
                 let sampler =
-                    Sampler::restore(setup, format, state, self.alpha, FirstCandidate::$rule)?;
+                    Sampler::restore(setup, format, state, self.alpha, Ties::$ties)?;
                 Some(Box::new(sampler))
             }
         }
@@ -72,7 +64,7 @@ macro_rules! kind {
 kind! {
     /// Parameters of D-TS.
     DoubleThompson,
-    TieAtRandom,
+    AtRandom,
     summary: "Double Thompson sampling: low regret with and without a Condorcet winner, and \
               little affected by late feedback.",
     source: "Wu & Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016, Algorithm 1",
@@ -81,28 +73,9 @@ kind! {
 kind! {
     /// Parameters of D-TS+.
     DoubleThompsonPlus,
-    TieByRegret,
+    ByRegret,
     summary: "Double Thompson sampling that breaks ties for the first candidate by the \
               expected cost of exploration: better than D-TS where there are several Copeland \
               winners.",
     source: "Wu & Liu, Double Thompson Sampling for Dueling Bandits, NIPS 2016, D-TS+",
-}
-
-kind! {
-    /// Parameters of D-TS+ with soft pruning.
-    DoubleThompsonPlusSoft,
-    Soft,
-    summary: "D-TS+ whose confidence bounds break ties instead of excluding candidates: less \
-              regret on one of the published sets without a Condorcet winner, and the same \
-              elsewhere.",
-    source: "A variant of Wu & Liu, NIPS 2016, D-TS+; docs/choosing-a-policy.md",
-}
-
-kind! {
-    /// Parameters of D-TS+ with soft pruning and a sharpened first sample.
-    DoubleThompsonPlusSharp,
-    Sharp,
-    summary: "D-TS+ with soft pruning whose first sample counts every duel twice: a tenth less \
-              regret than with soft pruning alone on small sets, and no theory.",
-    source: "A variant of Wu & Liu, NIPS 2016, D-TS+; docs/choosing-a-policy.md",
 }

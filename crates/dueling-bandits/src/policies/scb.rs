@@ -21,7 +21,6 @@ mod identification;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-#[cfg(feature = "serde")]
 use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 use identification::{Identification, SavedIdentification};
@@ -32,12 +31,8 @@ const FORMAT: u32 = 2;
 const LAST_ROUND: u32 = 6;
 
 /// Parameters of SCB.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default)
-)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Scb {
     /// A pair is a tie once it is known that neither wins with a probability above 1/2 plus this.
     /// 0: never.
@@ -67,7 +62,6 @@ impl PolicyParameters for Scb {
             default: Some("0.005"),
         }],
         fixed_rankers: Some("its rounds are planned for the initial rankers"),
-        not_served: None,
     };
 
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
@@ -88,7 +82,6 @@ impl PolicyParameters for Scb {
         })
     }
 
-    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let Saved { tally, number, round, previous_answer } = load_state(state)?;
@@ -138,7 +131,7 @@ struct ScalableCopeland {
     previous_answer: Option<usize>,
 }
 
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Saved {
     tally: Tally,
     number: u32,
@@ -201,12 +194,10 @@ impl Policy for ScalableCopeland {
         self.round.answer().or(self.previous_answer).unwrap_or_else(|| self.tally.copeland_leader())
     }
 
-    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
-    #[cfg(feature = "serde")]
     fn save_later(&self) -> SaveLater {
         save_later(Saved {
             tally: self.tally.clone(),

@@ -3,21 +3,14 @@
 use rand::RngExt;
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
-#[cfg(feature = "serde")]
 use crate::saved_state::{SaveLater, load_state, save_later};
-use crate::{
-    InFlight, MutableRoster, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
-};
+use crate::{InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally};
 
 const FORMAT: u32 = 2;
 
 /// No parameters.
-#[derive(Debug, Clone, Default, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields)
-)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Uniform {}
 
 impl PolicyParameters for Uniform {
@@ -28,7 +21,6 @@ impl PolicyParameters for Uniform {
         assumes: "nothing",
         parameters: &[],
         fixed_rankers: None,
-        not_served: None,
     };
 
     const FROM_TALLY: Option<StartFromTally<Self>> =
@@ -42,7 +34,6 @@ impl PolicyParameters for Uniform {
         Box::new(UniformPairs::new(Tally::new(setup.rankers)))
     }
 
-    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
         let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
@@ -91,22 +82,6 @@ impl Policy for UniformPairs {
         self.tally.copeland_leader_among(self.roster.active())
     }
 
-    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
-        Some(self)
-    }
-
-    #[cfg(feature = "serde")]
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
-    #[cfg(feature = "serde")]
-    fn save_later(&self) -> SaveLater {
-        save_later((self.tally.clone(), self.roster.retired()))
-    }
-}
-
-impl MutableRoster for UniformPairs {
     fn enlist(&mut self) -> Result<(), RosterError> {
         self.roster.enlist()?;
         self.tally.enlist();
@@ -115,5 +90,13 @@ impl MutableRoster for UniformPairs {
 
     fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
         self.roster.retire(ranker).map(drop)
+    }
+
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    fn save_later(&self) -> SaveLater {
+        save_later((self.tally.clone(), self.roster.retired()))
     }
 }

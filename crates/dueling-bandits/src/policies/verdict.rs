@@ -82,7 +82,6 @@ impl PolicyParameters for DoubleThompsonVerdict {
             },
         ],
         fixed_rankers: None,
-        not_served: None,
     };
 
     const FROM_TALLY: Option<StartFromTally<Self>> =

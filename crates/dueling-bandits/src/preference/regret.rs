@@ -8,12 +8,8 @@
 use crate::preference::matrix::PreferenceMatrix;
 
 /// The kind of regret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(rename_all = "snake_case")
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RegretKind {
     /// [`Regret::copeland`].
     Copeland,

@@ -473,7 +473,7 @@ fn a_policy_from_counts_equals_one_that_observed_the_duels() {
         seen.observe_self_duels(1, 6);
         assert_eq!(spec.from_counts(&wins, Some(30)).unwrap().save(), seen.save(), "{kind}");
     }
-    for kind in ["rucb", "rcs", "sparring", "scb", "scomp2:horizon=100"] {
+    for kind in ["ccb", "scb", "scomp2:horizon=100"] {
         assert!(PolicySpec::from_text(kind).unwrap().from_counts(&wins, None).is_err(), "{kind}");
     }
 }

@@ -11,9 +11,9 @@ use super::CommandError;
 use super::calibrate_production::{ProductionArguments, production_table};
 use super::values::{between, count, probability};
 use super::workers::Workers;
-use dueling_bandits::PolicySpec;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
+use lab::policies::Spec;
 use lab::simulate::calibration::{Calibration, Trial};
 use lab::simulate::production::{Production, ProductionCalibration, ProductionTrial};
 use lab::simulate::{Drift, Entrant, Feedback};
@@ -144,9 +144,16 @@ fn in_production(
     trials: Vec<Trial>,
     production: &Production,
 ) -> Result<(), CommandError> {
-    let of_trial = |trial| ProductionTrial { trial, production: production.clone() };
+    let of_trial = |trial: Trial| {
+        let Spec::Served(spec) = trial.entrant.spec.clone() else {
+            let detail = "these conditions are for the policies that the service serves";
+            let policy = &trial.entrant.text;
+            return Err(CommandError::Usage(format!("--policy {policy}: {detail}")));
+        };
+        Ok(ProductionTrial { trial, spec, production: production.clone() })
+    };
     let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
-    let trials: Vec<_> = trials.into_iter().map(of_trial).collect();
+    let trials = trials.into_iter().map(of_trial).collect::<Result<Vec<_>, _>>()?;
     let workers = Workers::start(arguments.threads)?;
     let found: Vec<ProductionCalibration> = workers
         .work(steps, |progress| trials.iter().filter_map(|trial| trial.run(progress)).collect());
@@ -203,7 +210,7 @@ impl Arguments {
                     ("confidence", self.confidence.into()),
                     ("margin", self.margin.into()),
                 ];
-                let spec = PolicySpec::from_text_with(text, &fallbacks)
+                let spec = Spec::from_text_with(text, &fallbacks)
                     .map_err(|error| wrong(error.to_string()))?;
                 spec.validate(matrix.rankers()).map_err(|error| wrong(error.to_string()))?;
                 trials.push(Trial {

@@ -12,8 +12,9 @@ use super::CommandError;
 use super::output::{Output, file_stem, this_command};
 use super::values::{count, delay, probability};
 use super::workers::Workers;
+use dueling_bandits::TieRule;
 use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
-use dueling_bandits::{PolicySpec, TieRule};
+use lab::policies::Spec;
 use lab::simulate::plot::Scale;
 use lab::simulate::{Delay, Entrant, Feedback, Report, Tournament, curves_csv, report};
 
@@ -242,7 +243,7 @@ impl Arguments {
     fn entrant(&self, text: &str) -> Result<Entrant, CommandError> {
         let mut fallbacks = vec![("horizon", Value::from(self.horizon))];
         fallbacks.extend(self.alpha.map(|alpha| ("alpha", Value::from(alpha))));
-        let spec = PolicySpec::from_text_with(text, &fallbacks)
+        let spec = Spec::from_text_with(text, &fallbacks)
             .map_err(|error| CommandError::Usage(format!("--policy {text}: {error}")))?;
         Ok(Entrant { text: text.into(), spec })
     }

@@ -13,12 +13,13 @@ use super::environment::{Environment, RunSeeds, fingerprint};
 use super::feedback::Feedback;
 use super::progress::Progress;
 use super::tournament::Entrant;
+use comparators::Bandit;
 use dueling_bandits::evidence::{
     Forecast, Present, Target, VerdictTracker, forecast, forecast_budget,
 };
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{InFlight, Observation, Policy, PolicyRng, Roster, TieRule};
+use dueling_bandits::{InFlight, Observation, PolicyRng, Roster, TieRule};
 
 mod results;
 mod truth;
@@ -165,15 +166,17 @@ impl Trial {
 
     fn forecast(
         &self,
-        policy: &dyn Policy,
+        policy: &dyn Bandit,
         tracker: &VerdictTracker,
         roster: &Roster,
         seeds: RunSeeds,
         rng: &mut PolicyRng,
     ) -> Option<Forecast> {
-        let (format, state) = (policy.format(), policy.save());
+        // the copies of a forecast are saved and restored, which a comparator cannot be
+        let (spec, served) = (self.entrant.spec.served()?, policy.served()?);
+        let (format, state) = (served.format(), served.save());
         let setup = Setup { rankers: self.matrix.rankers(), seed: seeds.folding };
-        let copy = || self.entrant.spec.restore(setup, format, &state);
+        let copy = || spec.restore(setup, format, &state);
         let present = Present { tally: policy.tally(), roster, tracker };
         forecast(present, copy, forecast_budget(setup.rankers), || true, rng).ok()
     }
@@ -192,7 +195,7 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dueling_bandits::PolicySpec;
+    use crate::policies::Spec;
 
     #[test]
     fn an_easy_matrix_gets_the_right_verdict_and_regret_estimates() {
@@ -201,10 +204,7 @@ mod tests {
             name: "easy".into(),
             matrix,
             drift: None,
-            entrant: Entrant {
-                text: "uniform".into(),
-                spec: PolicySpec::from_text("uniform").unwrap(),
-            },
+            entrant: Entrant { text: "uniform".into(), spec: Spec::from_text("uniform").unwrap() },
             horizon: 600,
             looks: vec![100, 600],
             runs: 60,

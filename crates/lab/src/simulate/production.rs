@@ -14,7 +14,9 @@ use super::progress::Progress;
 use dueling_bandits::evidence::{Cohorts, Counting, TimedAnswer, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, Roster, Selection};
+use dueling_bandits::{
+    InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Roster, Selection,
+};
 
 /// Pages that one unit asks for at most. It bounds the heavy tail of the activity.
 const MOST_PAGES: f64 = 1e4;
@@ -67,6 +69,8 @@ impl Default for Production {
 pub struct ProductionTrial {
     /// The experiments.
     pub trial: Trial,
+    /// The policy of the trial, which the service serves.
+    pub spec: PolicySpec,
     /// The conditions.
     pub production: Production,
 }
@@ -168,7 +172,7 @@ impl ProductionTrial {
     fn experiment(&self, seeds: RunSeeds) -> Ending {
         let rankers = self.trial.matrix.rankers();
         let mut run = Run {
-            policy: self.trial.entrant.spec.start(Setup { rankers, seed: seeds.folding }),
+            policy: self.spec.start(Setup { rankers, seed: seeds.folding }),
             tracker: VerdictTracker::new(self.trial.target, rankers),
             cohorts: Cohorts::new((self.production.window * 1000.0).round() as i64),
             roster: Roster::new(rankers),

@@ -4,12 +4,13 @@
 use std::collections::VecDeque;
 
 use super::feedback::{Feedback, Pending};
-use dueling_bandits::{Answer, Duel, InFlight, Observation, Policy, Selection, TieRule};
+use comparators::Bandit;
+use dueling_bandits::{Answer, Duel, InFlight, Observation, Selection, TieRule};
 
 /// One server.
 #[derive(Debug)]
 struct Replica {
-    policy: Box<dyn Policy>,
+    policy: Box<dyn Bandit>,
     /// The duels it has issued without folding their outcome. Other servers do not know them.
     in_flight: InFlight,
     /// Number of log entries folded.
@@ -41,7 +42,7 @@ impl Replicas {
     pub fn new(
         feedback: &Feedback,
         folding_seed: u64,
-        start: impl Fn() -> Box<dyn Policy>,
+        start: impl Fn() -> Box<dyn Bandit>,
     ) -> Self {
         let replica = || Replica { policy: start(), in_flight: InFlight::new(), position: 0 };
         Self {
@@ -60,7 +61,7 @@ impl Replicas {
     }
 
     /// The state of one server, and its duels in flight.
-    pub fn of(&self, replica: usize) -> (&dyn Policy, &InFlight) {
+    pub fn of(&self, replica: usize) -> (&dyn Bandit, &InFlight) {
         let replica = &self.replicas[replica];
         (&*replica.policy, &replica.in_flight)
     }
@@ -141,7 +142,7 @@ impl Replicas {
 }
 
 fn observe(
-    policy: &mut dyn Policy,
+    policy: &mut dyn Bandit,
     ties: TieRule,
     seed: u64,
     selection: Selection,

@@ -9,9 +9,10 @@ use super::feedback::{Outstanding, Pending};
 use super::progress::Progress;
 use super::replicas::Replicas;
 use super::tournament::Tournament;
+use comparators::Bandit;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::Regret;
-use dueling_bandits::{Policy, PolicyRng, Selection};
+use dueling_bandits::{PolicyRng, Selection};
 
 /// Steps between two updates of the [`Progress`].
 const STEPS_PER_UPDATE: u64 = 256;
@@ -30,7 +31,7 @@ pub(super) struct Run {
 /// Runs the policy that `start` returns. `checkpoints` ascend and end with the horizon.
 pub(super) fn run(
     tournament: &Tournament,
-    start: impl Fn(Setup) -> Box<dyn Policy>,
+    start: impl Fn(Setup) -> Box<dyn Bandit>,
     seeds: RunSeeds,
     checkpoints: &[u64],
     progress: &Progress,
@@ -182,7 +183,7 @@ mod tests {
         notes: Arc<Mutex<Notes>>,
     }
 
-    impl Policy for Probe {
+    impl Bandit for Probe {
         fn tally(&self) -> &Tally {
             &self.tally
         }
@@ -211,14 +212,6 @@ mod tests {
             assert_eq!((ranker, count), (1, 1));
             self.tally.skip(count);
         }
-
-        fn format(&self) -> u32 {
-            0
-        }
-
-        fn save_later(&self) -> dueling_bandits::SaveLater {
-            Box::new(Vec::new)
-        }
     }
 
     fn probe(feedback: Feedback, steps: u64, self_duels: u64) -> (Notes, Run) {
@@ -228,7 +221,7 @@ mod tests {
         tournament.feedback = feedback;
         tournament.shuffle_rankers = false;
         let notes = Arc::new(Mutex::new(Notes::default()));
-        let start = |setup: Setup| -> Box<dyn Policy> {
+        let start = |setup: Setup| -> Box<dyn Bandit> {
             Box::new(Probe { tally: Tally::new(setup.rankers), self_duels, notes: notes.clone() })
         };
         let seeds = RunSeeds::new(1, &fingerprint(&tournament.matrix), 0);
@@ -373,7 +366,7 @@ mod tests {
         let progress = Progress::new();
         progress.stop();
         let notes = Arc::new(Mutex::new(Notes::default()));
-        let start = |setup: Setup| -> Box<dyn Policy> {
+        let start = |setup: Setup| -> Box<dyn Bandit> {
             Box::new(Probe {
                 tally: Tally::new(setup.rankers),
                 self_duels: 0,

@@ -123,11 +123,11 @@ fn checkpoints(horizon: u64) -> Vec<u64> {
 mod tests {
     use super::super::tournament::Entrant;
     use super::*;
-    use dueling_bandits::PolicySpec;
+    use crate::policies::Spec;
     use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
 
     fn uniform(text: &str) -> Entrant {
-        Entrant { text: text.into(), spec: PolicySpec::from_text("uniform").unwrap() }
+        Entrant { text: text.into(), spec: Spec::from_text("uniform").unwrap() }
     }
 
     fn tournament(runs: u64) -> Tournament {

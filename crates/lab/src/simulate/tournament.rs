@@ -6,8 +6,9 @@ use rand::RngExt;
 use rand_distr::Open01;
 
 use super::feedback::Feedback;
+use crate::policies::Spec;
 use dueling_bandits::preference::{NoCondorcetWinner, PreferenceMatrix, Regret, RegretKind};
-use dueling_bandits::{PolicySpec, step_rng};
+use dueling_bandits::step_rng;
 
 /// Policies that are compared on one matrix.
 #[derive(Debug, Clone)]
@@ -50,7 +51,7 @@ pub struct Entrant {
     /// The policy, as the user wrote it.
     pub text: String,
     /// The policy and its parameters.
-    pub spec: PolicySpec,
+    pub spec: Spec,
 }
 
 impl Tournament {

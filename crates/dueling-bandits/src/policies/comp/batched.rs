@@ -7,13 +7,11 @@ use crate::policies::comp::field::Field;
 use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::BatchParameters;
 use crate::policies::comp::standing::Standing;
-#[cfg(feature = "serde")]
 use crate::saved_state::{SaveLater, load_state, save_later};
 use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 /// The saved state.
-#[derive(Debug, Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 struct State<S> {
     tally: Tally,
     field: Field,
@@ -57,7 +55,6 @@ impl<S: PairSelection + 'static> Batched<S> {
         Box::new(policy)
     }
 
-    #[cfg(feature = "serde")]
     pub(super) fn restore(
         parameters: BatchParameters,
         setup: Setup,
@@ -156,12 +153,10 @@ impl<S: PairSelection + 'static> Policy for Batched<S> {
         Some(&self.state.ledger)
     }
 
-    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         S::FORMAT
     }
 
-    #[cfg(feature = "serde")]
     fn save_later(&self) -> SaveLater {
         save_later(self.state.clone())
     }

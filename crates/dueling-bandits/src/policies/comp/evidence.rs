@@ -5,12 +5,8 @@ use crate::math::divergence;
 use crate::policies::batch::Rows;
 
 /// When a ranker is clearly beaten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(rename_all = "kebab-case")
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Elimination {
     /// `N d(p̂, 1/2) > ln(T K²)`.
     #[default]
@@ -23,12 +19,8 @@ pub enum Elimination {
 }
 
 /// The comparisons of a pair that count as evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(rename_all = "snake_case")
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Estimates {
     /// All comparisons of the pair.
     All,

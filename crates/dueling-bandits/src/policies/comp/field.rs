@@ -4,8 +4,7 @@ use crate::Duel;
 use crate::policies::comp::evidence::Evidence;
 
 /// The remaining rankers, and the round that the next pairs belong to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Field {
     /// `A`, ascending; never empty.
     pub(super) active: Vec<usize>,

@@ -4,7 +4,8 @@
 use crate::Duel;
 use crate::policies::comp::evidence::Evidence;
 use crate::policies::comp::field::Field;
-use crate::saved_state::Serializable;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// The part of a round that a closed batch was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +18,10 @@ pub(super) enum Closed {
 
 /// Selects the pairs of each batch, and removes rankers after it.
 pub(super) trait PairSelection:
-    std::fmt::Debug + Clone + Send + Sync + Serializable + 'static
+    std::fmt::Debug + Clone + Send + Sync + Serialize + DeserializeOwned + 'static
 {
     /// The format of saved states. A change of what a policy learns from the same outcomes needs a
     /// new one, so that the log is folded again.
-    #[cfg(feature = "serde")]
     const FORMAT: u32;
 
     /// The pairs of the next batch, distinct. At least two rankers are active.

@@ -57,21 +57,22 @@ macro_rules! seeded_parameters {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+        #[derive(serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
         pub struct $name {
             /// `T`, in comparisons.
             pub horizon: u64,
             /// `B`; if absent, the logarithm of the horizon to base 2, rounded down.
-            #[cfg_attr(feature = "serde", serde(default))]
+            #[serde(default)]
             pub batches: Option<u32>,
             /// When a ranker is clearly beaten.
-            #[cfg_attr(feature = "serde", serde(default))]
+            #[serde(default)]
             pub elimination: Elimination,
             /// The comparisons that count as evidence.
-            #[cfg_attr(feature = "serde", serde(default))]
+            #[serde(default)]
             pub estimates: Option<Estimates>,
             /// `e`: each ranker is a seed with probability `K^-e`.
-            #[cfg_attr(feature = "serde", serde(default = "default_seed_exponent"))]
+            #[serde(default = "default_seed_exponent")]
             pub seed_exponent: f64,
         }
 

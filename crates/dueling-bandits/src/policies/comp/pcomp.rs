@@ -11,23 +11,19 @@ use crate::policies::comp::parameters::{
 use crate::{Duel, Policy};
 
 /// Parameters of PCOMP.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields)
-)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pcomp {
     /// `T`, in comparisons.
     pub horizon: u64,
     /// `B`; if absent, the logarithm of the horizon to base 2, rounded down.
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[serde(default)]
     pub batches: Option<u32>,
     /// When a ranker is clearly beaten.
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[serde(default)]
     pub elimination: Elimination,
     /// The comparisons that count as evidence.
-    #[cfg_attr(feature = "serde", serde(default))]
+    #[serde(default)]
     pub estimates: Option<Estimates>,
 }
 
@@ -57,7 +53,6 @@ impl PolicyParameters for Pcomp {
         assumes: "a Condorcet winner",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES],
         fixed_rankers: Some(FIXED_RANKERS),
-        not_served: None,
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
@@ -68,19 +63,16 @@ impl PolicyParameters for Pcomp {
         Batched::start(self.shared(), setup, AllPairs)
     }
 
-    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Batched::<AllPairs>::restore(self.shared(), setup, format, state)
     }
 }
 
 /// The selection of PCOMP, and of the second phase of the other two.
-#[derive(Debug, Clone, Copy)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(super) struct AllPairs;
 
 impl PairSelection for AllPairs {
-    #[cfg(feature = "serde")]
     const FORMAT: u32 = 2;
 
     fn pairs(&self, field: &Field) -> Vec<Duel> {

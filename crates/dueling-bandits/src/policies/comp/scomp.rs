@@ -29,7 +29,6 @@ impl PolicyParameters for Scomp {
                   inequality",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES, SEED_EXPONENT],
         fixed_rankers: Some(FIXED_RANKERS),
-        not_served: None,
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
@@ -45,7 +44,6 @@ impl PolicyParameters for Scomp {
         )
     }
 
-    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Batched::<SeedsAgainstAll>::restore(self.shared(), setup, format, state)
     }
@@ -72,8 +70,7 @@ pub(super) fn are_seeds(seeds: &[usize], rankers: usize) -> bool {
 }
 
 /// The selection of SCOMP.
-#[derive(Debug, Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 enum SeedsAgainstAll {
     /// The first phase, with `S`, which is not empty.
     Seeds(Vec<usize>),
@@ -82,7 +79,6 @@ enum SeedsAgainstAll {
 }
 
 impl PairSelection for SeedsAgainstAll {
-    #[cfg(feature = "serde")]
     const FORMAT: u32 = 3;
 
     fn pairs(&self, field: &Field) -> Vec<Duel> {

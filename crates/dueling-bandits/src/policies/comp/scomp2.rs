@@ -28,7 +28,6 @@ impl PolicyParameters for Scomp2 {
                   inequality",
         parameters: &[HORIZON, BATCHES, ELIMINATION, ESTIMATES, SEED_EXPONENT],
         fixed_rankers: Some(FIXED_RANKERS),
-        not_served: None,
     };
 
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
@@ -45,23 +44,20 @@ impl PolicyParameters for Scomp2 {
         )
     }
 
-    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         Batched::<BestSeedAgainstAll>::restore(self.shared(), setup, format, state)
     }
 }
 
 /// The selection of SCOMP2.
-#[derive(Debug, Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 struct BestSeedAgainstAll {
     /// `S`; not empty in the first phase.
     seeds: Vec<usize>,
     stage: Stage,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Stage {
     /// First phase, batch r(1): all pairs of seeds.
     Seeds,
@@ -129,7 +125,6 @@ impl BestSeedAgainstAll {
 }
 
 impl PairSelection for BestSeedAgainstAll {
-    #[cfg(feature = "serde")]
     const FORMAT: u32 = 3;
 
     fn pairs(&self, field: &Field) -> Vec<Duel> {

@@ -1,4 +1,4 @@
-//! Phase 1: the first candidate. D-TS, D-TS+ and its variants differ here alone.
+//! Phase 1: the first candidate. D-TS and D-TS+ differ here alone.
 
 use smallvec::SmallVec;
 
@@ -6,26 +6,15 @@ use crate::beta_sampling::theta_given_side;
 use crate::math::divergence;
 use crate::pairwise_sampling::PairwiseSample;
 use crate::policies::choose;
-use crate::policies::double_thompson::rule::{FirstCandidate, Sharpened};
-use crate::policies::double_thompson::sampler::Sampler;
+use crate::policies::double_thompson::sampler::{Sampler, Ties};
 use crate::{MAX_RANKERS, Policy as _, PolicyRng};
 
 /// From this many candidates on, their pairs with other rankers are drawn a register at once.
 const MANY_CANDIDATES: usize = 16;
 
 impl Sampler {
-    /// The first candidate, with score arrays of length `N`.
+    /// Steps 1-3 of the papers, with score arrays of length `N`.
     pub(super) fn first_candidate<const N: usize>(&self, rng: &mut PolicyRng) -> usize {
-        match self.rule {
-            FirstCandidate::TieAtRandom | FirstCandidate::TieByRegret => {
-                self.first_of_the_optimistic::<N>(rng)
-            }
-            FirstCandidate::Soft | FirstCandidate::Sharp => self.first_of_all::<N>(rng),
-        }
-    }
-
-    /// Steps 1-3 of the papers.
-    fn first_of_the_optimistic<const N: usize>(&self, rng: &mut PolicyRng) -> usize {
         let active = self.bounds.active();
         // step 1: the largest optimistic Copeland score belongs to the fewest certain losses
         let least = self.bounds.least_losses();
@@ -64,7 +53,7 @@ impl Sampler {
         // step 3
         let most = candidates().map(|i| score[i]).max().unwrap_or(0);
         let tied = || candidates().filter(|&i| score[i] == most);
-        if self.rule == FirstCandidate::TieAtRandom || tied().nth(1).is_none() {
+        if self.ties == Ties::AtRandom || tied().nth(1).is_none() {
             return choose::uniform(tied(), rng).unwrap_or(active[0]);
         }
 
@@ -75,32 +64,6 @@ impl Sampler {
         let i_owns = |i: usize, j: usize| i > j || !(many || is_candidate(j));
         let prices = tied().map(|i| (i, -self.sampled_price(i, &score_of_all, draw, i_owns)));
         choose::argmax(prices, rng).unwrap_or(active[0])
-    }
-
-    /// Soft pruning.
-    fn first_of_all<const N: usize>(&self, rng: &mut PolicyRng) -> usize {
-        let active = self.bounds.active();
-        let sharpened = Sharpened(self.tally());
-        let draw = match &self.sharpened {
-            Some(probabilities) => PairwiseSample::new(probabilities, &sharpened, rng),
-            None => PairwiseSample::new(&self.win_probabilities, self.tally(), rng),
-        };
-        let (mut score, mut counted) = ([0; N], [0; N]);
-        active.iter().for_each(|&i| counted[i] = 1);
-        // of two rankers, the later one owns the pair
-        draw.score_against_earlier(active.iter().copied(), &counted, &mut score);
-        let most = active.iter().map(|&i| score[i]).max().unwrap_or(0);
-        let top = || active.iter().copied().filter(|&i| score[i] == most);
-        let least = top().map(|i| self.bounds.certain_losses(i)).min().unwrap_or(0);
-        let tied = || top().filter(|&i| self.bounds.certain_losses(i) == least);
-        if tied().nth(1).is_none() {
-            return tied().next().unwrap_or(active[0]);
-        }
-        let price = |i: usize| match self.rule {
-            FirstCandidate::Sharp => self.mean_price(i, &score),
-            _ => self.sampled_price(i, &score, draw, |i, j| i > j),
-        };
-        choose::argmax(tied().map(|i| (i, -price(i))), rng).unwrap_or(active[0])
     }
 
     /// The cost of settling all pairs of `i`: `Σ_j r̃[i][j] / d(θ[i][j], 1/2)` over the sampled
@@ -126,20 +89,6 @@ impl Sampler {
             let regret = f64::from(2 * highest - scores[i] - scores[j]);
             let divergence = divergence::from_half(theta);
             if divergence > 0.0 { regret / divergence } else { 0.0 }
-        });
-        terms.sum()
-    }
-
-    /// The same with the mean of `d(θ, 1/2) ≈ 2 (θ - 1/2)²` over the posterior of each pair.
-    fn mean_price(&self, i: usize, scores: &[u16]) -> f64 {
-        let active = self.bounds.active();
-        let highest = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
-        let terms = active.iter().filter(|&&j| j != i).map(|&j| {
-            let (a, b) = (self.tally().wins(i, j) + 1.0, self.tally().wins(j, i) + 1.0);
-            let mean = a / (a + b);
-            let variance = mean * (1.0 - mean) / (a + b + 1.0);
-            let regret = f64::from(2 * highest - scores[i] - scores[j]);
-            regret / (2.0 * ((mean - 0.5) * (mean - 0.5) + variance))
         });
         terms.sum()
     }

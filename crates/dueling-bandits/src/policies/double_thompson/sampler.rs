@@ -6,61 +6,55 @@
 use crate::beta_sampling::theta_given_side;
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use crate::policies::bounds::Bounds;
-use crate::policies::double_thompson::rule::{FirstCandidate, Sharpened};
-use crate::{
-    DeferredUpdates, InFlight, MAX_RANKERS, MutableRoster, Observation, Policy, PolicyRng,
-    RosterError, Selection, Tally,
-};
-#[cfg(feature = "serde")]
+use crate::{InFlight, MAX_RANKERS, Observation, Policy, PolicyRng, RosterError, Selection, Tally};
 use crate::{
     parameters::Setup,
     saved_state::{SaveLater, load_state, save_later},
 };
 
-#[cfg(feature = "serde")]
 const FORMAT: u32 = 1;
 /// Up to this many rankers, use the small score arrays, which are faster to clear.
 const FEW: usize = 32;
 
-/// D-TS and its variants.
+/// How D-TS breaks ties for the first candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ties {
+    /// D-TS: at random.
+    AtRandom,
+    /// D-TS+: by the expected cost of exploration.
+    ByRegret,
+}
+
+/// D-TS and D-TS+.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampler {
     pub(super) bounds: Bounds,
     /// Follows from the tally.
     pub(super) win_probabilities: WinProbabilities,
-    /// The same with every duel counted twice, for [`FirstCandidate::Sharp`].
-    pub(super) sharpened: Option<WinProbabilities>,
-    pub(super) rule: FirstCandidate,
+    pub(super) ties: Ties,
 }
 
 impl Sampler {
-    pub(crate) fn from_tally(tally: Tally, alpha: f64, rule: FirstCandidate) -> Self {
-        Self::new(Bounds::from_tally(tally, alpha), rule)
+    pub(crate) fn from_tally(tally: Tally, alpha: f64, ties: Ties) -> Self {
+        Self::new(Bounds::from_tally(tally, alpha), ties)
     }
 
-    pub(crate) fn new(bounds: Bounds, rule: FirstCandidate) -> Self {
+    pub(crate) fn new(bounds: Bounds, ties: Ties) -> Self {
         let (rankers, tally) = (bounds.tally().rankers(), bounds.tally());
-        Self {
-            win_probabilities: WinProbabilities::new(rankers, tally),
-            sharpened: (rule == FirstCandidate::Sharp)
-                .then(|| WinProbabilities::new(rankers, &Sharpened(tally))),
-            bounds,
-            rule,
-        }
+        Self { win_probabilities: WinProbabilities::new(rankers, tally), bounds, ties }
     }
 
-    #[cfg(feature = "serde")]
     pub(crate) fn restore(
         setup: Setup,
         format: u32,
         state: &[u8],
         alpha: f64,
-        rule: FirstCandidate,
+        ties: Ties,
     ) -> Option<Self> {
         (format == FORMAT).then_some(())?;
         let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
         (tally.rankers() >= setup.rankers).then_some(())?;
-        Some(Self::new(Bounds::from_parts(tally, &retired, alpha)?, rule))
+        Some(Self::new(Bounds::from_parts(tally, &retired, alpha)?, ties))
     }
 
     pub(crate) fn bounds(&self) -> &Bounds {
@@ -70,9 +64,6 @@ impl Sampler {
     fn update(&mut self, i: usize, j: usize) {
         let tally = self.bounds.tally();
         self.win_probabilities.update(tally, i, j);
-        if let Some(sharpened) = &mut self.sharpened {
-            sharpened.update(&Sharpened(tally), i, j);
-        }
     }
 
     /// Phase 2, steps 4 and 5. The first candidate competes with the value 1/2, so only a `φ` above
@@ -130,56 +121,35 @@ impl Policy for Sampler {
         self.tally().copeland_leader_among(self.bounds.active())
     }
 
-    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
-        Some(self)
-    }
-
-    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
-        Some(self)
-    }
-
-    #[cfg(feature = "serde")]
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
-    #[cfg(feature = "serde")]
-    fn save_later(&self) -> SaveLater {
-        let (tally, retired) = self.bounds.parts();
-        save_later((tally.clone(), retired))
-    }
-}
-
-impl MutableRoster for Sampler {
     fn enlist(&mut self) -> Result<(), RosterError> {
         self.bounds.enlist()?;
         self.win_probabilities.enlist();
-        self.sharpened.iter_mut().for_each(WinProbabilities::enlist);
         Ok(())
     }
 
     fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
         self.bounds.retire(ranker).map(drop)
     }
-}
 
-impl DeferredUpdates for Sampler {
     fn observe_deferred(&mut self, observation: &Observation) {
         let duel = observation.duel;
         self.bounds.record(duel, observation.outcome);
         if observation.outcome.half_wins() != (0, 0) {
             self.win_probabilities.update_later(duel.first, duel.second);
-            if let Some(sharpened) = &mut self.sharpened {
-                sharpened.update_later(duel.first, duel.second);
-            }
         }
     }
 
     fn catch_up(&mut self) {
         let tally = self.bounds.tally();
         self.win_probabilities.catch_up(tally);
-        if let Some(sharpened) = &mut self.sharpened {
-            sharpened.catch_up(&Sharpened(tally));
-        }
+    }
+
+    fn format(&self) -> u32 {
+        FORMAT
+    }
+
+    fn save_later(&self) -> SaveLater {
+        let (tally, retired) = self.bounds.parts();
+        save_later((tally.clone(), retired))
     }
 }

@@ -1,11 +1,10 @@
 //! SAVAGE for the Borda winner with one unknown per ranker: its mean against a random opponent
-//! (`algorithms-comparators.md` §11.2).
+//! (`lab/notes/comparators.md` §11.2).
 
 use rand::RngExt;
 
-use crate::policies::explore::confidence::{Interval, Radius};
-use crate::policies::explore::exploration::Exploration;
-use crate::policies::explore::largest_other::LargestOther;
+use crate::policies::explore::confidence::{Interval, LargestOther, Radius};
+use crate::policies::explore::explore_then_exploit::Exploration;
 use crate::policies::explore::round_robin::RoundRobin;
 use crate::{Duel, InFlight, Observation, PolicyRng, Tally};
 
@@ -19,15 +18,13 @@ pub(super) struct BordaArms {
 }
 
 /// The active rankers with their turns, and the interval of each.
-#[derive(Debug, Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(super) struct BordaState {
     turns: RoundRobin,
     arms: Vec<Arm>,
 }
 
-#[derive(Debug, Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 struct Arm {
     interval: Interval,
     half_wins: u64,

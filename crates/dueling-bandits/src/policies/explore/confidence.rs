@@ -1,13 +1,13 @@
 //! Confidence intervals of the pairs, and the decisions that follow from them
-//! (`algorithms-comparators.md` §11.1 and §11.2).
+//! (`lab/notes/comparators.md` §11.1 and §11.2).
 
-use crate::policies::explore::pairs::Pairs;
+use crate::pairs::{pair_at, pair_count};
 use crate::{Duel, Tally};
 
 /// The radius of a confidence interval, `c(n) = sqrt(ln(η(n) / δ) / 2n)`. The logarithm is kept as
 /// a sum, because the product overflows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Radius {
+pub struct Radius {
     /// The part that does not depend on `n`.
     constant: f64,
     /// The factor of `ln n`.
@@ -16,21 +16,21 @@ pub(super) struct Radius {
 
 impl Radius {
     /// `η = 2 N T`.
-    pub(super) fn finite(parameters: usize, horizon: u64, delta: f64) -> Self {
+    pub fn finite(parameters: usize, horizon: u64, delta: f64) -> Self {
         let constant =
             libm::log(2.0 * parameters as f64) + libm::log(horizon as f64) - libm::log(delta);
         Self { constant, slope: 0.0 }
     }
 
     /// `η(n) = π² N n² / 3`: valid at all times simultaneously.
-    pub(super) fn anytime(parameters: usize, delta: f64) -> Self {
+    pub fn anytime(parameters: usize, delta: f64) -> Self {
         let pi = core::f64::consts::PI;
         let constant = libm::log(pi * pi / 3.0) + libm::log(parameters as f64) - libm::log(delta);
         Self { constant, slope: 2.0 }
     }
 
     /// `c(n)` after `n` comparisons with information; infinite before the first.
-    pub(super) fn after(&self, comparisons: f64) -> f64 {
+    pub fn after(&self, comparisons: f64) -> f64 {
         if comparisons <= 0.0 {
             return f64::INFINITY;
         }
@@ -39,28 +39,29 @@ impl Radius {
     }
 
     /// The mean `p̂[i][j]` of the pair `duel` in the tally, and its radius.
-    pub(super) fn of(&self, tally: &Tally, duel: Duel) -> (f64, f64) {
+    pub fn of(&self, tally: &Tally, duel: Duel) -> (f64, f64) {
         let Duel { first, second } = duel;
         (tally.mean(first, second).unwrap_or(0.5), self.after(tally.plays(first, second)))
     }
 }
 
 /// An interval that contains a parameter in [0, 1]; it narrows with each comparison.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Interval {
-    pub(super) low: f64,
-    pub(super) high: f64,
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
 }
 
 impl Interval {
     /// The interval before any comparison.
-    pub(super) const UNIT: Self = Self { low: 0.0, high: 1.0 };
+    pub const UNIT: Self = Self { low: 0.0, high: 1.0 };
 
     /// `mean ± radius`, intersected with the previous interval if `intersect` is set. If the
     /// intersection is empty (the event that the confidence excludes), the result is the mean
     /// alone, which decides the pair.
-    pub(super) fn narrowed(self, (mean, radius): (f64, f64), intersect: bool) -> Self {
+    pub fn narrowed(self, (mean, radius): (f64, f64), intersect: bool) -> Self {
         let latest = Self { low: mean - radius, high: mean + radius };
         if !intersect {
             return latest;
@@ -71,7 +72,7 @@ impl Interval {
 
     /// The side of 1/2 on which the parameter certainly lies: `true` for above, `None` if
     /// uncertain.
-    pub(super) fn verdict(self) -> Option<bool> {
+    pub fn verdict(self) -> Option<bool> {
         match (self.low > 0.5, self.high < 0.5) {
             (true, _) => Some(true),
             (_, true) => Some(false),
@@ -86,38 +87,37 @@ impl Interval {
 
 /// The intervals of all pairs, and for each ranker how many others it surely beats and surely loses
 /// to.
-#[derive(Debug, Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Intervals {
-    /// `P[i][j]` of every pair, by pair number.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct Intervals {
+    /// `P[i][j]` of every pair, by pair index.
     of: Vec<Interval>,
     /// Derived from the intervals, as are the losses.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     wins: Vec<usize>,
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     losses: Vec<usize>,
 }
 
 impl Intervals {
     /// The intervals before any comparison.
-    pub(super) fn new(pairs: Pairs) -> Self {
-        let none = vec![0; pairs.rankers];
-        Self { of: vec![Interval::UNIT; pairs.count()], wins: none.clone(), losses: none }
+    pub fn new(rankers: usize) -> Self {
+        let none = vec![0; rankers];
+        Self { of: vec![Interval::UNIT; pair_count(rankers)], wins: none.clone(), losses: none }
     }
 
     /// The interval of a pair, for the probability that its lower ranker wins.
-    pub(super) fn get(&self, number: u32) -> Interval {
+    pub fn get(&self, number: u32) -> Interval {
         self.of[number as usize]
     }
 
     /// Replace the interval of a pair. Returns whether the decision on the pair changed.
-    pub(super) fn set(&mut self, pairs: Pairs, number: u32, interval: Interval) -> bool {
+    pub fn set(&mut self, number: u32, interval: Interval) -> bool {
         let before = std::mem::replace(&mut self.of[number as usize], interval).verdict();
         let after = interval.verdict();
         if before == after {
             return false;
         }
-        let Duel { first, second } = pairs.pair(number);
+        let Duel { first, second } = pair_at(number as usize);
         let sides = |low_wins: bool| if low_wins { (first, second) } else { (second, first) };
         if let Some((winner, loser)) = before.map(sides) {
             self.wins[winner] -= 1;
@@ -132,47 +132,66 @@ impl Intervals {
 
     /// Narrow the interval of a pair by its counts in the tally. Returns whether the decision on
     /// the pair changed. A pair keeps its interval if no comparison of it had information.
-    pub(super) fn learn(
-        &mut self,
-        pairs: Pairs,
-        number: u32,
-        radius: Radius,
-        tally: &Tally,
-        intersect: bool,
-    ) -> bool {
-        let duel = pairs.pair(number);
+    pub fn learn(&mut self, number: u32, radius: Radius, tally: &Tally, intersect: bool) -> bool {
+        let duel = pair_at(number as usize);
         tally.half_plays(duel.first, duel.second) > 0 && {
             let interval = self.get(number).narrowed(radius.of(tally, duel), intersect);
-            self.set(pairs, number, interval)
+            self.set(number, interval)
         }
     }
 
     /// `lower_i`: the number of rankers that `i` certainly beats.
-    pub(super) fn lower(&self, i: usize) -> usize {
+    pub fn lower(&self, i: usize) -> usize {
         self.wins[i]
     }
 
     /// `upper_i`: the number of rankers that do not certainly beat `i`.
-    pub(super) fn upper(&self, i: usize) -> usize {
+    pub fn upper(&self, i: usize) -> usize {
         self.wins.len() - 1 - self.losses[i]
     }
 
     /// `max lower`: the largest number of rankers that any ranker certainly beats.
-    pub(super) fn most_sure_wins(&self) -> usize {
+    pub fn most_sure_wins(&self) -> usize {
         self.wins.iter().copied().max().unwrap_or(0)
     }
 
     /// Check decoded intervals and derive the fields that are not saved; `None` if they are
     /// invalid.
-    pub(super) fn resume(self, pairs: Pairs) -> Option<Self> {
-        let sound =
-            self.of.len() == pairs.count() && self.of.iter().all(|interval| interval.is_sound());
+    pub(super) fn resume(self, rankers: usize) -> Option<Self> {
+        let sound = self.of.len() == pair_count(rankers)
+            && self.of.iter().all(|interval| interval.is_sound());
         sound.then_some(())?;
-        let mut derived = Self::new(pairs);
+        let mut derived = Self::new(rankers);
         for (number, interval) in (0..).zip(self.of) {
-            derived.set(pairs, number, interval);
+            derived.set(number, interval);
         }
         Some(derived)
+    }
+}
+
+/// The two largest of at least two values. They give, for each value, the largest of the others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LargestOther {
+    at: usize,
+    largest: f64,
+    next: f64,
+}
+
+impl LargestOther {
+    pub(super) fn of(values: impl Iterator<Item = f64>) -> Self {
+        let none = Self { at: 0, largest: f64::NEG_INFINITY, next: f64::NEG_INFINITY };
+        values.enumerate().fold(none, |best, (at, value)| {
+            if value > best.largest {
+                Self { at, largest: value, next: best.largest }
+            } else {
+                Self { next: best.next.max(value), ..best }
+            }
+        })
+    }
+
+    /// The largest value except the one at index `i`.
+    pub(super) fn than(&self, i: usize) -> f64 {
+        if i == self.at { self.next } else { self.largest }
     }
 }
 
@@ -182,20 +201,20 @@ pub(super) mod tests {
 
     /// Intervals that correspond to `rows`: `1` is a certain win, `0` a certain loss, `?`
     /// undecided.
-    pub(crate) fn sure(rows: &[&str]) -> (Pairs, Intervals) {
-        let pairs = Pairs { rankers: rows.len() };
-        let mut intervals = Intervals::new(pairs);
-        for duel in pairs.all() {
+    pub(crate) fn sure(rows: &[&str]) -> Intervals {
+        let mut intervals = Intervals::new(rows.len());
+        for number in 0..pair_count(rows.len()) {
+            let Duel { first, second } = pair_at(number);
             let cell = |i: usize, j: usize| rows[i].split_whitespace().nth(j).expect("a full row");
-            let interval = match (cell(duel.first, duel.second), cell(duel.second, duel.first)) {
+            let interval = match (cell(first, second), cell(second, first)) {
                 ("1", "0") => Interval { low: 0.9, high: 1.0 },
                 ("0", "1") => Interval { low: 0.0, high: 0.1 },
                 ("?", "?") => Interval::UNIT,
                 other => panic!("{other:?} is not a pair"),
             };
-            intervals.set(pairs, pairs.number(duel.first, duel.second), interval);
+            intervals.set(number as u32, interval);
         }
-        (pairs, intervals)
+        intervals
     }
 
     pub(crate) fn bounds(intervals: &Intervals) -> (Vec<usize>, Vec<usize>) {
@@ -229,9 +248,9 @@ pub(super) mod tests {
 
     #[test]
     fn bounds_of_the_supplement_are_counted() {
-        let (_, b3) = sure(&["· 1 1 1 0", "0 · 1 1 0", "0 0 · ? ?", "0 0 ? · 1", "1 1 ? 0 ·"]);
+        let b3 = sure(&["· 1 1 1 0", "0 · 1 1 0", "0 0 · ? ?", "0 0 ? · 1", "1 1 ? 0 ·"]);
         assert_eq!(bounds(&b3), (vec![3, 2, 0, 1, 2], vec![3, 2, 2, 2, 3]));
-        let (_, b4) = sure(&["· ? ? ? 1", "? · 0 ? ?", "? 1 · 0 ?", "? ? 1 · 0", "0 ? ? 1 ·"]);
+        let b4 = sure(&["· ? ? ? 1", "? · 0 ? ?", "? 1 · 0 ?", "? ? 1 · 0", "0 ? ? 1 ·"]);
         assert_eq!(bounds(&b4), (vec![1, 0, 1, 1, 1], vec![4, 3, 3, 3, 3]));
     }
 

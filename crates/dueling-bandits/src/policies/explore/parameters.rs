@@ -23,14 +23,16 @@ pub(super) const DELTA: Parameter = Parameter {
 
 /// The horizon and the error probability of an exploration.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ExplorationParameters {
+pub struct ExplorationParameters {
     /// `T`.
-    pub(super) horizon: Option<u64>,
-    pub(super) delta: Option<f64>,
+    pub horizon: Option<u64>,
+    /// `δ`.
+    pub delta: Option<f64>,
 }
 
 impl ExplorationParameters {
-    pub(super) fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
+    /// Check the ranges for `rankers` rankers.
+    pub fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
         if let Some(horizon) = self.horizon {
             let least = rankers as u64;
             let wanted = format!("from {least}, the number of rankers, to {MAX_HORIZON}");
@@ -41,7 +43,7 @@ impl ExplorationParameters {
     }
 
     /// `δ`.
-    pub(super) fn delta(&self) -> f64 {
+    pub fn delta(&self) -> f64 {
         self.delta.unwrap_or(match self.horizon {
             Some(horizon) => 1.0 / horizon as f64,
             None => 0.05,
@@ -49,7 +51,7 @@ impl ExplorationParameters {
     }
 
     /// SAVAGE's `c(t)` for this number of unknowns.
-    pub(super) fn radius(&self, unknowns: usize) -> Radius {
+    pub fn radius(&self, unknowns: usize) -> Radius {
         match self.horizon {
             Some(horizon) => Radius::finite(unknowns, horizon, self.delta()),
             None => Radius::anytime(unknowns, self.delta()),

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use crate::policies::explore::pairs::Pairs;
+use crate::pairs::pair_at;
 use crate::{Duel, InFlight, PolicyRng};
 
 /// Largest number of positions that one draw examines.
@@ -15,9 +15,8 @@ const CLOSED: u32 = u32::MAX;
 /// of the least compared items. The pass ends once each of them was compared once more. Every
 /// answered comparison counts, whatever its outcome. Otherwise a pair of equal rankers whose ties
 /// are skipped would hold up the others.
-#[derive(Debug, Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct RoundRobin {
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct RoundRobin {
     /// Number of answered comparisons of each item.
     compared: Vec<u32>,
     /// The open items. Those whose turn it is come first.
@@ -25,30 +24,30 @@ pub(super) struct RoundRobin {
     /// Number of items in `open` whose turn it is.
     turn: usize,
     /// The position of each item in `open`. Derived from `open`.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     place: Vec<u32>,
 }
 
 impl RoundRobin {
     /// All `items` are open, and none is compared.
-    pub(super) fn new(items: usize) -> Self {
+    pub fn new(items: usize) -> Self {
         // at most MAX_RANKERS² / 2
         let open: Vec<u32> = (0..items as u32).collect();
         Self { compared: vec![0; items], place: open.clone(), open, turn: items }
     }
 
     /// The open items, in arbitrary order.
-    pub(super) fn open(&self) -> &[u32] {
+    pub fn open(&self) -> &[u32] {
         &self.open
     }
 
     /// Number of answered comparisons of `item`.
-    pub(super) fn compared(&self, item: u32) -> u32 {
+    pub fn compared(&self, item: u32) -> u32 {
         self.compared[item as usize]
     }
 
     /// Record an answered comparison of `item`. Returns whether it ended a pass.
-    pub(super) fn record(&mut self, item: u32) -> bool {
+    pub fn record(&mut self, item: u32) -> bool {
         let compared = &mut self.compared[item as usize];
         *compared = compared.saturating_add(1);
         let place = self.place[item as usize];
@@ -61,7 +60,7 @@ impl RoundRobin {
     }
 
     /// Close `item`; no effect if it is closed already.
-    pub(super) fn close(&mut self, item: u32) {
+    pub fn close(&mut self, item: u32) {
         let place = self.place[item as usize];
         if place == CLOSED {
             return;
@@ -79,7 +78,7 @@ impl RoundRobin {
     }
 
     /// Close every open item for which `keep` returns false.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
         let closed: Vec<u32> = self.open.iter().copied().filter(|&item| !keep(item)).collect();
         for item in closed {
             self.close(item);
@@ -91,7 +90,7 @@ impl RoundRobin {
     /// closed.
     ///
     /// Examines at most a fixed number of positions, from a random one on.
-    pub(super) fn draw(&self, in_flight: impl Fn(u32) -> u32, rng: &mut PolicyRng) -> Option<u32> {
+    pub fn draw(&self, in_flight: impl Fn(u32) -> u32, rng: &mut PolicyRng) -> Option<u32> {
         let mut from_random = |places: usize| {
             let start = if places > 1 { rng.random_range(0..places) } else { 0 };
             (start..places).chain(0..start).take(LOOKS).map(|place| self.open[place])
@@ -103,18 +102,13 @@ impl RoundRobin {
         })
     }
 
-    /// [`RoundRobin::draw`] for items that are pairs.
-    pub(super) fn draw_pair(
-        &self,
-        pairs: Pairs,
-        in_flight: &InFlight,
-        rng: &mut PolicyRng,
-    ) -> Duel {
-        let pending = |number: u32| {
-            let Duel { first, second } = pairs.pair(number);
+    /// [`RoundRobin::draw`] for items that are pairs, by their indices.
+    pub fn draw_pair(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
+        let pending = |index: u32| {
+            let Duel { first, second } = pair_at(index as usize);
             in_flight.of(first, second)
         };
-        pairs.pair(self.draw(pending, rng).unwrap_or(0))
+        pair_at(self.draw(pending, rng).unwrap_or(0) as usize)
     }
 
     fn begin_pass_if_over(&mut self) -> bool {
@@ -140,7 +134,7 @@ impl RoundRobin {
 
     /// Check a decoded value for `items` items, and derive the fields that are not saved. `None` if
     /// it is invalid.
-    pub(super) fn resume(mut self, items: usize) -> Option<Self> {
+    pub fn resume(mut self, items: usize) -> Option<Self> {
         let sound = self.compared.len() == items
             && self.turn <= self.open.len()
             && (self.turn > 0 || self.open.is_empty());

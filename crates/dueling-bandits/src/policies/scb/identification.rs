@@ -55,8 +55,7 @@ impl Verdict {
 }
 
 /// One arm of the bandit that Algorithm 4 plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Arm {
     /// Whether the arm is still in `B`.
     left: bool,
@@ -104,7 +103,7 @@ pub(super) struct Identification {
 }
 
 /// An [`Identification`] without its derived fields.
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(serde::Serialize, serde::Deserialize)]
 pub(super) struct SavedIdentification {
     evidence: Tally,
     arms: Vec<Arm>,
@@ -127,7 +126,6 @@ impl Identification {
 
     /// The identification that [`Identification::save`] saved; `None` if it is not a possible
     /// state.
-    #[cfg(feature = "serde")]
     pub fn restore(
         saved: SavedIdentification,
         k: usize,

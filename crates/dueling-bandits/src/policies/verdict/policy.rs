@@ -9,12 +9,12 @@ use crate::evidence::plan::Plan;
 use crate::evidence::scores::Score;
 use crate::evidence::{Target, VerdictTracker};
 use crate::policies::bounds::Bounds;
-use crate::policies::double_thompson::{FirstCandidate, Sampler};
+use crate::policies::double_thompson::{Sampler, Ties};
 use crate::policies::verdict::policy::guard::Guard;
 use crate::policies::verdict::policy::records::Records;
 use crate::{
-    DeferredUpdates, Duel, InFlight, MutableRoster, Observation, Outcome, Policy, PolicyRng,
-    RosterError, Selection, Tally, VerdictPlanning,
+    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, RosterError, Selection, Tally,
+    VerdictPlanning,
 };
 #[cfg(feature = "serde")]
 use crate::{
@@ -99,7 +99,7 @@ impl Deciding {
         let mut policy = Self {
             records: Records::new(bounds.tally(), bounds.active()),
             agreement: 1.0,
-            explorer: Sampler::new(bounds, FirstCandidate::TieByRegret),
+            explorer: Sampler::new(bounds, Ties::ByRegret),
             tracker,
             urgency,
             outlooks: Outlooks::default(),
@@ -348,12 +348,40 @@ impl Policy for Deciding {
         }
     }
 
-    fn mutable_roster(&mut self) -> Option<&mut dyn MutableRoster> {
-        Some(self)
+    fn enlist(&mut self) -> Result<(), RosterError> {
+        self.explorer.enlist()?;
+        self.roster_changed();
+        Ok(())
     }
 
-    fn deferred_updates(&mut self) -> Option<&mut dyn DeferredUpdates> {
-        Some(self)
+    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
+        let before = self.active().len();
+        self.explorer.retire(ranker)?;
+        if self.active().len() != before {
+            self.roster_changed();
+        }
+        Ok(())
+    }
+
+    fn hold_out(&mut self, ranker: usize) -> Result<(), RosterError> {
+        self.retire(ranker)?;
+        // the error of the verdict is not spent by a change
+        self.tracker = VerdictTracker::new(self.tracker.target(), self.active().len());
+        self.count_answers();
+        self.survey();
+        Ok(())
+    }
+
+    fn observe_deferred(&mut self, observation: &Observation) {
+        let before = self.majority(observation.duel);
+        self.explorer.observe_deferred(observation);
+        if !observation.duel.is_self() {
+            self.folded(observation, before);
+        }
+    }
+
+    fn catch_up(&mut self) {
+        self.explorer.catch_up();
     }
 
     fn verdict_planning(&mut self) -> Option<&mut dyn VerdictPlanning> {
@@ -383,46 +411,6 @@ impl Policy for Deciding {
             true => save_later(saved),
             false => save_later((saved, scores.clone())),
         }
-    }
-}
-
-impl MutableRoster for Deciding {
-    fn enlist(&mut self) -> Result<(), RosterError> {
-        self.explorer.enlist()?;
-        self.roster_changed();
-        Ok(())
-    }
-
-    fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
-        let before = self.active().len();
-        self.explorer.retire(ranker)?;
-        if self.active().len() != before {
-            self.roster_changed();
-        }
-        Ok(())
-    }
-
-    fn hold_out(&mut self, ranker: usize) -> Result<(), RosterError> {
-        self.retire(ranker)?;
-        // the error of the verdict is not spent by a change
-        self.tracker = VerdictTracker::new(self.tracker.target(), self.active().len());
-        self.count_answers();
-        self.survey();
-        Ok(())
-    }
-}
-
-impl DeferredUpdates for Deciding {
-    fn observe_deferred(&mut self, observation: &Observation) {
-        let before = self.majority(observation.duel);
-        self.explorer.observe_deferred(observation);
-        if !observation.duel.is_self() {
-            self.folded(observation, before);
-        }
-    }
-
-    fn catch_up(&mut self) {
-        self.explorer.catch_up();
     }
 }
 

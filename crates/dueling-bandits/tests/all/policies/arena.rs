@@ -1,11 +1,11 @@
-//! Runs policies on preference matrices; shared by the tests of single policies.
+//! Runs policies on preference matrices; shared by the tests of single policies and those of the
+//! comparators. `Player` is the trait of these policies, and `begin` starts one.
 
-use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
-use dueling_bandits::{
-    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Selection,
-};
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection};
 use rand::{RngExt, SeedableRng};
+
+use super::{Player, begin};
 
 /// A built-in matrix.
 pub fn matrix(name: &str) -> PreferenceMatrix {
@@ -18,10 +18,8 @@ pub fn rng(seed: u64) -> PolicyRng {
 }
 
 /// A policy in its text form, before its first observation.
-pub fn start(text: &str, rankers: usize, seed: u64) -> Box<dyn Policy> {
-    let spec = PolicySpec::from_text(text).expect("a policy");
-    spec.validate(rankers).expect("valid parameters");
-    spec.start(Setup { rankers, seed })
+pub fn start(text: &str, rankers: usize, seed: u64) -> Box<dyn Player> {
+    begin(text, rankers, seed)
 }
 
 /// A random outcome of `duel` for the true probabilities in `matrix`.
@@ -31,7 +29,7 @@ pub fn answer(matrix: &PreferenceMatrix, duel: Duel, rng: &mut PolicyRng) -> Out
 }
 
 /// Fold the outcome of a selection.
-pub fn fold(policy: &mut dyn Policy, selection: Selection, outcome: Outcome) {
+pub fn fold(policy: &mut dyn Player, selection: Selection, outcome: Outcome) {
     let Selection { duel, batch, ticket } = selection;
     if duel.is_self() {
         policy.observe_self_duels(duel.first, 1);
@@ -41,7 +39,7 @@ pub fn fold(policy: &mut dyn Policy, selection: Selection, outcome: Outcome) {
 }
 
 /// Play one step with nothing else in flight, and return its pair.
-pub fn step(policy: &mut dyn Policy, matrix: &PreferenceMatrix, rng: &mut PolicyRng) -> Duel {
+pub fn step(policy: &mut dyn Player, matrix: &PreferenceMatrix, rng: &mut PolicyRng) -> Duel {
     let selection = policy.select(&InFlight::new(), rng);
     let outcome = answer(matrix, selection.duel, rng);
     fold(policy, selection, outcome);

@@ -30,7 +30,7 @@ fn selects_like_the_reference_implementation() {
         for (name, (counts, self_duels)) in [("A", A), ("B", B), ("C", C), ("D", D)] {
             let mut policy = start(kind, counts.len(), 1);
             feed(policy.as_mut(), counts, self_duels);
-            let reference = Reference::of(policy.as_ref(), 0.51);
+            let reference = Reference::of(policy.tally(), 0.51);
             assert_selects_like_reference(
                 policy.as_ref(),
                 &reference,
@@ -63,7 +63,7 @@ fn selects_like_the_reference_implementation_in_a_cycle_with_outsiders() {
     for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
         let mut policy = start(kind, 5, 1);
         feed(policy.as_mut(), counts, 0);
-        let reference = Reference::of(policy.as_ref(), 0.51);
+        let reference = Reference::of(policy.tally(), 0.51);
         assert_selects_like_reference(policy.as_ref(), &reference, plus, kind);
     }
 }
@@ -79,7 +79,7 @@ fn selects_like_the_reference_implementation_with_half_wins_and_a_retired_ranker
             policy.observe(&answer(j, i, Outcome::Void));
         }
         policy.retire(2).unwrap();
-        let mut reference = Reference::of(policy.as_ref(), 0.7);
+        let mut reference = Reference::of(policy.tally(), 0.7);
         reference.retired[2] = true;
         assert_selects_like_reference(policy.as_ref(), &reference, plus, kind);
     }
@@ -93,7 +93,7 @@ fn the_comparison_distinguishes_the_two_policies() {
     let (counts, self_duels) = D;
     let mut policy = start("d-ts", counts.len(), 1);
     feed(policy.as_mut(), counts, self_duels);
-    let reference = Reference::of(policy.as_ref(), 0.51);
+    let reference = Reference::of(policy.tally(), 0.51);
     assert_selects_like_reference(policy.as_ref(), &reference, true, "D-TS against D-TS+");
 }
 
@@ -162,7 +162,7 @@ fn eliminations_counted() {
                 // a tenth of the late steps is enough
                 if played < 1000 || played % 10 == 0 {
                     let period = &mut periods[[1000, 10_000].partition_point(|&end| end <= played)];
-                    period.count(&Reference::of(policy.as_ref(), 0.51), &mut counting);
+                    period.count(&Reference::of(policy.tally(), 0.51), &mut counting);
                 }
                 step(policy.as_mut(), &matrix, &mut playing);
             }

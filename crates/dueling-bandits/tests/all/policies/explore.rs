@@ -1,4 +1,4 @@
-//! Policies that explore, then exploit: SAVAGE, Copeland PBR and RankEl.
+//! SAVAGE, which explores, then exploits.
 
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
@@ -7,17 +7,10 @@ use rand::RngExt;
 
 use super::arena::{fold, matrix, rng, run, start, step};
 
-/// Every exploration with one unknown per pair, and the one with one unknown per ranker.
-const KINDS: [&str; 7] = [
-    "savage:winner=copeland,",
-    "savage:winner=condorcet,",
-    "savage:winner=borda-pairs,",
-    "pbr:",
-    "pbr:rule=printed,",
-    "rank-el:",
-    "savage:winner=borda,",
-];
-const PAIRS: &[&str] = KINDS.split_at(6).0;
+/// The explorations with one unknown per pair, and the one with one unknown per ranker.
+const KINDS: [&str; 3] =
+    ["savage:winner=copeland,", "savage:winner=condorcet,", "savage:winner=borda,"];
+const PAIRS: &[&str] = KINDS.split_at(2).0;
 
 fn of(kind: &str, horizon: u64) -> String {
     format!("{kind}horizon={horizon}")
@@ -96,15 +89,12 @@ fn an_even_pair_does_not_delay_others_and_a_page_without_a_click_answers_nothing
         let found = explore(&mut *policy, 200_000, &mut rng(3), |duel, rng| {
             match (ordered(duel), rng.random_range(0..10)) {
                 (_, 0) => Outcome::None,
-                // skipped ties: this pair is never decided, and most kinds do not need it
+                // skipped ties: this pair is never decided, and not needed
                 ((3, 4), _) => Outcome::Void,
                 _ => lower_wins(duel, rng),
             }
         });
-        // the order of 3 and 4 stays undecided; it matters only to kinds that rank all rankers, not
-        // to those that look for the best one
-        let needs_every_pair = kind.starts_with("rank-el");
-        assert_eq!(found, (!needs_every_pair).then_some(0), "{kind}");
+        assert_eq!(found, Some(0), "{kind}");
         assert_eq!(policy.tally().half_plays(3, 4), 0);
     }
 }
@@ -127,7 +117,7 @@ fn savage_accepts_a_winner_with_an_even_opponent() {
         };
         if first { Outcome::First } else { Outcome::Second }
     };
-    for kind in ["savage:", "savage:predicate=sampled,sample_steps=100,", "savage:epsilon=1,"] {
+    for kind in ["savage:", "savage:epsilon=1,"] {
         for seed in 0..5 {
             let mut policy = start(&of(kind, 100_000), 5, seed);
             // radius 1/2 after 2 ln(20 T²) = 52 comparisons of each of ten pairs
@@ -208,12 +198,8 @@ fn each_parameter_finds_its_kind_of_winner() {
     for (kind, winner) in [
         ("savage:winner=copeland,", 0),
         ("savage:winner=condorcet,", 0),
-        ("savage:winner=borda-pairs,", 1),
         ("savage:winner=borda,", 1),
         ("savage:winner=copeland,intersect=false,", 0),
-        ("savage:winner=copeland,predicate=sampled,sample_starts=3,sample_steps=30,", 0),
-        ("pbr:", 0),
-        ("rank-el:", 0),
     ] {
         for seed in 0..5 {
             // the error probability is at most 1/T in each of the five runs
@@ -229,7 +215,7 @@ fn each_parameter_finds_its_kind_of_winner() {
 
 #[test]
 fn without_a_horizon_exploration_ends_when_the_winner_is_certain() {
-    for kind in ["savage:", "savage:winner=borda,", "rank-el:"] {
+    for kind in ["savage:", "savage:winner=borda,"] {
         let mut surer = 0;
         for delta in [0.1, 1e-6] {
             let mut policy = start(&format!("{kind}delta={delta}"), 4, 6);
@@ -237,48 +223,6 @@ fn without_a_horizon_exploration_ends_when_the_winner_is_certain() {
             assert!(policy.tally().steps() > surer, "{kind}: a smaller delta takes longer");
             surer = policy.tally().steps();
         }
-    }
-}
-
-#[test]
-fn a_race_stops_when_a_pair_has_had_its_comparisons() {
-    // 6 pairs; a round compares each once; round 4 is the first with more than 3 comparisons
-    let mut policy = start("pbr:horizon=100000,most_comparisons=3", 4, 8);
-    let half = |_: Duel, _: &mut PolicyRng| Outcome::Half;
-    assert!(explore(&mut *policy, 1000, &mut rng(8), half).is_some());
-    assert_eq!(policy.tally().steps(), 24);
-}
-
-#[test]
-fn an_elicited_ranking_may_be_wrong_by_its_tolerance() {
-    let steps = |parameters: &str| {
-        let mut policy = start(&format!("rank-el:horizon=100000,{parameters}"), 5, 9);
-        assert_eq!(explore(&mut *policy, 50_000, &mut rng(9), lower_wins), Some(0), "{parameters}");
-        policy.tally().steps()
-    };
-    // if every ranking is acceptable, nothing must be decided; a larger tolerance never takes
-    // longer
-    assert_eq!(steps("tolerance=10"), 10);
-    assert_eq!(steps("distance=mrd,tolerance=4"), 10);
-    for distance in ["ndp", "mrd"] {
-        let of = |tolerance: usize| steps(&format!("distance={distance},tolerance={tolerance}"));
-        assert!(of(0) >= of(1) && of(1) >= of(3), "{distance}");
-    }
-}
-
-#[test]
-fn the_printed_race_is_never_shorter() {
-    let matrix = matrix("arithmetic-8");
-    for seed in 0..3 {
-        let mut lengths = [0, 0];
-        for (length, rule) in lengths.iter_mut().zip(["corrected", "printed"]) {
-            let mut policy = start(&format!("pbr:horizon=30000,delta=0.1,rule={rule}"), 8, seed);
-            let mut requests = rng(seed);
-            let answer = |duel: Duel, rng: &mut PolicyRng| super::arena::answer(&matrix, duel, rng);
-            explore(&mut *policy, 30_000, &mut requests, answer);
-            *length = policy.tally().steps();
-        }
-        assert!(lengths[0] < lengths[1], "seed {seed}: {lengths:?}");
     }
 }
 
@@ -306,26 +250,12 @@ fn parameters_are_checked_with_their_names() {
         ("savage:delta=0", "delta"),
         ("savage:delta=1", "delta"),
         ("savage:winner=random-walk", "winner"),
-        ("savage:winner=borda,predicate=sampled", "predicate"),
         ("savage:epsilon=6", "epsilon"),
         ("savage:winner=borda,epsilon=1", "epsilon"),
-        ("savage:predicate=none", "predicate"),
-        ("savage:predicate=sampled,sample_starts=0", "sample_starts"),
-        ("savage:predicate=sampled,sample_steps=0", "sample_steps"),
-        ("pbr", "horizon"),
-        ("pbr:horizon=1000,kappa=6", "kappa"),
-        ("pbr:horizon=1000,kappa=0", "kappa"),
-        ("pbr:horizon=1000,most_comparisons=0", "most_comparisons"),
-        ("pbr:horizon=1000,rule=strict", "rule"),
-        ("rank-el:distance=tau", "distance"),
-        ("rank-el:tolerance=16", "tolerance"),
     ] {
         let checked = PolicySpec::from_text(text).and_then(|spec| spec.validate(6));
         assert_eq!(checked.expect_err(text).parameter, parameter, "{text}");
     }
-    let sampled = PolicySpec::from_text("savage:predicate=sampled").unwrap();
-    assert!(sampled.validate(50).is_ok());
-    assert_eq!(sampled.validate(51).unwrap_err().parameter, "predicate");
 }
 
 proptest! {

@@ -3,28 +3,27 @@
 mod arena;
 mod batch;
 mod bounds;
-mod btm;
 mod ccb;
 mod contract;
-mod cw_rmed;
 mod double_thompson;
-mod doubler;
 mod explore;
 mod growth;
 mod in_flight;
-mod interleaved_filter;
-mod merge;
-mod multi_sbm;
 mod pairwise_sampling;
 mod parameters;
 mod resume;
-mod rmed;
 mod rosters;
-mod rucb;
 mod scb;
-mod self_sparring;
-mod sparring;
 mod support;
-mod vdb;
 mod verdict;
-mod winner_stays;
+
+use dueling_bandits::{PolicySpec, Setup};
+
+pub use dueling_bandits::Policy as Player;
+
+/// A policy in its text form, before its first observation.
+fn begin(text: &str, rankers: usize, seed: u64) -> Box<dyn Player> {
+    let spec = PolicySpec::from_text(text).expect("a policy");
+    spec.validate(rankers).expect("valid parameters");
+    spec.start(Setup { rankers, seed })
+}

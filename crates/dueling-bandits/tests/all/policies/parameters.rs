@@ -95,7 +95,7 @@ proptest! {
         alpha in prop_oneof![Just(8.888_888_888_888_891e62), Just(0.1 + 0.2), 0.5..2.0, any::<f64>()],
     ) {
         prop_assume!(alpha.is_finite());
-        let (kind, description, _) = each().find(|(kind, ..)| *kind == "rucb").expect("rucb");
+        let (kind, description, _) = each().find(|(kind, ..)| *kind == "ccb").expect("ccb");
         let spec = with(kind, description, "alpha", json!(alpha)).expect("a spec");
         let text = serde_json::to_string(&spec).expect("JSON");
         let again: PolicySpec = serde_json::from_str(&text).expect("the same spec");

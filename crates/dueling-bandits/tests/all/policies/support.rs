@@ -1,6 +1,8 @@
 //! Helpers of several modules: feeding policies and comparing distributions.
 
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy};
+use dueling_bandits::{Duel, InFlight, Observation, Outcome};
+
+use super::Player;
 
 pub use super::arena::{rng, start};
 pub use crate::reference::{Reference, ReferencePolicy};
@@ -12,7 +14,7 @@ pub fn answer(first: usize, second: usize, outcome: Outcome) -> Observation {
 
 /// Fold whole wins `counts[winner][loser]`, alternating between the pairs, and then `self_duels`
 /// self-duels.
-pub fn feed(policy: &mut dyn Policy, counts: &[&[u32]], self_duels: u64) {
+pub fn feed(policy: &mut dyn Player, counts: &[&[u32]], self_duels: u64) {
     let most = counts.iter().flat_map(|row| row.iter()).copied().max().unwrap_or(0);
     for round in 0..most {
         for (i, row) in counts.iter().enumerate() {
@@ -48,7 +50,7 @@ pub fn frequencies(rankers: usize, draws: usize, mut select: impl FnMut() -> Due
 }
 
 /// The number of times that a policy selects each ordered pair.
-pub fn selections(policy: &dyn Policy, draws: usize, seed: u64) -> Vec<u32> {
+pub fn selections(policy: &dyn Player, draws: usize, seed: u64) -> Vec<u32> {
     let (mut rng, idle) = (rng(seed), InFlight::new());
     frequencies(policy.tally().rankers(), draws, || policy.select(&idle, &mut rng).duel)
 }

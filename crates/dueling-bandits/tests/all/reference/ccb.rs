@@ -42,7 +42,12 @@ impl ReferenceCcb {
             postcard::from_bytes(&policy.save()).expect("the saved layout");
         let indices = |set: &Vec<u16>| set.iter().map(|&j| usize::from(j)).collect();
         let beaten_by = beaten_by.iter().map(indices).collect();
-        Self { contenders, beaten_by, most_losses, ..Self::new(Reference::of(policy, alpha), seed) }
+        Self {
+            contenders,
+            beaten_by,
+            most_losses,
+            ..Self::new(Reference::of(policy.tally(), alpha), seed)
+        }
     }
 
     fn reset(&mut self) {

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::matrix_source::{FoundMatrix, MatrixSource};
+use crate::policies::Spec;
 use crate::simulate::plot::{Plot, Scale, Series, legend};
 use crate::simulate::report::Report;
 use crate::simulate::tournament::{Entrant, Tournament};
+use dueling_bandits::InvalidPolicy;
 use dueling_bandits::preference::{NoCondorcetWinner, RegretKind};
-use dueling_bandits::{InvalidPolicy, PolicySpec};
 
 /// A policy in a figure.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +105,7 @@ impl RegretFigure {
         let entrants = lines
             .map(|line| {
                 let fallbacks = [("horizon", Value::from(size.horizon))];
-                let spec = PolicySpec::from_text_with(line.policy, &fallbacks)
+                let spec = Spec::from_text_with(line.policy, &fallbacks)
                     .and_then(|spec| spec.validate(found.matrix.rankers()).map(|()| spec))
                     .map_err(|error| InvalidFigure::Policy(line.policy, error))?;
                 Ok(Entrant { text: line.policy.into(), spec })

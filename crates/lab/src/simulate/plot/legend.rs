@@ -26,8 +26,6 @@ const POLICIES: &[(&str, &str, Look)] = &[
     ("uniform", "Uniform pairs", Look { colour: 4, dash: 2 }),
     ("rank-el", "RankEl", Look { colour: 5, dash: 2 }),
     ("d-ts-verdict", "D-TS, verdict", Look { colour: 6, dash: 2 }),
-    ("d-ts-plus-soft", "D-TS+, soft", Look { colour: 0, dash: 3 }),
-    ("d-ts-plus-sharp", "D-TS+, sharp", Look { colour: 1, dash: 3 }),
 ];
 
 /// The legend of a policy in its text form: `scomp2:elimination=kl-published,batches=8` is "SCOMP2,
@@ -46,7 +44,6 @@ fn parameter(part: &str) -> String {
         "elimination=hoeffding" => return "Hoeffding".into(),
         "self_pairs=false" => return "no self-pairs".into(),
         "literal=true" => return "to the letter".into(),
-        "predicate=sampled" => return "sampled predicate".into(),
         _ => {}
     }
     let Some((name, value)) = part.split_once('=') else { return part.into() };

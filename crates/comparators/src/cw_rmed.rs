@@ -1,0 +1,115 @@
+//! CW-RMED and ECW-RMED (Komiyama, Honda, Nakagawa, "Copeland Dueling Bandit Problem: Regret Lower
+//! Bound, Optimal Algorithm, and Computationally Efficient Algorithm", ICML 2016, Algorithm 1).
+//! Step numbers are those of `lab/notes/comparators.md` §7, which also says where the paper's line
+//! 15 and its box are defective.
+//!
+//! Steps 1 and 2 select, steps 3 and 4 fold. Draws and orders are those of [`super::rmed`]:
+//!
+//! - With nothing in flight, the list is processed in a fixed order; otherwise in random order.
+//! - A page without a click is not a draw; a tie is one.
+//! - A duel of step 1 has the ticket `FORCED` and does not change the lists. Neither does a duel
+//!   whose pair is not in the list.
+
+mod exploration;
+mod state;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bandit::{Bandit, Parameters};
+use dueling_bandits::parameters::require;
+use dueling_bandits::{InvalidPolicy, Setup};
+
+pub use state::Evaluate;
+use state::{Optimum, Rules, State};
+
+/// Largest number of rankers. The forced exploration takes some 11 duels a pair in 10⁵ steps, and a
+/// step costs more than K² operations.
+const MOST_RANKERS: usize = 32;
+
+/// Parameters of CW-RMED.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CwRmed {
+    /// Every pair is compared `alpha sqrt(ln t)` times.
+    pub alpha: f64,
+    /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
+    pub beta: f64,
+    /// Whether the feasible set has the box that the paper prints.
+    pub literal: bool,
+    /// When the next list is planned.
+    pub evaluate: Evaluate,
+}
+
+impl Default for CwRmed {
+    fn default() -> Self {
+        Self { alpha: 3.0, beta: 0.01, literal: false, evaluate: Evaluate::default() }
+    }
+}
+
+/// Parameters of ECW-RMED.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EcwRmed {
+    /// Every pair is compared `alpha sqrt(ln t)` times.
+    pub alpha: f64,
+    /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
+    pub beta: f64,
+    /// Whether the feasible set has the box that the paper prints.
+    pub literal: bool,
+    /// When the next list is planned.
+    pub evaluate: Evaluate,
+}
+
+impl Default for EcwRmed {
+    fn default() -> Self {
+        Self { alpha: 3.0, beta: 0.01, literal: false, evaluate: Evaluate::default() }
+    }
+}
+
+fn validate(alpha: f64, beta: f64, rankers: usize) -> Result<(), InvalidPolicy> {
+    require(alpha > 0.0 && alpha <= 100.0, "alpha", alpha, "above 0 and at most 100")?;
+    require((0.0..0.5).contains(&beta), "beta", beta, "from 0 to below 0.5")?;
+    if rankers > MOST_RANKERS {
+        return Err(InvalidPolicy::new(
+            "kind",
+            format!(
+                "CW-RMED and ECW-RMED explore every pair and allow at most {MOST_RANKERS} rankers; \
+                 this experiment has {rankers}. `d-ts-plus` serves the same purpose with more \
+                 rankers"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+impl Parameters for CwRmed {
+    fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
+        validate(self.alpha, self.beta, rankers)
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Bandit> {
+        Box::new(State::new(setup.rankers, self.rules()))
+    }
+}
+
+impl Parameters for EcwRmed {
+    fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
+        validate(self.alpha, self.beta, rankers)
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Bandit> {
+        Box::new(State::new(setup.rankers, self.rules()))
+    }
+}
+
+impl CwRmed {
+    fn rules(&self) -> Rules {
+        let &Self { alpha, beta, literal, evaluate } = self;
+        Rules { optimum: Optimum::LinearProgram, alpha, beta, literal, evaluate }
+    }
+}
+
+impl EcwRmed {
+    fn rules(&self) -> Rules {
+        let &Self { alpha, beta, literal, evaluate } = self;
+        Rules { optimum: Optimum::ClosedForm, alpha, beta, literal, evaluate }
+    }
+}

@@ -1,0 +1,305 @@
+//! The state of CW-RMED and ECW-RMED.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bandit::Bandit;
+use crate::cw_rmed::exploration::Tournament;
+use dueling_bandits::math::divergence;
+use dueling_bandits::policies::choose;
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
+
+/// Ticket of a duel of step 1.
+const FORCED: u64 = 1;
+
+/// When step 3 plans the next list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evaluate {
+    /// After every draw, as published.
+    #[default]
+    Draw,
+    /// Once all pairs of the list are drawn. Takes a fraction of the time, and gives a different
+    /// sequence of duels.
+    Loop,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Optimum {
+    LinearProgram,
+    ClosedForm,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) optimum: Optimum,
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
+    pub(super) literal: bool,
+    pub(super) evaluate: Evaluate,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    rules: Rules,
+    tally: Tally,
+    /// `L_R`: the pairs to draw in this loop, at [`place`].
+    remaining: Vec<bool>,
+    /// `L_N`: the pairs to draw in the next loop.
+    next: Vec<bool>,
+}
+
+/// Index of the pair `{i, j}` in a list. Lists include the pair of each ranker with itself.
+fn place(i: usize, j: usize) -> usize {
+    let (low, high) = (i.min(j), i.max(j));
+    high * (high + 1) / 2 + low
+}
+
+/// All pairs of `rankers`, including each ranker with itself, in the order of [`place`]. The larger
+/// index is first.
+fn places(rankers: usize) -> impl Iterator<Item = Duel> {
+    (0..rankers).flat_map(|i| (0..=i).map(move |j| Duel::new(i, j)))
+}
+
+impl State {
+    pub(super) fn new(rankers: usize, rules: Rules) -> Self {
+        let pairs: Vec<bool> = places(rankers).map(|pair| !pair.is_self()).collect();
+        Self { rules, tally: Tally::new(rankers), next: vec![false; pairs.len()], remaining: pairs }
+    }
+
+    /// Step 1: whether a pair has too few comparisons, or a mean too close to 1/2, at the next step
+    /// `t`. The duels `on_the_way` count as comparisons.
+    fn is_scarce(&self, i: usize, j: usize, t: f64, on_the_way: u32) -> bool {
+        let plays = self.tally.plays(i, j) + f64::from(on_the_way);
+        let log = libm::log(t);
+        if plays == 0.0 || plays < self.rules.alpha * log.sqrt() {
+            return true;
+        }
+        let near = self.rules.beta / libm::log(log).max(1.0); // NaN and -∞ become 1
+        let close = match self.tally.mean(i, j) {
+            Some(mean) => mean == 0.5 || (mean - 0.5).abs() < near,
+            None => true,
+        };
+        close && on_the_way == 0
+    }
+
+    /// Step 1: the first scarce pair. With duels in flight, a random scarce pair whose missing
+    /// comparisons are not all in flight.
+    fn scarce(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Option<Duel> {
+        let t = self.tally.steps() as f64 + 1.0;
+        let mut scarce = places(self.tally.rankers()).filter(|pair| {
+            let Duel { first, second } = *pair;
+            !pair.is_self() && self.is_scarce(first, second, t, in_flight.of(first, second))
+        });
+        if in_flight.total() == 0 { scarce.next() } else { choose::uniform(scarce, rng) }
+    }
+
+    /// Steps 3 and 4, after a draw of the pair at `drawn`, which was in the list.
+    fn draw(&mut self, drawn: usize) {
+        self.remaining[drawn] = false;
+        let is_worked_off = !self.remaining.contains(&true);
+        if self.rules.evaluate == Evaluate::Draw || is_worked_off {
+            self.plan_next();
+        }
+        if is_worked_off {
+            // never empty: every plan includes the pair of a winner with itself
+            std::mem::swap(&mut self.remaining, &mut self.next);
+            self.next.fill(false);
+        }
+    }
+
+    /// Step 3, and the part of step 4 that adds to the next list.
+    fn plan_next(&mut self) {
+        let k = self.tally.rankers();
+        let log_t = libm::log(self.tally.steps() as f64);
+        let mean = |i: usize, j: usize| self.tally.mean(i, j).unwrap_or(0.5);
+        let divergence: Vec<f64> =
+            (0..k * k).map(|at| divergence::from_half(mean(at / k, at % k))).collect();
+        let tournament =
+            Tournament::new(k, |i, j| divergence[i * k + j], |i, j| self.tally.leads(i, j));
+        // evidence in units of the amount needed; at t = 1 any evidence suffices
+        let unclipped = |i: usize, j: usize| self.tally.plays(i, j) * divergence[i * k + j] / log_t;
+        let evidence = |i: usize, j: usize| unclipped(i, j).min(1.0);
+        let outside_box =
+            self.rules.literal && places(k).any(|pair| unclipped(pair.first, pair.second) > 1.0);
+        let sure =
+            |&i1: &usize| !outside_box && tournament.least_evidence(i1, evidence) >= 1.0 - 1e-12;
+        let sure_of = tournament.candidates().find(sure);
+        let (winner, plan) = match sure_of {
+            Some(winner) => (winner, None),
+            None => {
+                let plans = tournament.candidates().map(|i1| match self.rules.optimum {
+                    Optimum::LinearProgram => (i1, tournament.optimal_plan(i1)),
+                    Optimum::ClosedForm => (i1, tournament.efficient_plan(i1)),
+                });
+                match plans.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)) {
+                    Some((winner, plan)) => (winner, Some(plan)),
+                    None => (0, None), // a tournament always has a Copeland winner
+                }
+            }
+        };
+        for pair in places(k) {
+            let Duel { first: i, second: j } = pair;
+            let planned = match &plan {
+                _ if pair.is_self() => i == winner,
+                Some(plan) => plan.comparisons(i, j) > self.tally.plays(i, j) / log_t,
+                None => false,
+            };
+            if planned && !self.remaining[place(i, j)] {
+                self.next[place(i, j)] = true;
+            }
+        }
+    }
+}
+
+impl Bandit for State {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        if let Some(Duel { first, second }) = self.scarce(in_flight, rng) {
+            return Selection { ticket: FORCED, ..Selection::of(first, second) };
+        }
+        // step 2
+        let mut list = places(self.tally.rankers())
+            .filter(|pair| self.remaining[place(pair.first, pair.second)]);
+        let pair = if in_flight.total() == 0 { list.next() } else { choose::uniform(list, rng) };
+        let champion = || Duel::new(self.champion(), self.champion());
+        let Duel { first, second } = pair.unwrap_or_else(champion);
+        Selection::of(first, second)
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        if duel.is_self() {
+            return self.observe_self_duels(duel.first, 1);
+        }
+        self.tally.record(duel, observation.outcome);
+        let at = place(duel.first, duel.second);
+        let is_draw = observation.outcome != Outcome::None && observation.ticket != FORCED;
+        if is_draw && self.remaining[at] {
+            self.draw(at);
+        }
+    }
+
+    fn observe_self_duels(&mut self, ranker: usize, count: u64) {
+        let at = place(ranker, ranker);
+        for done in 1..=count {
+            self.tally.skip(1);
+            if self.remaining[at] {
+                self.draw(at);
+            } else {
+                // the pair is not in the list, and self-duels alone do not add it
+                return self.tally.skip(count - done);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dueling_bandits::step_rng;
+
+    const ECW: Rules = Rules {
+        optimum: Optimum::ClosedForm,
+        alpha: 3.0,
+        beta: 0.01,
+        literal: false,
+        evaluate: Evaluate::Draw,
+    };
+    const CW: Rules = Rules { optimum: Optimum::LinearProgram, ..ECW };
+
+    /// A policy with these wins, `steps` steps and `list` as the pairs to draw.
+    fn at(rules: Rules, wins: [[u32; 4]; 4], steps: u64, list: &[(usize, usize)]) -> State {
+        let mut state = State::new(4, rules);
+        for pair in places(4) {
+            let (i, j) = (pair.first, pair.second);
+            state.tally.record_run(pair, Outcome::First, wins[i][j]);
+            state.tally.record_run(pair, Outcome::Second, wins[j][i]);
+            state.remaining[place(i, j)] = list.contains(&(i, j));
+        }
+        state.tally.skip(steps - state.tally.steps());
+        state
+    }
+
+    /// `L_R` and `L_N`.
+    fn lists(state: &State) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
+        let pairs = |list: &[bool]| {
+            let all = places(4).map(|pair| (pair.first, pair.second));
+            all.filter(|&(i, j)| list[place(i, j)]).collect()
+        };
+        (pairs(&state.remaining), pairs(&state.next))
+    }
+
+    fn answer(first: usize, second: usize, outcome: Outcome) -> Observation {
+        Observation { duel: Duel::new(first, second), outcome, batch: None, ticket: 0 }
+    }
+
+    const SURE: [[u32; 4]; 4] =
+        [[0, 120, 130, 125], [80, 0, 36, 4], [70, 4, 0, 37], [75, 36, 3, 0]];
+    const UNSURE: [[u32; 4]; 4] = [[0, 24, 26, 23], [16, 0, 36, 4], [14, 4, 0, 37], [17, 36, 3, 0]];
+
+    /// The next list, after the pair of ranker 0 with itself is drawn at step `t`.
+    fn next_list(rules: Rules, wins: [[u32; 4]; 4], t: u64) -> Vec<(usize, usize)> {
+        let mut state = at(rules, wins, t - 1, &[(0, 0)]);
+        state.observe_self_duels(0, 1);
+        let (remaining, next) = lists(&state);
+        assert!(next.is_empty());
+        remaining
+    }
+
+    #[test]
+    fn worked_lists() {
+        assert_eq!(next_list(ECW, SURE, 730), [(0, 0)]);
+        assert_eq!(next_list(CW, SURE, 730), [(0, 0)]);
+        let literal = Rules { literal: true, ..ECW };
+        assert_eq!(next_list(literal, SURE, 730), [(0, 0), (1, 0), (3, 0)]);
+        assert_eq!(next_list(ECW, UNSURE, 400), [(0, 0), (1, 0), (2, 0), (3, 0)]);
+        // the linear program may distribute the evidence differently, but must require some
+        let planned = next_list(CW, UNSURE, 400);
+        assert!(planned.contains(&(0, 0)) && planned.len() > 1, "{planned:?}");
+    }
+
+    #[test]
+    fn a_drawn_pair_leaves_the_list_and_planned_pairs_wait_for_the_next() {
+        let mut state = at(ECW, UNSURE, 399, &[(1, 0), (3, 0), (2, 1)]);
+        state.observe(&answer(1, 0, Outcome::Void));
+        let (remaining, next) = lists(&state);
+        assert_eq!(remaining, [(2, 1), (3, 0)]);
+        assert_eq!(next, [(0, 0), (1, 0), (2, 0)], "(3, 0) is still to be drawn in this loop");
+        // outcomes that are late, without information or of forced draws draw nothing
+        let before = lists(&state);
+        state.observe(&answer(1, 0, Outcome::First));
+        state.observe(&answer(2, 1, Outcome::None));
+        state.observe(&Observation { ticket: FORCED, ..answer(2, 1, Outcome::First) });
+        assert_eq!(lists(&state), before);
+        // at the end of the loop, the next list becomes current
+        state.observe(&answer(2, 1, Outcome::First));
+        state.observe(&answer(0, 3, Outcome::First));
+        assert_eq!(lists(&state), (vec![(0, 0), (1, 0), (2, 0), (3, 0)], vec![]));
+    }
+
+    #[test]
+    fn evaluating_per_loop_plans_at_its_end() {
+        let rules = Rules { evaluate: Evaluate::Loop, ..ECW };
+        let mut state = at(rules, UNSURE, 398, &[(1, 0), (3, 0)]);
+        state.observe(&answer(1, 0, Outcome::Void));
+        assert_eq!(lists(&state), (vec![(3, 0)], vec![]));
+        state.observe(&answer(3, 0, Outcome::Void));
+        assert_eq!(lists(&state).0, [(0, 0), (1, 0), (2, 0), (3, 0)]);
+    }
+
+    #[test]
+    fn pairs_within_a_hundredth_of_even_are_repeated() {
+        let duel = |of_2: u32, of_1: u32| {
+            let mut wins = SURE;
+            (wins[2][1], wins[1][2]) = (of_2, of_1);
+            let state = at(ECW, wins, 910, &[(0, 0)]);
+            state.select(&InFlight::new(), &mut step_rng(1, 0)).duel
+        };
+        assert_eq!(duel(20, 20), Duel::new(2, 1));
+        assert_eq!(duel(101, 100), Duel::new(2, 1));
+        assert_eq!(duel(120, 100), Duel::new(0, 0));
+    }
+}

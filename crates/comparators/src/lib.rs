@@ -1,0 +1,60 @@
+//! The policies of other papers, to compare the served ones with in simulations.
+//!
+//! A comparator selects duels, learns from their outcomes and recommends a ranker. It is never
+//! served: its state cannot be saved, its rankers cannot change, and no API describes it. Each
+//! module is one paper; the step numbers in the comments are those of `lab/notes/comparators.md`.
+//!
+//! Start with [`bandit`], the contract that comparators and served policies share in a simulation,
+//! and [`registry`], the list of kinds. [`rucb`] is a short example.
+//!
+//! This crate uses `dueling-bandits`, and no other crate of the workspace.
+//!
+//! ```
+//! use comparators::Comparator;
+//! use dueling_bandits::{InFlight, Outcome, Setup, step_rng};
+//!
+//! let spec = Comparator::from_text("rucb:alpha=0.6", &[])?;
+//! let mut policy = spec.start(Setup { rankers: 3, seed: 1 });
+//! let mut rng = step_rng(1, 0);
+//! for _ in 0..500 {
+//!     let selection = policy.select(&InFlight::new(), &mut rng);
+//!     let duel = selection.duel;
+//!     if duel.is_self() {
+//!         policy.observe_self_duels(duel.first, 1);
+//!     } else {
+//!         let lower_wins = duel.first < duel.second;
+//!         policy.observe(&selection.observed(if lower_wins {
+//!             Outcome::First
+//!         } else {
+//!             Outcome::Second
+//!         }));
+//!     }
+//! }
+//! assert_eq!(policy.champion(), 0);
+//! # Ok::<(), dueling_bandits::InvalidPolicy>(())
+//! ```
+#![warn(missing_docs)]
+
+pub mod bandit;
+pub mod btm;
+mod coin;
+pub mod cw_rmed;
+pub mod doubler;
+mod explore;
+pub mod interleaved_filter;
+pub mod merge;
+pub mod multi_sbm;
+pub mod pbr;
+pub mod rank_el;
+pub mod rcs;
+pub mod registry;
+pub mod rmed;
+pub mod rucb;
+pub mod self_sparring;
+pub mod sparring;
+mod ucb;
+pub mod vdb;
+pub mod winner_stays;
+
+pub use bandit::{Bandit, Parameters};
+pub use registry::Comparator;

@@ -1,0 +1,151 @@
+//! MergeRUCB (Zoghi, Whiteson, de Rijke, "MergeRUCB: A Method for Large-Scale Online Ranker
+//! Evaluation", WSDM 2015) and MergeDTS (Li, Markov, de Rijke, Zoghi, "MergeDTS: A Method for
+//! Effective Large-Scale Online Ranker Evaluation", ACM TOIS 2020). Step numbers are those of
+//! `lab/notes/comparators.md` §5 and §16.1.
+//!
+//! Rankers are compared within small batches of rankers (not batches of comparisons). Losers are
+//! removed for good, and batches that become small are merged. Each selection draws a batch at
+//! random, so that concurrent requests get different pairs. With `round_robin`, batches take turns,
+//! as in a simulation.
+
+mod ranker_batches;
+mod tournament;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bandit::{Bandit, Parameters};
+use dueling_bandits::parameters::require;
+use dueling_bandits::{InvalidPolicy, Setup};
+use tournament::{Kind, Rules, Tournament};
+
+/// Parameters of MergeRUCB.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergeRucb {
+    /// `p`: the number of rankers in a batch at the start.
+    pub batch_size: usize,
+    /// Width of the confidence bounds.
+    pub alpha: f64,
+    /// Probability of a wrong answer.
+    pub delta: f64,
+    /// `C` of `ln(t + C)`; if absent, computed from `alpha` and `delta`.
+    pub constant: Option<f64>,
+    /// Whether batches take turns.
+    pub round_robin: bool,
+}
+
+impl Default for MergeRucb {
+    fn default() -> Self {
+        Self { batch_size: 4, alpha: 1.01, delta: 0.01, constant: None, round_robin: false }
+    }
+}
+
+/// Parameters of MergeDTS.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergeDts {
+    /// `p`: the number of rankers in a batch at the start.
+    pub batch_size: usize,
+    /// Width of the confidence bounds.
+    pub alpha: f64,
+    /// `C` of `ln(t + C)`.
+    pub constant: f64,
+    /// Whether batches take turns.
+    pub round_robin: bool,
+}
+
+impl Default for MergeDts {
+    fn default() -> Self {
+        Self {
+            batch_size: 16,
+            alpha: 0.262144, // 0.8⁶
+            constant: 400_000.0,
+            round_robin: false,
+        }
+    }
+}
+
+impl MergeRucb {
+    /// `C(δ) = ⌈((4α-1) K² / ((2α-1) δ))^(1/(2α-1))⌉`.
+    fn constant(&self, rankers: usize) -> f64 {
+        self.constant.unwrap_or_else(|| {
+            let slack = 2.0 * self.alpha - 1.0;
+            let square = (rankers * rankers) as f64;
+            libm::pow((4.0 * self.alpha - 1.0) * square / (slack * self.delta), 1.0 / slack).ceil()
+        })
+    }
+
+    fn rules(&self, rankers: usize) -> Rules {
+        Rules {
+            kind: Kind::Rucb,
+            batch_size: self.batch_size,
+            alpha: self.alpha,
+            constant: self.constant(rankers),
+            round_robin: self.round_robin,
+        }
+    }
+}
+
+impl MergeDts {
+    fn rules(&self) -> Rules {
+        Rules {
+            kind: Kind::Dts,
+            batch_size: self.batch_size,
+            alpha: self.alpha,
+            constant: self.constant,
+            round_robin: self.round_robin,
+        }
+    }
+}
+
+fn require_batch_size(batch_size: usize) -> Result<(), InvalidPolicy> {
+    require((2..=64).contains(&batch_size), "batch_size", batch_size, "from 2 to 64")
+}
+
+fn require_constant(constant: f64) -> Result<(), InvalidPolicy> {
+    require(
+        constant >= 1.0 && constant.is_finite(),
+        "constant",
+        constant,
+        "a finite number of at least 1",
+    )
+}
+
+impl Parameters for MergeRucb {
+    fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
+        require_batch_size(self.batch_size)?;
+        require(
+            self.alpha > 0.0 && self.alpha.is_finite(),
+            "alpha",
+            self.alpha,
+            "a finite number above 0",
+        )?;
+        require(self.delta > 0.0 && self.delta < 1.0, "delta", self.delta, "between 0 and 1")?;
+        if self.constant.is_none() {
+            let alpha = self.alpha;
+            require(alpha > 0.5, "alpha", alpha, "above 0.5 unless `constant` is given")?;
+            let wanted = "larger: the constant computed from it is too large for a number";
+            require(self.constant(rankers).is_finite(), "alpha", alpha, wanted)?;
+        }
+        require_constant(self.constant(rankers))
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Bandit> {
+        Box::new(Tournament::new(setup, self.rules(setup.rankers)))
+    }
+}
+
+impl Parameters for MergeDts {
+    fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
+        require_batch_size(self.batch_size)?;
+        require(
+            self.alpha > 0.0 && self.alpha.is_finite(),
+            "alpha",
+            self.alpha,
+            "a finite number above 0",
+        )?;
+        require_constant(self.constant)
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Bandit> {
+        Box::new(Tournament::new(setup, self.rules()))
+    }
+}

@@ -1,0 +1,171 @@
+//! The state of MergeRUCB and MergeDTS.
+
+use smallvec::SmallVec;
+
+use crate::bandit::Bandit;
+use crate::merge::ranker_batches::RankerBatches;
+use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities};
+use dueling_bandits::policies::choose;
+use dueling_bandits::{Duel, InFlight, Observation, PolicyRng, Selection, Setup, Tally, step_rng};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Rucb,
+    Dts,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) kind: Kind,
+    /// `p`.
+    pub(super) batch_size: usize,
+    pub(super) alpha: f64,
+    /// `C`.
+    pub(super) constant: f64,
+    pub(super) round_robin: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Tournament {
+    rules: Rules,
+    seed: u64,
+    tally: Tally,
+    batches: RankerBatches,
+    /// MergeDTS: follows from the tally.
+    win_probabilities: Option<WinProbabilities>,
+}
+
+impl Tournament {
+    pub(super) fn new(Setup { rankers, seed }: Setup, rules: Rules) -> Self {
+        let mut batches = RankerBatches::new(rankers, rules.batch_size, &mut step_rng(seed, 0));
+        if rules.kind == Kind::Dts {
+            batches.join_singletons();
+        }
+        Self::of(rules, seed, Tally::new(rankers), batches)
+    }
+
+    fn of(rules: Rules, seed: u64, tally: Tally, batches: RankerBatches) -> Self {
+        let win_probabilities =
+            (rules.kind == Kind::Dts).then(|| WinProbabilities::new(tally.rankers(), &tally));
+        Self { rules, seed, tally, batches, win_probabilities }
+    }
+
+    /// `α ln(t + C)`.
+    fn width(&self) -> f64 {
+        self.rules.alpha * libm::log(self.tally.steps() as f64 + 1.0 + self.rules.constant)
+    }
+
+    /// Step 2 of MergeRUCB.
+    fn select_rucb(
+        &self,
+        batch: &[u16],
+        in_flight: &InFlight,
+        rng: &mut PolicyRng,
+    ) -> Option<Duel> {
+        let members = || batch.iter().map(|&i| usize::from(i));
+        let c = choose::uniform(members(), rng)?;
+        let width = self.width();
+        let others = members().filter(|&j| j != c);
+        let d = choose::argmax(
+            others.map(|j| (j, upper(&self.tally, j, c, width, in_flight.of(j, c)))),
+            rng,
+        )?;
+        Some(Duel::new(c, d))
+    }
+
+    /// Points 2 and 3 of MergeDTS.
+    fn select_dts(
+        &self,
+        win_probabilities: &WinProbabilities,
+        batch: &[u16],
+        rng: &mut PolicyRng,
+    ) -> Option<Duel> {
+        let members = || batch.iter().map(|&i| usize::from(i)).enumerate();
+        let draw = PairwiseSample::new(win_probabilities, &self.tally, rng);
+        let mut score = SmallVec::<[u16; dueling_bandits::MAX_RANKERS]>::from_elem(0, batch.len());
+        for (at, i) in members() {
+            let row = draw.row(i);
+            for (other, j) in members().skip(at + 1) {
+                score[if row.wins(j) { at } else { other }] += 1;
+            }
+        }
+        let c = choose::argmax(members().map(|(at, i)| (i, score[at])), rng)?;
+        // the opponent that is most likely to lose
+        let mut weakest: Option<(usize, f64)> = None;
+        for (_, j) in members().filter(|&(_, j)| j != c) {
+            let phi = dueling_bandits::beta_sampling::theta(&self.tally, j, c, rng);
+            if weakest.is_none_or(|(_, least)| phi < least) {
+                weakest = Some((j, phi));
+            }
+        }
+        weakest.map(|(d, _)| Duel::new(c, d))
+    }
+}
+
+impl Tournament {
+    /// Steps 3 to 6.
+    fn record(&mut self, observation: &Observation) {
+        let duel = observation.duel;
+        if duel.is_self() {
+            return self.observe_self_duels(duel.first, 1);
+        }
+        self.tally.record(duel, observation.outcome); // step 3
+        let mut rng = step_rng(self.seed, self.tally.steps());
+        let width = self.width();
+        // step 4; the pair of a late duel may be in two batches by now, and then counts in the
+        // tally only
+        if let Some(at) = self.batches.common(duel.first, duel.second) {
+            let tally = &self.tally;
+            self.batches.prune(at, duel, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut rng);
+        }
+        if self.rules.kind == Kind::Dts {
+            self.batches.join_singletons();
+        }
+        self.batches.advance(1); // step 5
+        self.batches.merge(self.tally.rankers(), self.rules.batch_size, &mut rng); // step 6
+    }
+}
+
+/// `u[i][j]` with `width = α ln(t + C)`; duels in flight count in the radius only.
+fn upper(tally: &Tally, i: usize, j: usize, width: f64, pending: u32) -> f64 {
+    let pending = f64::from(pending);
+    match tally.mean(i, j) {
+        Some(mean) => mean + (width / (tally.plays(i, j) + pending)).sqrt(),
+        None if pending > 0.0 => 1.0 + 1.0 / (1.0 + pending),
+        None => f64::INFINITY,
+    }
+}
+
+impl Bandit for Tournament {
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let batch = self.batches.current(self.rules.round_robin, rng);
+        let duel = match &self.win_probabilities {
+            _ if batch.len() == 1 => None,
+            Some(win_probabilities) => self.select_dts(win_probabilities, batch, rng),
+            None => self.select_rucb(batch, in_flight, rng),
+        };
+        let alone = usize::from(batch[0]);
+        duel.map_or(Selection::of(alone, alone), |Duel { first, second }| {
+            Selection::of(first, second)
+        })
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        self.record(observation);
+        if let Some(win_probabilities) = &mut self.win_probabilities {
+            win_probabilities.update(&self.tally, observation.duel.first, observation.duel.second);
+        }
+    }
+
+    fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
+        self.tally.skip(count);
+    }
+
+    fn champion(&self) -> usize {
+        self.tally.copeland_leader_among(&self.batches.survivors())
+    }
+}

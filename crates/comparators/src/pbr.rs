@@ -1,0 +1,192 @@
+//! Copeland PBR: preference-based racing (Busa-Fekete, Szörényi, Weng, Cheng & Hüllermeier, ICML
+//! 2013), used as a dueling bandit through the explore-then-exploit wrapper. See
+//! `lab/notes/comparators.md` §12.
+//!
+//! A pair that has left the race keeps its decision. Later outcomes of the pair count in the tally
+//! only.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bandit::{Bandit, Parameters};
+use crate::explore::{Exploration, ExploreThenExploit};
+use dueling_bandits::pairs::{pair_at, pair_count, pair_index};
+use dueling_bandits::parameters::require;
+use dueling_bandits::policies::explore::{ExplorationParameters, MAX_HORIZON, Radius, RoundRobin};
+use dueling_bandits::{Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally};
+
+/// Parameters of Copeland PBR.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pbr {
+    /// `T`, in steps.
+    pub horizon: u64,
+    /// `δ`; `1 / T` if absent.
+    pub delta: Option<f64>,
+    /// `κ`.
+    pub kappa: usize,
+    /// `n_max`; the horizon if absent.
+    pub most_comparisons: Option<u64>,
+}
+
+impl Default for Pbr {
+    fn default() -> Self {
+        Self { horizon: 0, delta: None, kappa: 1, most_comparisons: None }
+    }
+}
+
+impl Pbr {
+    fn shared(&self) -> ExplorationParameters {
+        ExplorationParameters { horizon: Some(self.horizon), delta: self.delta }
+    }
+
+    fn most_comparisons(&self) -> u64 {
+        self.most_comparisons.unwrap_or(self.horizon)
+    }
+}
+
+impl Parameters for Pbr {
+    fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
+        self.shared().validate(rankers)?;
+        let wanted = "from 1 to one less than the number of rankers";
+        require((1..rankers).contains(&self.kappa), "kappa", self.kappa, wanted)?;
+        let most = self.most_comparisons();
+        require((1..=MAX_HORIZON).contains(&most), "most_comparisons", most, "from 1 to 2000000000")
+    }
+
+    fn start(&self, Setup { rankers, .. }: Setup) -> Box<dyn Bandit> {
+        let most_comparisons = self.most_comparisons();
+        let race = Race {
+            // ln(2 K² n_max / δ)
+            radius: Radius::finite(rankers * rankers, most_comparisons, self.shared().delta()),
+            most_comparisons,
+            kappa: self.kappa,
+            turns: RoundRobin::new(pair_count(rankers)),
+            verdicts: vec![Verdicts::default(); rankers],
+        };
+        Box::new(ExploreThenExploit::new(race, Some(self.horizon), rankers))
+    }
+}
+
+/// The exploration.
+#[derive(Debug)]
+struct Race {
+    radius: Radius,
+    /// `n_max`.
+    most_comparisons: u64,
+    /// `κ`.
+    kappa: usize,
+    /// `𝒜` with its turns.
+    turns: RoundRobin,
+    verdicts: Vec<Verdicts>,
+}
+
+/// The certain results of one ranker.
+#[derive(Debug, Clone, Copy, Default)]
+struct Verdicts {
+    /// `w_i`: the number of rankers that it certainly beats.
+    won: usize,
+    /// `z_i`: the number of rankers that certainly beat it.
+    lost: usize,
+}
+
+/// `𝒞`: the ranker is certainly among the `κ` best. Two conditions of the paper, here and in
+/// [`is_discarded`], are stricter by one: for `κ = 1` it never selects a ranker.
+fn is_selected(of: &[Verdicts], i: usize, kappa: usize) -> bool {
+    let worse = |&j: &usize| j != i && of.len() - 1 < of[i].won + of[j].lost;
+    (0..of.len()).filter(worse).count() >= of.len() - kappa
+}
+
+/// `𝒟`: the ranker is certainly not among the `κ` best.
+fn is_discarded(of: &[Verdicts], i: usize, kappa: usize) -> bool {
+    let better = |&j: &usize| j != i && of.len() - 1 < of[i].lost + of[j].won;
+    (0..of.len()).filter(better).count() >= kappa
+}
+
+impl Race {
+    /// Steps 1 to 3, at the end of a round.
+    fn judge(&mut self, tally: &Tally) {
+        // step 1: only pairs in the race have changed
+        let mut is_changed = false;
+        let verdicts = &mut self.verdicts;
+        self.turns.retain(|number| {
+            let duel = pair_at(number as usize);
+            let (mean, radius) = self.radius.of(tally, duel);
+            let (winner, loser) = match (mean - radius > 0.5, mean + radius < 0.5) {
+                (true, _) => (duel.first, duel.second),
+                (_, true) => (duel.second, duel.first),
+                _ => return true,
+            };
+            verdicts[winner].won += 1;
+            verdicts[loser].lost += 1;
+            is_changed = true;
+            false
+        });
+        if is_changed {
+            // steps 2 and 3
+            let (of, kappa) = (&self.verdicts, self.kappa);
+            let settled: Vec<bool> = (0..of.len())
+                .map(|i| is_selected(of, i, kappa) || is_discarded(of, i, kappa))
+                .collect();
+            self.turns.retain(|number| {
+                let Duel { first, second } = pair_at(number as usize);
+                !(settled[first] && settled[second])
+            });
+        }
+    }
+}
+
+impl Exploration for Race {
+    fn ask(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
+        self.turns.draw_pair(in_flight, rng)
+    }
+
+    fn learn(&mut self, tally: &Tally, observation: &Observation) -> Option<usize> {
+        let number = pair_index(observation.duel.first, observation.duel.second) as u32;
+        if !self.turns.record(number) {
+            return None;
+        }
+        self.judge(tally);
+        // step 4
+        let compared = |&number: &u32| u64::from(self.turns.compared(number));
+        let is_over =
+            self.turns.open().iter().map(compared).max().is_none_or(|n| n > self.most_comparisons);
+        is_over.then(|| self.guess(tally))
+    }
+
+    /// The first of the `κ` rankers with the most `p̂ > 1/2` in their row, ties by lowest index.
+    fn guess(&self, tally: &Tally) -> usize {
+        let scores: Vec<usize> = (0..tally.rankers()).map(|i| tally.copeland_score(i)).collect();
+        (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (`𝒞`, `𝒟`) of rankers with these certain wins and losses.
+    fn sets(verdicts: &[(usize, usize)], kappa: usize) -> (Vec<usize>, Vec<usize>) {
+        let of: Vec<_> = verdicts.iter().map(|&(won, lost)| Verdicts { won, lost }).collect();
+        (
+            (0..of.len()).filter(|&i| is_selected(&of, i, kappa)).collect(),
+            (0..of.len()).filter(|&i| is_discarded(&of, i, kappa)).collect(),
+        )
+    }
+
+    #[test]
+    fn radii_are_those_of_the_paper() {
+        let radius = Radius::finite(4 * 4, 1000, 0.1);
+        for (n, expected) in [(10.0, 0.796_118), (100.0, 0.251_755)] {
+            assert!((radius.after(n) - expected).abs() < 5e-7);
+        }
+    }
+
+    #[test]
+    fn rankers_are_selected_and_discarded_as_soon_as_it_is_certain() {
+        let four = [(3, 0), (1, 1), (0, 1), (0, 2)];
+        assert_eq!(sets(&four, 1), (vec![0], vec![1, 2, 3]));
+        assert_eq!(sets(&four, 2), (vec![0], vec![]));
+        let six = [(5, 0), (4, 1), (2, 2), (0, 2), (0, 3), (0, 3)];
+        assert_eq!(sets(&six, 1), (vec![0], vec![1, 2, 3, 4, 5]));
+        assert_eq!(sets(&six, 2), (vec![0, 1], vec![2, 3, 4, 5]));
+    }
+}

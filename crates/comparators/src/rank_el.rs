@@ -1,0 +1,198 @@
+//! RankEl for Copeland: elicits the ranking by Copeland score, after Busa-Fekete, Szörényi &
+//! Hüllermeier (AAAI 2014), used as a dueling bandit through the explore-then-exploit wrapper.
+//!
+//! **This is a reconstruction.** The sampling order, the constants and the stopping rule are those
+//! of `lab/notes/comparators.md` §13. They are sound, but not known to be the paper's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bandit::{Bandit, Parameters};
+use crate::explore::{Exploration, ExploreThenExploit};
+use dueling_bandits::pairs::{pair_at, pair_count, pair_index};
+use dueling_bandits::parameters::require;
+use dueling_bandits::policies::explore::{ExplorationParameters, Intervals, Radius, RoundRobin};
+use dueling_bandits::{Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally};
+
+/// A distance between two rankings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distance {
+    /// The number of pairs that the two rankings order differently.
+    #[default]
+    Ndp,
+    /// The largest difference between the two ranks of a ranker.
+    Mrd,
+}
+
+/// Parameters of RankEl.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RankEl {
+    /// `T`, in steps.
+    pub horizon: Option<u64>,
+    /// `δ`.
+    pub delta: Option<f64>,
+    /// The distance between two rankings.
+    pub distance: Distance,
+    /// `ρ`.
+    pub tolerance: usize,
+}
+
+impl RankEl {
+    fn shared(&self) -> ExplorationParameters {
+        ExplorationParameters { horizon: self.horizon, delta: self.delta }
+    }
+}
+
+impl Parameters for RankEl {
+    fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
+        self.shared().validate(rankers)?;
+        let (tolerance, most) = (self.tolerance, pair_count(rankers));
+        let wanted = format!("at most {most}, the number of pairs");
+        require(tolerance <= most, "tolerance", tolerance, &wanted)
+    }
+
+    fn start(&self, Setup { rankers, .. }: Setup) -> Box<dyn Bandit> {
+        let radius = self.shared().radius(pair_count(rankers));
+        let elicitation = Elicitation::new(rankers, radius, self.distance, self.tolerance);
+        Box::new(ExploreThenExploit::new(elicitation, self.horizon, rankers))
+    }
+}
+
+/// The exploration.
+#[derive(Debug)]
+struct Elicitation {
+    rankers: usize,
+    radius: Radius,
+    distance: Distance,
+    /// `ρ`.
+    tolerance: usize,
+    /// The pairs still to be compared, with their turns.
+    turns: RoundRobin,
+    /// The intervals of all pairs.
+    intervals: Intervals,
+    /// Whether a pair was decided since the end of the last round; also true until the end of the
+    /// first round.
+    is_news: bool,
+}
+
+impl Elicitation {
+    fn new(rankers: usize, radius: Radius, distance: Distance, tolerance: usize) -> Self {
+        Self {
+            rankers,
+            radius,
+            distance,
+            tolerance,
+            turns: RoundRobin::new(pair_count(rankers)),
+            intervals: Intervals::new(rankers),
+            is_news: true,
+        }
+    }
+
+    /// `τ`: by `low_i + up_i` descending, ties by the number of rankers beaten more often than not,
+    /// then by index.
+    fn ranking(&self, tally: &Tally) -> Vec<usize> {
+        let intervals = &self.intervals;
+        let mut ranking: Vec<usize> = (0..self.rankers).collect();
+        ranking.sort_by_cached_key(|&i| {
+            std::cmp::Reverse((intervals.lower(i) + intervals.upper(i), tally.copeland_score(i)))
+        });
+        ranking
+    }
+
+    /// An upper bound on the distance of `ranking` from the true one.
+    fn distance_bound(&self, ranking: &[usize]) -> usize {
+        let low = |i: usize| self.intervals.lower(i);
+        let up = |i: usize| self.intervals.upper(i);
+        match self.distance {
+            Distance::Ndp => {
+                let after = |at: usize| ranking[at + 1..].iter();
+                let discordant =
+                    |at: usize| after(at).filter(|&&k| up(k) > low(ranking[at])).count();
+                (0..ranking.len()).map(discordant).sum()
+            }
+            Distance::Mrd => {
+                let away = |(at, &i): (usize, &usize)| {
+                    let rank = at + 1;
+                    let best = 1 + ranking.iter().filter(|&&j| low(j) > up(i)).count();
+                    let worst = ranking.len() - ranking.iter().filter(|&&j| up(j) < low(i)).count();
+                    rank.saturating_sub(best).max(worst.saturating_sub(rank))
+                };
+                ranking.iter().enumerate().map(away).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Whether the order of `i` and some other ranker is still uncertain.
+    fn is_ambiguous(&self, i: usize) -> bool {
+        let low = |i: usize| self.intervals.lower(i);
+        let up = |i: usize| self.intervals.upper(i);
+        (0..self.rankers).filter(|&k| k != i).any(|k| {
+            let is_equal = low(i) == up(i) && low(i) == low(k) && low(i) == up(k);
+            low(i) < up(k) && low(k) < up(i) && !is_equal
+        })
+    }
+
+    /// Choose the pairs of the next round: the undecided ones with an ambiguous ranker.
+    fn choose_pairs(&mut self) {
+        let ambiguous: Vec<bool> = (0..self.rankers).map(|i| self.is_ambiguous(i)).collect();
+        let intervals = &self.intervals;
+        self.turns.retain(|number| {
+            let Duel { first, second } = pair_at(number as usize);
+            intervals.get(number).verdict().is_none() && (ambiguous[first] || ambiguous[second])
+        });
+    }
+}
+
+impl Exploration for Elicitation {
+    fn ask(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Duel {
+        self.turns.draw_pair(in_flight, rng)
+    }
+
+    fn learn(&mut self, tally: &Tally, observation: &Observation) -> Option<usize> {
+        let number = pair_index(observation.duel.first, observation.duel.second) as u32;
+        self.is_news |= self.intervals.learn(number, self.radius, tally, true);
+        let is_round_over = self.turns.record(number);
+        if !(is_round_over && self.is_news) {
+            return None;
+        }
+        self.is_news = false;
+        self.choose_pairs();
+        let ranking = self.ranking(tally);
+        let is_over =
+            self.turns.open().is_empty() || self.distance_bound(&ranking) <= self.tolerance;
+        is_over.then(|| ranking[0])
+    }
+
+    fn guess(&self, tally: &Tally) -> usize {
+        self.ranking(tally)[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dueling_bandits::policies::explore::Interval;
+
+    #[test]
+    fn one_pair_of_rankers_is_ambiguous() {
+        for (distance, bound) in [(Distance::Ndp, 1), (Distance::Mrd, 2)] {
+            let radius = Radius::finite(pair_count(4), 1000, 0.1);
+            let mut rank_el = Elicitation::new(4, radius, distance, 0);
+            // the pairs (0, 3) and (1, 2) are open
+            for (low, high) in [(0, 1), (0, 2), (1, 3), (2, 3)] {
+                let sure = Interval { low: 0.9, high: 1.0 };
+                rank_el.intervals.set(pair_index(low, high) as u32, sure);
+            }
+            let bounds = |i: usize| (rank_el.intervals.lower(i), rank_el.intervals.upper(i));
+            assert_eq!([0, 1, 2, 3].map(bounds), [(2, 3), (1, 2), (1, 2), (0, 1)]);
+            let ranking = rank_el.ranking(&Tally::new(4));
+            assert_eq!(ranking, [0, 1, 2, 3]);
+            assert_eq!(rank_el.distance_bound(&ranking), bound);
+            let ambiguous: Vec<usize> = (0..4).filter(|&i| rank_el.is_ambiguous(i)).collect();
+            assert_eq!(ambiguous, [1, 2]);
+            // (0, 3) is open, but contains no ambiguous ranker
+            rank_el.choose_pairs();
+            assert_eq!(rank_el.turns.open(), [pair_index(1, 2) as u32]);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The list of comparators. Everything that lists their kinds derives from it.
+
+use dueling_bandits::{InvalidPolicy, PolicySpec, Setup};
+use serde_json::{Map, Value};
+
+use crate::bandit::{Bandit, Parameters};
+
+macro_rules! comparators {
+    ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $kind:tt,)*) => {
+        /// A kind of comparator with its parameters.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Comparator {
+            $($(#[$doc])* $variant($parameters),)*
+        }
+
+        impl Comparator {
+            /// Every kind, in the order of the documentation.
+            pub const KINDS: &'static [&'static str] = &[$($kind,)*];
+
+            /// The kind's name.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $kind,)* }
+            }
+
+            /// Check the ranges of the parameters for `rankers` rankers.
+            pub fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
+                match self { $(Self::$variant(parameters) => parameters.validate(rankers),)* }
+            }
+
+            /// The policy before its first observation. Call [`Comparator::validate`] first.
+            pub fn start(&self, setup: Setup) -> Box<dyn Bandit> {
+                match self { $(Self::$variant(parameters) => parameters.start(setup),)* }
+            }
+
+            fn read(
+                kind: &str,
+                given: Map<String, Value>,
+                fallbacks: &[(&str, Value)],
+            ) -> Result<Self, InvalidPolicy> {
+                match kind {
+                    $($kind => Ok(Self::$variant(read(kind, given, fallbacks)?)),)*
+                    other => {
+                        let kinds = Self::KINDS.join(", ");
+                        let detail = format!("there is no comparator `{other}`; choose one of: {kinds}");
+                        Err(InvalidPolicy::new("kind", detail))
+                    }
+                }
+            }
+        }
+    };
+}
+
+comparators! {
+    /// Relative upper confidence bound: a possible Condorcet winner against its strongest
+    /// challenger.
+    Rucb(crate::rucb::Rucb) = "rucb",
+    /// Relative confidence sampling: a sampled Condorcet winner against its strongest challenger.
+    Rcs(crate::rcs::Rcs) = "rcs",
+    /// Relative minimum empirical divergence.
+    Rmed1(crate::rmed::Rmed1) = "rmed1",
+    /// RMED with the cheapest opponents.
+    Rmed2(crate::rmed::Rmed2) = "rmed2",
+    /// RMED2 for a known horizon.
+    Rmed2Fh(crate::rmed::Rmed2Fh) = "rmed2-fh",
+    /// Evidence for a Copeland winner, by linear programs.
+    CwRmed(crate::cw_rmed::CwRmed) = "cw-rmed",
+    /// Evidence for a Copeland winner, in closed form.
+    EcwRmed(crate::cw_rmed::EcwRmed) = "ecw-rmed",
+    /// RUCB within batches of rankers.
+    MergeRucb(crate::merge::MergeRucb) = "merge-rucb",
+    /// Thompson sampling within batches of rankers.
+    MergeDts(crate::merge::MergeDts) = "merge-dts",
+    /// Two bandits that play against each other.
+    Sparring(crate::sparring::Sparring) = "sparring",
+    /// A tournament in which the winner stays.
+    WinnerStays(crate::winner_stays::WinnerStays) = "winner-stays",
+    /// Thompson sampling with one win count per ranker.
+    SelfSparring(crate::self_sparring::SelfSparring) = "self-sparring",
+    /// Beat the Mean: removes rankers that lose to the mean of the remaining ones.
+    BeatTheMean(crate::btm::BeatTheMean) = "btm",
+    /// Interleaved Filter 2: a candidate meets all other rankers in turn.
+    InterleavedFilter(crate::interleaved_filter::InterleavedFilter) = "interleaved-filter",
+    /// One bandit for each ranker.
+    MultiSbm(crate::multi_sbm::MultiSbm) = "multi-sbm",
+    /// A bandit that plays against its own earlier proposals.
+    Doubler(crate::doubler::Doubler) = "doubler",
+    /// Two bandits that assume nothing about the preferences.
+    Vdb(crate::vdb::Vdb) = "vdb",
+    /// Races pairs until the best are known.
+    Pbr(crate::pbr::Pbr) = "pbr",
+    /// Compares pairs until the ranking by Copeland score is known.
+    RankEl(crate::rank_el::RankEl) = "rank-el",
+}
+
+impl Comparator {
+    /// A comparator from `KIND` or `KIND:name=value,name=value`, with values for parameters that
+    /// the text leaves out. Fallbacks for parameters that the kind does not have are ignored.
+    pub fn from_text(text: &str, fallbacks: &[(&str, Value)]) -> Result<Self, InvalidPolicy> {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        Self::read(kind.trim(), PolicySpec::parameters_from_text(rest)?, fallbacks)
+    }
+}
+
+fn read<P: Parameters>(
+    kind: &str,
+    given: Map<String, Value>,
+    fallbacks: &[(&str, Value)],
+) -> Result<P, InvalidPolicy> {
+    let wrong = |name: &str, error: &dyn std::fmt::Display| {
+        InvalidPolicy::new(name, format!("`{name}` of policy `{kind}`: {error}"))
+    };
+    let mut parameters = match serde_json::to_value(P::default()) {
+        Ok(Value::Object(parameters)) => parameters,
+        _ => Map::new(),
+    };
+    for (name, value) in fallbacks {
+        if let Some(parameter) = parameters.get_mut(*name) {
+            *parameter = value.clone();
+        }
+    }
+    for (name, value) in given {
+        match parameters.get_mut(&name) {
+            Some(parameter) => *parameter = value,
+            None => {
+                let known = parameters.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                return Err(wrong(&name, &format!("there is no such parameter, only: {known}")));
+            }
+        }
+        // each value alone, so that an error names its parameter
+        if let Err(error) = P::deserialize(Value::Object(parameters.clone())) {
+            return Err(wrong(&name, &error));
+        }
+    }
+    serde_json::from_value(Value::Object(parameters))
+        .map_err(|error| InvalidPolicy::new("", format!("policy `{kind}`: {error}")))
+}

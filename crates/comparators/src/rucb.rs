@@ -1,0 +1,181 @@
+//! RUCB, Relative Upper Confidence Bound (Zoghi, Whiteson, Munos, de Rijke, "Relative Upper
+//! Confidence Bound for the K-Armed Dueling Bandit Problem", ICML 2014, Algorithm 1). Step numbers
+//! are those of `lab/notes/comparators.md` §3.
+//!
+//! The paper's bounds are about a policy that knows every earlier outcome; that on the expected
+//! regret requires `α > 1`. Duels in flight narrow the bounds of step 5 without evidence: a
+//! heuristic outside the theorems.
+
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::bandit::{Bandit, Parameters};
+use dueling_bandits::parameters::require;
+use dueling_bandits::policies::choose;
+use dueling_bandits::{
+    Bounds, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
+};
+
+/// Parameters of RUCB.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rucb {
+    /// Width of the confidence bounds; above 0.5.
+    pub alpha: f64,
+    /// Which of the two published forms.
+    pub variant: RucbVariant,
+}
+
+impl Default for Rucb {
+    fn default() -> Self {
+        Self { alpha: 0.51, variant: RucbVariant::default() }
+    }
+}
+
+/// The published forms of RUCB.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RucbVariant {
+    /// The ICML paper: the hypothesised best ranker is first in every other duel.
+    #[default]
+    Icml,
+    /// The earlier arXiv report: the first ranker is uniform among the possible winners.
+    Arxiv,
+}
+
+impl Parameters for Rucb {
+    fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
+        let alpha = self.alpha;
+        require(alpha > 0.5 && alpha.is_finite(), "alpha", alpha, "a finite number above 0.5")
+    }
+
+    fn start(&self, setup: Setup) -> Box<dyn Bandit> {
+        let mut state = State {
+            bounds: Bounds::new(setup.rankers, self.alpha),
+            variant: self.variant,
+            hypothesis: None,
+        };
+        state.revise();
+        Box::new(state)
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    bounds: Bounds,
+    variant: RucbVariant,
+    /// `B`; always `None` in the arXiv version.
+    hypothesis: Option<usize>,
+}
+
+impl State {
+    /// `C`: the rankers that may still be the Condorcet winner.
+    fn candidates(&self) -> impl Iterator<Item = usize> {
+        self.bounds.active().iter().copied().filter(|&c| self.bounds.certain_losses(c) == 0)
+    }
+
+    /// Steps 1-3. Returns whether `C` is empty: only then can bounds that widen without a new
+    /// comparison change `B` again.
+    fn revise(&mut self) -> bool {
+        let mut candidates = self.candidates();
+        let (first, second) = (candidates.next(), candidates.next());
+        drop(candidates);
+        if self.variant == RucbVariant::Icml {
+            let leads = |b: usize| self.bounds.certain_losses(b) == 0;
+            self.hypothesis = match (first, second) {
+                (Some(only), None) => Some(only),
+                _ => self.hypothesis.filter(|&b| leads(b)),
+            };
+        }
+        first.is_none()
+    }
+
+    /// Step 4.
+    fn candidate(&self, rng: &mut PolicyRng) -> usize {
+        let chosen = match self.hypothesis {
+            // `B` is in `C`; if it is the only member, always select it
+            Some(b) if self.candidates().nth(1).is_none() || rng.random::<bool>() => Some(b),
+            b => choose::uniform(self.candidates().filter(|&c| Some(c) != b), rng),
+        };
+        chosen
+            .or_else(|| choose::uniform(self.bounds.active().iter().copied(), rng))
+            .unwrap_or(self.bounds.active()[0])
+    }
+}
+
+impl Bandit for State {
+    fn tally(&self) -> &Tally {
+        self.bounds.tally()
+    }
+
+    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let c = self.candidate(rng);
+        Selection::of(c, self.bounds.challenger(c, in_flight, rng)) // step 5
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        self.bounds.record(observation.duel, observation.outcome);
+        if self.bounds.moved() {
+            self.revise();
+        }
+    }
+
+    fn observe_self_duels(&mut self, _ranker: usize, count: u64) {
+        for done in 1..=count {
+            self.bounds.skip(1);
+            if done == count && !self.bounds.moved() {
+                return;
+            }
+            if !self.revise() {
+                return self.bounds.skip(count - done);
+            }
+        }
+    }
+
+    fn champion(&self) -> usize {
+        self.tally().copeland_leader_among(self.bounds.active())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dueling_bandits::{Duel, Outcome, step_rng};
+
+    /// The log makes candidates leave and return; the hypothesis is checked at every step.
+    #[test]
+    fn the_hypothesis_is_dropped_when_it_is_not_a_candidate() {
+        let (mut empty, mut forgotten) = (0, 0);
+        for seed in 0..30 {
+            let k = 3 + seed as usize % 3;
+            let bounds = Bounds::new(k, 0.51);
+            let mut state = State { bounds, variant: RucbVariant::Icml, hypothesis: None };
+            let mut rng = step_rng(seed, 0);
+            for _ in 0..400 {
+                let (first, second) = (rng.random_range(0..k), rng.random_range(0..k));
+                let before = state.hypothesis;
+                if first == second {
+                    state.observe_self_duels(first, 1);
+                } else {
+                    // cyclic preferences, so that C = ∅ occurs too
+                    let wins = (first + k - second) % k == 1 || rng.random_bool(0.4);
+                    let outcome = if wins { Outcome::First } else { Outcome::Second };
+                    let duel = Duel::new(first, second);
+                    for _ in 0..rng.random_range(1..9) {
+                        state.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+                    }
+                }
+                let idle = InFlight::new();
+                let is_candidate =
+                    |&c: &usize| (0..k).all(|j| state.bounds.upper(c, j, &idle) >= 0.5);
+                let candidates: Vec<_> = (0..k).filter(is_candidate).collect();
+                match (&candidates[..], state.hypothesis) {
+                    ([only], b) => assert_eq!(b, Some(*only)),
+                    (_, Some(b)) => assert!(candidates.contains(&b)),
+                    (_, None) => forgotten += u32::from(before.is_some()),
+                }
+                empty += u32::from(candidates.is_empty());
+            }
+        }
+        assert!(empty > 0 && forgotten > 0, "a case was not covered: {empty} {forgotten}");
+    }
+}
