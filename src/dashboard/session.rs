@@ -24,9 +24,9 @@ use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
 use crate::engine::error::EngineError;
 use crate::entropy;
 use crate::http::Caller;
-use crate::http::guard::PageSessions;
-use crate::http::open_room::Place;
 use crate::http::problem::Problem;
+use crate::http::server::guard::PageSessions;
+use crate::http::server::open_room::Place;
 use crate::service::Service;
 use crate::store::SessionId;
 

@@ -12,28 +12,37 @@ use axum::routing::future::RouteFuture;
 use axum::{BoxError, Router};
 use futures_util::future::Either;
 use hyper::body::Incoming;
-use hyper::service::Service;
 use tower::Service as _;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 
 use super::experiment_metrics::ExperimentMetrics;
-use super::fast_path::FastPath;
-use super::guard::{Guard, Rules};
-use super::hosts::{HostCheck, Hosts, refuse_other_hosts};
+use super::health::Readiness;
 use super::openapi::{self, ApiDoc};
-use super::operation::Operation;
-use super::peer::Peer;
-use super::routes::Routes;
-use super::shell::{Shell, ShellSettings};
-use super::state::AppState;
+use super::operations::{Operation, Routes};
+use super::server::connections::Peer;
+use super::server::fast_path::FastPath;
+use super::server::guard::{Guard, Rules};
+use super::server::hosts::{HostCheck, Hosts, refuse_other_hosts};
+use super::server::shell::{Shell, ShellSettings};
 use super::{
-    audit, batch, docs, duels, experiments, feedback, health, pages, segments, standings,
-    statistics, traffic, ubi, verdict, whatif,
+    audit, batch, docs, duels, experiments, feedback, health, pages, reports, traffic, ubi,
 };
 use crate::access::ApiKeySet;
 use crate::dashboard;
+use crate::service::Service;
 use crate::telemetry::metrics::Metrics;
+
+/// The state of the API. Cheap to clone.
+#[derive(Clone)]
+pub struct AppState {
+    /// The use cases.
+    pub service: Arc<Service>,
+    /// The metrics of the process.
+    pub metrics: Arc<Metrics>,
+    /// Whether the server accepts traffic.
+    pub readiness: Arc<Readiness>,
+}
 
 /// The resources of the API. Add a new resource here.
 fn api() -> Routes {
@@ -43,11 +52,7 @@ fn api() -> Routes {
         .merge(pages::routes())
         .merge(feedback::routes())
         .merge(ubi::routes())
-        .merge(standings::routes())
-        .merge(statistics::routes())
-        .merge(segments::routes())
-        .merge(verdict::routes())
-        .merge(whatif::routes())
+        .merge(reports::routes())
         .merge(batch::routes())
         .merge(audit::routes())
         .merge(traffic::routes())
@@ -58,7 +63,7 @@ fn api() -> Routes {
 fn parts() -> (Router<AppState>, Vec<Operation>, OpenApi) {
     let Routes { router, operations } = api();
     let (router, mut openapi) = router.split_for_parts();
-    openapi::add_shared_responses(&mut openapi, &operations);
+    openapi::add_shared_components(&mut openapi, &operations);
     (router, operations, openapi)
 }
 
@@ -170,7 +175,7 @@ impl App {
     }
 }
 
-impl Service<hyper::Request<Incoming>> for PeerApp {
+impl hyper::service::Service<hyper::Request<Incoming>> for PeerApp {
     type Response = Response;
     type Error = Infallible;
     type Future = ResponseFuture;

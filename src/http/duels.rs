@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::extract::{Object, OptionalBody, PathOf, UniqueKeys};
-use super::operation::Access;
+use super::operations::{Access, Routes};
 use super::pages::{PageParts, PinBody, Repeats, SlotBody, page_request};
+use super::parameters::check_unit;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound, ExperimentPaused};
 use super::problem::{ApiResult, Problem, ProblemKind};
-use super::routes::Routes;
 use super::schemas;
-use super::state::AppState;
-use super::unit::check_unit;
 use crate::access::Scope;
 use crate::audience::Segment;
 use crate::clock::rfc3339;
@@ -203,7 +202,6 @@ impl DuelAnswer {
 /// call. With `count`, many duels are issued at once. A stock of duels is as old as its request:
 /// the policy learns nothing between the duels of one answer.
 #[utoipa::path(post, path = "/v1/experiments/{name}/next-duel", tag = "duels",
-    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = Option<NextDuelBody>),
     responses(
         (status = 200, body = NextDuelAnswer, description = "A duel, with its page if rankings were sent; or several duels."),

@@ -9,15 +9,14 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::click::{ClickList, ClickShape};
 use super::extract::{self, JsonText, Object, PathOf, without_place};
-use super::operation::Access;
+use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, FeedbackConflict, InvalidDuel,
 };
 use super::problem::{ApiResult, Problem, ProblemKind, sentence};
-use super::routes::Routes;
-use super::state::AppState;
 use crate::access::Scope;
 use crate::audience::Segment;
 use crate::clock::rfc3339;
@@ -345,7 +344,6 @@ fn expired_detail(expired_at: i64) -> String {
 /// than once and to any server; together they give one outcome. Clicks that arrive after the duel
 /// was settled get the status `late`.
 #[utoipa::path(post, path = "/v1/experiments/{name}/feedback", tag = "duels",
-    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = Body, examples(
         ("outcome" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "outcome": "left"}))),
         ("clicks" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "left_clicks": 3, "right_clicks": 1}))),

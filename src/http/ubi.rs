@@ -11,13 +11,12 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::extract::{JsonText, PathOf, UniqueKeys, json, without_place};
 use super::feedback::{Receipt, ReceiptStatus};
-use super::operation::Access;
+use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
-use super::routes::Routes;
-use super::state::AppState;
 use crate::access::Scope;
 use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent};
 use crate::service::units::unit_error;
@@ -147,7 +146,6 @@ struct EventReceipts {
 /// `query_id`, else its `query_id`. The document is `object.object_id`, else the document at
 /// `position.ordinal`.
 #[utoipa::path(post, path = "/v1/experiments/{name}/feedback/ubi", tag = "duels",
-    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = UbiBody, example = json!({
         "events": [{
             "action_name": "click", "query_id": "6f1c8f4e", "client_id": "c-1", "timestamp": "2026-11-21T16:00:00Z",

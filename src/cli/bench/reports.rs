@@ -46,7 +46,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
         let mut answers = bench.runtime.block_on(Answers::of(&bench.store, &name))?;
         // each ranker has some of it
         feed(server.address, &mut answers, rankers.div_ceil(4))?;
-        let mixes = mixes(&name, rankers);
+        let mixes = mixes(&name);
         let mut measured: Vec<Row> = mixes
             .iter()
             .map(|mix| Row::new(format!("next-duel, K = {rankers}, {}", mix.what)))
@@ -73,7 +73,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<Section> {
     Ok(Section { name: "reports", on: bench.machine(), rows, goals })
 }
 
-fn mixes(name: &str, rankers: usize) -> Vec<Mix> {
+fn mixes(name: &str) -> Vec<Mix> {
     let get = |path: &str| {
         format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept-encoding: gzip\r\n\r\n")
             .into_bytes()
@@ -84,24 +84,16 @@ fn mixes(name: &str, rankers: usize) -> Vec<Mix> {
         reports.map(report).into_iter().chain([get("/metrics")]).collect::<Vec<_>>()
     };
     let pages = || vec![get(&format!("/experiments/{name}")), get("/")];
-    // Counts of more rankers than this are larger than the default limit of a body.
-    let counted = rankers.min(1000);
-    let wins: Vec<Vec<u32>> =
-        (0..counted).map(|i| (0..counted).map(|j| u32::from(i < j)).collect()).collect();
     let work = || {
         let policy = json!({ "policy": { "kind": "rucb" } }).to_string();
-        let counts = json!({ "wins": wins }).to_string();
-        vec![
-            load::post(&format!("/v1/experiments/{name}/replay"), &policy),
-            load::post("/v1/next-duel", &counts),
-        ]
+        vec![load::post(&format!("/v1/experiments/{name}/replay"), &policy)]
     };
     vec![
         Mix { what: "nobody reads", readers: 0, requests: Vec::new() },
         Mix { what: "16 readers of standings", readers: 16, requests: vec![report("standings")] },
         Mix { what: "16 readers of all reports", readers: 16, requests: json() },
         Mix { what: "4 readers of the dashboard", readers: 4, requests: pages() },
-        Mix { what: "4 replays and pairs from counts", readers: 4, requests: work() },
+        Mix { what: "4 replays", readers: 4, requests: work() },
         Mix {
             what: "24 readers of everything",
             readers: 24,

@@ -9,10 +9,10 @@ use axum::response::Response;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::problem::{ProblemContext, describe};
 use super::request_id::REQUEST_ID;
 use super::trace::{TRACEPARENT, TraceContext};
 use crate::access::KeyId;
+use crate::http::problem::{ProblemContext, describe};
 use crate::telemetry::metrics::{Metrics, RequestLabels, RouteLabels};
 use crate::telemetry::trace::RequestTrace;
 

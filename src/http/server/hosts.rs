@@ -15,8 +15,8 @@ use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::caller::forbidden;
 use crate::access::ApiKeySet;
+use crate::http::caller::forbidden;
 use crate::service::Service;
 
 /// The paths of the API. Pages of other sites may link to the others; those that change something

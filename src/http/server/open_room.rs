@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, HeaderValue, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::peer::Peer;
-use super::problem::{Problem, ProblemKind};
+use super::connections::Peer;
 use super::proxies::TrustedProxies;
 use super::rates::Rates;
+use crate::http::problem::{Problem, ProblemKind};
 
 /// Settings of the requests without a key.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::peer::network_of;
+use super::connections::network_of;
 
 /// Addresses that are remembered. An address is forgotten once its whole burst is available again.
 const ADDRESSES_MAX: usize = 10_000;

@@ -5,6 +5,22 @@
 //! client that sends one byte a minute would keep a connection forever, and a request that hangs
 //! would keep the process. This loop over hyper has both.
 
+pub(crate) mod connections;
+pub(crate) mod deliver;
+pub(crate) mod fast_path;
+pub(crate) mod guard;
+pub(crate) mod hosts;
+pub(crate) mod open_room;
+pub(crate) mod proxies;
+mod rates;
+mod read_pace;
+mod request_body;
+pub(crate) mod request_id;
+mod running_request;
+pub(crate) mod shell;
+mod trace;
+mod write_progress;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +32,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+use self::connections::{Connections, Limits, Peer};
+use self::proxies::TrustedProxies;
+use self::write_progress::{Pace, WriteProgress};
 use super::app::App;
-use super::connections::{Connections, Limits};
-use super::peer::Peer;
-use super::proxies::TrustedProxies;
-use super::write_progress::{Pace, WriteProgress};
 
 /// Settings of the server loop.
 #[derive(Debug, Clone)]

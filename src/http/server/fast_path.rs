@@ -15,13 +15,13 @@ use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
 
-use super::duels::{self, Duel, NEXT_DUEL};
+use super::connections::Peer;
 use super::guard::Authorization;
-use super::peer::Peer;
-use super::problem::Problem;
 use super::running_request::{Route, RouteMetrics, with_key};
 use super::shell::{Shell, headers_fit, panic_response};
 use crate::engine::loaded::LoadedExperiment;
+use crate::http::duels::{self, Duel, NEXT_DUEL};
+use crate::http::problem::Problem;
 use crate::service::Service;
 use crate::service::units::NamedAudience;
 
