@@ -32,7 +32,7 @@ enum Extension {
 /// Runs the command.
 pub(super) fn run(args: &Arguments) -> Result<(), CommandError> {
     // what a migration waits for is a warning
-    logging::init("rankduel=warn", LogFormat::Auto)
+    logging::init("rankduel=warn", LogFormat::Auto, None)
         .map_err(|error| CommandError::Usage(error.to_string()))?;
     runtime()?.block_on(async {
         let urls = args.store.database_urls();

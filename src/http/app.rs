@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::future::RouteFuture;
 use axum::{BoxError, Router};
 use futures_util::future::Either;
 use hyper::body::Incoming;
 use tower::Service as _;
+use tower_http::csrf::{CsrfLayer, ProtectionError};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 
+use super::caller::forbidden;
 use super::experiment_metrics::ExperimentMetrics;
 use super::health::Readiness;
 use super::openapi::{self, ApiDoc};
@@ -122,8 +124,15 @@ pub fn app_for(
         .open(&dashboard::OPEN)
         .pages(&dashboard::PAGES)
         .managing_pages(&dashboard::MANAGING_PAGES);
+    // Only pages of this site may send requests that change anything.
+    let other_site = |_: ProtectionError| {
+        let detail = "This server accepts no requests to its API from pages of other sites. Send \
+                      them from a server.";
+        forbidden(detail.into()).into_response()
+    };
     let router = router
         .with_state(state.clone())
+        .layer(CsrfLayer::new().with_rejection_response(other_site))
         .merge(docs::routes(&openapi)?)
         .merge(dashboard::routes(state, sessions.clone()))
         .merge(more);

@@ -21,8 +21,9 @@ use super::schemas;
 use crate::access::Scope;
 use crate::audience::Segment;
 use crate::clock::rfc3339;
-use crate::service::IssuedDuel;
+use crate::engine::loaded::LoadedExperiment;
 use crate::service::units::NamedAudience;
+use crate::service::{IssuedDuel, Service};
 
 /// The path of [`next_duel`].
 pub(crate) const NEXT_DUEL: &str = "/v1/experiments/{name}/next-duel";
@@ -43,7 +44,7 @@ const DUEL_BYTES: usize = 320;
 
 /// The response with so many duels. `axum::Json` writes each piece of the text into a buffer that
 /// grows, which takes longer.
-pub(crate) fn response(answer: &impl Serialize, duels: usize) -> Response {
+fn response(answer: &impl Serialize, duels: usize) -> Response {
     let mut text = Vec::with_capacity(duels * DUEL_BYTES);
     match serde_json::to_writer(&mut text, answer) {
         Ok(()) => {
@@ -51,6 +52,15 @@ pub(crate) fn response(answer: &impl Serialize, duels: usize) -> Response {
         }
         Err(error) => Problem::internal(format!("a duel was not written: {error}")).into_response(),
     }
+}
+
+/// The response with one duel of this experiment.
+pub(crate) fn one(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    audience: NamedAudience<'_>,
+) -> ApiResult<Response> {
+    Ok(response(&Duel::new(&loaded.name, service.choose(loaded, audience)?), 1))
 }
 
 /// A duel to show.
@@ -247,8 +257,7 @@ async fn next_duel(
                 "`length`, `offset` and `pinned` go with `rankings` only",
             ));
         }
-        let issued = state.service.next_duel(&name, audience).await?;
-        return Ok(response(&Duel::new(&name, issued), 1));
+        return one(&state.service, &*state.service.experiment(&name).await?, audience);
     };
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;

@@ -37,7 +37,5 @@ pub use health::Readiness;
 pub use operations::{Access, Operation};
 pub use problem::{ApiResult, Problem, ProblemKind};
 pub use server::hosts::Hosts;
-pub use server::open_room::OpenSettings;
-pub use server::proxies::{AddressRange, TrustedProxies};
-pub use server::request_id::{NoRandomness, REQUEST_ID};
+pub use server::running_request::{NoRandomness, REQUEST_ID};
 pub use server::shell::ShellSettings;

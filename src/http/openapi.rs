@@ -107,7 +107,7 @@ pub(crate) fn complete(
     }
     for (status, kinds) in by_status(problems) {
         let reference = RefOr::Ref(Ref::from_response_name(response_name(&kinds)));
-        operation.responses.responses.insert(status.to_string(), reference);
+        operation.responses.responses.insert(status, reference);
     }
 }
 
@@ -137,16 +137,24 @@ pub(crate) fn add_shared_components(openapi: &mut OpenApi, operations: &[operati
     ]);
 }
 
-fn by_status(problems: &[ProblemKind]) -> BTreeMap<u16, Vec<ProblemKind>> {
-    let mut by_status: BTreeMap<u16, Vec<ProblemKind>> = BTreeMap::new();
-    for kind in problems {
-        by_status.entry(kind.status().as_u16()).or_default().push(*kind);
+/// The problems of each status. Every operation can have each problem of the server, so these are
+/// one.
+fn by_status(problems: &[ProblemKind]) -> BTreeMap<String, Vec<ProblemKind>> {
+    let of_server = |kind: &ProblemKind| kind.status().is_server_error();
+    let mut by_status: BTreeMap<String, Vec<ProblemKind>> = BTreeMap::new();
+    for kind in problems.iter().filter(|kind| !of_server(kind)) {
+        by_status.entry(kind.status().as_str().to_owned()).or_default().push(*kind);
     }
+    let server = ProblemKind::ALL.iter().copied().filter(of_server).collect();
+    by_status.insert("5XX".to_owned(), server);
     by_status
 }
 
 fn response_name(kinds: &[ProblemKind]) -> String {
-    kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or")
+    match kinds {
+        [kind, ..] if kind.status().is_server_error() => "ServerProblem".to_owned(),
+        kinds => kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or"),
+    }
 }
 
 /// One response for problems that share a status.

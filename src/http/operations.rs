@@ -103,7 +103,6 @@ fn all_problems(
         kinds.extend([
             ProblemKind::Unauthorized,
             ProblemKind::Forbidden,
-            ProblemKind::TooManyRequests,
             ProblemKind::Overloaded,
             ProblemKind::Unavailable,
         ]);

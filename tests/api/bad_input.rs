@@ -9,7 +9,7 @@ use crate::support::TestDatabase;
 use crate::support::client::{JSON, steady};
 use crate::support::service::{Server, Settings};
 
-on_both_databases! {
+on_one_database! {
     bodies_that_are_not_json_are_refused
     bodies_that_are_not_objects_are_refused
     other_content_types_are_refused

@@ -17,21 +17,24 @@ use crate::support::service::{START_MS, Server};
 on_both_databases! {
     an_open_batch_lists_its_comparisons
     a_large_batch_comes_in_parts
-    results_with_many_errors_name_the_first
     a_lease_issues_the_comparisons_of_the_batch
     expired_comparisons_are_issued_again
     a_page_without_clicks_answers_no_comparison
     surplus_answers_do_not_delay_a_batch
     posted_batch_results_count_once
-    results_that_do_not_match_the_batch_are_refused
-    a_lease_needs_a_running_experiment
     callers_see_the_end_of_a_concluded_experiment
-    other_policies_have_no_batches
     pcomp_runs_to_its_horizon
     scomp2_runs_to_its_horizon
     pcomp_finds_the_winner
     scomp2_finds_the_winner
     many_equal_ties_take_no_longer_than_one
+}
+
+on_one_database! {
+    results_with_many_errors_name_the_first
+    results_that_do_not_match_the_batch_are_refused
+    a_lease_needs_a_running_experiment
+    other_policies_have_no_batches
 }
 
 const BATCH: &str = "/v1/experiments/search/batch";

@@ -7,7 +7,7 @@ use crate::support::TestDatabase;
 use crate::support::client::{Answer, steady};
 use crate::support::service::Server;
 
-on_both_databases! {
+on_one_database! {
     a_refused_experiment_lists_few_errors
     a_refused_batch_or_page_lists_few_errors
     long_texts_are_cut

@@ -11,6 +11,9 @@ use crate::support::service::Server;
 on_both_databases! {
     a_canary_of_the_best_ranker_does_not_block_the_end
     the_second_id_is_compared_with_the_first_alone
+}
+
+on_one_database! {
     an_invalid_canary_is_refused
 }
 

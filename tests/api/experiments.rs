@@ -15,7 +15,6 @@ on_both_databases! {
     a_name_whose_id_another_experiment_has_is_refused
     the_list_is_sorted_by_name_and_paginated
     a_page_of_large_experiments_ends_early
-    invalid_page_parameters_are_refused
     a_change_needs_the_current_version
     a_paused_experiment_issues_no_duels_and_still_learns
     a_concluded_experiment_shows_its_winner
@@ -23,6 +22,10 @@ on_both_databases! {
     only_a_concluded_experiment_is_archived
     an_archived_experiment_is_read_only
     texts_are_returned_unchanged
+}
+
+on_one_database! {
+    invalid_page_parameters_are_refused
 }
 
 const EXPERIMENTS: &str = "/v1/experiments";

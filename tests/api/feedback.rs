@@ -16,6 +16,9 @@ on_both_databases! {
     ids_that_are_not_duels_of_the_experiment_are_refused
     duels_of_another_database_are_refused
     every_item_of_a_list_gets_its_own_receipt
+}
+
+on_one_database! {
     repeated_fields_are_refused
     a_list_has_one_to_a_thousand_items
 }

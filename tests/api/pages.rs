@@ -20,11 +20,14 @@ on_both_databases! {
     ubi_events_are_accepted_unchanged
     one_call_returns_a_duel_with_its_page
     a_changed_method_is_a_new_version
+    a_self_duel_shows_one_ranker_and_earns_no_credit
+    statistics_are_kept_per_method
+}
+
+on_one_database! {
     hostile_rankings_are_interleaved_or_refused
     invalid_clicks_are_refused
-    a_self_duel_shows_one_ranker_and_earns_no_credit
     page_settings_are_validated
-    statistics_are_kept_per_method
 }
 
 const RANKERS: [&str; 2] = ["a", "b"];

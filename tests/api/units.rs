@@ -20,6 +20,9 @@ on_both_databases! {
     a_forecast_expects_the_answers_that_wait_to_count
     two_servers_count_the_same_cohorts
     a_late_answer_teaches_the_policy_only
+}
+
+on_one_database! {
     an_invalid_unit_or_window_is_refused
     an_invalid_segment_is_refused
 }

@@ -12,6 +12,9 @@ use crate::support::service::Server;
 on_both_databases! {
     a_replay_under_the_own_policy_gives_the_served_state
     a_replay_under_another_policy_reports_its_selections
+}
+
+on_one_database! {
     an_invalid_replay_is_refused
 }
 

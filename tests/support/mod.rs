@@ -292,3 +292,19 @@ macro_rules! on_both_databases {
         }
     };
 }
+
+/// Runs each named test on SQLite alone: the database has no part in what it tests.
+#[allow(unused_macros)]
+macro_rules! on_one_database {
+    ($($test:ident)*) => {
+        mod one_database {
+            use crate::support::{Kind, fresh_database};
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(fresh_database(Kind::Sqlite).await).await;
+                }
+            )*
+        }
+    };
+}

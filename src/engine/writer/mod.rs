@@ -25,7 +25,6 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::engine::settings::EngineSettings;
 use crate::store::{AppendUnit, Appended, NewEvent, SharedStore};
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::trace;
 
 /// Events of an experiment that moves to another database wait for it for this long.
 const MOVING_FOR: Duration = Duration::from_secs(3);
@@ -80,7 +79,6 @@ impl Writer {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let _part = trace::part("append");
         if self.limits.len() == 1 {
             return self.append_once(loaded, events).await;
         }

@@ -98,11 +98,6 @@ impl Problem {
         self
     }
 
-    /// Set `Retry-After`, instead of the kind's default.
-    pub fn retry_after(self, seconds: u32) -> Self {
-        self.header(header::RETRY_AFTER, HeaderValue::from(seconds))
-    }
-
     /// Set a header of the response.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.headers.insert(name, value);
