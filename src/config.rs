@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 
 use crate::access::ApiKeys;
+use crate::http::ShellSettings;
 use crate::http::server::ConnectionSettings;
-use crate::http::{AddressRange, OpenSettings, ShellSettings, TrustedProxies};
 use crate::service::ServiceSettings;
 use crate::telemetry::logging::LogFormat;
 
@@ -119,35 +119,13 @@ pub struct ServeArgs {
 
     /// Most requests with a key that run at once. Further ones are answered with 503 immediately,
     /// so that the others stay fast. Probes and metrics do not count, nor do requests whose body
-    /// has not arrived, nor requests without a key, which have a small room of their own
+    /// has not arrived, nor requests without a key
     #[arg(
         long, value_name = "N", env = "RANKDUEL_MAX_CONCURRENT_REQUESTS",
         default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub max_concurrent_requests: u32,
-
-    /// Requests per second of each address that need no key (the pages of the documentation,
-    /// /login) or have an unknown one; five times as many may arrive at once. Further ones are
-    /// answered with 429. Probes do not count. Behind a proxy, all callers have the proxy's
-    /// address, unless --trusted-proxies names it
-    #[arg(
-        long, value_name = "N", env = "RANKDUEL_OPEN_REQUESTS_PER_SECOND",
-        default_value_t = 100,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
-    )]
-    pub open_requests_per_second: u32,
-
-    /// Addresses of the reverse proxies in front of the server, separated by commas, for instance
-    /// 10.0.0.0/8,::1. The server believes their X-Forwarded-For, and their connections do not
-    /// count for their address
-    #[arg(
-        long,
-        value_name = "ADDRESS[/BITS]",
-        env = "RANKDUEL_TRUSTED_PROXIES",
-        value_delimiter = ','
-    )]
-    pub trusted_proxies: Vec<AddressRange>,
 
     /// Most open connections. The limit of open files can lower it. When there are more, the oldest
     /// connection that has shown no key is closed
@@ -157,14 +135,6 @@ pub struct ServeArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub max_connections: u32,
-
-    /// Most open connections from one address (of IPv6, one network of 64 bits), except trusted
-    /// proxies [default: half of --max-connections]
-    #[arg(
-        long, value_name = "N", env = "RANKDUEL_MAX_CONNECTIONS_PER_ADDRESS",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
-    )]
-    pub max_connections_per_address: Option<u32>,
 
     /// Seconds for which requests are still accepted after SIGTERM, while /readyz already answers
     /// 503. Set it longer than your load balancer takes to notice: its check interval times the
@@ -276,7 +246,6 @@ impl ServeArgs {
             })
             .map_err(|error| format!("{API_KEYS}: {error}"))?;
         let listen = address(&self.listen)?;
-        let proxies = TrustedProxies::new(self.trusted_proxies);
         Ok(ServeConfig {
             listen,
             insecure: self.insecure,
@@ -288,20 +257,10 @@ impl ServeArgs {
                 request_timeout: Duration::from_secs(self.request_timeout_seconds.into()),
                 body_limit_bytes: self.body_limit_bytes as usize,
                 max_concurrent_requests: self.max_concurrent_requests as usize,
-                open: OpenSettings {
-                    per_second: self.open_requests_per_second,
-                    burst: self.open_requests_per_second.saturating_mul(5),
-                    proxies: proxies.clone(),
-                    ..OpenSettings::default()
-                },
                 ..ShellSettings::default()
             },
             connections: ConnectionSettings {
                 max_connections: self.max_connections as usize,
-                max_connections_per_address: self
-                    .max_connections_per_address
-                    .map(|most| most as usize),
-                proxies,
                 drain_within: Duration::from_secs(self.drain_seconds.into()),
                 ..ConnectionSettings::default()
             },

@@ -89,7 +89,7 @@ fn ids(of: &Value) -> (&str, &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn spans_join_the_callers_trace_and_feedback_links_to_its_duel() {
+async fn spans_join_the_callers_trace_and_name_their_duel() {
     let (collector, came) = collector(StatusCode::OK).await;
     let database = fresh_database(Kind::Sqlite).await;
     let endpoint = format!("http://{}", collector.address);
@@ -137,18 +137,12 @@ async fn spans_join_the_callers_trace_and_feedback_links_to_its_duel() {
     let number = attributes(next_duel)["rankduel.duel"].clone();
     assert!(log.contains(number.as_str().expect("a duel")), "the number is not in the log");
 
-    // From the feedback's span to the duel's, and from there to the request for the duel.
+    // The feedback belongs to another trace, and names the same duel.
     let feedback = named(&spans, "POST /v1/experiments/{name}/feedback")[0];
     assert_eq!(
         (ids(feedback).0, &attributes(feedback)["rankduel.duel"]),
         (FEEDBACKS_TRACE, &number)
     );
-    let stands_for = named(&spans, "duel")[0];
-    assert_eq!(ids(&feedback["links"][0]), ids(stands_for));
-    assert_eq!(ids(&stands_for["links"][0]), ids(next_duel));
-    assert_eq!(ids(&next_duel["links"][0]), ids(stands_for), "no link back");
-    assert_eq!(attributes(stands_for)["rankduel.duel"], number);
-    assert!(stands_for["parentSpanId"].as_str().is_none_or(str::is_empty), "{stands_for}");
 
     // The append belongs to the feedback; a request that only reads has none.
     let appends = named(&spans, "append");
@@ -181,7 +175,7 @@ async fn the_default_encoding_is_protobuf() {
     drop(process);
 }
 
-/// Requests succeed as usual, and the log reports lost spans once.
+/// Requests succeed as usual, and the log reports lost spans.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unavailable_collector_does_no_harm() {
     let gone = {
@@ -209,8 +203,8 @@ async fn an_unavailable_collector_does_no_harm() {
         process.signal("TERM");
         let (code, log) = process.wait();
         assert_eq!(code, Some(0), "{log}");
-        let count = log.lines().filter(|line| line.contains("spans could not be exported")).count();
-        assert_eq!(count, 1, "{address}: {log}");
+        let reports = |line: &&str| line.contains("opentelemetry") && line.contains("xport");
+        assert!(log.lines().any(|line| reports(&line)), "{address}: {log}");
     }
     assert!(came.lock().unwrap().len() > 1, "the export was not retried");
 }

@@ -33,8 +33,9 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
     };
     let (filter, format) = (args.log.filter(), args.log.log_format);
     let config = args.validate(keys.as_deref()).map_err(CommandError::Usage)?;
-    logging::init(&filter, format).map_err(|error| CommandError::Usage(error.to_string()))?;
     let export = Export::start().map_err(CommandError::Usage)?;
+    logging::init(&filter, format, Some(&export))
+        .map_err(|error| CommandError::Usage(error.to_string()))?;
     let runtime = runtime()?;
     let served = runtime.block_on(until_signal(config));
     // Everything is written. Dropping the runtime would wait for blocking calls, and a start that

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use sha2::{Digest as _, Sha256};
 
 use super::layout::{Frame, Visitor, page};
-use crate::http::deliver::SharedText;
 use crate::http::problem::Problem;
+use crate::http::server::deliver::SharedText;
 
 /// Only this site's own style and script.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
@@ -24,9 +24,8 @@ use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
 use crate::engine::error::EngineError;
 use crate::entropy;
 use crate::http::Caller;
-use crate::http::guard::PageSessions;
-use crate::http::open_room::Place;
 use crate::http::problem::Problem;
+use crate::http::server::guard::PageSessions;
 use crate::service::Service;
 use crate::store::SessionId;
 
@@ -269,7 +268,6 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
 /// `POST /login`
 pub(crate) async fn login(
     State(sessions): State<Sessions>,
-    place: Option<Extension<Place>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -279,10 +277,6 @@ pub(crate) async fn login(
     };
     let next = field("next");
     let next = safe_next(next.as_deref());
-    // The wait for the database, or for the pause between two look-ups, holds nothing.
-    if let Some(Extension(place)) = place {
-        place.leave();
-    }
     match sessions.reader(&field("key").unwrap_or_default()).await {
         Some(key) => {
             let cookie = match sessions.open(&key, &headers) {

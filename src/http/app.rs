@@ -7,33 +7,44 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::future::RouteFuture;
 use axum::{BoxError, Router};
 use futures_util::future::Either;
 use hyper::body::Incoming;
-use hyper::service::Service;
 use tower::Service as _;
+use tower_http::csrf::{CsrfLayer, ProtectionError};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 
+use super::caller::forbidden;
 use super::experiment_metrics::ExperimentMetrics;
-use super::fast_path::FastPath;
-use super::guard::{Guard, Rules};
-use super::hosts::{HostCheck, Hosts, refuse_other_hosts};
+use super::health::Readiness;
 use super::openapi::{self, ApiDoc};
-use super::operation::Operation;
-use super::peer::Peer;
-use super::routes::Routes;
-use super::shell::{Shell, ShellSettings};
-use super::state::AppState;
+use super::operations::{Operation, Routes};
+use super::server::connections::Peer;
+use super::server::fast_path::FastPath;
+use super::server::guard::{Guard, Rules};
+use super::server::hosts::{HostCheck, Hosts, refuse_other_hosts};
+use super::server::shell::{Shell, ShellSettings};
 use super::{
-    audit, batch, docs, duels, experiments, feedback, health, pages, segments, standings,
-    statistics, traffic, ubi, verdict, whatif,
+    audit, batch, docs, duels, experiments, feedback, health, pages, reports, traffic, ubi,
 };
 use crate::access::ApiKeySet;
 use crate::dashboard;
+use crate::service::Service;
 use crate::telemetry::metrics::Metrics;
+
+/// The state of the API. Cheap to clone.
+#[derive(Clone)]
+pub struct AppState {
+    /// The use cases.
+    pub service: Arc<Service>,
+    /// The metrics of the process.
+    pub metrics: Arc<Metrics>,
+    /// Whether the server accepts traffic.
+    pub readiness: Arc<Readiness>,
+}
 
 /// The resources of the API. Add a new resource here.
 fn api() -> Routes {
@@ -43,11 +54,7 @@ fn api() -> Routes {
         .merge(pages::routes())
         .merge(feedback::routes())
         .merge(ubi::routes())
-        .merge(standings::routes())
-        .merge(statistics::routes())
-        .merge(segments::routes())
-        .merge(verdict::routes())
-        .merge(whatif::routes())
+        .merge(reports::routes())
         .merge(batch::routes())
         .merge(audit::routes())
         .merge(traffic::routes())
@@ -58,7 +65,7 @@ fn api() -> Routes {
 fn parts() -> (Router<AppState>, Vec<Operation>, OpenApi) {
     let Routes { router, operations } = api();
     let (router, mut openapi) = router.split_for_parts();
-    openapi::add_shared_responses(&mut openapi, &operations);
+    openapi::add_shared_components(&mut openapi, &operations);
     (router, operations, openapi)
 }
 
@@ -117,8 +124,15 @@ pub fn app_for(
         .open(&dashboard::OPEN)
         .pages(&dashboard::PAGES)
         .managing_pages(&dashboard::MANAGING_PAGES);
+    // Only pages of this site may send requests that change anything.
+    let other_site = |_: ProtectionError| {
+        let detail = "This server accepts no requests to its API from pages of other sites. Send \
+                      them from a server.";
+        forbidden(detail.into()).into_response()
+    };
     let router = router
         .with_state(state.clone())
+        .layer(CsrfLayer::new().with_rejection_response(other_site))
         .merge(docs::routes(&openapi)?)
         .merge(dashboard::routes(state, sessions.clone()))
         .merge(more);
@@ -170,7 +184,7 @@ impl App {
     }
 }
 
-impl Service<hyper::Request<Incoming>> for PeerApp {
+impl hyper::service::Service<hyper::Request<Incoming>> for PeerApp {
     type Response = Response;
     type Error = Infallible;
     type Future = ResponseFuture;

@@ -7,14 +7,13 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::caller::Caller;
-use super::cursor::{read_cursor, read_limit, write_cursor};
 use super::extract::QueryOf;
 use super::openapi;
-use super::operation::Access;
+use super::operations::{Access, Routes};
+use super::parameters::{read_cursor, read_limit, write_cursor};
 use super::problem::{ApiResult, Problem};
-use super::routes::Routes;
-use super::state::AppState;
 use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::store::{AuditCursor, AuditRecord};

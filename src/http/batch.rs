@@ -7,16 +7,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::duels::Duel;
 use super::extract::{JsonBody, JsonText, Object, PathOf, QueryOf, json};
-use super::operation::Access;
+use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{
     BatchNotOpen, ExperimentArchived, ExperimentNotFound, ExperimentPaused, FeedbackConflict,
     NotABatchPolicy,
 };
 use super::problem::{ApiResult, Problem};
-use super::routes::Routes;
-use super::state::AppState;
 use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::service::batches::{BatchPart, PostedResult};
@@ -120,7 +119,7 @@ struct Pair {
 /// A caller that works through batches is done when `number` is `null`. At most 1000 pairs are
 /// returned; `offset` and `limit` select them. The sums are over all pairs.
 #[utoipa::path(get, path = "/v1/experiments/{name}/batch", tag = "batches",
-    params(("name" = String, Path, description = "Name of the experiment."), PairsQuery),
+    params(PairsQuery),
     responses(
         (status = 200, body = Batch, description = "The open batch."),
     ))]
@@ -173,7 +172,6 @@ struct Lease {
 /// For a pipeline that runs many queries. Send the outcome of each duel to `feedback`. If a duel
 /// expires without feedback, its comparison is issued again.
 #[utoipa::path(post, path = "/v1/experiments/{name}/batch/lease", tag = "batches", request_body = LeaseBody,
-    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
         (status = 200, body = Lease, description = "The duels."),
     ))]
@@ -235,7 +233,6 @@ struct ResultsReceipt {
 /// The results count exactly once. Posting the same results again returns `duplicate`; posting
 /// different results is rejected.
 #[utoipa::path(post, path = "/v1/experiments/{name}/batch/results", tag = "batches", request_body = ResultsBody,
-    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
         (status = 200, body = ResultsReceipt, description = "Recorded, or a duplicate."),
     ))]

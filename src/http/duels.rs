@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::extract::{Object, OptionalBody, PathOf, UniqueKeys};
-use super::operation::Access;
+use super::operations::{Access, Routes};
 use super::pages::{PageParts, PinBody, Repeats, SlotBody, page_request};
+use super::parameters::check_unit;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound, ExperimentPaused};
 use super::problem::{ApiResult, Problem, ProblemKind};
-use super::routes::Routes;
 use super::schemas;
-use super::state::AppState;
-use super::unit::check_unit;
 use crate::access::Scope;
 use crate::audience::Segment;
 use crate::clock::rfc3339;
-use crate::service::IssuedDuel;
+use crate::engine::loaded::LoadedExperiment;
 use crate::service::units::NamedAudience;
+use crate::service::{IssuedDuel, Service};
 
 /// The path of [`next_duel`].
 pub(crate) const NEXT_DUEL: &str = "/v1/experiments/{name}/next-duel";
@@ -44,7 +44,7 @@ const DUEL_BYTES: usize = 320;
 
 /// The response with so many duels. `axum::Json` writes each piece of the text into a buffer that
 /// grows, which takes longer.
-pub(crate) fn response(answer: &impl Serialize, duels: usize) -> Response {
+fn response(answer: &impl Serialize, duels: usize) -> Response {
     let mut text = Vec::with_capacity(duels * DUEL_BYTES);
     match serde_json::to_writer(&mut text, answer) {
         Ok(()) => {
@@ -52,6 +52,15 @@ pub(crate) fn response(answer: &impl Serialize, duels: usize) -> Response {
         }
         Err(error) => Problem::internal(format!("a duel was not written: {error}")).into_response(),
     }
+}
+
+/// The response with one duel of this experiment.
+pub(crate) fn one(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    audience: NamedAudience<'_>,
+) -> ApiResult<Response> {
+    Ok(response(&Duel::new(&loaded.name, service.choose(loaded, audience)?), 1))
 }
 
 /// A duel to show.
@@ -203,7 +212,6 @@ impl DuelAnswer {
 /// call. With `count`, many duels are issued at once. A stock of duels is as old as its request:
 /// the policy learns nothing between the duels of one answer.
 #[utoipa::path(post, path = "/v1/experiments/{name}/next-duel", tag = "duels",
-    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = Option<NextDuelBody>),
     responses(
         (status = 200, body = NextDuelAnswer, description = "A duel, with its page if rankings were sent; or several duels."),
@@ -249,8 +257,7 @@ async fn next_duel(
                 "`length`, `offset` and `pinned` go with `rankings` only",
             ));
         }
-        let issued = state.service.next_duel(&name, audience).await?;
-        return Ok(response(&Duel::new(&name, issued), 1));
+        return one(&state.service, &*state.service.experiment(&name).await?, audience);
     };
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;

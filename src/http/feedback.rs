@@ -9,20 +9,19 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::click::{ClickList, ClickShape};
 use super::extract::{self, JsonText, Object, PathOf, without_place};
-use super::operation::Access;
+use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, FeedbackConflict, InvalidDuel,
 };
 use super::problem::{ApiResult, Problem, ProblemKind, sentence};
-use super::routes::Routes;
-use super::state::AppState;
 use crate::access::Scope;
 use crate::audience::Segment;
-use crate::clock::rfc3339;
-use crate::service::feedback::{Feedback, FeedbackContent, Received, ShownOutcome};
+use crate::service::feedback::{Feedback, FeedbackContent, Receipt, ShownOutcome};
 use crate::service::units::unit_error;
+use crate::telemetry::metrics::FeedbackStatus;
 
 /// Maximum number of items in one request.
 const MANY_MAX: usize = 1000;
@@ -147,7 +146,7 @@ struct Many {
 #[derive(Debug, ToSchema)]
 #[schema(as = FeedbackBody)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes what `Answers` reads")]
+#[expect(dead_code, reason = "describes what `Posted` reads")]
 enum Body {
     /// Several duels.
     Many(Many),
@@ -155,46 +154,55 @@ enum Body {
     One(One),
 }
 
-/// A [`Body`] after parsing.
-enum Answers {
-    /// The error of each malformed item.
-    Many(Vec<Result<One, String>>),
-    One(One),
+/// The feedback of a body.
+enum Posted {
+    One(Feedback),
+    /// Each item, or its error.
+    Many(Vec<Result<Feedback, String>>),
 }
 
-/// A [`Many`] without malformed items.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WellFormed {
-    feedback: Vec<Object<One>>,
-}
-
-impl Answers {
+impl Posted {
     fn read(text: &[u8]) -> ApiResult<Self> {
         // Nearly every body is valid. Any other is parsed again, to describe its error.
         if let Ok(Object(one)) = serde_json::from_slice(text) {
-            return Ok(Self::One(one));
+            return one_feedback(one);
         }
-        if let Ok(Object(WellFormed { feedback })) = serde_json::from_slice(text) {
-            check_count(feedback.len())?;
-            return Ok(Self::Many(feedback.into_iter().map(|Object(one)| Ok(one)).collect()));
-        }
-        // The members decide which form the caller meant, so that the error is about that form.
-        let object: Map<String, Value> = extract::json(text)?;
-        if !object.contains_key("feedback") {
-            // A parsed object describes most errors better; a repeated field is in the text alone.
-            return extract::object::<One>(object).and_then(|_| extract::json(text)).map(Self::One);
-        }
-        let Many { feedback } = extract::json(text)?;
-        check_count(feedback.len())?;
-        let one = |item: Box<RawValue>| {
-            serde_json::from_str::<Value>(item.get())
-                .and_then(serde_json::from_value::<Object<One>>)
-                .and_then(|_| serde_json::from_str(item.get()))
-                .map(|Object(one)| one)
-                .map_err(|error| without_place(&error))
+        let Object(Many { feedback }) = match serde_json::from_slice(text) {
+            Ok(many) => many,
+            // The members decide which form the caller meant, so that the error is about that form.
+            Err(_) => {
+                let object: Map<String, Value> = extract::json(text)?;
+                if object.contains_key("feedback") {
+                    Object(extract::json(text)?)
+                } else {
+                    // A parsed object describes most errors better; a repeated field is in the
+                    // text alone.
+                    return extract::object::<One>(object)
+                        .and_then(|_| extract::json(text))
+                        .and_then(one_feedback);
+                }
+            }
         };
-        Ok(Self::Many(feedback.into_iter().map(one).collect()))
+        check_count(feedback.len())?;
+        Ok(Self::Many(feedback.iter().map(|item| read_item(item.get())).collect()))
+    }
+}
+
+fn one_feedback(one: One) -> ApiResult<Posted> {
+    one.read().map(Posted::One).map_err(|(pointer, detail)| {
+        Problem::new(ProblemKind::InvalidRequest, format!("Invalid feedback: {detail}."))
+            .field(pointer, detail)
+    })
+}
+
+fn read_item(text: &str) -> Result<Feedback, String> {
+    match serde_json::from_str(text) {
+        Ok(Object::<One>(one)) => one.read().map_err(|(_, detail)| detail.to_owned()),
+        Err(error) => {
+            let of_value =
+                serde_json::from_str::<Value>(text).and_then(serde_json::from_value::<Object<One>>);
+            Err(without_place(&of_value.err().unwrap_or(error)))
+        }
     }
 }
 
@@ -205,72 +213,6 @@ fn check_count(count: usize) -> ApiResult<()> {
     }
     let detail = format!("`feedback` has {count} items; it must have 1 to {MANY_MAX}");
     Err(Problem::new(ProblemKind::InvalidRequest, sentence(&detail)).field("/feedback", detail))
-}
-
-/// The feedback of a body.
-enum Posted {
-    One(Feedback),
-    Many {
-        /// The error of each item that is not good.
-        items: Vec<Result<(), String>>,
-        /// The good items, in order.
-        good: Vec<Feedback>,
-    },
-}
-
-impl Posted {
-    fn read(text: &[u8]) -> ApiResult<Self> {
-        let items = match Answers::read(text)? {
-            Answers::One(one) => {
-                return one.read().map(Self::One).map_err(|(pointer, detail)| {
-                    let kind = ProblemKind::InvalidRequest;
-                    Problem::new(kind, format!("Invalid feedback: {detail}."))
-                        .field(pointer, detail)
-                });
-            }
-            Answers::Many(items) => items,
-        };
-        let mut good = Vec::with_capacity(items.len());
-        let mut keep = |item: Result<One, String>| {
-            good.push(item?.read().map_err(|(_, detail)| detail.to_string())?);
-            Ok(())
-        };
-        let items = items.into_iter().map(&mut keep).collect();
-        Ok(Self::Many { items, good })
-    }
-}
-
-/// The result for one item of feedback.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Receipt {
-    /// The result.
-    pub status: ReceiptStatus,
-    /// Log position of this feedback, or of the earlier feedback on the duel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub position: Option<u64>,
-    /// The reason why it does not count.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub detail: Option<String>,
-}
-
-/// The result for an item of feedback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ReceiptStatus {
-    /// It counts and is durable.
-    Recorded,
-    /// The same feedback was sent before; it counts once.
-    Duplicate,
-    /// Different feedback was sent before; that one counts.
-    Conflict,
-    /// It arrived after the duel expired.
-    Expired,
-    /// The duel was settled before these clicks arrived. They change nothing, even if sent again.
-    Late,
-    /// It is malformed, or its `duel_id` is not of this experiment.
-    Invalid,
 }
 
 /// The results for several items of feedback, in the order in which they were sent.
@@ -291,47 +233,51 @@ enum FeedbackAnswer {
     Many(Receipts),
 }
 
-impl From<Received> for Receipt {
-    fn from(received: Received) -> Self {
-        let receipt = |status, position, detail| Self { status, position, detail };
-        match received {
-            Received::Recorded(position) => receipt(ReceiptStatus::Recorded, Some(position), None),
-            Received::Duplicate(position) => {
-                receipt(ReceiptStatus::Duplicate, Some(position), None)
-            }
-            Received::Conflict(position) => {
-                receipt(ReceiptStatus::Conflict, Some(position), Some(conflict_detail(position)))
-            }
-            Received::Expired { expired_at } => {
-                receipt(ReceiptStatus::Expired, None, Some(expired_detail(expired_at)))
-            }
-            Received::Late(position) => {
-                receipt(ReceiptStatus::Late, Some(position), Some(late_detail(position)))
-            }
-            Received::Invalid(detail) => receipt(ReceiptStatus::Invalid, None, Some(detail)),
-            Received::Refused(error) => receipt(
-                ReceiptStatus::Invalid,
-                None,
-                Some(format!("{}: {}", error.pointer, error.detail)),
-            ),
+/// The receipt of feedback on one duel, or the problem if it does not count and was not late.
+fn counted(receipt: Receipt) -> ApiResult<Receipt> {
+    let detail = receipt.detail.clone().unwrap_or_default();
+    Err(match (receipt.status, receipt.pointer) {
+        (FeedbackStatus::Conflict, _) => {
+            Problem::new(ProblemKind::FeedbackConflict, sentence(&detail))
         }
-    }
+        (FeedbackStatus::Expired, _) => Problem::new(ProblemKind::DuelExpired, sentence(&detail)),
+        (FeedbackStatus::Invalid, None) => Problem::new(
+            ProblemKind::InvalidDuel,
+            format!("The duel is not one of this experiment: {detail}."),
+        )
+        .field("/duel_id", detail),
+        (FeedbackStatus::Invalid, Some(pointer)) => {
+            Problem::new(ProblemKind::InvalidRequest, format!("Invalid feedback: {detail}."))
+                .field(pointer, detail)
+        }
+        (FeedbackStatus::Recorded | FeedbackStatus::Duplicate | FeedbackStatus::Late, pointer) => {
+            return Ok(Receipt { pointer, ..receipt });
+        }
+    })
 }
 
-fn conflict_detail(position: u64) -> String {
-    format!(
-        "another outcome of this duel was recorded before (log position {position}); that one counts"
-    )
-}
-
-fn late_detail(position: u64) -> String {
-    format!(
-        "the duel was settled before these clicks (log position {position}); they change nothing"
-    )
-}
-
-fn expired_detail(expired_at: i64) -> String {
-    format!("the duel expired at {}", rfc3339(expired_at))
+/// Receive the good items of a request. Returns the result of each item, in order.
+pub(super) async fn receive_all<R: From<Receipt>>(
+    state: &AppState,
+    name: &str,
+    items: Vec<Result<Feedback, R>>,
+) -> ApiResult<Vec<R>> {
+    let mut good = Vec::with_capacity(items.len());
+    let kept: Vec<Result<(), R>> =
+        items.into_iter().map(|item| item.map(|feedback| good.push(feedback))).collect();
+    let mut received = state.service.receive(name, good).await?.into_iter();
+    kept.into_iter()
+        .map(|item| match item {
+            Err(result) => Ok(result),
+            Ok(()) => match received.next() {
+                Some(Receipt { pointer: Some(pointer), detail: Some(detail), .. }) => {
+                    Ok(Receipt::invalid(format!("{pointer}: {detail}")).into())
+                }
+                Some(receipt) => Ok(receipt.into()),
+                None => Err(Problem::internal("an item of feedback has no result")),
+            },
+        })
+        .collect()
 }
 
 /// Report outcomes or clicks
@@ -345,7 +291,6 @@ fn expired_detail(expired_at: i64) -> String {
 /// than once and to any server; together they give one outcome. Clicks that arrive after the duel
 /// was settled get the status `late`.
 #[utoipa::path(post, path = "/v1/experiments/{name}/feedback", tag = "duels",
-    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = Body, examples(
         ("outcome" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "outcome": "left"}))),
         ("clicks" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "left_clicks": 3, "right_clicks": 1}))),
@@ -362,41 +307,14 @@ async fn feedback(
 ) -> ApiResult<Response> {
     match text.read(Posted::read).await? {
         Posted::One(feedback) => {
-            let received = state.service.receive(&name, vec![feedback]).await?;
-            match received.into_iter().next() {
-                Some(Received::Conflict(position)) => Err(Problem::new(
-                    ProblemKind::FeedbackConflict,
-                    sentence(&conflict_detail(position)),
-                )),
-                Some(Received::Expired { expired_at }) => Err(Problem::new(
-                    ProblemKind::DuelExpired,
-                    sentence(&expired_detail(expired_at)),
-                )),
-                Some(Received::Invalid(detail)) => Err(Problem::new(
-                    ProblemKind::InvalidDuel,
-                    format!("The duel is not one of this experiment: {detail}."),
-                )
-                .field("/duel_id", detail)),
-                Some(Received::Refused(error)) => Err(Problem::new(
-                    ProblemKind::InvalidRequest,
-                    format!("Invalid feedback: {}.", error.detail),
-                )
-                .field(error.pointer, error.detail)),
-                Some(counted) => Ok(Json(Receipt::from(counted)).into_response()),
-                None => Err(Problem::internal("the service returned no result for the feedback")),
+            match state.service.receive(&name, vec![feedback]).await?.into_iter().next() {
+                Some(receipt) => Ok(Json(counted(receipt)?).into_response()),
+                None => Err(Problem::internal("the feedback has no result")),
             }
         }
-        Posted::Many { items, good } => {
-            let mut received = state.service.receive(&name, good).await?.into_iter();
-            let results = items
-                .into_iter()
-                .map(|item| match item {
-                    Ok(()) => received.next().map(Receipt::from).ok_or_else(|| {
-                        Problem::internal("the service returned no result for an item of feedback")
-                    }),
-                    Err(detail) => Ok(Received::Invalid(detail).into()),
-                })
-                .collect::<ApiResult<_>>()?;
+        Posted::Many(items) => {
+            let items = items.into_iter().map(|item| item.map_err(Receipt::invalid)).collect();
+            let results = receive_all(&state, &name, items).await?;
             Ok(Json(Receipts { results }).into_response())
         }
     }

@@ -1,19 +1,18 @@
 //! The OpenAPI document: the parts that the annotations of the handlers do not contain.
 //!
 //! The security requirement and the error responses of an operation come from its row in the table
-//! of operations ([`super::routes`]).
+//! of operations ([`super::operations`]).
 
 use std::collections::BTreeMap;
 
 use axum::http::Method;
-use serde_json::json;
-use utoipa::openapi::example::ExampleBuilder;
-use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{Object, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder};
 use utoipa::{Modify, ToSchema as _};
 
-use super::operation::{self, Access};
+use super::operations::{self, Access};
 use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
 
 /// The document that the resources are added to.
@@ -84,9 +83,14 @@ pub(crate) fn operations_mut(
     .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
-/// Add to an operation the access that it needs, and a reference to a shared response for each
-/// status of its problems.
-pub(crate) fn complete(operation: &mut Operation, access: Access, problems: &[ProblemKind]) {
+/// Add to the operation at `path` the access that it needs, the parameters that many operations
+/// have, and a reference to a shared response for each status of its problems.
+pub(crate) fn complete(
+    operation: &mut Operation,
+    path: &str,
+    access: Access,
+    problems: &[ProblemKind],
+) {
     operation.security = Some(match access {
         Access::Open => Vec::new(),
         // A server without keys accepts requests without one.
@@ -94,48 +98,69 @@ pub(crate) fn complete(operation: &mut Operation, access: Access, problems: &[Pr
             vec![SecurityRequirement::new("key", [scope.name()]), SecurityRequirement::default()]
         }
     });
+    let parameters = operation.parameters.get_or_insert_default();
+    if path.contains("{name}") {
+        parameters.insert(0, RefOr::Ref(Ref::new("#/components/parameters/name")));
+    }
+    if operation.responses.responses.contains_key("304") {
+        parameters.push(RefOr::Ref(Ref::new("#/components/parameters/if-none-match")));
+    }
     for (status, kinds) in by_status(problems) {
         let reference = RefOr::Ref(Ref::from_response_name(response_name(&kinds)));
-        operation.responses.responses.insert(status.to_string(), reference);
+        operation.responses.responses.insert(status, reference);
     }
 }
 
-/// Add the shared responses that the operations refer to.
-pub(crate) fn add_shared_responses(openapi: &mut OpenApi, operations: &[operation::Operation]) {
+/// Add the shared parameters and responses that the operations refer to.
+pub(crate) fn add_shared_components(openapi: &mut OpenApi, operations: &[operations::Operation]) {
     let shared = operations.iter().flat_map(|operation| by_status(&operation.problems));
     let responses = shared.map(|(_, kinds)| (response_name(&kinds), RefOr::T(response(&kinds))));
-    openapi.components.get_or_insert_default().responses.extend(responses);
+    let components = openapi.components.get_or_insert_default();
+    components.responses.extend(responses);
+    let parameter = |name: &str, within, required, description: &str| {
+        let parameter = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(within)
+            .required(required)
+            .description(Some(description))
+            .schema(Some(Object::with_type(Type::String)));
+        (name.to_owned(), RefOr::T(parameter.build()))
+    };
+    components.parameters.extend([
+        parameter("name", ParameterIn::Path, Required::True, "Name of the experiment."),
+        parameter(
+            "if-none-match",
+            ParameterIn::Header,
+            Required::False,
+            "`ETag` of the response that the caller has.",
+        ),
+    ]);
 }
 
-fn by_status(problems: &[ProblemKind]) -> BTreeMap<u16, Vec<ProblemKind>> {
-    let mut by_status: BTreeMap<u16, Vec<ProblemKind>> = BTreeMap::new();
-    for kind in problems {
-        by_status.entry(kind.status().as_u16()).or_default().push(*kind);
+/// The problems of each status. Every operation can have each problem of the server, so these are
+/// one.
+fn by_status(problems: &[ProblemKind]) -> BTreeMap<String, Vec<ProblemKind>> {
+    let of_server = |kind: &ProblemKind| kind.status().is_server_error();
+    let mut by_status: BTreeMap<String, Vec<ProblemKind>> = BTreeMap::new();
+    for kind in problems.iter().filter(|kind| !of_server(kind)) {
+        by_status.entry(kind.status().as_str().to_owned()).or_default().push(*kind);
     }
+    let server = ProblemKind::ALL.iter().copied().filter(of_server).collect();
+    by_status.insert("5XX".to_owned(), server);
     by_status
 }
 
 fn response_name(kinds: &[ProblemKind]) -> String {
-    kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or")
+    match kinds {
+        [kind, ..] if kind.status().is_server_error() => "ServerProblem".to_owned(),
+        kinds => kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or"),
+    }
 }
 
-/// One response for problems that share a status, with an example of each.
+/// One response for problems that share a status.
 fn response(kinds: &[ProblemKind]) -> Response {
     let titles: Vec<_> =
         kinds.iter().map(|kind| format!("`{}`: {}", kind.slug(), kind.title())).collect();
-    let mut content =
-        Content::new(Some(RefOr::Ref(Ref::from_schema_name(ProblemDocument::name()))));
-    for kind in kinds {
-        let value = json!({
-            "type": kind.type_uri(),
-            "title": kind.title(),
-            "status": kind.status().as_u16(),
-            "detail": kind.meaning(),
-            "instance": "/v1/experiments",
-            "request_id": "5f0c7a1be2d94c36-00000a1f",
-        });
-        let example = ExampleBuilder::new().value(Some(value)).build();
-        content.examples.insert(kind.slug().to_owned(), RefOr::T(example));
-    }
+    let content = Content::new(Some(RefOr::Ref(Ref::from_schema_name(ProblemDocument::name()))));
     ResponseBuilder::new().description(titles.join("; ")).content(PROBLEM_JSON, content).build()
 }

@@ -7,16 +7,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::extract::{JsonBody, Object, PathOf};
-use super::operation::Access;
+use super::operations::{Access, Routes};
+use super::parameters::check_unit;
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, InvalidDuel,
 };
-use super::routes::Routes;
 use super::schemas;
-use super::state::AppState;
-use super::unit::check_unit;
 use crate::access::Scope;
 use crate::audience::Segment;
 use crate::clock::rfc3339;
@@ -178,7 +177,6 @@ struct InterleavedPage {
 /// duel, rankings and pins give the same list on every server, for each of its pages. Writes
 /// nothing.
 #[utoipa::path(post, path = "/v1/experiments/{name}/interleave", tag = "duels", request_body = InterleaveBody,
-    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
         (status = 200, body = InterleavedPage, description = "The page."),
     ))]

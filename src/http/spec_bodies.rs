@@ -13,14 +13,10 @@ const DEFAULT_POLICY: &str = "d-ts-verdict";
 /// Parameters that follow the verdict of the experiment where the body does not give them.
 const VERDICT_PARAMETERS: [&str; 2] = ["confidence", "margin"];
 
-/// The member `policy` of a body, or the default policy.
-pub(crate) fn policy_or_default(body: Option<Map<String, Value>>) -> ApiResult<PolicySpec> {
-    policy(body.unwrap_or_else(default_policy))
-}
-
-/// The same for an experiment that concludes at `conclude_at`: a policy that works towards a verdict
-/// works towards that of the experiment. If it stopped at an easier one, the experiment would wait
-/// for a verdict that nothing works towards, so a policy may differ only where nothing concludes.
+/// The member `policy` of a body, or the default policy, for an experiment that concludes at
+/// `conclude_at`: a policy that works towards a verdict works towards that of the experiment. If it
+/// stopped at an easier one, the experiment would wait for a verdict that nothing works towards, so
+/// a policy may differ only where nothing concludes.
 pub(crate) fn policy_of_experiment(
     body: Option<Map<String, Value>>,
     conclude_at: Option<ConcludeAt>,

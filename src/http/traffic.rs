@@ -6,11 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::extract::PathOf;
-use super::operation::Access;
+use super::operations::{Access, Routes};
 use super::problem::{ApiResult, ProblemKind};
-use super::routes::Routes;
-use super::state::AppState;
 use crate::access::Scope;
 use crate::clock::rfc3339;
 use crate::service::reports::alarms::{Alarm, SERVER_EVIDENCE};
@@ -101,7 +100,6 @@ struct WorstAnswers {
 /// Counts of the responding server only, since it loaded the experiment, and alarms. `sides` covers
 /// the whole log.
 #[utoipa::path(get, path = "/v1/experiments/{name}/traffic", tag = "results",
-    params(("name" = String, Path, description = "Name of the experiment.")),
     responses(
         (status = 200, body = Traffic, description = "The traffic."),
     ))]

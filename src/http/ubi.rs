@@ -11,15 +11,14 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::app::AppState;
 use super::extract::{JsonText, PathOf, UniqueKeys, json, without_place};
-use super::feedback::{Receipt, ReceiptStatus};
-use super::operation::Access;
+use super::feedback::receive_all;
+use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
-use super::routes::Routes;
-use super::state::AppState;
 use crate::access::Scope;
-use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent};
+use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt};
 use crate::service::units::unit_error;
 
 /// Maximum number of events in one request.
@@ -147,7 +146,6 @@ struct EventReceipts {
 /// `query_id`, else its `query_id`. The document is `object.object_id`, else the document at
 /// `position.ordinal`.
 #[utoipa::path(post, path = "/v1/experiments/{name}/feedback/ubi", tag = "duels",
-    params(("name" = String, Path, description = "Name of the experiment.")),
     request_body(content = UbiBody, example = json!({
         "events": [{
             "action_name": "click", "query_id": "6f1c8f4e", "client_id": "c-1", "timestamp": "2026-11-21T16:00:00Z",
@@ -166,34 +164,20 @@ async fn events(
     let events = text.read(read_events).await?;
     let loaded = state.service.experiment(&name).await?;
     let weights = &loaded.spec.pages.event_weights;
-    let mut good = Vec::with_capacity(events.len());
-    let kept: Vec<Result<(), EventReceipt>> = events
+    let items = events
         .into_iter()
         .map(|event| {
             let ReadEvent { action, part } = event.map_err(invalid)?;
             if !weights.contains_key(&action) {
                 let shown: String = action.chars().take(100).collect();
                 let detail = format!("`{shown}` has no weight in this experiment");
-                return Err(EventReceipt::Ignored(IgnoredEvent {
-                    status: Ignored::Ignored,
-                    detail,
-                }));
+                let status = Ignored::Ignored;
+                return Err(EventReceipt::Ignored(IgnoredEvent { status, detail }));
             }
-            good.push(part.map_err(|detail| invalid(detail.to_owned()))?);
-            Ok(())
+            part.map_err(invalid)
         })
         .collect();
-    let mut received = state.service.receive(&name, good).await?.into_iter();
-    let results = kept
-        .into_iter()
-        .map(|item| match item {
-            Ok(()) => received
-                .next()
-                .map(|received| EventReceipt::Read(received.into()))
-                .ok_or_else(|| Problem::internal("the service returned no result for an event")),
-            Err(receipt) => Ok(receipt),
-        })
-        .collect::<ApiResult<_>>()?;
+    let results = receive_all(&state, &name, items).await?;
     Ok(Json(EventReceipts { results }))
 }
 
@@ -220,12 +204,14 @@ fn read_events(text: &[u8]) -> ApiResult<Vec<Result<ReadEvent, String>>> {
     Ok(events.into_iter().map(read).collect())
 }
 
-fn invalid(detail: String) -> EventReceipt {
-    EventReceipt::Read(Receipt {
-        status: ReceiptStatus::Invalid,
-        position: None,
-        detail: Some(detail),
-    })
+fn invalid(detail: impl Into<String>) -> EventReceipt {
+    Receipt::invalid(detail).into()
+}
+
+impl From<Receipt> for EventReceipt {
+    fn from(receipt: Receipt) -> Self {
+        Self::Read(receipt)
+    }
 }
 
 /// The event as a part of the clicks on its page.

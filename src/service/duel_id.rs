@@ -4,7 +4,7 @@ use crate::engine::error::EngineError;
 use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::telemetry::trace;
+use crate::telemetry::duels;
 use crate::tokens::duel_token::{DuelId, TokenError};
 
 impl Service {
@@ -28,7 +28,7 @@ impl Service {
         }
         let id = opened.map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
         if id.duel.experiment == loaded.id {
-            trace::about(id.duel.nonce);
+            duels::about(id.duel.nonce);
             Ok(id)
         } else {
             Err(ServiceError::InvalidDuel(OTHER_EXPERIMENT.into()))

@@ -10,8 +10,8 @@ use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::units::{NamedAudience, UnitHasher};
+use crate::telemetry::duels;
 use crate::telemetry::metrics::DuelKind;
-use crate::telemetry::trace;
 use crate::tokens::duel_token::DuelToken;
 use dueling_bandits::{PolicyRng, Selection, step_rng};
 
@@ -143,7 +143,7 @@ impl Service {
             nonce: self.engine.nonce(step),
             audience,
         };
-        trace::issued(token.nonce);
+        duels::about(token.nonce);
         let (left, right) =
             if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
         if duel.is_self() {

@@ -2,9 +2,12 @@
 
 use std::io::IsTerminal;
 
+use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use super::export::Export;
 
 /// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -32,8 +35,8 @@ pub enum LoggingError {
     Twice,
 }
 
-/// Write the events that pass `filter`, and panics, to standard error. Once per process.
-pub fn init(filter: &str, format: LogFormat) -> Result<(), LoggingError> {
+/// Write the events that pass `filter`, and panics, to standard error, and give `export` its spans. Once per process.
+pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<(), LoggingError> {
     let targets: Targets = filter
         .parse()
         .map_err(|error: ParseError| LoggingError::Filter(filter.to_owned(), error.to_string()))?;
@@ -43,14 +46,18 @@ pub fn init(filter: &str, format: LogFormat) -> Result<(), LoggingError> {
         LogFormat::Text => true,
         LogFormat::Json => false,
     };
-    let events = tracing_subscriber::registry().with(targets);
+    let spans = tracing_subscriber::registry().with(export.and_then(Export::layer));
     let set = if text {
-        events.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init()
+        let lines = lines.with_ansi(std::io::stderr().is_terminal());
+        spans.with(lines.with_filter(targets)).try_init()
     } else {
-        let lines = lines.json().flatten_event(true);
-        events.with(lines.with_current_span(true).with_span_list(false)).try_init()
+        let lines = lines.json().flatten_event(true).with_current_span(true).with_span_list(false);
+        spans.with(lines.with_filter(targets)).try_init()
     };
     set.map_err(|_| LoggingError::Twice)?;
+    if let Some(export) = export {
+        export.log();
+    }
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("(no message)");
         let place = panic.location().map(ToString::to_string);

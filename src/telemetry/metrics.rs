@@ -19,6 +19,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The media type of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -76,20 +78,21 @@ pub struct DuelLabels {
     pub kind: DuelKind,
 }
 
-/// Result of a piece of feedback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The result of an item of feedback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum FeedbackStatus {
-    /// It is in the log and counts.
+    /// It counts and is durable.
     Recorded,
-    /// The same feedback was recorded before.
+    /// The same feedback was sent before; it counts once.
     Duplicate,
-    /// Different feedback was recorded before.
+    /// Different feedback was sent before; that one counts.
     Conflict,
-    /// The duel had expired.
+    /// It arrived after the duel expired.
     Expired,
-    /// Clicks that arrived after their duel was settled.
+    /// The duel was settled before these clicks arrived. They change nothing, even if sent again.
     Late,
-    /// Its duel id is invalid.
+    /// It is malformed, or its `duel_id` is not of this experiment.
     Invalid,
 }
 
@@ -97,9 +100,7 @@ impl FeedbackStatus {
     /// Every status.
     pub const ALL: [Self; 6] =
         [Self::Recorded, Self::Duplicate, Self::Conflict, Self::Expired, Self::Late, Self::Invalid];
-}
 
-impl FeedbackStatus {
     /// The label's value.
     pub fn name(self) -> &'static str {
         match self {

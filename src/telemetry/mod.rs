@@ -1,5 +1,6 @@
 //! Metrics, logs and spans of a running server.
 
+pub mod duels;
 #[cfg(feature = "otel")]
 pub mod export;
 #[cfg(not(feature = "otel"))]
@@ -7,5 +8,3 @@ pub mod export;
 pub mod export;
 pub mod logging;
 pub mod metrics;
-pub mod request;
-pub mod trace;

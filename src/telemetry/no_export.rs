@@ -1,14 +1,27 @@
 //! Stand-in for the export of spans, in a program built without the feature `otel`. It does nothing
 //! but warn.
 
-use super::request::{Duels, Parent};
+use tracing::Span;
+use tracing_subscriber::layer::Identity;
+
+use super::duels::DuelNumber;
 
 /// The export that never runs.
-pub struct Export;
+pub struct Export(());
 
 impl Export {
-    /// Warn if the environment configures an export.
+    /// Nothing to start.
     pub fn start() -> Result<Self, String> {
+        Ok(Self(()))
+    }
+
+    /// No layer.
+    pub fn layer(&self) -> Option<Identity> {
+        None
+    }
+
+    /// Warn if the environment configures an export.
+    pub fn log(&self) {
         let configured = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"]
             .into_iter()
             .find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
@@ -18,35 +31,26 @@ impl Export {
                  feature `otel`"
             );
         }
-        Ok(Self)
     }
 
-    /// Does nothing.
+    /// Nothing to stop.
     pub fn stop(self) {}
 }
 
-/// A span that is never recorded.
-pub struct RequestSpan;
+/// No span.
+pub fn request_span(_: &'static str, _: &str, _: Option<&str>) -> Span {
+    Span::none()
+}
 
-/// A span that is never recorded.
-pub struct ChildSpan;
+/// Nothing to record.
+pub fn end_request(_: &Span, _: u16, _: &str, _: &[DuelNumber]) {}
 
-impl RequestSpan {
-    /// Does nothing.
-    pub fn start(_method: &'static str, _route: &str, _parent: Option<Parent>) -> Self {
-        Self
-    }
+/// No trace.
+pub fn trace_id(_: &Span) -> Option<String> {
+    None
+}
 
-    /// Always `None`.
-    pub fn trace_id(&self) -> Option<String> {
-        None
-    }
-
-    /// Always `None`.
-    pub fn child(&self, _name: &'static str) -> Option<ChildSpan> {
-        None
-    }
-
-    /// Does nothing.
-    pub fn end(&self, _status: u16, _request_id: &str, _duels: &Duels) {}
+/// No span.
+pub fn append_span() -> Span {
+    Span::none()
 }

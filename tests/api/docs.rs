@@ -66,7 +66,7 @@ fn every_reference_resolves_and_every_operation_is_described() {
             assert!(!summary.is_empty() && !summary.ends_with('.'), "{method} {path}: {summary:?}");
             let id = operation["operationId"].as_str().unwrap();
             assert!(ids.insert(id.to_owned()), "{method} {path}: {id} is used twice");
-            for status in ["431", "500", "504"] {
+            for status in ["431", "5XX"] {
                 assert!(operation["responses"].get(status).is_some(), "{method} {path}: {status}");
             }
             assert_eq!(

@@ -26,6 +26,7 @@ on_sqlite! {
     a_concluded_experiment_shows_its_winner
     a_concluded_experiment_can_be_reopened
     only_a_concluded_experiment_is_archived
+    invalid_page_parameters_are_refused
 }
 
 const EXPERIMENTS: &str = "/v1/experiments";

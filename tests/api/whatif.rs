@@ -1,4 +1,4 @@
-//! Replays under another policy, and selection without an experiment.
+//! Replays under another policy.
 
 use rankduel::access::Actor;
 use rankduel::http::ProblemKind;
@@ -13,8 +13,6 @@ on_sqlite! {
     a_replay_under_the_own_policy_gives_the_served_state
     a_replay_under_another_policy_reports_its_selections
     an_invalid_replay_is_refused
-    a_pair_is_chosen_from_counts
-    invalid_counts_are_refused
 }
 
 /// Answer `duels` duels; the lower id wins three times in four.
@@ -220,73 +218,4 @@ async fn an_invalid_replay_is_refused(database: TestDatabase) {
         problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")),
         "{problem}"
     );
-}
-
-async fn a_pair_is_chosen_from_counts(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let wins = json!([[0, 500, 480], [20, 0, 300], [10, 250, 0]]);
-    let choose = async |body: Value| server.post("/v1/next-duel", &body).await.json(200);
-    let found = choose(json!({"wins": wins, "seed": 7})).await;
-    assert_eq!(
-        found,
-        choose(json!({"wins": wins, "seed": 7})).await,
-        "the same seed, the same pair"
-    );
-    assert_eq!((&found["champion"], &found["seed"]), (&json!(0), &json!(7)));
-    // The first ranker has certainly won against both.
-    for policy in [json!({"kind": "d-ts"}), json!({"kind": "d-ts-plus", "alpha": 0.6})] {
-        for seed in 0..10 {
-            let found = choose(json!({"wins": wins, "policy": policy, "seed": seed})).await;
-            assert_eq!(
-                (&found["left"], &found["right"], &found["self_duel"]),
-                (&json!(0), &json!(0), &json!(true))
-            );
-        }
-    }
-    // After this many steps, nothing is certain any more.
-    let later =
-        json!({"wins": [[0, 9], [3, 0]], "policy": {"kind": "d-ts"}, "steps": 1_000_000_000_u64});
-    let mut seen = std::collections::BTreeSet::new();
-    for seed in 0..40 {
-        let mut body = later.clone();
-        body["seed"] = json!(seed);
-        let found = choose(body).await;
-        seen.insert((found["left"].as_u64(), found["right"].as_u64()));
-    }
-    assert!(seen.len() > 1, "{seen:?}");
-    let mut uniform = std::collections::BTreeSet::new();
-    for _ in 0..100 {
-        let found = choose(json!({"wins": [[0, 0], [0, 0]], "policy": {"kind": "uniform"}})).await;
-        uniform.insert((found["left"].as_u64(), found["right"].as_u64()));
-    }
-    assert_eq!(uniform.len(), 4, "each selection is a new draw");
-    choose(json!({"wins": [[0, 3], [1, 0]], "policy": {"kind": "d-ts"}})).await;
-    assert_eq!(database.count("select count(*) from experiment").await, 0, "nothing is stored");
-}
-
-async fn invalid_counts_are_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let even = json!([[0, 1], [1, 0]]);
-    for (body, pointer) in [
-        (json!({"wins": []}), "/wins"),
-        (json!({"wins": [[0]]}), "/wins"),
-        (json!({"wins": [[0, 1], [1]]}), "/wins/1"),
-        (json!({"wins": [[0, 1], [1, 2]]}), "/wins/1/1"),
-        (json!({"wins": [[0, 1_u64 << 30], [1, 0]]}), "/wins/0/1"),
-        (json!({"wins": even, "steps": 1}), "/steps"),
-        (json!({"wins": even, "steps": 1_u64 << 60}), "/steps"),
-        (json!({"wins": even, "policy": {"kind": "ccb"}}), "/policy/kind"),
-        (json!({"wins": even, "policy": {"kind": "scomp2", "horizon": 100}}), "/policy/kind"),
-        (json!({"wins": even, "policy": {"kind": "d-ts", "alpha": 0}}), "/policy/alpha"),
-    ] {
-        server.post("/v1/next-duel", &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
-    }
-    for body in [
-        json!({}),
-        json!({"wins": [[0, -1], [1, 0]]}),
-        json!({"wins": even, "seed": -1}),
-        json!([]),
-    ] {
-        server.post("/v1/next-duel", &body).await.problem(ProblemKind::InvalidRequest);
-    }
 }

@@ -24,7 +24,6 @@ use crate::engine::loaded::LoadedExperiment;
 use crate::engine::settings::EngineSettings;
 use crate::store::{AppendUnit, Appended, NewEvent, SharedStore};
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::trace;
 
 /// Appends events to logs.
 #[derive(Clone)]
@@ -64,7 +63,6 @@ impl Writer {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let _part = trace::part("append");
         let _permits = self.commit.capacity.admit(events.len()).ok_or(EngineError::Overloaded)?;
         let unit = self.commit.store.append_unit(loaded.id);
         let (reply, answer) = oneshot::channel();

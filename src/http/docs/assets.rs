@@ -5,8 +5,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use sha2::{Digest as _, Sha256};
 
-use crate::http::deliver::SharedText;
-use crate::http::etag::unchanged;
+use crate::http::conditional::unchanged;
+use crate::http::server::deliver::SharedText;
 
 pub(crate) const BUNDLE: &str = "/docs/swagger-ui-bundle.js";
 pub(crate) const THEME: &str = "/docs/swagger-ui.css";

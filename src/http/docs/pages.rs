@@ -10,8 +10,8 @@ use maud::{DOCTYPE, Markup, html};
 use utoipa::openapi::OpenApi;
 
 use super::assets::{self, assets};
-use crate::http::deliver::SharedText;
 use crate::http::problem::{PROBLEM_JSON, ProblemKind};
+use crate::http::server::deliver::SharedText;
 
 /// The routes, none of which needs a key.
 pub(crate) const OPEN: [&str; 7] = [

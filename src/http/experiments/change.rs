@@ -9,16 +9,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::if_match::expected_version;
 use super::representation::Experiment;
 use crate::access::Actor;
 use crate::engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
 use crate::engine::loaded::LoadedExperiment;
 use crate::events::{Status, UnitHash};
+use crate::http::AppState;
 use crate::http::caller::Caller;
+use crate::http::conditional::expected_version;
 use crate::http::extract::{JsonBody, Object, PathOf};
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
-use crate::http::state::AppState;
 use crate::http::{schemas, spec_bodies};
 use crate::service::Service;
 use crate::service::error::ServiceError;
@@ -87,7 +87,6 @@ pub(crate) struct ExcludeBody {
 /// for any version.
 #[utoipa::path(patch, path = "/v1/experiments/{name}", tag = "experiments", request_body = ExperimentChange,
     params(
-        ("name" = String, Path, description = "Name of the experiment."),
         ("if-match" = String, Header, description = "`ETag` of the experiment as it was read, or `*`."),
     ),
     responses(

@@ -18,10 +18,10 @@ use crate::engine::experiment_spec::Ranker;
 use crate::engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
 use crate::engine::loaded::LoadedExperiment;
 use crate::engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
+use crate::http::AppState;
 use crate::http::caller::Caller;
 use crate::http::extract::{self, JsonBody};
 use crate::http::problem::ApiResult;
-use crate::http::state::AppState;
 use crate::http::{schemas, spec_bodies};
 
 /// A new experiment.

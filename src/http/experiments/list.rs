@@ -7,11 +7,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::representation::Experiment;
 use crate::engine::consistency::sound_spec;
+use crate::http::AppState;
 use crate::http::caller::Caller;
-use crate::http::cursor::{read_cursor, read_limit, write_cursor};
 use crate::http::extract::QueryOf;
+use crate::http::parameters::{read_cursor, read_limit, write_cursor};
 use crate::http::problem::ApiResult;
-use crate::http::state::AppState;
 use crate::service::listing as service;
 
 /// Specs of this size together are read on the threads for reports.

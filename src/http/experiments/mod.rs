@@ -1,12 +1,77 @@
 //! `/v1/experiments`: create, list, read, change and archive experiments.
 
-mod archive;
 pub(crate) mod change;
 pub(crate) mod create;
-mod if_match;
 mod list;
-mod read;
 mod representation;
-mod routes;
 
-pub(crate) use routes::routes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use utoipa_axum::routes;
+
+use self::representation::Experiment;
+use super::app::AppState;
+use super::caller::Caller;
+use super::conditional::{Expected, expected_version};
+use super::extract::PathOf;
+use super::operations::{Access, Routes};
+use super::problem::ApiResult;
+use super::problem::ProblemKind::{
+    CannotReplay, ExperimentArchived, ExperimentExists, ExperimentNotFound, NotConcluded,
+    PreconditionFailed, PreconditionRequired, RankersFixed,
+};
+use crate::access::Scope;
+
+const ADMIN: Access = Access::Scope(Scope::Admin);
+const READ: Access = Access::Scope(Scope::Read);
+
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .operation(routes!(create::create), ADMIN, &[ExperimentExists, ExperimentArchived])
+        .operation(routes!(list::list), READ, &[])
+        .operation(routes!(read), READ, &[ExperimentNotFound])
+        .operation(
+            routes!(change::change),
+            ADMIN,
+            &[
+                ExperimentNotFound,
+                ExperimentArchived,
+                CannotReplay,
+                RankersFixed,
+                PreconditionFailed,
+                PreconditionRequired,
+            ],
+        )
+        .operation(routes!(archive), ADMIN, &[ExperimentNotFound, NotConcluded, PreconditionFailed])
+}
+
+/// Read an experiment
+#[utoipa::path(get, path = "/v1/experiments/{name}", tag = "experiments",
+    responses(
+        (status = 200, body = Experiment, description = "The experiment.", headers(("etag" = String))),
+    ))]
+async fn read(State(state): State<AppState>, PathOf(name): PathOf<String>) -> ApiResult<Response> {
+    let loaded = state.service.experiment(&name).await?;
+    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
+}
+
+/// Archive an experiment
+///
+/// Requires a concluded experiment. Idempotent. An archived experiment is no longer listed, issues
+/// no duels and accepts no feedback. Its log is kept, and its name cannot be used again.
+#[utoipa::path(delete, path = "/v1/experiments/{name}", tag = "experiments",
+    params(
+        ("if-match" = Option<String>, Header, description = "`ETag` of the experiment as it was read."),
+    ),
+    responses((status = 204, description = "Archived.")))]
+async fn archive(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> ApiResult<StatusCode> {
+    let version = expected_version(&headers)?.and_then(Expected::version);
+    state.service.archive(&name, version, &caller.actor()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

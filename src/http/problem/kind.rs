@@ -130,11 +130,6 @@ problems! {
         "A request that changes an experiment must name the version it changes. This prevents two \
          people from overwriting each other's changes.",
         "Read the experiment and send its `ETag` in `If-Match`.";
-    TooManyRequests: "too-many-requests", TOO_MANY_REQUESTS, "Too many requests without a key",
-        "Requests that need no key, and requests with an unknown key, have a limit per second for \
-         each address. This address is beyond it.",
-        "Try again after the time in `Retry-After`. If the requests of many callers come through a \
-         proxy, the server's operator should name it with --trusted-proxies.";
     HeaderFieldsTooLarge: "header-fields-too-large", REQUEST_HEADER_FIELDS_TOO_LARGE,
         "The headers are too large",
         "The request's header fields are larger than the server accepts.",
@@ -184,7 +179,6 @@ impl ProblemKind {
             StatusCode::METHOD_NOT_ALLOWED => Some(Self::MethodNotAllowed),
             StatusCode::PAYLOAD_TOO_LARGE => Some(Self::PayloadTooLarge),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => Some(Self::UnsupportedMediaType),
-            StatusCode::TOO_MANY_REQUESTS => Some(Self::TooManyRequests),
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => Some(Self::HeaderFieldsTooLarge),
             StatusCode::SERVICE_UNAVAILABLE => Some(Self::Unavailable),
             StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => Some(Self::Timeout),
@@ -224,7 +218,7 @@ impl ProblemKind {
     /// The default `Retry-After`, for problems where retrying makes sense.
     pub fn retry_after_seconds(self) -> Option<u32> {
         match self {
-            Self::TooManyRequests | Self::Overloaded | Self::Unavailable | Self::Timeout => Some(1),
+            Self::Overloaded | Self::Unavailable | Self::Timeout => Some(1),
             Self::ExperimentUnreadable => Some(10),
             _ => None,
         }

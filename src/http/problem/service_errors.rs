@@ -1,8 +1,6 @@
 //! Conversion of errors of the use cases into problems.
 
-use super::details::Problem;
-use super::kind::ProblemKind;
-use super::sentence::sentence;
+use super::{Problem, ProblemKind, sentence};
 use crate::engine::error::EngineError;
 use crate::service::error::ServiceError;
 use crate::store::StoreError;

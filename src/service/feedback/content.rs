@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use crate::audience::Segment;
+use crate::clock::rfc3339;
 use crate::engine::experiment_spec::FieldError;
 use crate::telemetry::metrics::FeedbackStatus;
 
@@ -81,38 +85,70 @@ impl Feedback {
     }
 }
 
-/// The result of one piece of feedback.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Received {
-    /// It counts, and is in the log at this position.
-    Recorded(u64),
-    /// The same answer was recorded before, at this position.
-    Duplicate(u64),
-    /// A different answer of this duel was recorded before, at this position; that one stands.
-    Conflict(u64),
-    /// The duel had expired.
-    Expired {
-        /// Unix milliseconds at which the duel expired.
-        expired_at: i64,
-    },
-    /// The duel was settled before these clicks, at this position; they change nothing.
-    Late(u64),
-    /// It names no duel of this experiment.
-    Invalid(String),
-    /// The duel is valid, but the clicks are not.
-    Refused(FieldError),
+/// The result for one item of feedback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Receipt {
+    /// The result.
+    pub status: FeedbackStatus,
+    /// Log position of this feedback, or of the earlier feedback on the duel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub position: Option<u64>,
+    /// The reason why it does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub detail: Option<String>,
+    /// Where the item is wrong, if its duel is valid.
+    #[serde(skip)]
+    pub pointer: Option<String>,
 }
 
-impl Received {
-    /// The status that it is counted under.
-    pub fn status(&self) -> FeedbackStatus {
-        match self {
-            Self::Recorded(_) => FeedbackStatus::Recorded,
-            Self::Duplicate(_) => FeedbackStatus::Duplicate,
-            Self::Conflict(_) => FeedbackStatus::Conflict,
-            Self::Expired { .. } => FeedbackStatus::Expired,
-            Self::Late(_) => FeedbackStatus::Late,
-            Self::Invalid(_) | Self::Refused(_) => FeedbackStatus::Invalid,
-        }
+impl Receipt {
+    fn of(status: FeedbackStatus, position: Option<u64>, detail: Option<String>) -> Self {
+        Self { status, position, detail, pointer: None }
+    }
+
+    /// It counts, and is in the log at this position.
+    pub(super) fn recorded(position: u64) -> Self {
+        Self::of(FeedbackStatus::Recorded, Some(position), None)
+    }
+
+    /// The same answer was recorded before, at this position.
+    pub(super) fn duplicate(position: u64) -> Self {
+        Self::of(FeedbackStatus::Duplicate, Some(position), None)
+    }
+
+    /// A different answer of this duel was recorded before, at this position; that one stands.
+    pub(super) fn conflict(position: u64) -> Self {
+        let detail = format!(
+            "another outcome of this duel was recorded before (log position {position}); that one \
+             counts"
+        );
+        Self::of(FeedbackStatus::Conflict, Some(position), Some(detail))
+    }
+
+    /// The duel was settled before these clicks, at this position.
+    pub(super) fn late(position: u64) -> Self {
+        let detail = format!(
+            "the duel was settled before these clicks (log position {position}); they change \
+             nothing"
+        );
+        Self::of(FeedbackStatus::Late, Some(position), Some(detail))
+    }
+
+    /// The duel had expired at this time, in unix milliseconds.
+    pub(super) fn expired(at: i64) -> Self {
+        let detail = format!("the duel expired at {}", rfc3339(at));
+        Self::of(FeedbackStatus::Expired, None, Some(detail))
+    }
+
+    /// It is malformed, or names no duel of this experiment.
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::of(FeedbackStatus::Invalid, None, Some(detail.into()))
+    }
+
+    /// The duel is valid, but the clicks are not.
+    pub(super) fn refused(FieldError { pointer, detail }: FieldError) -> Self {
+        Self { pointer: Some(pointer), ..Self::invalid(detail) }
     }
 }

@@ -6,4 +6,4 @@ mod opened;
 mod receive;
 mod request;
 
-pub use content::{Clicked, Feedback, FeedbackContent, PageEvent, Received, ShownOutcome};
+pub use content::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt, ShownOutcome};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::content::{Feedback, Received};
+use tracing::Instrument as _;
+
+use super::content::{Feedback, Receipt};
 use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
 use crate::engine::condition::Condition;
 use crate::engine::error::EngineError;
@@ -14,7 +16,8 @@ use crate::service::change::refuse_archived;
 use crate::service::error::ServiceError;
 use crate::service::units::UnitHasher;
 use crate::store::{Appended, LogEntry, NewEvent};
-use crate::telemetry::trace;
+use crate::telemetry::metrics::FeedbackStatus;
+use crate::telemetry::{duels, export};
 
 /// From this many bytes of `duel_id`s and clicks on, feedback is checked on the threads for large
 /// bodies, so that it does not hold up other requests.
@@ -27,7 +30,7 @@ impl Service {
         &self,
         name: &str,
         feedback: Vec<Feedback>,
-    ) -> Result<Vec<Received>, ServiceError> {
+    ) -> Result<Vec<Receipt>, ServiceError> {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
         let now = self.now_ms();
@@ -37,7 +40,7 @@ impl Service {
             (request, _) = self.check_feedback(&loaded, feedback).await?;
         }
         for &duel in &request.duels {
-            trace::about(duel);
+            duels::about(duel);
         }
         {
             let fold = loaded.fold()?;
@@ -54,20 +57,19 @@ impl Service {
             .items
             .into_iter()
             .map(|item| match item {
-                CheckedItem::Invalid(detail) => Ok(Received::Invalid(detail)),
-                CheckedItem::Refused(error) => Ok(Received::Refused(error)),
+                CheckedItem::Refused(receipt) => Ok(receipt),
                 CheckedItem::InEvent { event, repeats } => match received.get(event) {
-                    Some(Received::Recorded(position)) if repeats => {
-                        Ok(Received::Duplicate(*position))
-                    }
-                    Some(received) => Ok(received.clone()),
+                    Some(Receipt {
+                        status: FeedbackStatus::Recorded, position: Some(at), ..
+                    }) if repeats => Ok(Receipt::duplicate(*at)),
+                    Some(receipt) => Ok(receipt.clone()),
                     None => Err(ServiceError::internal("an item of feedback has no result")),
                 },
             })
             .inspect(|result| {
-                if let Ok(received) = result {
-                    self.engine.metrics.feedback(received.status());
-                    loaded.traffic().feedback(received.status());
+                if let Ok(receipt) = result {
+                    self.engine.metrics.feedback(receipt.status);
+                    loaded.traffic().feedback(receipt.status);
                 }
             })
             .collect()
@@ -99,7 +101,7 @@ impl Service {
         loaded: &Arc<LoadedExperiment>,
         events: Vec<CheckedEvent>,
         now: i64,
-    ) -> Result<Vec<Received>, ServiceError> {
+    ) -> Result<Vec<Receipt>, ServiceError> {
         let is_late = |event: &CheckedEvent| now > event.expires_at;
         let fresh: Vec<_> = events
             .iter()
@@ -118,7 +120,8 @@ impl Service {
             false => self.engine.store.find(loaded.id, &late).await?,
         };
         let mut found = found.into_iter();
-        let mut appended = self.engine.writer.append(loaded, fresh).await?.into_iter();
+        let append = self.engine.writer.append(loaded, fresh).instrument(export::append_span());
+        let mut appended = append.await?.into_iter();
         let missing =
             || ServiceError::internal("the store returned fewer results than it was given events");
         events
@@ -133,11 +136,11 @@ impl Service {
                 Ok(match appended.next().ok_or_else(missing)? {
                     Appended::Recorded(position) => {
                         self.check_growth(loaded, &event.event, position);
-                        Received::Recorded(position)
+                        Receipt::recorded(position)
                     }
-                    Appended::Duplicate(position) => Received::Duplicate(position),
+                    Appended::Duplicate(position) => Receipt::duplicate(position),
                     Appended::Conflict(position) => conflicting(event, position),
-                    Appended::TooLate(position) => Received::Late(position),
+                    Appended::TooLate(position) => Receipt::late(position),
                     // another process archived it, and this one does not know yet
                     Appended::Archived => {
                         return Err(ServiceError::Archived(loaded.name.clone()));
@@ -165,10 +168,10 @@ impl Service {
 
 /// The result for feedback on a duel that was settled differently before: two outcomes contradict
 /// each other, while clicks are only too late.
-fn conflicting(event: &NewEvent, position: u64) -> Received {
+fn conflicting(event: &NewEvent, position: u64) -> Receipt {
     match event.event {
-        Event::Outcome(_) => Received::Conflict(position),
-        Event::Control(_) => Received::Late(position),
+        Event::Outcome(_) => Receipt::conflict(position),
+        Event::Control(_) => Receipt::late(position),
     }
 }
 
@@ -180,13 +183,11 @@ fn late_result(
     expired_at: i64,
     own: Option<LogEntry>,
     settled: Option<LogEntry>,
-) -> Received {
+) -> Receipt {
     match (own, settled) {
-        (Some(entry), _) if event.event.repeats(&entry.event) => {
-            Received::Duplicate(entry.position)
-        }
+        (Some(entry), _) if event.event.repeats(&entry.event) => Receipt::duplicate(entry.position),
         (Some(entry), _) => conflicting(event, entry.position),
-        (None, Some(entry)) => Received::Late(entry.position),
-        (None, None) => Received::Expired { expired_at },
+        (None, Some(entry)) => Receipt::late(entry.position),
+        (None, None) => Receipt::expired(expired_at),
     }
 }

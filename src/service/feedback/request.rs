@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::clicks::{clicks_event, read_clicks};
-use super::content::{Feedback, FeedbackContent, ShownOutcome};
+use super::content::{Feedback, FeedbackContent, Receipt, ShownOutcome};
 use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
 use crate::audience::Audience;
 use crate::engine::experiment_spec::FieldError;
@@ -28,10 +28,8 @@ pub(super) enum CheckedItem {
     /// It is in the event with this number. With `repeats`, earlier items of the request say all
     /// that it says.
     InEvent { event: usize, repeats: bool },
-    /// It names no duel of this experiment.
-    Invalid(String),
-    /// The duel is valid, but the clicks are not.
-    Refused(FieldError),
+    /// It names no duel of this experiment, or its clicks are not valid.
+    Refused(Receipt),
 }
 
 /// An event of a request.
@@ -97,10 +95,10 @@ impl CheckedRequest {
                     let audience = opened.duel.audience.or(units.audience(named));
                     drafts.add(opened, &item.content, audience, event_weights)
                 }
-                Ok(_) => CheckedItem::Invalid(OTHER_EXPERIMENT.into()),
+                Ok(_) => CheckedItem::Refused(Receipt::invalid(OTHER_EXPERIMENT)),
                 Err(error) => {
                     request.has_unknown_key |= *error == TokenError::UnknownKey;
-                    CheckedItem::Invalid(not_valid(*error))
+                    CheckedItem::Refused(Receipt::invalid(not_valid(*error)))
                 }
             };
             request.items.push(checked);
@@ -137,11 +135,12 @@ impl Drafts {
             }
             FeedbackContent::Clicks { clicks, last } => {
                 let Some(page) = &opened.page else {
-                    return CheckedItem::Refused(FieldError::new("/duel_id", NO_PAGE));
+                    let error = FieldError::new("/duel_id", NO_PAGE);
+                    return CheckedItem::Refused(Receipt::refused(error));
                 };
                 let clicks = match read_clicks(event_weights, page, clicks) {
                     Ok(clicks) => clicks,
-                    Err(error) => return CheckedItem::Refused(error),
+                    Err(error) => return CheckedItem::Refused(Receipt::refused(error)),
                 };
                 if *last {
                     self.collecting.remove(&nonce);

@@ -1,6 +1,7 @@
 //! The model, kept minimal: each duel has one answer or none.
 
-use rankduel::service::feedback::Received;
+use rankduel::service::feedback::Receipt;
+use rankduel::telemetry::metrics::FeedbackStatus;
 
 use super::op::Outcome;
 
@@ -30,12 +31,12 @@ impl Duel {
     }
 
     /// Check the response to an answer. The error names the expected response.
-    pub fn hear(&mut self, outcome: Outcome, now: i64, received: &Received) -> Result<(), String> {
-        let position = match (self.counted, received) {
-            (None, Received::Expired { .. }) if self.is_late(now) => return Ok(()),
-            (None, Received::Recorded(position)) if !self.is_late(now) => *position,
-            (Some(counted), Received::Duplicate(position)) if counted == outcome => *position,
-            (Some(counted), Received::Conflict(position)) if counted != outcome => *position,
+    pub fn hear(&mut self, outcome: Outcome, now: i64, received: &Receipt) -> Result<(), String> {
+        let position = match (self.counted, received.status, received.position) {
+            (None, FeedbackStatus::Expired, _) if self.is_late(now) => return Ok(()),
+            (None, FeedbackStatus::Recorded, Some(at)) if !self.is_late(now) => at,
+            (Some(own), FeedbackStatus::Duplicate, Some(at)) if own == outcome => at,
+            (Some(own), FeedbackStatus::Conflict, Some(at)) if own != outcome => at,
             _ => {
                 return Err(format!(
                     "{outcome:?} at {now} of {self:?} was answered with {received:?}"

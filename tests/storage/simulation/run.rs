@@ -16,7 +16,7 @@ use rankduel::service::ServiceSettings;
 use rankduel::service::error::ServiceError;
 use rankduel::service::feedback::Feedback;
 use rankduel::service::feedback::FeedbackContent;
-use rankduel::service::feedback::Received;
+use rankduel::service::feedback::Receipt;
 use rankduel::service::reports::standings::standings;
 use rankduel::service::units::NamedAudience;
 use rankduel::service::verify::verify;
@@ -440,7 +440,7 @@ async fn receive(
     name: &str,
     duels: &[Duel],
     meant: &[(usize, Outcome)],
-) -> Result<Vec<Received>, ServiceError> {
+) -> Result<Vec<Receipt>, ServiceError> {
     let feedback: Vec<_> = meant
         .iter()
         .map(|(duel, outcome)| Feedback {

@@ -9,7 +9,7 @@ use crate::support::{Kind, TestDatabase};
 
 on_all_databases! {
     concurrent_appenders_count_each_nonce_once
-    two_stores_on_one_database_agree
+    two_stores_on_sqlite_agree
     abandoned_calls_leave_the_log_intact
     commits_of_other_stores_are_notified
 }
@@ -86,7 +86,7 @@ async fn concurrent_appenders_count_each_nonce_once(database: TestDatabase) {
     race(&[store]).await;
 }
 
-async fn two_stores_on_one_database_agree(database: TestDatabase) {
+async fn two_stores_on_sqlite_agree(database: TestDatabase) {
     let stores = [database.store().await, database.store().await];
     race(&stores).await;
     let seen = stores[1].experiment("one").await.unwrap().unwrap();

@@ -3,9 +3,9 @@
 //! From the outside in: [`observe`] (id, trace, log line, metrics, problems), authorization
 //! ([`super::guard`]), the time limit, the whole body ([`super::request_body`]), a permit to run
 //! ([`Shell::run`]), then panics. Compression comes after the handler ([`super::deliver`]), and the
-//! turn of the response to a read comes last ([`super::read_pace`]). The order matters. A refused
-//! request is logged and described like any other. A caller without a key takes no permit: it has a
-//! room of its own ([`super::open_room`]). Nor does a body that has not arrived yet.
+//! turn of the response last ([`super::pace`]). The order matters: a refused request is logged and
+//! described like any other, and neither a caller without a key nor a body that has not arrived yet
+//! takes a permit.
 //!
 //! Requests that memory can answer do not take this path: see [`super::fast_path`].
 
@@ -24,18 +24,16 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument as _;
 
-use super::caller::Caller;
+use super::connections::Peer;
 use super::deliver::{accepts_gzip, deliver};
-use super::extract::{LARGE_BYTES, LargeBody};
 use super::guard::{Authorization, Guard, unknown_key};
-use super::open_room::{OpenRoom, OpenSettings};
-use super::peer::Peer;
-use super::problem::{Problem, ProblemKind};
-use super::read_pace::ReadPace;
+use super::pace::Pace;
 use super::request_body::{BodyBudget, Share};
-use super::request_id::{NoRandomness, RequestIds};
-use super::running_request::{Route, RunningRequest, is_probe, with_key};
+use super::running_request::{NoRandomness, RequestIds, Route, RunningRequest, is_probe, with_key};
 use crate::access::ApiKeys;
+use crate::http::caller::Caller;
+use crate::http::extract::{LARGE_BYTES, LargeBody};
+use crate::http::problem::{Problem, ProblemKind};
 use crate::service::Service;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::LowPriorityThreads;
@@ -45,6 +43,9 @@ use crate::telemetry::metrics::Metrics;
 /// 431.
 const HEADERS_MAX_BYTES: usize = 16 * 1024;
 
+/// Largest body of a request without a key: that of a login.
+const OPEN_BODY_MAX_BYTES: usize = 4 * 1024;
+
 /// Settings of the shell.
 #[derive(Debug, Clone)]
 pub struct ShellSettings {
@@ -53,14 +54,14 @@ pub struct ShellSettings {
     pub keys: ApiKeys,
     /// A request that takes longer is cancelled and gets 504.
     pub request_timeout: Duration,
-    /// A request with a larger body gets 413.
+    /// The same for a request without a key, with its body and its wait.
+    pub open_timeout: Duration,
+    /// A request with a larger body gets 413; without a key from 4 KiB on.
     pub body_limit_bytes: usize,
     /// Maximum number of requests with a key that run at once; any further one gets 503.
     pub max_concurrent_requests: usize,
     /// Memory of the bodies of all requests, without the first 16 KiB of each.
     pub bodies_bytes: usize,
-    /// Requests without a key.
-    pub open: OpenSettings,
 }
 
 impl Default for ShellSettings {
@@ -68,10 +69,10 @@ impl Default for ShellSettings {
         Self {
             keys: ApiKeys::default(),
             request_timeout: Duration::from_secs(10),
+            open_timeout: Duration::from_secs(2),
             body_limit_bytes: 2 * 1024 * 1024,
             max_concurrent_requests: 1024,
             bodies_bytes: 64 * 1024 * 1024,
-            open: OpenSettings::default(),
         }
     }
 }
@@ -83,13 +84,16 @@ pub(crate) struct Shell {
     /// One for each request that may run.
     pub permits: Semaphore,
     ids: RequestIds,
-    open: OpenRoom,
-    reads: ReadPace,
+    /// The turns of responses to reads.
+    reads: Pace,
+    /// The turns of responses to callers without a key.
+    open: Pace,
     reports: Arc<ReportPool>,
     large_bodies: Arc<LowPriorityThreads>,
     bodies: BodyBudget,
     body_limit_bytes: usize,
     time_limit: Duration,
+    open_time_limit: Duration,
 }
 
 impl Shell {
@@ -103,14 +107,15 @@ impl Shell {
             metrics: Arc::clone(metrics),
             ids: RequestIds::new()?,
             guard,
-            reads: ReadPace::of_this_machine(),
+            reads: Pace::of_this_machine(),
+            open: Pace::of_this_machine(),
             reports: Arc::clone(&service.reports),
             large_bodies: Arc::clone(&service.bodies),
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
-            open: OpenRoom::new(&settings.open),
             bodies: BodyBudget::new(settings.bodies_bytes),
             body_limit_bytes: settings.body_limit_bytes,
             time_limit: settings.request_timeout,
+            open_time_limit: settings.open_timeout,
         })
     }
 
@@ -133,23 +138,20 @@ impl Shell {
     async fn admit(&self, request: Request, next: Next, request_id: &str) -> Response {
         let route = request.extensions().get::<MatchedPath>().cloned();
         let route = route.as_ref().map(MatchedPath::as_str);
-        let peer = request.extensions().get::<Arc<Peer>>().cloned();
         let authorization = match self.guard.authorize(&request, route) {
-            Ok(Authorization::UnknownKey) => {
-                match self.read_keys(request.headers(), peer.as_deref()).await {
-                    Ok(()) => self.guard.authorize(&request, route),
-                    Err(problem) => Err(Box::new(problem.into_response())),
-                }
-            }
+            Ok(Authorization::UnknownKey) => match self.read_keys().await {
+                Ok(()) => self.guard.authorize(&request, route),
+                Err(problem) => Err(Box::new(problem.into_response())),
+            },
             decided => decided,
         };
         let key = match authorization {
             Ok(Authorization::Admitted(key)) => key,
-            Ok(Authorization::Open) => return self.run_open(request, next, peer.as_deref()).await,
+            Ok(Authorization::Open) => return self.run_open(request, next).await,
             Ok(Authorization::UnknownKey) => return unknown_key().into_response(),
             Err(refusal) => return *refusal,
         };
-        if let Some(peer) = peer {
+        if let Some(peer) = request.extensions().get::<Arc<Peer>>() {
             peer.note_authorized();
         }
         let id = key.as_ref().map(|key| key.id().clone());
@@ -159,10 +161,12 @@ impl Shell {
     /// Read the keys of the database because a request has one that this process does not know.
     /// The request holds only its connection meanwhile, and waits no longer than any request
     /// without a key.
-    async fn read_keys(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<(), Problem> {
-        self.open.count(peer, headers)?;
-        let read = tokio::time::timeout(self.open.time_limit, self.guard.refresh()).await;
-        read.unwrap_or_else(|_| {
+    async fn read_keys(&self) -> Result<(), Problem> {
+        let read = async {
+            self.open.turn().await;
+            self.guard.refresh().await
+        };
+        tokio::time::timeout(self.open_time_limit, read).await.unwrap_or_else(|_| {
             Err(Problem::new(
                 ProblemKind::Unavailable,
                 "This server does not know the key, and the database does not answer in time.",
@@ -170,25 +174,20 @@ impl Shell {
         })
     }
 
-    /// Run a request that needs no key. Probes need no place, so that they are always answered.
-    async fn run_open(&self, request: Request, next: Next, peer: Option<&Peer>) -> Response {
-        let probe = is_probe(request.uri().path());
-        if !probe && let Err(problem) = self.open.count(peer, request.headers()) {
-            return problem.into_response();
-        }
+    /// Run a request that needs no key. It takes no permit; probes do not wait for a turn either.
+    async fn run_open(&self, request: Request, next: Next) -> Response {
+        let is_probe = is_probe(request.uri().path());
         let run = async {
-            let limit = self.open.body_limit_bytes;
-            let (mut request, _share) = self.with_whole_body(request, limit).await?;
-            let place = if probe { None } else { Some(self.open.enter().await) };
-            if let Some(place) = &place {
-                request.extensions_mut().insert(place.clone());
-            }
+            let (request, _share) = self.with_whole_body(request, OPEN_BODY_MAX_BYTES).await?;
             let compress = accepts_gzip(request.headers());
-            let response = next.run(request).await;
-            Ok(deliver(response, compress, &self.reports).await)
+            let response = deliver(next.run(request).await, compress, &self.reports).await;
+            if !is_probe {
+                self.open.turn().await;
+            }
+            Ok(response)
         };
         // A probe of the database has a time limit of its own.
-        within(if probe { self.time_limit } else { self.open.time_limit }, run).await
+        within(if is_probe { self.time_limit } else { self.open_time_limit }, run).await
     }
 
     /// Run an authorized request if there is a permit. Refusing a request at once, instead of
@@ -197,19 +196,17 @@ impl Shell {
         let run = async {
             let (mut request, _share) =
                 self.with_whole_body(request, self.body_limit_bytes).await?;
-            let probe = is_probe(request.uri().path());
-            let permit = if probe {
-                None
-            } else {
-                let permit = self.permits.try_acquire().map_err(|_| {
+            let is_probe = is_probe(request.uri().path());
+            let permit = match is_probe {
+                true => None,
+                false => Some(self.permits.try_acquire().map_err(|_| {
                     self.metrics.http_requests_shed.inc();
                     overloaded()
-                })?;
-                Some(permit)
+                })?),
             };
             request.extensions_mut().insert(caller);
             let compress = accepts_gzip(request.headers());
-            let reads = !probe && matches!(*request.method(), Method::GET | Method::HEAD);
+            let reads = !is_probe && matches!(*request.method(), Method::GET | Method::HEAD);
             let response = deliver(next.run(request).await, compress, &self.reports).await;
             drop(permit);
             if reads {
@@ -272,7 +269,7 @@ async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) 
         .into_response()
     } else {
         let response = shell.admit(request, next, running.id()).instrument(running.span());
-        running.trace().within(response).await
+        running.duels().within(response).instrument(running.exported()).await
     };
     running.end(response, uri.path())
 }

@@ -11,17 +11,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::Request;
-use axum::http::Method;
+use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
 
-use super::duels::{self, Duel, NEXT_DUEL};
+use super::connections::Peer;
 use super::guard::Authorization;
-use super::peer::Peer;
-use super::problem::Problem;
 use super::running_request::{Route, RouteMetrics, with_key};
 use super::shell::{Shell, headers_fit, panic_response};
 use crate::engine::loaded::LoadedExperiment;
+use crate::http::duels::{self, NEXT_DUEL};
 use crate::service::Service;
 use crate::service::units::NamedAudience;
 
@@ -65,22 +64,27 @@ impl FastPath {
             catch_unwind(AssertUnwindSafe(|| self.choose(&loaded)))
                 .unwrap_or_else(|_| panic_response(&shell.metrics.panics))
         };
-        let response = running.span().in_scope(|| running.trace().within_now(choose));
+        let response = running
+            .exported()
+            .in_scope(|| running.span().in_scope(|| running.duels().within_now(choose)));
         let response = with_key(key.map(|key| key.id().clone()), response);
         ControlFlow::Break(running.end(response, request.uri().path()))
     }
 
     fn choose(&self, loaded: &LoadedExperiment) -> Response {
-        match self.service.choose(loaded, NamedAudience::default()) {
-            Ok(issued) => duels::response(&Duel::new(&loaded.name, issued), 1),
-            Err(error) => Problem::from(error).into_response(),
-        }
+        duels::one(&self.service, loaded, NamedAudience::default())
+            .unwrap_or_else(IntoResponse::into_response)
     }
 }
 
 /// The experiment in the path of a `next-duel` request without a body.
 fn experiment_of(request: &Request) -> Option<&str> {
-    if request.method() != Method::POST || request.body().size_hint().upper() != Some(0) {
+    // A page of another site is refused by a layer of the router.
+    if request.method() != Method::POST
+        || request.body().size_hint().upper() != Some(0)
+        || request.headers().contains_key(header::ORIGIN)
+        || request.headers().contains_key("sec-fetch-site")
+    {
         return None;
     }
     request.uri().path().strip_prefix("/v1/experiments/")?.strip_suffix("/next-duel")

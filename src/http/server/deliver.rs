@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, IntoResponseParts, Response};
 use hyper::body::Body as _;
 
-use super::problem::Problem;
+use crate::http::problem::Problem;
 use crate::service::reports::pool::{ReportPool, gzip};
 use crate::service::reports::single_flight::{COMPRESS_FROM_BYTES, Written};
 

@@ -1,20 +1,69 @@
 //! A request while it runs: its log line, its metrics, and the headers of its response.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
+use tracing::Span;
 
-use super::problem::{ProblemContext, describe};
-use super::request_id::REQUEST_ID;
-use super::trace::{TRACEPARENT, TraceContext};
+use super::trace::{TRACEPARENT, trace_id, traceparent};
 use crate::access::KeyId;
+use crate::http::problem::{ProblemContext, describe};
+use crate::telemetry::duels::RequestDuels;
+use crate::telemetry::export;
 use crate::telemetry::metrics::{Metrics, RequestLabels, RouteLabels};
-use crate::telemetry::trace::RequestTrace;
+
+/// Identifies a request in the log, in problems and to its caller.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The operating system provides no randomness.
+#[derive(Debug, thiserror::Error)]
+#[error("the operating system provides no randomness: {0}")]
+pub struct NoRandomness(#[from] rand::rngs::SysError);
+
+/// Makes request ids: a random number of the process, then a counter.
+#[derive(Debug)]
+pub(crate) struct RequestIds {
+    /// 16 hexadecimal digits.
+    process: String,
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    pub fn new() -> Result<Self, NoRandomness> {
+        Ok(Self { process: format!("{:016x}", crate::entropy::number()?), next: AtomicU64::new(0) })
+    }
+
+    fn fresh(&self) -> String {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut id = String::with_capacity(self.process.len() + 17);
+        id.push_str(&self.process);
+        id.push('-');
+        // Every request needs an id, and `write!` of a number shows in a profile.
+        let digits = if number >> 32 == 0 { 8 } else { 16 };
+        for place in (0..digits).rev() {
+            id.extend(char::from_digit((number >> (4 * place)) as u32 & 15, 16));
+        }
+        id
+    }
+
+    /// The id that the caller sent, if it is safe to log; else a new one.
+    pub fn of(&self, headers: &HeaderMap) -> String {
+        let is_safe = |id: &&str| {
+            (1..=128).contains(&id.len())
+                && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:+/=".contains(&byte))
+        };
+        match headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(is_safe) {
+            Some(id) => id.to_owned(),
+            None => self.fresh(),
+        }
+    }
+}
 
 /// The route of a request that matches none.
 const UNMATCHED: &str = "unmatched";
@@ -63,10 +112,11 @@ pub(crate) struct RunningRequest {
     route: Route,
     id: String,
     /// As the caller sent it.
-    trace_context: Option<TraceContext>,
+    traceparent: Option<HeaderValue>,
     /// Of the caller, else of the exported span.
     trace_id: Option<String>,
-    trace: Arc<RequestTrace>,
+    duels: RequestDuels,
+    exported: Span,
     /// Status and key, once the response is known.
     outcome: Option<(StatusCode, Option<KeyId>)>,
 }
@@ -80,21 +130,21 @@ impl RunningRequest {
         route: Route,
         started: Instant,
     ) -> Self {
-        let trace_context = TraceContext::of(request.headers());
-        let parent = trace_context.as_ref().map(TraceContext::parent);
-        let trace = RequestTrace::start(method_label(request.method()), route.as_str(), parent);
+        let caller = traceparent(request.headers());
+        let exported = export::request_span(method_label(request.method()), route.as_str(), caller);
         metrics.http_requests_in_flight.inc();
         Self {
             started,
             method: request.method().clone(),
             route,
             id,
-            trace_id: trace_context
-                .as_ref()
-                .map(|context| context.trace_id().to_owned())
-                .or_else(|| trace.trace_id()),
-            trace_context,
-            trace,
+            trace_id: match caller {
+                Some(caller) => Some(trace_id(caller).to_owned()),
+                None => export::trace_id(&exported),
+            },
+            traceparent: caller.and_then(|caller| HeaderValue::from_str(caller).ok()),
+            duels: RequestDuels::default(),
+            exported,
             outcome: None,
             metrics: Arc::clone(metrics),
         }
@@ -105,21 +155,18 @@ impl RunningRequest {
     }
 
     /// Collects the duels of the request.
-    pub fn trace(&self) -> Arc<RequestTrace> {
-        Arc::clone(&self.trace)
+    pub fn duels(&self) -> RequestDuels {
+        self.duels.clone()
+    }
+
+    /// The span that is exported, around the one of the log lines.
+    pub fn exported(&self) -> Span {
+        self.exported.clone()
     }
 
     /// The span of the request's log lines.
-    pub fn span(&self) -> tracing::Span {
-        let span = tracing::info_span!(
-            "request",
-            request_id = %self.id,
-            trace_id = tracing::field::Empty
-        );
-        if let Some(trace_id) = &self.trace_id {
-            span.record("trace_id", trace_id);
-        }
-        span
+    pub fn span(&self) -> Span {
+        tracing::info_span!("request", request_id = %self.id, trace_id = self.trace_id)
     }
 
     /// Finish the response: write the body of a problem, and set the headers that every response
@@ -137,8 +184,8 @@ impl RunningRequest {
         if let Ok(id) = HeaderValue::from_str(&self.id) {
             headers.insert(REQUEST_ID, id);
         }
-        if let Some(context) = &self.trace_context {
-            headers.insert(TRACEPARENT, context.header());
+        if let Some(traceparent) = self.traceparent.take() {
+            headers.insert(TRACEPARENT, traceparent);
         }
         self.outcome = Some((response.status(), response.extensions().get().cloned()));
         response
@@ -174,13 +221,14 @@ impl Drop for RunningRequest {
             Some((status, key)) => (status.as_u16(), key.as_ref()),
             None => (CALLER_DISCONNECTED, None),
         };
-        let duels = self.trace.end(status, &self.id);
-        let (duel, duel_count) = match duels.all[..] {
+        let duels = self.duels.take();
+        let (duel, duel_count) = match duels[..] {
             [] => (None, None),
             // Formatted only if the line is logged.
             [duel] => (Some(tracing::field::display(duel)), None),
             ref many => (None, Some(many.len())),
         };
+        export::end_request(&self.exported, status, &self.id, &duels);
         self.metrics.http_requests_in_flight.dec();
         self.count(method, status, elapsed.as_secs_f64());
 
@@ -203,7 +251,7 @@ impl Drop for RunningRequest {
             };
         }
         if duel_count.is_some() {
-            for duel in &duels.all {
+            for duel in &duels {
                 tracing::debug!(
                     target: "rankduel::duels",
                     request_id = %self.id,

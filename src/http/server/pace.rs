@@ -1,9 +1,9 @@
-//! The pace of the responses to requests that read.
+//! The pace of responses: those that do not have to be fast wait for their turn.
 //!
-//! A report that is known is served from memory, so a few callers that read without a pause can
-//! keep every processor busy, and duels would wait for one. Many callers that wait for the same
-//! report would get it in the same moment. So each response to a read waits for its turn, and the
-//! turns of a second take a small share of the processors.
+//! A report that is known is served from memory, so a few callers that read without a pause could
+//! keep every processor busy, and duels would wait for one. The turns of a second take a small
+//! share of the processors. Requests without a key have turns of their own, so they slow nobody
+//! else.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ const KEPT: Duration = Duration::from_millis(2);
 
 /// Gives turns to responses.
 #[derive(Debug)]
-pub(crate) struct ReadPace {
+pub(super) struct Pace {
     turns: Mutex<Turns>,
 }
 
-impl ReadPace {
+impl Pace {
     /// A pace for the processors of this machine.
     pub fn of_this_machine() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, |cores| cores.get());

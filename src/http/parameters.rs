@@ -1,9 +1,11 @@
-//! Cursors of paginated lists: opaque to callers, base64 of the last row's key.
+//! Parameters that several resources have: pages of a list, and units. A cursor is opaque to callers:
+//! base64 of the last row's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::problem::{ApiResult, Problem};
+use super::problem::{ApiResult, Problem, ProblemKind};
+use crate::service::units::unit_error;
 
 /// The default of `limit`.
 const LIMIT_DEFAULT: u32 = 50;
@@ -34,4 +36,11 @@ pub(crate) fn read_cursor<T>(
         let detail = "`cursor` is not from this list; use `next` of the previous page";
         Problem::invalid(detail).query("cursor", detail)
     })
+}
+
+/// Refuse an id that cannot be a unit.
+pub(super) fn check_unit(unit: Option<&str>) -> ApiResult<()> {
+    let Some(detail) = unit.and_then(unit_error) else { return Ok(()) };
+    Err(Problem::new(ProblemKind::InvalidRequest, format!("Invalid request: {detail}."))
+        .field("/unit", detail))
 }

@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::problem::{Problem, ProblemKind};
+use crate::http::problem::{Problem, ProblemKind};
 
 /// Bytes of each body that the budget does not count, so that large bodies cannot keep feedback
 /// out.

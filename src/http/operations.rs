@@ -1,16 +1,39 @@
-//! Registration of handlers, which makes the table of the API's operations.
+//! The table of the API's operations.
 //!
 //! A resource registers each handler together with the access it needs and the problems it can
 //! return ([`Routes::operation`]), so no route can be without them. Authorization
-//! ([`super::guard`]) and the OpenAPI document are made from this table.
+//! ([`super::server::guard`]) and the OpenAPI document are made from this table.
 
+use axum::http::Method;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
+use super::app::AppState;
 use super::openapi;
-use super::operation::{Access, Operation};
 use super::problem::ProblemKind;
-use super::state::AppState;
+use crate::access::Scope;
+
+/// What a caller needs for an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing: the operation returns nothing about an experiment.
+    Open,
+    /// A key with this scope.
+    Scope(Scope),
+}
+
+/// One operation of the API.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// The method.
+    pub method: Method,
+    /// The template of the path, such as `/v1/experiments/{name}`.
+    pub path: String,
+    /// What a caller needs.
+    pub access: Access,
+    /// Every kind of problem that it can return, ordered as in [`ProblemKind::ALL`].
+    pub problems: Vec<ProblemKind>,
+}
 
 /// Handlers, their description and their rows of the table.
 pub(crate) struct Routes {
@@ -39,8 +62,8 @@ impl Routes {
     ) -> Self {
         for (path, item) in &mut handler.1.paths {
             for (method, operation) in openapi::operations_mut(item) {
-                let problems = all_problems(operation, access, problems);
-                openapi::complete(operation, access, &problems);
+                let problems = all_problems(operation, path, access, problems);
+                openapi::complete(operation, path, access, &problems);
                 self.operations.push(Operation { method, path: path.clone(), access, problems });
             }
         }
@@ -57,6 +80,7 @@ impl Routes {
 /// The problems of an operation: its own, and those of its extractors and of the shell.
 fn all_problems(
     operation: &utoipa::openapi::path::Operation,
+    path: &str,
     access: Access,
     own: &[ProblemKind],
 ) -> Vec<ProblemKind> {
@@ -72,14 +96,13 @@ fn all_problems(
             ProblemKind::UnsupportedMediaType,
         ]);
     }
-    if operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty()) {
+    if path.contains('{') || operation.parameters.as_ref().is_some_and(|all| !all.is_empty()) {
         kinds.push(ProblemKind::InvalidRequest);
     }
     if access != Access::Open {
         kinds.extend([
             ProblemKind::Unauthorized,
             ProblemKind::Forbidden,
-            ProblemKind::TooManyRequests,
             ProblemKind::Overloaded,
             ProblemKind::Unavailable,
         ]);

@@ -5,6 +5,18 @@
 //! client that sends one byte a minute would keep a connection forever, and a request that hangs
 //! would keep the process. This loop over hyper has both.
 
+pub(crate) mod connections;
+pub(crate) mod deliver;
+pub(crate) mod fast_path;
+pub(crate) mod guard;
+pub(crate) mod hosts;
+mod pace;
+mod request_body;
+pub(crate) mod running_request;
+pub(crate) mod shell;
+mod trace;
+
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +27,10 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
 
+use self::connections::{Connections, Peer};
 use super::app::App;
-use super::connections::{Connections, Limits};
-use super::peer::Peer;
-use super::proxies::TrustedProxies;
-use super::write_progress::{Pace, WriteProgress};
 
 /// Settings of the server loop.
 #[derive(Debug, Clone)]
@@ -29,16 +39,11 @@ pub struct ConnectionSettings {
     /// This is also how long an idle connection is kept. It is longer than the common 60 s of load
     /// balancers, so that the load balancer closes the connection first.
     pub head_within: Duration,
-    /// A client must take [`WRITE_BYTES`] of the responses that wait for it in each such period, or
-    /// the rest of them. Otherwise its connection is closed.
+    /// A connection is closed if responses wait for this long without room in the system's buffer:
+    /// the client does not read them.
     pub write_within: Duration,
     /// Most connections.
     pub max_connections: usize,
-    /// Most connections from one address, if it is not that of a trusted proxy; half of
-    /// `max_connections` by default.
-    pub max_connections_per_address: Option<usize>,
-    /// The reverse proxies, whose connections are those of many callers.
-    pub proxies: TrustedProxies,
     /// Time that running requests have to finish during a shutdown.
     pub drain_within: Duration,
 }
@@ -49,8 +54,6 @@ impl Default for ConnectionSettings {
             head_within: Duration::from_secs(75),
             write_within: Duration::from_secs(10),
             max_connections: 4096,
-            max_connections_per_address: None,
-            proxies: TrustedProxies::default(),
             drain_within: Duration::from_secs(25),
         }
     }
@@ -60,11 +63,9 @@ impl Default for ConnectionSettings {
 /// one.
 const BUFFER_MAX_BYTES: usize = 32 * 1024;
 
-/// The part of waiting responses that a client must take in a period.
-pub const WRITE_BYTES: usize = 64 * 1024;
-
 /// Size of the system's buffer for what is sent on a connection. By default it would grow to
-/// megabytes for each client that does not read.
+/// megabytes for each client that does not read. The system reports room in it once a third is
+/// free, so a client that reads takes as much in each [`ConnectionSettings::write_within`].
 const SEND_BUFFER_BYTES: usize = 256 * 1024;
 
 /// Open files that are not connections of callers: those of the database, logs and the program.
@@ -94,8 +95,7 @@ pub async fn serve(
     if let Err(error) = set_socket_send_buffer_size(&listener, SEND_BUFFER_BYTES) {
         tracing::debug!(%error, "the size of send buffers was not set");
     }
-    let pace = Pace { bytes: WRITE_BYTES, period: settings.write_within };
-    let counts = Connections::new(limits(settings), app.metrics().connections_shed.clone());
+    let counts = Connections::new(most(settings), app.metrics().connections_shed.clone());
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -107,14 +107,13 @@ pub async fn serve(
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, address)) => {
-                    let peer = Arc::new(Peer::new(address.ip()));
-                    let unlimited = settings.proxies.include(address.ip());
-                    let Some(counted) = counts.admit(&peer, unlimited) else {
+                    let peer = Arc::new(Peer::default());
+                    let Some(counted) = counts.admit(&peer) else {
                         tracing::debug!(%address, "refused: every connection is in use by a caller with a key");
                         continue;
                     };
                     let number = counted.number();
-                    let stream = TokioIo::new(WriteProgress::new(prepared(stream), pace));
+                    let stream = prepared(stream, settings.write_within);
                     let connection = http.serve_connection(stream, app.for_peer(peer));
                     let connection = graceful.watch(connection);
                     let task = connections.spawn(async move {
@@ -150,27 +149,32 @@ pub async fn serve(
     Drained::CutOff(cut_off)
 }
 
-fn prepared(stream: TcpStream) -> TcpStream {
+/// The stream of a connection, which fails if a write waits for longer than `write_within`.
+fn prepared(
+    stream: TcpStream,
+    write_within: Duration,
+) -> TokioIo<Pin<Box<TimeoutStream<TcpStream>>>> {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
-    stream
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(write_within));
+    TokioIo::new(Box::pin(stream))
 }
 
-/// The limits of connections, within the open files that the system allows.
-fn limits(settings: &ConnectionSettings) -> Limits {
+/// The most connections, within the open files that the system allows.
+fn most(settings: &ConnectionSettings) -> usize {
     let files = open_files().map_or(usize::MAX, |files| {
         usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX)
     });
-    let all = settings.max_connections.min(files).max(1);
-    if all < settings.max_connections {
+    let most = settings.max_connections.min(files).max(1);
+    if most < settings.max_connections {
         tracing::warn!(
-            connections = all,
+            connections = most,
             "the limit of open files allows fewer connections than --max-connections; raise it (ulimit -n)"
         );
     }
-    let per_address = settings.max_connections_per_address.unwrap_or(all.div_ceil(2));
-    Limits { all, per_address: per_address.clamp(1, all) }
+    most
 }
 
 /// The limit of open files, raised as far as the system lets this process; `None` without a limit.

@@ -1,4 +1,4 @@
-//! Responses with an `ETag`.
+//! Conditional requests: `ETag`, `If-None-Match` and `If-Match`.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::deliver::{accepts_gzip, shared};
-use super::problem::ApiResult;
-use super::state::AppState;
+use super::app::AppState;
+use super::problem::{ApiResult, Problem};
+use super::server::deliver::{accepts_gzip, shared};
 use crate::service::reports::single_flight::Computed;
 
 /// 304, if the caller already has the representation with this tag (RFC 9110 §13.1.2, weak
@@ -48,4 +48,40 @@ fn with_etag(mut response: Response, tag: &str) -> Response {
         response.headers_mut().insert(header::ETAG, value);
     }
     response
+}
+
+/// The version that the caller expects.
+pub(crate) enum Expected {
+    /// `*`: whichever is current.
+    Any,
+    Version(u64),
+}
+
+impl Expected {
+    pub fn version(self) -> Option<u64> {
+        match self {
+            Self::Any => None,
+            Self::Version(version) => Some(version),
+        }
+    }
+}
+
+/// The version in `If-Match`, if the request has that header.
+pub(crate) fn expected_version(headers: &HeaderMap) -> ApiResult<Option<Expected>> {
+    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(Some(Expected::Any));
+    }
+    let version = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+        .and_then(|digits| digits.parse().ok());
+    match version {
+        Some(version) => Ok(Some(Expected::Version(version))),
+        None => {
+            let detail = "`If-Match` takes one `ETag` as it was received, such as \"3\" with its quotes, or *";
+            Err(Problem::invalid(detail).header_field("if-match", detail))
+        }
+    }
 }

@@ -10,10 +10,10 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 
-use super::caller::{forbidden, require_experiment};
-use super::operation::{Access, Operation};
-use super::problem::{Problem, ProblemKind};
 use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
+use crate::http::caller::{forbidden, require_experiment};
+use crate::http::operations::{Access, Operation};
+use crate::http::problem::{Problem, ProblemKind};
 use crate::service::Service;
 
 /// What the requests of one route need.

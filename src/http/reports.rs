@@ -1,0 +1,319 @@
+//! The results of an experiment: standings, cost, statistics, segments, verdict, winners, and its
+//! log under another policy.
+//!
+//! A report is a function of the log, so its `ETag` is the log position with the parameters of the
+//! request: a request with that tag in `If-None-Match` gets 304 until the log has a new entry.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+
+use super::app::AppState;
+use super::conditional::{tagged, unchanged};
+use super::extract::{JsonBody, PathOf, QueryOf};
+use super::operations::{Access, Routes};
+use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
+use super::problem::{ApiResult, Problem};
+use super::schemas;
+use super::spec_bodies::{self, invalid_policy};
+use crate::access::Scope;
+use crate::engine::experiment_spec::ExperimentSpec;
+use crate::engine::loaded::LoadedExperiment;
+use crate::service::error::ServiceError;
+use crate::service::reports::regret::RegretReport;
+use crate::service::reports::replay::Replay;
+use crate::service::reports::segments::SegmentsReport;
+use crate::service::reports::single_flight::Computed;
+use crate::service::reports::standings::{Rows, Standings};
+use crate::service::reports::statistics::Statistics;
+use crate::service::reports::verdict::{Verdict, requested_target};
+use crate::service::reports::winners::Winners;
+
+const READ: Access = Access::Scope(Scope::Read);
+
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .operation(routes!(standings), READ, &[ExperimentNotFound])
+        .operation(routes!(regret), READ, &[ExperimentNotFound])
+        .operation(routes!(statistics), READ, &[ExperimentNotFound])
+        .operation(routes!(segments), READ, &[ExperimentNotFound, CannotReplay])
+        .operation(routes!(verdict), READ, &[ExperimentNotFound])
+        .operation(routes!(winners), READ, &[ExperimentNotFound])
+        .operation(routes!(replay), READ, &[ExperimentNotFound, CannotReplay])
+}
+
+/// The response with a report, or 304 if the caller has it. `tag` is a function of the report's log
+/// position.
+async fn respond<T: Serialize + Send + Sync + 'static>(
+    state: &AppState,
+    request: &HeaderMap,
+    loaded: &LoadedExperiment,
+    tag: impl Fn(u64) -> String,
+    report: impl Future<Output = Result<Arc<Computed<T>>, ServiceError>>,
+    position: impl FnOnce(&T) -> u64,
+) -> ApiResult<Response> {
+    if let Some(unchanged) = unchanged(request, &tag(loaded.fold()?.position())) {
+        return Ok(unchanged);
+    }
+    let report = report.await?;
+    tagged(state, request, &tag(position(&report)), report).await
+}
+
+/// Rows of the matrices.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct RowsQuery {
+    /// Index of the ranker of the first row of `wins` and `ties`; 0 by default.
+    #[param(minimum = 0, maximum = 1023, nullable = false)]
+    offset: Option<usize>,
+    /// Most rows, 1 to 256; 256 by default.
+    #[param(minimum = 1, maximum = 256, nullable = false)]
+    limit: Option<usize>,
+}
+
+impl RowsQuery {
+    fn rows(&self, rankers: usize) -> ApiResult<Rows> {
+        let rows =
+            Rows { offset: self.offset.unwrap_or(0), limit: self.limit.unwrap_or(Rows::MAX) };
+        let wrong = |name: &str, detail: String| Err(Problem::invalid(&detail).query(name, detail));
+        if rows.offset >= rankers {
+            let (offset, last) = (rows.offset, rankers - 1);
+            return wrong("offset", format!("`offset` is {offset}; it must be 0 to {last}"));
+        }
+        if !(1..=Rows::MAX).contains(&rows.limit) {
+            let (limit, most) = (rows.limit, Rows::MAX);
+            return wrong("limit", format!("`limit` is {limit}; it must be 1 to {most}"));
+        }
+        Ok(rows)
+    }
+}
+
+/// Counts, scores and leaders
+///
+/// The matrices have a row for each of at most 256 rankers; for more rankers, select
+/// them with `offset` and `limit`.
+#[utoipa::path(get, path = "/v1/experiments/{name}/standings", tag = "results",
+    params(RowsQuery),
+    responses(
+        (status = 200, body = Standings, description = "The standings.", headers(("etag" = String))),
+        (status = 304, description = "Unchanged."),
+    ))]
+async fn standings(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    QueryOf(query): QueryOf<RowsQuery>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let loaded = state.service.experiment(&name).await?;
+    let rows = query.rows(loaded.spec.rankers.len())?;
+    let tag = |position: u64| match rows {
+        Rows::FIRST => position.to_string(),
+        Rows { offset, limit } => format!("{position}-{offset}-{limit}"),
+    };
+    let report = state.service.standings(&loaded, rows);
+    respond(&state, &headers, &loaded, tag, report, |standings| standings.position).await
+}
+
+/// Cost of exploration
+///
+/// The true preferences of a live experiment are unknown, so every number is an estimate of the
+/// cost of the logged duels. The plug-in estimate uses the scores of the current win rates. The
+/// posterior estimate uses the scores of many draws of the preferences from their posterior, and is
+/// given as mean and the range of 95 % of the draws. For comparison, both estimate the cost of
+/// uniform pairs over the same number of steps. Duels without feedback are not included.
+#[utoipa::path(get, path = "/v1/experiments/{name}/regret", tag = "results",
+    responses(
+        (status = 200, body = RegretReport, description = "The estimates.", headers(("etag" = String))),
+        (status = 304, description = "Unchanged."),
+    ))]
+async fn regret(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let loaded = state.service.experiment(&name).await?;
+    let (tag, report) =
+        (|position: u64| position.to_string(), state.service.regret_report(&loaded));
+    respond(&state, &headers, &loaded, tag, report, |regret| regret.plug_in.position).await
+}
+
+/// The ranker of a report.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct RankerQuery {
+    /// Id of a ranker.
+    #[param(nullable = false)]
+    ranker: Option<String>,
+}
+
+/// Results of interleaved pages
+///
+/// For each version of the method and each pair: wins, losses, ties and pages without a signal, Δ
+/// with an interval that is descriptive only, and the number of pages still needed; and alarms.
+/// Computed from counts, never from a scan of the log. A version has at most 1000 pairs, those with
+/// most pages; `ranker` selects the pairs of one ranker. The `ETag` has the log position.
+#[utoipa::path(get, path = "/v1/experiments/{name}/statistics", tag = "results",
+    params(RankerQuery),
+    responses(
+        (status = 200, body = Statistics, description = "The statistics.", headers(("etag" = String))),
+        (status = 304, description = "Unchanged."),
+    ))]
+async fn statistics(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    QueryOf(query): QueryOf<RankerQuery>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let loaded = state.service.experiment(&name).await?;
+    let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
+    let tag = |position: u64| match ranker {
+        Some(ranker) => format!("{position}-{ranker}"),
+        None => position.to_string(),
+    };
+    let report = state.service.statistics(&loaded, ranker);
+    respond(&state, &headers, &loaded, tag, report, |statistics| statistics.position).await
+}
+
+/// Results of one ranker in each segment
+///
+/// By default of the winner of a concluded experiment, else of the leader. For each segment that
+/// callers named, and each opponent: wins, losses, ties, and an interval of
+/// the probability to win. All intervals hold together with a probability of 95 %, however often
+/// you look. As for the verdict, only answers of complete cohorts count, and of each unit the
+/// first. Reads the whole log, up to 200,000 entries.
+#[utoipa::path(get, path = "/v1/experiments/{name}/segments", tag = "results",
+    params(RankerQuery),
+    responses(
+        (status = 200, body = SegmentsReport, description = "The results.", headers(("etag" = String))),
+        (status = 304, description = "Unchanged."),
+    ))]
+async fn segments(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    QueryOf(query): QueryOf<RankerQuery>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let loaded = state.service.experiment(&name).await?;
+    let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
+    let report = state.service.segments(&loaded, ranker).await?;
+    let index = loaded.spec.ranker_index(&report.ranker).unwrap_or_default();
+    let tag = format!("{}-{index}", report.position);
+    if let Some(unchanged) = unchanged(&headers, &tag) {
+        return Ok(unchanged);
+    }
+    tagged(&state, &headers, &tag, report).await
+}
+
+/// Index of the ranker that the parameter `ranker` of a query names; an error if the experiment has
+/// no such ranker.
+fn queried_ranker(spec: &ExperimentSpec, id: Option<&str>) -> ApiResult<Option<usize>> {
+    let Some(id) = id else { return Ok(None) };
+    match spec.ranker_index(id) {
+        Some(index) => Ok(Some(index)),
+        None => {
+            let detail = format!("`ranker` is {id:?}, and the experiment has no such ranker");
+            Err(Problem::invalid(&detail).query("ranker", detail))
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct VerdictQuery {
+    /// Confidence of the verdict, 0.5 to 0.9999. The default is the confidence at which the
+    /// experiment concludes automatically, else 0.95.
+    #[param(minimum = 0.5, maximum = 0.9999, nullable = false)]
+    confidence: Option<f64>,
+    /// Margin of the verdict, 0 to 0.2. The default is the margin at which the experiment concludes
+    /// automatically, else 0.01.
+    #[param(minimum = 0.0, maximum = 0.2, nullable = false)]
+    margin: Option<f64>,
+}
+
+/// The best ranker, with its confidence
+///
+/// `winners` is correct with the stated confidence however often you read it, and whenever you
+/// stop. The probabilities come from the posterior, under a prior over the preferences; they are
+/// informative earlier, but give a weaker guarantee. Every replica returns the same verdict for the
+/// same log position, except for `duels_to_go`, which is simulated.
+#[utoipa::path(get, path = "/v1/experiments/{name}/verdict", tag = "results",
+    params(VerdictQuery),
+    responses(
+        (status = 200, body = Verdict, description = "The verdict.", headers(("etag" = String))),
+        (status = 304, description = "Unchanged."),
+    ))]
+async fn verdict(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    QueryOf(query): QueryOf<VerdictQuery>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let loaded = state.service.experiment(&name).await?;
+    let target = requested_target(&loaded, query.confidence, query.margin)
+        .map_err(|(name, detail)| Problem::invalid(&detail).query(name, detail))?;
+    let version = loaded.with_record(|record| record.version);
+    let tag =
+        |position: u64| format!("{position}-{version}-{}-{}", target.confidence, target.margin);
+    let report = state.service.verdict(&loaded, target);
+    respond(&state, &headers, &loaded, tag, report, |verdict| verdict.position).await
+}
+
+/// Winners under other definitions of the best ranker
+///
+/// The Copeland, Condorcet, Borda, random walk and von Neumann winners side by side, from the
+/// current win rates, with a note if they disagree. Estimates only; `/verdict` has the certified
+/// winners.
+#[utoipa::path(get, path = "/v1/experiments/{name}/winners", tag = "results",
+    responses(
+        (status = 200, body = Winners, description = "The winners.", headers(("etag" = String))),
+        (status = 304, description = "Unchanged."),
+    ))]
+async fn winners(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let loaded = state.service.experiment(&name).await?;
+    let (tag, report) = (|position: u64| position.to_string(), state.service.winners(&loaded));
+    respond(&state, &headers, &loaded, tag, report, |winners| winners.position).await
+}
+
+/// The policy for a replay.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ReplayBody {
+    /// The policy under which to fold the log.
+    #[schema(value_type = schemas::PolicySchema)]
+    policy: Map<String, Value>,
+}
+
+/// Fold the log under another policy
+///
+/// Returns the state of that policy, the duels it would choose next, and the cost it would have
+/// had: an estimate with its variance, or the reason why the log does not allow one. Changes
+/// nothing. For the experiment's own policy, the state is the current one.
+#[utoipa::path(post, path = "/v1/experiments/{name}/replay", tag = "results",
+    request_body = ReplayBody,
+    responses(
+        (status = 200, body = Replay, description = "The log under this policy."),
+    ))]
+async fn replay(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    JsonBody(body): JsonBody<ReplayBody>,
+) -> ApiResult<Json<Replay>> {
+    let loaded = state.service.experiment(&name).await?;
+    let policy = spec_bodies::policy(body.policy)?;
+    policy.validate(loaded.spec.rankers.len()).map_err(invalid_policy)?;
+    Ok(Json(state.service.replay(&loaded, policy).await?))
+}
