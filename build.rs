@@ -1,4 +1,4 @@
-//! Lists the migrations that the program embeds, and unpacks the Swagger UI that `/docs` serves.
+//! Unpacks the Swagger UI that `/docs` serves.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -15,38 +15,11 @@ use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 const SWAGGER_UI_FILES: [&str; 2] = ["swagger-ui-bundle.js", "swagger-ui.css"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed=migrations");
+    println!("cargo:rerun-if-changed=build.rs");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    for database in ["postgres", "sqlite"] {
-        list_migrations(database, &out)
-            .map_err(|error| format!("migrations/{database}: {error}"))?;
-    }
     for name in SWAGGER_UI_FILES {
         unpack(name, &out).map_err(|error| format!("Swagger UI: {name}: {error}"))?;
     }
-    Ok(())
-}
-
-/// Write `migrations_DATABASE.rs` to `out`: version, description and SQL of each migration, in
-/// order.
-/// The file `0007_expand_x.sql` has version 7 and the description `expand x`.
-fn list_migrations(database: &str, out: &Path) -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("migrations").join(database);
-    let mut migrations = Vec::new();
-    for file in fs::read_dir(folder)? {
-        let path = file?.path();
-        let name =
-            path.file_stem().and_then(|name| name.to_str()).ok_or("a name that is no text")?;
-        let (version, description) =
-            name.split_once('_').ok_or_else(|| format!("{name} is not NNNN_description"))?;
-        migrations.push((version.parse::<i64>()?, description.replace('_', " "), path));
-    }
-    migrations.sort();
-    let entries = migrations.iter().map(|(version, description, path)| {
-        format!("    ({version}, {description:?}, include_str!({path:?})),\n")
-    });
-    let list = format!("[\n{}]\n", entries.collect::<String>());
-    fs::write(out.join(format!("migrations_{database}.rs")), list)?;
     Ok(())
 }
 

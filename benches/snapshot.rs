@@ -9,10 +9,10 @@
 use std::time::{Duration, Instant};
 
 use dueling_bandits::Answer;
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::events::{Event, OutcomeEvent};
-use rankduel::store::LogEntry;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::LogEntry;
+use rankduel_store::events::{Event, OutcomeEvent};
 use serde_json::json;
 
 const RANKERS: u64 = 1024;

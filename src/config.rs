@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use crate::access::ApiKeys;
 use crate::http::ShellSettings;
 use crate::http::server::ConnectionSettings;
 use crate::service::ServiceSettings;
 use crate::telemetry::logging::LogFormat;
+use rankduel_engine::access::ApiKeys;
 
 /// The environment variable with the API keys. There is no flag for them: every user of a machine
 /// can see command lines.

@@ -1,35 +1,24 @@
 //! rankduel: online ranker evaluation with dueling bandits, as an HTTP service.
 //!
-//! The modules, in reading order:
+//! The crates, from the bottom to the top; each uses only those above it in this list:
 //!
-//! 1. [`events`]: the events of a log, as plain data; [`audience`]: who sees a page.
-//! 2. [`store`]: the append-only log and its two databases.
-//! 3. [`tokens`]: signed duel ids and their keys.
-//! 4. [`engine`]: experiments in memory: the fold of a log, group commit, replication,
-//!    maintenance.
-//! 5. [`service`]: the use cases of the API, and the reports.
-//! 6. [`http`]: the API on top of the use cases, and [`dashboard`], the pages for people.
-//! 7. [`telemetry`]: metrics, logs and traces.
-//! 8. [`config`] and [`cli`]: settings and commands.
+//! 1. `dueling-bandits` and `interleaving`: policies, verdict, methods of interleaving; pure.
+//! 2. `rankduel-store`: the append-only log and its two databases.
+//! 3. `rankduel-engine`: experiments in memory: fold, group commit, replication, tokens, access.
+//! 4. this crate, the service and its command line.
 //!
-//! Each of them uses only those before it. [`access`] decides who may call; [`clock`] and
-//! [`entropy`] are the sources of time and randomness. The crates `dueling-bandits` and
-//! `interleaving` have the policies and the interleaving methods.
-#![forbid(unsafe_code)]
+//! Its modules, in reading order:
+//!
+//! 1. [`service`]: the use cases of the API, and the reports.
+//! 2. [`http`]: the API on top of the use cases, and [`dashboard`], the pages for people.
+//! 3. [`telemetry`]: logs and traces.
+//! 4. [`config`] and [`cli`]: settings and commands.
 #![warn(missing_docs)]
 
-pub mod access;
-pub mod audience;
 pub mod cli;
-pub mod clock;
 pub mod config;
 mod dashboard;
-pub mod engine;
-pub mod entropy;
-pub mod events;
 pub mod http;
 mod schemas;
 pub mod service;
-pub mod store;
 pub mod telemetry;
-pub mod tokens;

@@ -9,10 +9,10 @@ use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Answer, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::{RngExt, SeedableRng};
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::events::{ControlEvent, Event, OutcomeEvent};
-use rankduel::store::LogEntry;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::LogEntry;
+use rankduel_store::events::{ControlEvent, Event, OutcomeEvent};
 use serde_json::json;
 
 const STEPS: u64 = 1_000;

@@ -1,7 +1,7 @@
 //! The database of a command.
 
 use super::CommandError;
-use crate::store::{ConnectError, SharedStore, StoreError, connect, connect_with};
+use rankduel_store::{ConnectError, SharedStore, StoreError, connect, connect_with};
 
 /// Opens the store of this URL. An invalid URL is a wrong call.
 pub(super) async fn open_store(url: &str) -> Result<SharedStore, CommandError> {

@@ -14,7 +14,7 @@ use crate::config::StoreArgs;
 use crate::service::transfer::{
     self, TableFormat, WrittenSegments, write_matrix, write_pages, write_segments,
 };
-use crate::store::Store;
+use rankduel_store::Store;
 
 /// Export an experiment with its log as JSON lines, for `rankduel import` and your own tools
 ///

@@ -9,10 +9,10 @@ use clap::Args;
 
 use super::database::open_store;
 use super::{CommandError, runtime};
-use crate::access::Actor;
-use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;
 use crate::service::transfer::{self, Import};
+use rankduel_engine::access::Actor;
+use rankduel_engine::clock::{Clock as _, SystemClock};
 
 /// Import an experiment from a file of `rankduel export`
 ///

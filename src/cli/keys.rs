@@ -8,14 +8,14 @@ use clap::{Args, Subcommand};
 
 use super::database::open_store;
 use super::{CommandError, runtime};
-use crate::access::{
+use crate::config::StoreArgs;
+use rankduel_engine::access::{
     self, Actor, KeyChangeError, KeyRequest, KeyRotation, KeyState, NewKey,
     OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Scope, Scopes,
 };
-use crate::clock::{Clock as _, SystemClock, rfc3339};
-use crate::config::StoreArgs;
-use crate::engine::experiment_spec::name_error;
-use crate::store::{ApiKeyRecord, SharedStore};
+use rankduel_engine::clock::{Clock as _, SystemClock, rfc3339};
+use rankduel_engine::experiment_spec::name_error;
+use rankduel_store::{ApiKeyRecord, SharedStore};
 
 /// Manage the API keys of callers: create, list, rotate, revoke
 ///

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use super::database::open_store;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
-use crate::store::{Database, Distributed, StoreError};
+use rankduel_store::{Database, Distributed, StoreError};
 
 /// Update the schema of a database.
 #[derive(Debug, Args)]

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::database::open_store;
 use super::{CommandError, runtime};
-use crate::access::Actor;
-use crate::clock::{Clock as _, SystemClock};
 use crate::config::StoreArgs;
 use crate::service::retention;
-use crate::store::AuditNote;
+use rankduel_engine::access::Actor;
+use rankduel_engine::clock::{Clock as _, SystemClock};
+use rankduel_store::AuditNote;
 
 /// Delete the log of a concluded or archived experiment below its first unexpired duel
 ///

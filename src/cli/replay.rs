@@ -11,11 +11,11 @@ use clap::{Args, ValueEnum};
 use super::database::open_store;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
-use crate::engine::experiment_spec::ExperimentSpec;
 use crate::service::reports::replay::{Replay, Replayed, replay};
 use crate::service::transfer;
-use crate::store::SharedStore;
 use dueling_bandits::PolicySpec;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_store::SharedStore;
 
 /// Replay the log of an experiment with another policy: its state, its next duels and its regret
 ///

@@ -13,14 +13,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::database::{has_api_keys, open_store_with};
 use super::{CommandError, runtime};
-use crate::clock::SystemClock;
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
 use crate::http::server::{Drained, serve};
 use crate::http::{self, App, AppState, Hosts, Readiness};
 use crate::service::Service;
 use crate::telemetry::export::Export;
 use crate::telemetry::logging;
-use crate::telemetry::metrics::Metrics;
+use rankduel_engine::clock::SystemClock;
+use rankduel_engine::metrics::Metrics;
 
 /// Validates the arguments, then serves until a signal arrives.
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {

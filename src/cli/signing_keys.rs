@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 
 use super::database::open_store;
 use super::{CommandError, runtime};
-use crate::access::Actor;
-use crate::clock::{Clock as _, SystemClock, rfc3339};
 use crate::config::StoreArgs;
-use crate::engine::experiment_spec::MAX_DUEL_TTL_SECONDS;
-use crate::store::{AuditNote, SharedStore, SigningKey};
-use crate::tokens::signing::fresh_key;
+use rankduel_engine::access::Actor;
+use rankduel_engine::clock::{Clock as _, SystemClock, rfc3339};
+use rankduel_engine::experiment_spec::MAX_DUEL_TTL_SECONDS;
+use rankduel_engine::tokens::signing::fresh_key;
+use rankduel_store::{AuditNote, SharedStore, SigningKey};
 
 /// Manage the keys that sign duels: list, rotate, retire
 ///

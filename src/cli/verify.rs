@@ -9,7 +9,7 @@ use super::database::open_store;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::verify;
-use crate::store::SharedStore;
+use rankduel_store::SharedStore;
 
 /// Number of experiments that are listed at a time.
 const NAMES_AT_A_TIME: u32 = 1000;

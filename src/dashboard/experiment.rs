@@ -6,8 +6,8 @@ use super::layout::{Visitor, number, percent, seconds, timestamp};
 use super::parts::{fact, status, with_code};
 use super::view::View;
 use super::{heat, history, interleaved, pairs, race, verdict};
-use crate::events::Status;
 use crate::service::reports::alarms::SERVER_EVIDENCE;
+use rankduel_store::events::Status;
 
 /// The page.
 pub(crate) fn page(view: &View, visitor: Visitor) -> Markup {

@@ -116,7 +116,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
 
 /// A time, to the second.
 pub(crate) fn timestamp(unix_ms: i64) -> Markup {
-    let text = crate::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000));
+    let text = rankduel_engine::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000));
     let people = text.replace('T', " ").replace('Z', " UTC");
     html! { time datetime=(text) { (people) } }
 }

@@ -6,11 +6,11 @@ use maud::{Markup, html};
 
 use super::layout::{Visitor, number, percent, quantity, timestamp};
 use super::parts::status;
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::Status;
 use crate::service::reports::overview::{Overview, Progress};
 use crate::service::reports::single_flight::Computed;
-use crate::store::ExperimentRecord;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::ExperimentRecord;
+use rankduel_store::events::Status;
 
 /// One row of the list.
 pub(crate) struct Row {

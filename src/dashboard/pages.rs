@@ -19,9 +19,9 @@ use super::session::{self, Sessions};
 use super::state::Dashboard;
 use super::view::{Copied, Parts, View};
 use super::{experiment, history, list, manage, race, segments};
-use crate::engine::loaded::LoadedExperiment;
 use crate::http::{AppState, Caller, Problem, ProblemKind};
 use crate::service::error::ServiceError;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// The pages, which need the scope `read`. A session opens them, too.
 pub(crate) const PAGES: [&str; 4] = [

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::events::Status;
-use crate::store::ExperimentRecord;
+use rankduel_store::ExperimentRecord;
+use rankduel_store::events::Status;
 
 /// An experiment's status as a badge.
 pub(crate) fn status(record: &ExperimentRecord) -> Markup {

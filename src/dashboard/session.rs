@@ -20,14 +20,14 @@ use serde::Deserialize;
 
 use super::layout::{Frame, Visitor, page};
 use super::response::{POLICY, problem_page};
-use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
-use crate::engine::error::EngineError;
-use crate::entropy;
 use crate::http::Caller;
 use crate::http::problem::Problem;
 use crate::http::server::guard::PageSessions;
 use crate::service::Service;
-use crate::store::SessionId;
+use rankduel_engine::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
+use rankduel_engine::error::EngineError;
+use rankduel_store::SessionId;
+use rankduel_store::entropy;
 
 /// Duration of a session.
 const LASTS_MS: i64 = 12 * 3600 * 1000;

@@ -6,9 +6,9 @@ use super::basis;
 use super::layout::{number, percent};
 use super::parts::{fact, with_code};
 use super::view::View;
-use crate::events::Status;
 use crate::service::reports::verdict::VerdictState;
 use crate::service::reports::verdict_sentence::error;
+use rankduel_store::events::Status;
 
 /// Maximum number of rivals in the table of effects.
 const EFFECTS_MAX: usize = 10;

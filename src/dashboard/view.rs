@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::engine::fold::counts::{Counts, PairTotals};
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::batches::{BatchPart, OpenBatch};
 use crate::service::conclusion::days_since;
@@ -16,11 +14,13 @@ use crate::service::reports::standings::{Standings, StandingsInput, scores_of};
 use crate::service::reports::statistics::{Statistics, StatisticsInput, page_statistics};
 use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
-use crate::store::ExperimentRecord;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::{History, RacePoint, Sequences, VerdictTracker, with_waiting};
+use rankduel_engine::fold::counts::{Counts, PairTotals};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::ExperimentRecord;
 
 /// Maximum number of deciding pairs that are marked: many marks would be useless.
 const MARKED_MAX: usize = 10;

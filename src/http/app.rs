@@ -30,10 +30,10 @@ use super::server::shell::{Shell, ShellSettings};
 use super::{
     audit, batch, docs, duels, experiments, feedback, health, pages, reports, traffic, ubi,
 };
-use crate::access::ApiKeySet;
 use crate::dashboard;
 use crate::service::Service;
-use crate::telemetry::metrics::Metrics;
+use rankduel_engine::access::ApiKeySet;
+use rankduel_engine::metrics::Metrics;
 
 /// The state of the API. Cheap to clone.
 #[derive(Clone)]

@@ -14,9 +14,9 @@ use super::openapi;
 use super::operations::{Access, Routes};
 use super::parameters::{read_cursor, read_limit, write_cursor};
 use super::problem::{ApiResult, Problem};
-use crate::access::Scope;
-use crate::clock::rfc3339;
-use crate::store::{AuditCursor, AuditRecord};
+use rankduel_engine::access::Scope;
+use rankduel_engine::clock::rfc3339;
+use rankduel_store::{AuditCursor, AuditRecord};
 
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(routes!(audit), Access::Scope(Scope::Admin), &[])

@@ -16,9 +16,9 @@ use super::problem::ProblemKind::{
     NotABatchPolicy,
 };
 use super::problem::{ApiResult, Problem};
-use crate::access::Scope;
-use crate::clock::rfc3339;
 use crate::service::batches::{BatchPart, PostedResult};
+use rankduel_engine::access::Scope;
+use rankduel_engine::clock::rfc3339;
 
 /// Maximum number of duels in one lease.
 const LEASE_MAX: u32 = 1000;

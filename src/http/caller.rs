@@ -6,10 +6,10 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use super::problem::{Problem, ProblemKind};
-use crate::access::{Actor, KnownKey, Scope};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::listing::ExperimentPage;
+use rankduel_engine::access::{Actor, KnownKey, Scope};
 
 /// The caller of a request; an extractor.
 #[derive(Debug, Clone, Default)]

@@ -5,9 +5,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use utoipa::ToSchema;
 
-use crate::engine::fold::open_pages::MAX_CLICKED;
-use crate::engine::page_rules::CLICK;
 use crate::service::feedback::{Clicked, PageEvent};
+use rankduel_engine::fold::open_pages::MAX_CLICKED;
+use rankduel_engine::page_rules::CLICK;
 
 /// A click: a position, a document id, or an object with one of them and the kind of event.
 #[derive(Debug)]

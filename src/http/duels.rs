@@ -18,12 +18,12 @@ use super::parameters::check_unit;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound, ExperimentPaused};
 use super::problem::{ApiResult, Problem, ProblemKind};
 use super::schemas;
-use crate::access::Scope;
-use crate::audience::Segment;
-use crate::clock::rfc3339;
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::units::NamedAudience;
 use crate::service::{IssuedDuel, Service};
+use rankduel_engine::access::Scope;
+use rankduel_engine::clock::rfc3339;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::audience::Segment;
 
 /// The path of [`next_duel`].
 pub(crate) const NEXT_DUEL: &str = "/v1/experiments/{name}/next-duel";

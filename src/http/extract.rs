@@ -19,8 +19,8 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
-use crate::engine::experiment_spec::excerpt;
 use crate::service::threads::LowPriorityThreads;
+use rankduel_engine::experiment_spec::excerpt;
 
 /// A body from this size on is read on the threads for large bodies. It would hold up the requests
 /// that share a thread with it.

@@ -17,11 +17,11 @@ use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, FeedbackConflict, InvalidDuel,
 };
 use super::problem::{ApiResult, Problem, ProblemKind, sentence};
-use crate::access::Scope;
-use crate::audience::Segment;
 use crate::service::feedback::{Feedback, FeedbackContent, Receipt, ShownOutcome};
 use crate::service::units::unit_error;
-use crate::telemetry::metrics::FeedbackStatus;
+use rankduel_engine::access::Scope;
+use rankduel_engine::metrics::FeedbackStatus;
+use rankduel_store::audience::Segment;
 
 /// Maximum number of items in one request.
 const MANY_MAX: usize = 1000;

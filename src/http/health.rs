@@ -19,9 +19,9 @@ use super::experiment_metrics;
 use super::openapi;
 use super::operations::{Access, Routes};
 use super::problem::{ApiResult, Problem, ProblemKind};
-use crate::access::Scope;
 use crate::service::Service;
-use crate::telemetry::metrics;
+use rankduel_engine::access::Scope;
+use rankduel_engine::metrics;
 
 pub(crate) fn routes() -> Routes {
     Routes::new()
@@ -147,14 +147,11 @@ pub struct Readiness {
 }
 
 /// The result of a check of the databases.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct DatabaseCheck {
     pub at: Instant,
     pub took: Duration,
-    /// Whether one of them answers.
     pub ok: bool,
-    /// Positions of those that do not, from 1.
-    pub down: Vec<usize>,
 }
 
 impl Default for Readiness {
@@ -181,39 +178,28 @@ impl Readiness {
         self.started.elapsed()
     }
 
-    /// Check the databases, or return the last result if it is recent. Concurrent callers share one
+    /// Check the database, or return the last result if it is recent. Concurrent callers share one
     /// check.
-    ///
-    /// A server is ready as long as one of several databases answers: it serves the experiments
-    /// there, and no other server could do more.
     pub(crate) async fn check_database(&self, service: &Service) -> DatabaseCheck {
         let mut newest = self.database.lock().await;
         if let Some(check) = newest.as_ref().filter(|it| it.at.elapsed() < CHECK_INTERVAL) {
-            return check.clone();
+            return *check;
         }
         let started = Instant::now();
-        let mut down = Vec::new();
-        let checks = service.check_each();
-        let all = match tokio::time::timeout(CHECK_TIMEOUT, checks).await {
-            Ok(checks) => {
-                for (index, (_, checked)) in checks.iter().enumerate() {
-                    if let Err(error) = checked {
-                        tracing::warn!(%error, "the check of a database failed");
-                        down.push(index + 1);
-                    }
-                }
-                checks.len()
+        let ok = match tokio::time::timeout(CHECK_TIMEOUT, service.check()).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "not ready: the check of the database failed");
+                false
             }
             Err(_) => {
                 tracing::warn!(
                     seconds = CHECK_TIMEOUT.as_secs(),
                     "not ready: the database check took too long"
                 );
-                0
+                false
             }
         };
-        service.databases_down(down.len());
-        let (at, took) = (Instant::now(), started.elapsed());
-        newest.insert(DatabaseCheck { at, took, ok: down.len() < all, down }).clone()
+        *newest.insert(DatabaseCheck { at: Instant::now(), took: started.elapsed(), ok })
     }
 }

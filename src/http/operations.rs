@@ -11,7 +11,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use super::app::AppState;
 use super::openapi;
 use super::problem::ProblemKind;
-use crate::access::Scope;
+use rankduel_engine::access::Scope;
 
 /// What a caller needs for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,11 +16,11 @@ use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, InvalidDuel,
 };
 use super::schemas;
-use crate::access::Scope;
-use crate::audience::Segment;
-use crate::clock::rfc3339;
 use crate::service::pages::{IssuedPage, PageRequest};
 use crate::service::units::NamedAudience;
+use rankduel_engine::access::Scope;
+use rankduel_engine::clock::rfc3339;
+use rankduel_store::audience::Segment;
 
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(

@@ -23,9 +23,6 @@ use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
 use super::schemas;
 use super::spec_bodies::{self, invalid_policy};
-use crate::access::Scope;
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::error::ServiceError;
 use crate::service::reports::regret::RegretReport;
 use crate::service::reports::replay::Replay;
@@ -35,6 +32,9 @@ use crate::service::reports::standings::{Rows, Standings};
 use crate::service::reports::statistics::Statistics;
 use crate::service::reports::verdict::{Verdict, requested_target};
 use crate::service::reports::winners::Winners;
+use rankduel_engine::access::Scope;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::loaded::LoadedExperiment;
 
 const READ: Access = Access::Scope(Scope::Read);
 

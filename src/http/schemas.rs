@@ -7,8 +7,8 @@
 
 use utoipa::ToSchema;
 
-use crate::engine::experiment_spec::Ranker;
 pub(crate) use crate::schemas::PolicySchema;
+use rankduel_engine::experiment_spec::Ranker;
 
 /// How a tie counts.
 #[derive(Debug, ToSchema)]

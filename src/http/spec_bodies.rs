@@ -6,7 +6,7 @@ use interleaving::InvalidSpec;
 use serde_json::{Map, Value};
 
 use super::problem::{ApiResult, Problem, ProblemKind};
-use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
+use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
 
 /// The policy if the body has none.
 const DEFAULT_POLICY: &str = "d-ts-verdict";

@@ -10,11 +10,11 @@ use super::app::AppState;
 use super::extract::PathOf;
 use super::operations::{Access, Routes};
 use super::problem::{ApiResult, ProblemKind};
-use crate::access::Scope;
-use crate::clock::rfc3339;
 use crate::service::reports::alarms::{Alarm, SERVER_EVIDENCE};
 use crate::service::reports::traffic::{Delays, FeedbackCounts};
 use dueling_bandits::evidence::balance::{Cell, Kind};
+use rankduel_engine::access::Scope;
+use rankduel_engine::clock::rfc3339;
 
 pub(crate) fn routes() -> Routes {
     let (read, problems) = (Access::Scope(Scope::Read), &[ProblemKind::ExperimentNotFound]);

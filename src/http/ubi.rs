@@ -17,9 +17,9 @@ use super::feedback::receive_all;
 use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
-use crate::access::Scope;
 use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt};
 use crate::service::units::unit_error;
+use rankduel_engine::access::Scope;
 
 /// Maximum number of events in one request.
 const EVENTS_MAX: usize = 1000;

@@ -3,18 +3,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::audience::Audience;
-use crate::engine::error::EngineError;
-use crate::engine::experiment_spec::{FieldError, FirstErrors, excerpt};
-use crate::engine::fold::{COIN_TIES_MAX, ties_of};
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::{ControlEvent, Event, PairResult, Status};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::duels::{BLOCKING_SELECTIONS, IssueTime, IssuedDuel};
 use crate::service::error::ServiceError;
-use crate::store::{Appended, Nonce};
 use dueling_bandits::{BatchPair, Batches, Policy};
+use rankduel_engine::error::EngineError;
+use rankduel_engine::experiment_spec::{FieldError, FirstErrors, excerpt};
+use rankduel_engine::fold::{COIN_TIES_MAX, ties_of};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::audience::Audience;
+use rankduel_store::events::{ControlEvent, Event, PairResult, Status};
+use rankduel_store::{Appended, Nonce};
 
 /// The open batch of an experiment, with some of its pairs.
 #[derive(Debug, Clone, PartialEq)]

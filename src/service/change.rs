@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::access::Actor;
-use crate::engine::consistency::sound_spec;
-use crate::engine::error::EngineError;
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::{ControlEvent, Event};
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Nonce};
+use rankduel_engine::access::Actor;
+use rankduel_engine::consistency::sound_spec;
+use rankduel_engine::error::EngineError;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::{ControlEvent, Event};
+use rankduel_store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Nonce};
 
 /// The audit log's name of most changes.
 pub(super) const CHANGED: &str = "experiment-changed";

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::access::Actor;
-use crate::engine::experiment_spec::ConcludeAt;
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::lifecycle::audited_status;
-use crate::store::{AuditNote, Change, ExperimentRecord, Nonce};
+use rankduel_engine::access::Actor;
+use rankduel_engine::experiment_spec::ConcludeAt;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::{ControlEvent, Status};
+use rankduel_store::{AuditNote, Change, ExperimentRecord, Nonce};
 
 /// Nonce of the one automatic conclusion of an experiment. No process has it.
 const CONCLUSION: Nonce = (u64::MAX as Nonce - 1) << 64;

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-use crate::access::{AccessKeys, EndedSessions};
-use crate::clock::SharedClock;
-use crate::engine::Engine;
-use crate::engine::error::EngineError;
-use crate::engine::experiment_spec::name_error;
-use crate::engine::loaded::LoadedExperiment;
-use crate::engine::maintenance::{PeriodicTasks, TaskError};
-use crate::engine::settings::EngineSettings;
-use crate::entropy;
 use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::LowPriorityThreads;
-use crate::store::{AuditCursor, AuditPage, SessionId, SharedStore, Store, StoreError};
-use crate::telemetry::metrics::Metrics;
 use interleaving::PlanCache;
+use rankduel_engine::Engine;
+use rankduel_engine::access::{AccessKeys, EndedSessions};
+use rankduel_engine::clock::SharedClock;
+use rankduel_engine::error::EngineError;
+use rankduel_engine::experiment_spec::name_error;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::maintenance::{PeriodicTasks, TaskError};
+use rankduel_engine::metrics::Metrics;
+use rankduel_engine::settings::EngineSettings;
+use rankduel_store::entropy;
+use rankduel_store::{AuditCursor, AuditPage, SessionId, SharedStore, Store, StoreError};
 
 /// Linear programs whose solutions are cached. Each takes some kilobytes.
 const PLANS_KEPT: usize = 1000;

@@ -1,11 +1,11 @@
 //! How a `duel_id` of a request is checked.
 
-use crate::engine::error::EngineError;
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::telemetry::duels;
-use crate::tokens::duel_token::{DuelId, TokenError};
+use rankduel_engine::error::EngineError;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::tokens::duel_token::{DuelId, TokenError};
 
 impl Service {
     /// Read the signing keys again, because another process may have added the one that a

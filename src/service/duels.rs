@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use rand::RngExt;
 
-use crate::audience::Audience;
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::units::{NamedAudience, UnitHasher};
 use crate::telemetry::duels;
-use crate::telemetry::metrics::DuelKind;
-use crate::tokens::duel_token::DuelToken;
 use dueling_bandits::{PolicyRng, Selection, step_rng};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::metrics::DuelKind;
+use rankduel_engine::tokens::duel_token::DuelToken;
+use rankduel_store::audience::Audience;
+use rankduel_store::events::Status;
 
 /// An issued duel.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Errors of the use cases.
 
-use crate::engine::error::EngineError;
-use crate::engine::experiment_spec::FieldError;
-use crate::store::StoreError;
+use rankduel_engine::error::EngineError;
+use rankduel_engine::experiment_spec::FieldError;
+use rankduel_store::StoreError;
 
 /// Why a use case was refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum ServiceError {
     #[error("the duel does not belong to this experiment: {0}")]
     InvalidDuel(String),
     /// The duel has expired.
-    #[error("the duel expired at {}", crate::clock::rfc3339(*.0))]
+    #[error("the duel expired at {}", rankduel_engine::clock::rfc3339(*.0))]
     Expired(i64),
     /// The experiment is paused.
     #[error(

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::access::Actor;
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::{ControlEvent, Exclusion, UnitHash};
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
 use crate::service::units::{UnitHasher, unit_error};
-use crate::store::Change;
+use rankduel_engine::access::Actor;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::Change;
+use rankduel_store::events::{ControlEvent, Exclusion, UnitHash};
 
 impl Service {
     /// Exclude units, named by the caller's ids and by hashes, if the experiment is at

@@ -1,10 +1,12 @@
 //! API keys of the database: making, listing, replacing and revoking them.
 
-use crate::access::{self, Actor, KEY_DAYS_MAX, KeyChangeError, KeyRequest, KeyRotation, NewKey};
-use crate::engine::experiment_spec::{FieldError, FirstErrors, name_error};
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::store::ApiKeyRecord;
+use rankduel_engine::access::{
+    self, Actor, KEY_DAYS_MAX, KeyChangeError, KeyRequest, KeyRotation, NewKey,
+};
+use rankduel_engine::experiment_spec::{FieldError, FirstErrors, name_error};
+use rankduel_store::ApiKeyRecord;
 
 impl Service {
     /// The API keys of the database by time of creation, the newest first.
@@ -102,7 +104,7 @@ fn of_key_change(error: KeyChangeError) -> ServiceError {
     match error {
         KeyChangeError::Store(error) => error.into(),
         KeyChangeError::NoRandomness(error) => {
-            crate::engine::error::EngineError::from(error).into()
+            rankduel_engine::error::EngineError::from(error).into()
         }
         KeyChangeError::Unknown(_) | KeyChangeError::Ended(_) => {
             ServiceError::field("/id", error.to_string())

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::access::Actor;
-use crate::engine::error::EngineError;
-use crate::engine::experiment_spec::{ExperimentSpec, name_error};
-use crate::engine::loaded::LoadedExperiment;
-use crate::entropy;
-use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
-use crate::store::{AuditNote, Change, Created, ExperimentRecord, NewExperiment};
+use rankduel_engine::access::Actor;
+use rankduel_engine::error::EngineError;
+use rankduel_engine::experiment_spec::{ExperimentSpec, name_error};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::entropy;
+use rankduel_store::events::{ControlEvent, Status};
+use rankduel_store::{AuditNote, Change, Created, ExperimentRecord, NewExperiment};
 
 impl Service {
     /// Create an experiment. Returns whether it is new: a repeat of the request finds the existing

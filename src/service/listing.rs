@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::store::ExperimentRecord;
+use rankduel_store::ExperimentRecord;
 
 /// A page ends with the experiment whose spec brings it to this size. A spec can have as many bytes
 /// as a body.

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::access::Actor;
-use crate::engine::experiment_spec::page_rules::{
-    CurrentMethod, MAX_METHOD_VERSIONS, interleaving_text,
-};
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::ControlEvent;
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
-use crate::store::Change;
+use rankduel_engine::access::Actor;
+use rankduel_engine::experiment_spec::page_rules::{
+    CurrentMethod, MAX_METHOD_VERSIONS, interleaving_text,
+};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::Change;
+use rankduel_store::events::ControlEvent;
 
 impl Service {
     /// Change the interleaving method from the next log position on, if the experiment is at

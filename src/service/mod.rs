@@ -23,6 +23,6 @@ pub mod transfer;
 pub mod units;
 pub mod verify;
 
-pub use crate::engine::settings::EngineSettings as ServiceSettings;
 pub use core::Service;
 pub use duels::IssuedDuel;
+pub use rankduel_engine::settings::EngineSettings as ServiceSettings;

@@ -4,20 +4,20 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::experiment_spec::{FieldError, excerpt, pointer_part};
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::duel_id::not_valid;
 use crate::service::duels::IssuedDuel;
 use crate::service::error::ServiceError;
 use crate::service::units::{NamedAudience, UnitHasher};
-use crate::tokens::duel_token::DuelId;
-use crate::tokens::page_payload::{DuelSecrets, PagePayload};
 use interleaving::{
     self, CreditSheet, DuelCoins, InvalidRequest, Method, Note, Page, Pin, Plans, Request, Team,
     alone, interleave,
 };
+use rankduel_engine::experiment_spec::{FieldError, excerpt, pointer_part};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::tokens::duel_token::DuelId;
+use rankduel_engine::tokens::page_payload::{DuelSecrets, PagePayload};
 
 /// Longest document id, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 1024;

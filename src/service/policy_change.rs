@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::access::Actor;
-use crate::engine::experiment_spec::{FieldError, MAX_POLICIES};
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::ControlEvent;
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
-use crate::store::Change;
 use dueling_bandits::PolicySpec;
+use rankduel_engine::access::Actor;
+use rankduel_engine::experiment_spec::{FieldError, MAX_POLICIES};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::Change;
+use rankduel_store::events::ControlEvent;
 
 impl Service {
     /// Change the policy, if the experiment is at `expected_version` (`None` for any version). The

@@ -1,9 +1,9 @@
 //! Pruning: which log entries a snapshot can replace. Those of duels that have expired.
 
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::Fold;
-use crate::events::Status;
-use crate::store::{ExperimentRecord, Snapshot, Store};
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::events::Status;
+use rankduel_store::{ExperimentRecord, Snapshot, Store};
 
 /// Margin for differences between the clocks of servers, in milliseconds: a duel counts as expired
 /// only this much later.

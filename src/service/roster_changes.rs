@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::access::Actor;
-use crate::engine::experiment_spec::{ExperimentSpec, FieldError, Ranker, excerpt};
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::{ControlEvent, Status};
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
-use crate::store::{Change, ExperimentRecord};
 use dueling_bandits::{MAX_RANKERS, MIN_RANKERS};
+use rankduel_engine::access::Actor;
+use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Ranker, excerpt};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::{ControlEvent, Status};
+use rankduel_store::{Change, ExperimentRecord};
 
 impl Service {
     /// Add a ranker, if the experiment is at `expected_version` (`None` for any version). Adding an

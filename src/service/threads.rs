@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::engine::error::EngineError;
 use crate::service::error::ServiceError;
+use rankduel_engine::error::EngineError;
 
 /// Jobs that may wait for a thread. Further ones are refused.
 const QUEUE: usize = 1024;

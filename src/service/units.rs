@@ -6,8 +6,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::audience::{Audience, Segment};
-use crate::engine::loaded::LoadedExperiment;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::audience::{Audience, Segment};
 
 /// The viewer of a page, as the caller names it.
 #[derive(Debug, Clone, Copy, Default)]

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::engine::consistency::{
+use rankduel_engine::consistency::{
     LoggedChanges, beyond_head, entry_error, record_errors, short_log, state_errors,
 };
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::Fold;
-use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
 
 /// Entries of one chunk.
 const CHUNK: u32 = 10_000;

@@ -7,4 +7,3 @@ pub mod export;
 #[path = "no_export.rs"]
 pub mod export;
 pub mod logging;
-pub mod metrics;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use rankduel::access::ApiKeys;
-use rankduel::clock::SystemClock;
 use rankduel::http::server::ConnectionSettings;
 use rankduel::http::{ProblemKind, ShellSettings};
 use rankduel::service::ServiceSettings;
+use rankduel_engine::access::ApiKeys;
+use rankduel_engine::clock::SystemClock;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

@@ -1,7 +1,7 @@
 //! The audit log records who made each change.
 
-use rankduel::access::ApiKeys;
 use rankduel::http::{ProblemKind, ShellSettings};
+use rankduel_engine::access::ApiKeys;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use rankduel::clock::{ManualClock, rfc3339};
 use rankduel::http::ProblemKind;
+use rankduel_engine::clock::{ManualClock, rfc3339};
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
 

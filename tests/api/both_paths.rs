@@ -1,8 +1,8 @@
 //! The two ways to `next-duel`, the fast path and the router, give the same responses and count the
 //! same. A request with an empty body of unknown length always takes the router.
 
-use rankduel::access::ApiKeys;
 use rankduel::http::ShellSettings;
+use rankduel_engine::access::ApiKeys;
 use serde_json::{Value, json};
 
 use crate::support::Kind;

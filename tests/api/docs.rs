@@ -5,8 +5,8 @@ use std::io::Read as _;
 
 use dueling_bandits::PolicySpec;
 use flate2::read::GzDecoder;
-use rankduel::access::ApiKeys;
 use rankduel::http::{self, ProblemKind, ShellSettings};
+use rankduel_engine::access::ApiKeys;
 use serde_json::Value;
 
 use crate::support::Kind;

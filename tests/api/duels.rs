@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use rankduel::clock::rfc3339;
 use rankduel::http::ProblemKind;
+use rankduel_engine::clock::rfc3339;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;

@@ -1,10 +1,10 @@
 //! Units that are excluded afterwards: the log is folded anew without their answers.
 
-use rankduel::access::Actor;
 use rankduel::http::ProblemKind;
 use rankduel::service::transfer::{Import, export, import};
 use rankduel::service::verify::verify;
-use rankduel::store::AuditNote;
+use rankduel_engine::access::Actor;
+use rankduel_store::AuditNote;
 use serde_json::{Value, json};
 
 use crate::support::client::{Answer, Client, JSON, eventually, steady};

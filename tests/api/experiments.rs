@@ -1,7 +1,7 @@
 //! The life of an experiment: create, list, read, pause, conclude, reopen, archive.
 
-use rankduel::clock::rfc3339;
 use rankduel::http::ProblemKind;
+use rankduel_engine::clock::rfc3339;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -26,7 +26,6 @@ on_sqlite! {
     a_concluded_experiment_shows_its_winner
     a_concluded_experiment_can_be_reopened
     only_a_concluded_experiment_is_archived
-    invalid_page_parameters_are_refused
 }
 
 const EXPERIMENTS: &str = "/v1/experiments";

@@ -111,7 +111,7 @@ async fn a_late_answer_does_not_count(database: TestDatabase) {
     let standings = server.standings("search").await;
     let problem =
         post(&server, &late, &json!({"outcome": "left"})).await.problem(ProblemKind::DuelExpired);
-    let expired_at = rankduel::clock::rfc3339(START_MS + 1000);
+    let expired_at = rankduel_engine::clock::rfc3339(START_MS + 1000);
     assert!(
         problem["detail"].as_str().is_some_and(|detail| detail.contains(&expired_at)),
         "{problem}"

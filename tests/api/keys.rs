@@ -1,7 +1,7 @@
 //! API keys.
 
-use rankduel::access::ApiKeys;
 use rankduel::http::ShellSettings;
+use rankduel_engine::access::ApiKeys;
 use reqwest::{Client, Method};
 use serde_json::Value;
 

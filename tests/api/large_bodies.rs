@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::post;
-use rankduel::clock::SystemClock;
 use rankduel::http::server::ConnectionSettings;
 use rankduel::http::{JsonBody, ShellSettings};
+use rankduel_engine::clock::SystemClock;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};

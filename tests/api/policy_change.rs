@@ -1,10 +1,10 @@
 //! Changing the policy of a running experiment: the log stays, and the new policy has learnt from
 //! all of it.
 
-use rankduel::access::Actor;
 use rankduel::http::ProblemKind;
 use rankduel::service::verify::verify;
-use rankduel::store::AuditNote;
+use rankduel_engine::access::Actor;
+use rankduel_store::AuditNote;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;

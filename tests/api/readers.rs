@@ -7,7 +7,7 @@ mod targets;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use rankduel::engine::fold::Fold;
+use rankduel_engine::fold::Fold;
 use targets::snapshot::{every_policy, experiment, restore_fold};
 
 /// One way to corrupt bytes.

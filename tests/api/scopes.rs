@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
-use rankduel::access::{Actor, ApiKeys, NewKey, Scope, Scopes};
-use rankduel::clock::SystemClock;
 use rankduel::http::server::ConnectionSettings;
 use rankduel::http::{Access, ProblemKind, ShellSettings};
-use rankduel::store::{ApiKeyRecord, AuditNote, SharedStore};
+use rankduel_engine::access::{Actor, ApiKeys, NewKey, Scope, Scopes};
+use rankduel_engine::clock::SystemClock;
+use rankduel_store::{ApiKeyRecord, AuditNote, SharedStore};
 use serde_json::{Value, json};
 
 use crate::support::client::{Answer, Client, JSON};

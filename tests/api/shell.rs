@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::routing::{get, post};
-use rankduel::clock::SystemClock;
 use rankduel::http::server::{ConnectionSettings, Drained};
 use rankduel::http::{Problem, ProblemKind, REQUEST_ID, ShellSettings};
-use rankduel::telemetry::metrics::{Metrics, RequestLabels};
+use rankduel_engine::clock::SystemClock;
+use rankduel_engine::metrics::{Metrics, RequestLabels};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -68,7 +68,7 @@ async fn shell(settings: &ShellSettings, connections: ConnectionSettings) -> She
                     .field("/rankers/3/id", "is taken")
                     .query("limit", "is too large")
                     .path("name", "is too long")
-                    .retry_after(7)
+                    .header(header::RETRY_AFTER, HeaderValue::from_static("7"))
             }),
         )
         .route(

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rankduel::events::{ControlEvent, Event};
 use rankduel::http::ProblemKind;
 use rankduel::http::ShellSettings;
 use rankduel::service::ServiceSettings;
-use rankduel::store::Store;
+use rankduel_store::Store;
+use rankduel_store::events::{ControlEvent, Event};
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;

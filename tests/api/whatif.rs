@@ -1,8 +1,8 @@
 //! Replays under another policy.
 
-use rankduel::access::Actor;
 use rankduel::http::ProblemKind;
-use rankduel::store::AuditNote;
+use rankduel_engine::access::Actor;
+use rankduel_store::AuditNote;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;

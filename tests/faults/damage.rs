@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::events::Event;
-use rankduel::store::{Snapshot, connect};
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::events::Event;
+use rankduel_store::{Snapshot, connect};
 use serde_json::json;
 
 use crate::load::{Fate, SentAnswer};

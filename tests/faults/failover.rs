@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dueling_bandits::Answer;
-use rankduel::events::{Event, OutcomeEvent};
-use rankduel::store::{Appended, Created, NewEvent, NewExperiment, connect};
+use rankduel_store::events::{Event, OutcomeEvent};
+use rankduel_store::{Appended, Created, NewEvent, NewExperiment, connect};
 
 use crate::cluster::{Cluster, End};
 use crate::proxy::{Mode, Proxy};

@@ -65,6 +65,6 @@ async fn inject(
 
 /// Wait for a random time of up to `most_ms`.
 async fn some_moment(most_ms: u64) {
-    let drawn = rankduel::entropy::number().expect("randomness");
+    let drawn = rankduel_store::entropy::number().expect("randomness");
     tokio::time::sleep(Duration::from_millis(drawn % most_ms.max(1))).await;
 }

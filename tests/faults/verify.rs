@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use dueling_bandits::Answer;
-use rankduel::events::{ControlEvent, Event};
-use rankduel::store::{LogEntry, Nonce, SharedStore, connect};
-use rankduel::tokens::key_set::SigningKeySet;
+use rankduel_engine::tokens::key_set::SigningKeySet;
+use rankduel_store::events::{ControlEvent, Event};
+use rankduel_store::{LogEntry, Nonce, SharedStore, connect};
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 
@@ -80,7 +80,7 @@ struct Findings {
     wrong: Vec<String>,
 }
 
-async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel::store::Store) -> Findings {
+async fn compare_with_the_log(scene: &Scene, store: &dyn rankduel_store::Store) -> Findings {
     let keys = SigningKeySet::new(&store.signing_keys().await.expect("keys")).expect("a key");
     let mut findings = Findings::default();
     let mut entries: BTreeMap<Nonce, Vec<LogEntry>> = BTreeMap::new();
@@ -186,7 +186,7 @@ fn count(entries: &[LogEntry], rankers: usize) -> Value {
 }
 
 /// The whole log of an experiment.
-pub async fn log(store: &dyn rankduel::store::Store, name: &str) -> Vec<LogEntry> {
+pub async fn log(store: &dyn rankduel_store::Store, name: &str) -> Vec<LogEntry> {
     let record = store.experiment(name).await.expect("a store").expect("an experiment");
     let mut log: Vec<LogEntry> = Vec::new();
     loop {

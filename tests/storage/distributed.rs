@@ -1,7 +1,7 @@
 //! A database whose experiments are on several nodes. These tests run on a database that only looks
 //! so (`fresh_distributed_database`); `docs/scaling.md` says what was run on Citus by hand.
 
-use rankduel::store::{AppendUnit, Appended, StoreError};
+use rankduel_store::{AppendUnit, Appended, StoreError};
 use serde_json::json;
 
 use crate::store_contract::fixtures::{NOW, create, new_event, whole_log};

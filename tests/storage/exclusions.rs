@@ -5,11 +5,11 @@ use interleaving::{CreditSheet, CreditSlot, Team};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::events::*;
-use rankduel::store::LogEntry;
-use rankduel::tokens::page_payload::sheet_to_text;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::tokens::page_payload::sheet_to_text;
+use rankduel_store::LogEntry;
+use rankduel_store::events::*;
 use serde_json::json;
 use uuid::Uuid;
 

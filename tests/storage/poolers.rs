@@ -1,6 +1,6 @@
 //! A pooler between the program and PostgreSQL. `store_contract` runs behind one, too.
 
-use rankduel::store::{StoreError, connect};
+use rankduel_store::{StoreError, connect};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Executor as _, Row as _};
 

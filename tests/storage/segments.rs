@@ -1,12 +1,12 @@
 //! The segment of a page stays with its answer, and nothing else depends on it.
 
 use interleaving::{CreditSheet, CreditSlot, Team};
-use rankduel::audience::{Audience, Segment};
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::events::{ClicksEvent, ControlEvent, Event, Exclusion, UnitHash};
-use rankduel::store::LogEntry;
-use rankduel::tokens::page_payload::sheet_to_text;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::tokens::page_payload::sheet_to_text;
+use rankduel_store::LogEntry;
+use rankduel_store::audience::{Audience, Segment};
+use rankduel_store::events::{ClicksEvent, ControlEvent, Event, Exclusion, UnitHash};
 use serde_json::json;
 use uuid::Uuid;
 

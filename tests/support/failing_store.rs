@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rankduel::store::*;
+use rankduel_store::*;
 
 /// How the database behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl ExperimentLog for FailingStore {
             Mode::AnswersTooSoon => self.append_too_late(events, recorded_at).await,
             Mode::TakesRepeatsForNew => {
                 let fresh = |(id, new): &(ExperimentId, NewEvent)| {
-                    let nonce = rankduel::entropy::number().expect("randomness").into();
+                    let nonce = rankduel_store::entropy::number().expect("randomness").into();
                     (*id, NewEvent { nonce, ..new.clone() })
                 };
                 self.inner.append(&events.iter().map(fresh).collect::<Vec<_>>(), recorded_at).await

@@ -13,7 +13,7 @@ pub mod webdriver;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rankduel::store::{SharedStore, connect_with};
+use rankduel_store::{SharedStore, connect_with};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::Router;
-use rankduel::clock::{SharedClock, SystemClock};
 use rankduel::http::server::{ConnectionSettings, Drained, serve};
 use rankduel::http::{self, App, AppState, Readiness, ShellSettings};
 use rankduel::service::Service;
 use rankduel::service::ServiceSettings;
-use rankduel::telemetry::metrics::Metrics;
+use rankduel_engine::clock::{SharedClock, SystemClock};
+use rankduel_engine::metrics::Metrics;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rankduel::clock::ManualClock;
 use rankduel::http::server::{ConnectionSettings, Drained};
 use rankduel::http::{AppState, ShellSettings, app};
 use rankduel::service::Service;
 use rankduel::service::ServiceSettings;
-use rankduel::store::SharedStore;
-use rankduel::telemetry::metrics::Metrics;
+use rankduel_engine::clock::ManualClock;
+use rankduel_engine::metrics::Metrics;
+use rankduel_store::SharedStore;
 
 use super::client::{Client, PATIENCE};
 use super::server::TestServer;

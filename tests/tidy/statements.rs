@@ -3,7 +3,7 @@
 
 use crate::{Finding, check, tree};
 
-const FOLDERS: [&str; 2] = ["src/store/postgres", "src/store/sql"];
+const FOLDERS: [&str; 2] = ["crates/store/src/postgres", "crates/store/src/sql"];
 const LIST: &str = "statements.rs";
 const TABLES: [&str; 8] = [
     "_sqlx_migrations",

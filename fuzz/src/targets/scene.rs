@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, header};
-use rankduel::clock::ManualClock;
 use rankduel::http::{App, AppState, ShellSettings, app};
 use rankduel::service::Service;
 use rankduel::service::ServiceSettings;
-use rankduel::store::{SharedStore, connect};
-use rankduel::telemetry::metrics::Metrics;
+use rankduel_engine::clock::ManualClock;
+use rankduel_engine::metrics::Metrics;
+use rankduel_store::{SharedStore, connect};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use dueling_bandits::{Answer, InFlight, step_rng};
 use dueling_bandits::{PolicySpec, Setup};
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::events::{ControlEvent, Event, OutcomeEvent};
-use rankduel::store::LogEntry;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::LogEntry;
+use rankduel_store::events::{ControlEvent, Event, OutcomeEvent};
 use sha2::{Digest, Sha256};
 
 use super::bytes::Bytes;

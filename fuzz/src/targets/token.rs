@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interleaving::{CreditSheet, CreditSlot, Team};
-use rankduel::audience::Audience;
-use rankduel::store::SigningKey;
-use rankduel::tokens::duel_token::{DuelId, DuelToken};
-use rankduel::tokens::key_set::SigningKeySet;
-use rankduel::tokens::page_payload::PagePayload;
+use rankduel_engine::tokens::duel_token::{DuelId, DuelToken};
+use rankduel_engine::tokens::key_set::SigningKeySet;
+use rankduel_engine::tokens::page_payload::PagePayload;
+use rankduel_store::SigningKey;
+use rankduel_store::audience::Audience;
 
 use super::bytes::Bytes;
 

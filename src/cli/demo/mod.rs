@@ -20,16 +20,16 @@ use tokio::net::TcpListener;
 use self::users::{Traffic, World, drive};
 use super::database::open_store;
 use super::{CommandError, runtime};
-use crate::clock::SystemClock;
-use crate::engine::experiment_spec::DEFAULT_DUEL_TTL_SECONDS;
-use crate::entropy;
 use crate::http::server::{ConnectionSettings, serve};
 use crate::http::{self, AppState, Hosts, Readiness, ShellSettings};
 use crate::service::{Service, ServiceSettings};
-use crate::telemetry::metrics::Metrics;
 use dueling_bandits::PolicySpec;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
+use rankduel_engine::clock::SystemClock;
+use rankduel_engine::experiment_spec::DEFAULT_DUEL_TTL_SECONDS;
+use rankduel_engine::metrics::Metrics;
+use rankduel_store::entropy;
 
 /// Most pages of a demo that ends with the verdict.
 const PAGES_MAX: u64 = 100_000;

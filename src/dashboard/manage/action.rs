@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::form::{Errors, Values};
 use super::{methods, policies};
-use crate::engine::experiment_spec::page_rules::CurrentMethod;
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::Status;
-use crate::store::ExperimentRecord;
+use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::ExperimentRecord;
+use rankduel_store::events::Status;
 
 /// A change of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

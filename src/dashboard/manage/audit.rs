@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::layout::timestamp;
 use super::page::Page;
-use crate::store::{AuditCursor, AuditPage, AuditRecord};
+use rankduel_store::{AuditCursor, AuditPage, AuditRecord};
 
 /// Entries on one page.
 const ENTRIES: u32 = 50;

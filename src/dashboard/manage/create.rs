@@ -12,12 +12,12 @@ use super::new_experiment::{PATH, POINTERS, body, form, initial};
 use super::page::{Page, see};
 use super::policies;
 use super::submission::Submission;
-use crate::engine::experiment_spec::{ExperimentSpec, name_error};
 use crate::http::experiments::create::{NewExperimentBody, create_experiment, spec_of};
 use crate::http::extract;
 use crate::http::problem::ApiResult;
 use crate::service::error::ServiceError;
 use crate::service::reports::time_to_verdict::TimeToVerdict;
+use rankduel_engine::experiment_spec::{ExperimentSpec, name_error};
 
 const TITLE: &str = "New experiment";
 

@@ -12,10 +12,10 @@ use super::confirm::Confirmation;
 use super::form::{Errors, Fields, Step, Values, step_button, token_field};
 use super::page::{Page, no_page, see};
 use super::submission::Submission;
-use crate::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
 use crate::http::problem::Problem;
 use crate::service::keys::key_errors;
-use crate::store::ApiKeyRecord;
+use rankduel_engine::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
+use rankduel_store::ApiKeyRecord;
 
 pub(super) const PATH: &str = "/keys";
 const NEW: &str = "/keys/new";

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::form::{Errors, Fields, Step, Values, step_button, token_field};
 use super::{methods, policies};
-use crate::engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
+use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
 
 /// The path of the form.
 pub(super) const PATH: &str = "/new-experiment";

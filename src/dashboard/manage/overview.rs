@@ -11,8 +11,8 @@ use super::super::parts::{fact, status, with_code};
 use super::action::{Action, Subject};
 use super::page::Page;
 use super::{audit, methods, policies};
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::store::AuditRecord;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_store::AuditRecord;
 
 /// Entries of the audit log on this page.
 const ENTRIES: u32 = 5;

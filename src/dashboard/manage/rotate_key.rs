@@ -11,9 +11,11 @@ use super::form::{Errors, Fields, Step, Values, step_button, token_field};
 use super::keys::{PATH, days, facts, made};
 use super::page::{Page, no_page};
 use super::submission::Submission;
-use crate::access::{KeyRotation, KeyState, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX};
 use crate::http::problem::Problem;
-use crate::store::ApiKeyRecord;
+use rankduel_engine::access::{
+    KeyRotation, KeyState, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX,
+};
+use rankduel_store::ApiKeyRecord;
 
 const TITLE: &str = "Replace a key";
 const HOUR_SECONDS: u32 = 3600;

@@ -10,10 +10,6 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::representation::Experiment;
-use crate::access::Actor;
-use crate::engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::{Status, UnitHash};
 use crate::http::AppState;
 use crate::http::caller::Caller;
 use crate::http::conditional::expected_version;
@@ -22,6 +18,10 @@ use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::http::{schemas, spec_bodies};
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use rankduel_engine::access::Actor;
+use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::{Status, UnitHash};
 
 /// One change of an experiment.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -13,16 +13,16 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use super::representation::Experiment;
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::experiment_spec::Ranker;
-use crate::engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
-use crate::engine::loaded::LoadedExperiment;
-use crate::engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use crate::http::AppState;
 use crate::http::caller::Caller;
 use crate::http::extract::{self, JsonBody};
 use crate::http::problem::ApiResult;
 use crate::http::{schemas, spec_bodies};
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::experiment_spec::Ranker;
+use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 
 /// A new experiment.
 #[derive(Debug, Deserialize, ToSchema)]

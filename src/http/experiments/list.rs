@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::representation::Experiment;
-use crate::engine::consistency::sound_spec;
 use crate::http::AppState;
 use crate::http::caller::Caller;
 use crate::http::extract::QueryOf;
 use crate::http::parameters::{read_cursor, read_limit, write_cursor};
 use crate::http::problem::ApiResult;
 use crate::service::listing as service;
+use rankduel_engine::consistency::sound_spec;
 
 /// Specs of this size together are read on the threads for reports.
 const LARGE_BYTES: usize = 64 * 1024;

@@ -21,7 +21,7 @@ use super::problem::ProblemKind::{
     CannotReplay, ExperimentArchived, ExperimentExists, ExperimentNotFound, NotConcluded,
     PreconditionFailed, PreconditionRequired, RankersFixed,
 };
-use crate::access::Scope;
+use rankduel_engine::access::Scope;
 
 const ADMIN: Access = Access::Scope(Scope::Admin);
 const READ: Access = Access::Scope(Scope::Read);

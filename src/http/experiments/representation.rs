@@ -9,15 +9,15 @@ use dueling_bandits::{PolicySpec, TieRule};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::clock::rfc3339;
-use crate::engine::error::EngineError;
-use crate::engine::experiment_spec::{ConcludeAt, ExperimentSpec};
-use crate::engine::loaded::LoadedExperiment;
-use crate::engine::page_rules::CurrentMethod;
-use crate::events::Status;
 use crate::http::problem::ApiResult;
 use crate::http::schemas;
-use crate::store::ExperimentRecord;
+use rankduel_engine::clock::rfc3339;
+use rankduel_engine::error::EngineError;
+use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::page_rules::CurrentMethod;
+use rankduel_store::ExperimentRecord;
+use rankduel_store::events::Status;
 
 /// An experiment.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -17,7 +17,7 @@ pub use document::{FieldError, PROBLEM_JSON, ProblemDocument};
 pub(crate) use document::{ProblemContext, describe};
 pub use kind::ProblemKind;
 
-use crate::engine::experiment_spec::ERRORS_MAX;
+use rankduel_engine::experiment_spec::ERRORS_MAX;
 
 /// Most characters of a text about an error, and of its place in the request. Both can repeat what
 /// the caller sent.

@@ -1,9 +1,9 @@
 //! Conversion of errors of the use cases into problems.
 
 use super::{Problem, ProblemKind, sentence};
-use crate::engine::error::EngineError;
 use crate::service::error::ServiceError;
-use crate::store::StoreError;
+use rankduel_engine::error::EngineError;
+use rankduel_store::StoreError;
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {

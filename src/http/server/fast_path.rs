@@ -19,10 +19,10 @@ use super::connections::Peer;
 use super::guard::Authorization;
 use super::running_request::{Route, RouteMetrics, with_key};
 use super::shell::{Shell, headers_fit, panic_response};
-use crate::engine::loaded::LoadedExperiment;
 use crate::http::duels::{self, NEXT_DUEL};
 use crate::service::Service;
 use crate::service::units::NamedAudience;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// Responds to `next-duel` from memory, exactly as the [`Shell`] around the router does.
 pub(crate) struct FastPath {

@@ -10,11 +10,11 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
 use crate::http::caller::{forbidden, require_experiment};
 use crate::http::operations::{Access, Operation};
 use crate::http::problem::{Problem, ProblemKind};
 use crate::service::Service;
+use rankduel_engine::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
 
 /// What the requests of one route need.
 #[derive(Debug)]

@@ -13,9 +13,9 @@ use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::access::ApiKeySet;
 use crate::http::caller::forbidden;
 use crate::service::Service;
+use rankduel_engine::access::ApiKeySet;
 
 /// Which hosts a request may name while the server has no keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use tracing::Span;
 
 use super::trace::{TRACEPARENT, trace_id, traceparent};
-use crate::access::KeyId;
 use crate::http::problem::{ProblemContext, describe};
 use crate::telemetry::duels::RequestDuels;
 use crate::telemetry::export;
-use crate::telemetry::metrics::{Metrics, RequestLabels, RouteLabels};
+use rankduel_engine::access::KeyId;
+use rankduel_engine::metrics::{Metrics, RequestLabels, RouteLabels};
 
 /// Identifies a request in the log, in problems and to its caller.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -36,7 +36,10 @@ pub(crate) struct RequestIds {
 
 impl RequestIds {
     pub fn new() -> Result<Self, NoRandomness> {
-        Ok(Self { process: format!("{:016x}", crate::entropy::number()?), next: AtomicU64::new(0) })
+        Ok(Self {
+            process: format!("{:016x}", rankduel_store::entropy::number()?),
+            next: AtomicU64::new(0),
+        })
     }
 
     fn fresh(&self) -> String {

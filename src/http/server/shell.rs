@@ -30,14 +30,14 @@ use super::guard::{Authorization, Guard, unknown_key};
 use super::pace::Pace;
 use super::request_body::{BodyBudget, Share};
 use super::running_request::{NoRandomness, RequestIds, Route, RunningRequest, is_probe, with_key};
-use crate::access::ApiKeys;
 use crate::http::caller::Caller;
 use crate::http::extract::{LARGE_BYTES, LargeBody};
 use crate::http::problem::{Problem, ProblemKind};
 use crate::service::Service;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::LowPriorityThreads;
-use crate::telemetry::metrics::Metrics;
+use rankduel_engine::access::ApiKeys;
+use rankduel_engine::metrics::Metrics;
 
 /// Limit of the size of a request's headers, names and values together. A request beyond it gets
 /// 431.

@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use super::content::PageEvent;
 use super::opened::OpenedPage;
-use crate::audience::Audience;
-use crate::engine::experiment_spec::{FieldError, excerpt};
-use crate::engine::fold::open_pages::{MAX_CLICKED, PageClicks};
-use crate::events::{ClicksEvent, ControlEvent, Event};
-use crate::store::{NewEvent, Nonce};
-use crate::tokens::page_payload::sheet_to_text;
+use rankduel_engine::experiment_spec::{FieldError, excerpt};
+use rankduel_engine::fold::open_pages::{MAX_CLICKED, PageClicks};
+use rankduel_engine::tokens::page_payload::sheet_to_text;
+use rankduel_store::audience::Audience;
+use rankduel_store::events::{ClicksEvent, ControlEvent, Event};
+use rankduel_store::{NewEvent, Nonce};
 
 /// Most events of an experiment that an error names. A request can have an error for each of its
 /// thousand items.

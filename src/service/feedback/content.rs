@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::audience::Segment;
-use crate::clock::rfc3339;
-use crate::engine::experiment_spec::FieldError;
-use crate::telemetry::metrics::FeedbackStatus;
+use rankduel_engine::clock::rfc3339;
+use rankduel_engine::experiment_spec::FieldError;
+use rankduel_engine::metrics::FeedbackStatus;
+use rankduel_store::audience::Segment;
 
 /// The outcome of a duel by side of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

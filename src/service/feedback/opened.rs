@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::content::Clicked;
-use crate::engine::experiment_spec::excerpt;
-use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
-use crate::tokens::key_set::SigningKeySet;
-use crate::tokens::page_payload::{DocumentName, DuelSecrets, PagePayload};
+use rankduel_engine::experiment_spec::excerpt;
+use rankduel_engine::tokens::duel_token::{DuelId, DuelToken, TokenError};
+use rankduel_engine::tokens::key_set::SigningKeySet;
+use rankduel_engine::tokens::page_payload::{DocumentName, DuelSecrets, PagePayload};
 
 /// The opened `duel_id`s of a request.
 ///

@@ -6,18 +6,18 @@ use tracing::Instrument as _;
 
 use super::content::{Feedback, Receipt};
 use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
-use crate::engine::condition::Condition;
-use crate::engine::error::EngineError;
-use crate::engine::loaded::LoadedExperiment;
-use crate::engine::log_regression;
-use crate::events::{ControlEvent, Event};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::error::ServiceError;
 use crate::service::units::UnitHasher;
-use crate::store::{Appended, LogEntry, NewEvent};
-use crate::telemetry::metrics::FeedbackStatus;
 use crate::telemetry::{duels, export};
+use rankduel_engine::condition::Condition;
+use rankduel_engine::error::EngineError;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::log_regression;
+use rankduel_engine::metrics::FeedbackStatus;
+use rankduel_store::events::{ControlEvent, Event};
+use rankduel_store::{Appended, LogEntry, NewEvent};
 
 /// From this many bytes of `duel_id`s and clicks on, feedback is checked on the threads for large
 /// bodies, so that it does not hold up other requests.

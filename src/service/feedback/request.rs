@@ -9,16 +9,16 @@ use std::sync::Arc;
 use super::clicks::{clicks_event, read_clicks};
 use super::content::{Feedback, FeedbackContent, Receipt, ShownOutcome};
 use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
-use crate::audience::Audience;
-use crate::engine::experiment_spec::FieldError;
-use crate::engine::fold::open_pages::{OpenPages, PageClicks};
-use crate::events::{ControlEvent, Event, OutcomeEvent};
 use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
 use crate::service::units::{NamedAudience, UnitHasher};
-use crate::store::{ExperimentId, NewEvent, Nonce};
-use crate::tokens::duel_token::{DuelToken, TokenError};
-use crate::tokens::key_set::SigningKeySet;
 use dueling_bandits::Answer;
+use rankduel_engine::experiment_spec::FieldError;
+use rankduel_engine::fold::open_pages::{OpenPages, PageClicks};
+use rankduel_engine::tokens::duel_token::{DuelToken, TokenError};
+use rankduel_engine::tokens::key_set::SigningKeySet;
+use rankduel_store::audience::Audience;
+use rankduel_store::events::{ControlEvent, Event, OutcomeEvent};
+use rankduel_store::{ExperimentId, NewEvent, Nonce};
 
 const NO_PAGE: &str = "the service did not interleave this duel, so it does not know what `clicks` are on: send \
      the `duel_id` that `interleave` answered, or an `outcome`";

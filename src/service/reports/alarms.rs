@@ -195,8 +195,8 @@ mod tests {
     use prometheus_client::metrics::histogram::Histogram;
 
     use super::*;
-    use crate::engine::traffic::Traffic;
-    use crate::telemetry::metrics::{DELAY_SECONDS, FeedbackStatus};
+    use rankduel_engine::metrics::{DELAY_SECONDS, FeedbackStatus};
+    use rankduel_engine::traffic::Traffic;
 
     const TTL_MS: i64 = 64_000;
     /// All duels that were issued at 0 are over.

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::fold::Fold;
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::reports::grouped::grouped;
 use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast, forecast_budget};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicyRng};
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// The longest simulation. On an idle machine it ends before that. On a busy one its thread, which
 /// has a low priority, gets little time, and the rest of the report must not wait for it.

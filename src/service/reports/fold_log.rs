@@ -1,10 +1,10 @@
 //! Folding the log of an experiment from its beginning, for a report.
 
 use super::pool::ReportPool;
-use crate::engine::fold::{Answered, Fold, FoldError};
 use crate::service::error::ServiceError;
 use crate::service::threads::IsAwaited;
-use crate::store::{ExperimentLog, ExperimentRecord, LogEntry, LogPage};
+use rankduel_engine::fold::{Answered, Fold, FoldError};
+use rankduel_store::{ExperimentLog, ExperimentRecord, LogEntry, LogPage};
 
 /// Longest log that a request can fold.
 pub(super) const REQUEST_ENTRIES_MAX: u64 = 200_000;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
@@ -11,6 +10,7 @@ use crate::service::reports::standings::{
 };
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::VerdictTracker;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// An experiment in a line.
 #[derive(Debug)]

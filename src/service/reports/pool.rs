@@ -12,9 +12,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::engine::error::EngineError;
 use crate::service::error::ServiceError;
 use crate::service::threads::{IsAwaited, LowPriorityThreads};
+use rankduel_engine::error::EngineError;
 
 /// The pause after an input was read, in times of that. An answer that is recorded meanwhile waits
 /// for the read, and duels wait for the answer. With 1024 rankers a read takes some 2 to 5 ms, so

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::clock::rfc3339;
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::shared_fit::shared_fit;
@@ -20,6 +18,8 @@ use dueling_bandits::evidence::regret_bounds::{RegretBounds, regret_bounds};
 use dueling_bandits::evidence::{Estimate, History, Posterior, Sequences, VerdictTracker};
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally, step_rng};
+use rankduel_engine::clock::rfc3339;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// Least number of newest steps that recent regret is estimated from, if there are that many.
 const RECENT_STEPS: u64 = 1000;

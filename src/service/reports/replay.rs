@@ -7,9 +7,6 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::Fold;
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::fold_log::{Folding, REQUEST_COMPARISONS_MAX, REQUEST_ENTRIES_MAX};
@@ -17,8 +14,11 @@ use crate::service::reports::pool::ReportPool;
 use crate::service::reports::replay_regret::{OtherRegret, RUNS, other_regret};
 use crate::service::reports::standings::copeland_scores;
 use crate::service::threads::IsAwaited;
-use crate::store::{ExperimentLog, ExperimentRecord};
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::{ExperimentLog, ExperimentRecord};
 
 /// Limit of the work of a request: steps of all runs together, for a policy whose step takes at
 /// most K² operations.

@@ -3,14 +3,14 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::Fold;
 use crate::service::reports::regret::Band;
 use crate::service::threads::IsAwaited;
 use dueling_bandits::evidence::off_policy::{self, Answers, OffPolicyRun};
 use dueling_bandits::evidence::{Estimate, Posterior};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::step_rng;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
 
 /// Runs of the policy.
 pub(super) const RUNS: u64 = 20;

@@ -8,17 +8,17 @@ use utoipa::ToSchema;
 
 use super::fold_log::{Folding, REQUEST_ENTRIES_MAX};
 use super::single_flight::{Computed, SingleFlight};
-use crate::audience::{Audience, Segment};
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::{Answered, Fold};
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::UnitHash;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::threads::IsAwaited;
-use crate::store::{ExperimentRecord, LogEntry};
 use dueling_bandits::evidence::Sequences;
 use dueling_bandits::{Answer, Roster, Tally};
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::{Answered, Fold};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::audience::{Audience, Segment};
+use rankduel_store::events::UnitHash;
+use rankduel_store::{ExperimentRecord, LogEntry};
 
 /// Probability that any of the intervals ever fails.
 const ERROR: f64 = 0.05;

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::engine::loaded::LoadedExperiment;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::posterior::Fit;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// The fit at one log position. With many rankers it takes megabytes, so it lives only as long as a
 /// report that needs it is waited for.

@@ -1,7 +1,7 @@
 //! Pages that teach nothing, by cause. Each cause has its own remedy.
 
-use crate::engine::fold::Fold;
-use crate::engine::fold::page_counts::PairPages;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::fold::page_counts::PairPages;
 
 /// Answered pages without a winner or a tie, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::fold::Fold;
-use crate::engine::fold::counts::{Counts, PairTotals};
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
 use dueling_bandits::pairs::pairs_by_strips;
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally};
+use rankduel_engine::fold::Fold;
+use rankduel_engine::fold::counts::{Counts, PairTotals};
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// Counts and scores of an experiment at a log position.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

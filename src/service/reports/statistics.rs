@@ -6,11 +6,6 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::fold::Fold;
-use crate::engine::fold::counts::Counts;
-use crate::engine::fold::methods::MethodVersion;
-use crate::engine::fold::page_counts::{PageCounts, PairPages};
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::LOG_EVIDENCE;
@@ -18,6 +13,11 @@ use crate::service::reports::pair_tests::{DescriptiveInterval, Power, power, sig
 use crate::service::reports::single_flight::{Computed, SingleFlight};
 use dueling_bandits::evidence::balance::coin_evidence;
 use interleaving;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::fold::counts::Counts;
+use rankduel_engine::fold::methods::MethodVersion;
+use rankduel_engine::fold::page_counts::{PageCounts, PairPages};
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// Below this share of slots that can earn credit, there is little to compare.
 const FEW_COMPETITIVE: f64 = 0.3;

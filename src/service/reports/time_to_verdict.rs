@@ -1,13 +1,13 @@
 //! How long a new experiment would take to its verdict: simulations of its policy on assumed
 //! preferences.
 
-use crate::engine::experiment_spec::ExperimentSpec;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use dueling_bandits::evidence::{Target, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, step_rng};
 use rand::RngExt;
+use rankduel_engine::experiment_spec::ExperimentSpec;
 
 /// How often the best ranker is assumed to win against each other one.
 const WIN_RATES: [f64; 3] = [0.52, 0.55, 0.6];

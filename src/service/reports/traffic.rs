@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::loaded::LoadedExperiment;
-use crate::engine::traffic::TrafficCounts;
-use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
 use crate::service::reports::silent_pages::SilentPages;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::traffic::TrafficCounts;
+use rankduel_store::events::Status;
 
 pub use crate::service::reports::traffic_summary::{Delays, FeedbackCounts, TrafficSummary};
 

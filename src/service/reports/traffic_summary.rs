@@ -4,9 +4,9 @@ use dueling_bandits::evidence::balance::Cell;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::drafts::DraftCounts;
-use crate::engine::traffic::{EndedDuels, TrafficCounts};
-use crate::telemetry::metrics::{DELAY_SECONDS, FeedbackStatus};
+use rankduel_engine::drafts::DraftCounts;
+use rankduel_engine::metrics::{DELAY_SECONDS, FeedbackStatus};
+use rankduel_engine::traffic::{EndedDuels, TrafficCounts};
 
 /// Traffic through this process at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,7 +137,7 @@ mod tests {
     use prometheus_client::metrics::histogram::Histogram;
 
     use super::*;
-    use crate::engine::traffic::Traffic;
+    use rankduel_engine::traffic::Traffic;
 
     #[test]
     fn quantiles_are_upper_ends_of_buckets() {

@@ -5,10 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
-use crate::engine::fold::Fold;
-use crate::engine::loaded::LoadedExperiment;
-use crate::events::Status;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
@@ -27,6 +23,10 @@ use dueling_bandits::evidence::{
 };
 use dueling_bandits::pairs::pairs_by_strips;
 use dueling_bandits::{Roster, Tally, step_rng};
+use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::Status;
 
 /// Separates these random draws from other uses of the seed of an experiment.
 const VERDICT_STREAM: u64 = 0x7665_7264_6963;

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::clock::rfc3339;
-use crate::engine::fold::Fold;
 use dueling_bandits::evidence::{HeavyUnit, VerdictTracker};
 use dueling_bandits::{Duel, Outcome, Tally};
+use rankduel_engine::clock::rfc3339;
+use rankduel_engine::fold::Fold;
 
 /// Heaviest units that are listed.
 const HEAVIEST: usize = 10;

@@ -4,13 +4,13 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::loaded::LoadedExperiment;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::effect::corrected_win_rate;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::plan::{Claim, Plan};
 use dueling_bandits::evidence::{Sequences, VerdictTracker};
 use dueling_bandits::win_probability::probability_above_half;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// Most deciding pairs in a verdict.
 const PAIRS_MAX: usize = 50;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::loaded::LoadedExperiment;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::single_flight::{Computed, SingleFlight};
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Roster, Tally};
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// Most rankers for which the random walk, which takes K³ steps, is computed on a request.
 const WALK_RANKERS_MAX: usize = 400;

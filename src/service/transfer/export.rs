@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::format::{End, EntryLine, FORMAT, Head, SnapshotFields, SnapshotLine, hex};
 use super::log::{base_of, for_each_entry};
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::store::Store;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_store::Store;
 
 /// Write an experiment with its log up to now. Returns the number of entries.
 pub async fn export(

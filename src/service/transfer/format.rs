@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::events::{ControlEvent, Event, OutcomeEvent, Status};
-use crate::store::LogEntry;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_store::LogEntry;
+use rankduel_store::events::{ControlEvent, Event, OutcomeEvent, Status};
 
 /// Version of the format. A reader refuses other versions.
 pub(super) const FORMAT: u32 = 1;

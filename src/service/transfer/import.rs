@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::format::{FORMAT, Head, SnapshotLine};
 use super::reader::{Log, Reader};
-use crate::access::Actor;
-use crate::engine::consistency::sound_spec;
-use crate::engine::experiment_spec::{ExperimentSpec, name_error};
-use crate::engine::fold::Fold;
 use crate::service::error::ServiceError;
-use crate::store::{AuditNote, Created, ExperimentRecord, Snapshot, Store};
+use rankduel_engine::access::Actor;
+use rankduel_engine::consistency::sound_spec;
+use rankduel_engine::experiment_spec::{ExperimentSpec, name_error};
+use rankduel_engine::fold::Fold;
+use rankduel_store::{AuditNote, Created, ExperimentRecord, Snapshot, Store};
 
 /// Result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]

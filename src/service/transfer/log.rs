@@ -1,10 +1,10 @@
 //! Reading and folding the whole log of an experiment, for a file.
 
 use super::format::CHUNK;
-use crate::engine::consistency::beyond_head;
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::{Answered, Fold};
-use crate::store::{ExperimentRecord, LogEntry, Snapshot, Store};
+use rankduel_engine::consistency::beyond_head;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::{Answered, Fold};
+use rankduel_store::{ExperimentRecord, LogEntry, Snapshot, Store};
 
 /// Call `with` for each entry after the position `after` up to the head of `record`, in order. An
 /// error if an entry is missing, or if the log goes on beyond the head.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::log::FoldedLog;
-use crate::store::Store;
+use rankduel_store::Store;
 
 /// Write the preferences between the active rankers as `lab simulate` reads them: CSV with a
 /// header, row beats column. An entry is `(wins + 1) / (duels + 2)`, with wins by the tie rule of

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::log::FoldedLog;
 use super::table::{Table, TableFormat};
-use crate::audience::Audience;
-use crate::clock::rfc3339;
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::Answered;
-use crate::events::UnitHash;
-use crate::store::{LogEntry, Store};
+use rankduel_engine::clock::rfc3339;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Answered;
+use rankduel_store::audience::Audience;
+use rankduel_store::events::UnitHash;
+use rankduel_store::{LogEntry, Store};
 
 /// The fields of [`Page`], in order.
 const COLUMNS: [&str; 12] = [

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::format::{CHUNK, End, EntryLine, hex};
-use crate::engine::consistency::{LoggedChanges, entry_error, state_errors};
-use crate::engine::experiment_spec::ExperimentSpec;
-use crate::engine::fold::Fold;
-use crate::store::{ExperimentRecord, LogEntry};
+use rankduel_engine::consistency::{LoggedChanges, entry_error, state_errors};
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::{ExperimentRecord, LogEntry};
 
 /// Reads a file line by line, and computes the digest of the lines.
 pub(super) struct Reader<'a> {

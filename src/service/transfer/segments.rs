@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::log::FoldedLog;
 use super::table::{Table, TableFormat};
-use crate::engine::experiment_spec::ExperimentSpec;
 use crate::service::reports::segments::{OpponentRow, SegmentAnswers};
-use crate::store::Store;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_store::Store;
 
 /// The fields of [`Row`], in order.
 const COLUMNS: [&str; 10] =

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use rankduel::access::Scope;
+use rankduel_engine::access::Scope;
 use serde_json::{Value, json};
 
 use super::browser::EXPERIMENTS;

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rankduel::access::{Actor, Scope};
-use rankduel::store::AuditNote;
+use rankduel_engine::access::{Actor, Scope};
+use rankduel_store::AuditNote;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use serde_json::json;
@@ -151,7 +151,7 @@ async fn logging_out_ends_the_session_at_every_server(database: TestDatabase) {
     // A session ends with the key that signed it.
     let (fourth, _) = cookie(&log_in(&other, &reader, &[]).await);
     let signing = store.signing_keys().await.unwrap()[0].id;
-    let next = rankduel::tokens::signing::fresh_key(START_MS, START_MS).unwrap();
+    let next = rankduel_engine::tokens::signing::fresh_key(START_MS, START_MS).unwrap();
     let note = AuditNote::new(&Actor::command_line(), "signing-key-added", "", START_MS);
     store.add_signing_key(&next, &note).await.unwrap();
     store.remove_signing_key(signing, &note).await.unwrap();

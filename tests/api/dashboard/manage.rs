@@ -1,7 +1,7 @@
 //! The pages that change something, over HTTP: each change by each scope, forged forms, errors.
 
-use rankduel::access::Scope;
-use rankduel::store::SharedStore;
+use rankduel_engine::access::Scope;
+use rankduel_store::SharedStore;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The pages of the API keys, over HTTP: made, replaced and revoked, by those who may.
 
-use rankduel::access::Scope;
+use rankduel_engine::access::Scope;
 
 use super::manage::{api, changes_of, create};
 use super::visit::{ADMIN, Answer, Visitor, key, serve};

@@ -1,7 +1,7 @@
 //! The API reference at `/docs` in a browser.
 
-use rankduel::access::ApiKeys;
 use rankduel::http::ShellSettings;
+use rankduel_engine::access::ApiKeys;
 use serde_json::json;
 
 use crate::support::client::eventually;

@@ -3,14 +3,14 @@
 use rand::{RngExt as _, SeedableRng as _};
 use std::time::Duration;
 
-use rankduel::access::Actor;
-use rankduel::audience::Segment;
-use rankduel::engine::experiment_spec::ExperimentSpec;
 use rankduel::service::ServiceSettings;
 use rankduel::service::feedback::Feedback;
 use rankduel::service::feedback::FeedbackContent;
 use rankduel::service::feedback::ShownOutcome;
 use rankduel::service::units::NamedAudience;
+use rankduel_engine::access::Actor;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_store::audience::Segment;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;

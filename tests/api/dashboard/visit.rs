@@ -1,8 +1,8 @@
 //! A visitor of the dashboard over HTTP: a session, its pages and its forms.
 
-use rankduel::access::{Actor, ApiKeys, KeyRequest, Scope, create_key};
 use rankduel::http::ShellSettings;
-use rankduel::store::SharedStore;
+use rankduel_engine::access::{Actor, ApiKeys, KeyRequest, Scope, create_key};
+use rankduel_store::SharedStore;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method};
 

@@ -3,13 +3,13 @@
 
 use dueling_bandits::{Answer, InFlight, Policy, PolicySpec, Selection, Setup, TieRule, step_rng};
 use interleaving::{self, CreditSheet, CreditSlot, Team};
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::experiment_spec::Ranker;
-use rankduel::engine::fold::Fold;
-use rankduel::engine::page_rules::PageRules;
-use rankduel::events::*;
-use rankduel::store::*;
-use rankduel::tokens::page_payload::sheet_to_text;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::experiment_spec::Ranker;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::page_rules::PageRules;
+use rankduel_engine::tokens::page_payload::sheet_to_text;
+use rankduel_store::events::*;
+use rankduel_store::*;
 use uuid::Uuid;
 
 use super::pin::{Pin, assert_pinned, digest, every_policy, selections};

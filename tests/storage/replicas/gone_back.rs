@@ -1,9 +1,9 @@
 //! The database goes back under running servers: an old backup is restored, or a standby that
 //! lagged takes over. The servers report the loss and fold the existing log again.
 
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::store::Snapshot;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::Snapshot;
 
 use super::{NEVER_LOOKS, serve};
 use crate::support::TestDatabase;

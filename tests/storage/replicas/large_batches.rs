@@ -1,8 +1,8 @@
 //! The results of a batch with many pairs are folded apart from the state that requests read, and
 //! give the state that folding the log entry by entry gives.
 
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use dueling_bandits::parameters::Description;
 use dueling_bandits::{Duel, InFlight, PolicyRng, PolicySpec};
 use rand::SeedableRng as _;
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -98,7 +98,7 @@ async fn every_policy_continues_after_a_restart(database: TestDatabase) {
     let (process, client) = serve(&database);
     for (kind, description) in PolicySpec::KINDS {
         let created = client.create(&experiment(kind, description)).await;
-        assert_eq!(created["policy"]["kind"], kind);
+        assert_eq!(created["policy"]["kind"], *kind);
         assert_eq!(created["policy_assumes"], description.assumes);
     }
     let seen = live_all(&client).await;

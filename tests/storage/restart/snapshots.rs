@@ -1,10 +1,10 @@
 //! How a start uses snapshots.
 
 use dueling_bandits::Answer;
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::events::Event;
-use rankduel::store::{ExperimentRecord, SharedStore, Snapshot};
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::events::Event;
+use rankduel_store::{ExperimentRecord, SharedStore, Snapshot};
 use serde_json::Value;
 
 use super::{answer_many, serve, stop};

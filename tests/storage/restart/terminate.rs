@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rankduel::events::{ControlEvent, Event};
+use rankduel_store::events::{ControlEvent, Event};
 use serde_json::json;
 
 use super::storm::{Memory, Shared, acknowledged, position, send, storm};

@@ -10,9 +10,9 @@ use crate::support::TestDatabase;
 use crate::support::client::steady;
 use crate::support::server::{outcome, rankduel};
 use crate::support::service::Server;
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::store::Snapshot;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::Snapshot;
 use serde_json::{Value, json};
 
 /// A time at which every issued duel has expired by now: 2020-01-01.

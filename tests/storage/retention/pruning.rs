@@ -85,7 +85,7 @@ async fn entries_of_unexpired_duels_are_not_pruned(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
     // Two hours ago, and now; a duel expires after an hour.
-    let now = rankduel::clock::Clock::now_ms(&rankduel::clock::SystemClock);
+    let now = rankduel_engine::clock::Clock::now_ms(&rankduel_engine::clock::SystemClock);
     server.clock.advance_ms(now - 7_300_000 - crate::support::service::START_MS);
     let old = server.pair("search").await;
     server.answer("search", &old, "left").await;

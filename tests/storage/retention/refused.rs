@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use rankduel::engine::experiment_spec::ExperimentSpec;
-use rankduel::engine::fold::Fold;
-use rankduel::engine::loaded::{LoadedExperiment, Process};
 use rankduel::http::ProblemKind;
-use rankduel::store::Snapshot;
-use rankduel::telemetry::metrics::Metrics;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::{LoadedExperiment, Process};
+use rankduel_engine::metrics::Metrics;
+use rankduel_store::Snapshot;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

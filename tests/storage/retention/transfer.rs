@@ -3,8 +3,8 @@
 use std::fs;
 
 use dueling_bandits::Answer;
-use rankduel::events::{Event, OutcomeEvent};
-use rankduel::store::NewEvent;
+use rankduel_store::NewEvent;
+use rankduel_store::events::{Event, OutcomeEvent};
 
 use super::{filled, run, standings, succeed};
 use crate::support::{Kind, TestDatabase, fresh_database};

@@ -1,7 +1,7 @@
 //! The model, kept minimal: each duel has one answer or none.
 
 use rankduel::service::feedback::Receipt;
-use rankduel::telemetry::metrics::FeedbackStatus;
+use rankduel_engine::metrics::FeedbackStatus;
 
 use super::op::Outcome;
 

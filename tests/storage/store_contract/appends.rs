@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use rankduel::events::*;
-use rankduel::store::*;
+use rankduel_store::events::*;
+use rankduel_store::*;
 
 use super::fixtures::*;
 use crate::support::TestDatabase;

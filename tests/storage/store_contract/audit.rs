@@ -1,8 +1,8 @@
 //! The audit log, and notes in one transaction with their action.
 
-use rankduel::access::Actor;
-use rankduel::events::Status;
-use rankduel::store::*;
+use rankduel_engine::access::Actor;
+use rankduel_store::events::Status;
+use rankduel_store::*;
 use serde_json::json;
 
 use super::fixtures::*;

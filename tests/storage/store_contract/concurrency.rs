@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rankduel::store::*;
+use rankduel_store::*;
 
 use super::fixtures::*;
 use crate::support::{Kind, TestDatabase};

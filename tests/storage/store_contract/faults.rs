@@ -1,6 +1,6 @@
 //! Each database when it is damaged, locked, read-only or gone; and the durability of its commits.
 
-use rankduel::store::*;
+use rankduel_store::*;
 
 use super::fixtures::*;
 use crate::support::{Kind, TestDatabase, fresh_database};

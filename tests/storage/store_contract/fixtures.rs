@@ -1,9 +1,9 @@
 //! Events, experiments and checks that the tests share.
 
 use dueling_bandits::Answer;
-use rankduel::access::{Actor, NewKey};
-use rankduel::events::*;
-use rankduel::store::*;
+use rankduel_engine::access::{Actor, NewKey};
+use rankduel_store::events::*;
+use rankduel_store::*;
 
 pub const NOW: i64 = 1_790_000_000_000;
 

@@ -1,6 +1,6 @@
 //! Signing keys and API keys.
 
-use rankduel::store::*;
+use rankduel_store::*;
 
 use super::fixtures::*;
 use crate::support::TestDatabase;

@@ -1,7 +1,7 @@
 //! Logs: one caller appends, reads and finds entries.
 
-use rankduel::events::*;
-use rankduel::store::*;
+use rankduel_store::events::*;
+use rankduel_store::*;
 use uuid::Uuid;
 
 use super::fixtures::*;

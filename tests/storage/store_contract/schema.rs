@@ -1,6 +1,6 @@
 //! Migrations, the check of the schema, and closing.
 
-use rankduel::store::*;
+use rankduel_store::*;
 
 use super::fixtures::*;
 use crate::support::TestDatabase;

@@ -1,7 +1,7 @@
 //! Snapshots, pruning and import.
 
-use rankduel::events::*;
-use rankduel::store::*;
+use rankduel_store::events::*;
+use rankduel_store::*;
 
 use super::fixtures::*;
 use crate::support::TestDatabase;

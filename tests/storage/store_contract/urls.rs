@@ -1,6 +1,6 @@
 //! Valid store URLs, and the errors for the others.
 
-use rankduel::store::{ConnectError, connect, connect_with};
+use rankduel_store::{ConnectError, connect, connect_with};
 
 /// The error message for a refused URL.
 async fn refusal(url: &str) -> String {

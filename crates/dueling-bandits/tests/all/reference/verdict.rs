@@ -54,7 +54,7 @@ pub struct ReferenceVerdict {
 impl ReferenceVerdict {
     /// `explorer` is D-TS+ with the counts so far, which are those of a roster that never changed.
     pub fn new(explorer: Box<dyn Policy>, target: Target, urgency: f64) -> Self {
-        let reference = Reference::of(&*explorer, 0.51);
+        let reference = Reference::of(explorer.tally(), 0.51);
         let k = reference.rankers();
         let all: f64 = reference.wins.iter().flatten().sum();
         let mut form = Self {

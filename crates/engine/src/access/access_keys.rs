@@ -1,0 +1,101 @@
+//! The API keys of the database, cached by this process.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use super::api_key_set::{ApiKeySet, KnownKey};
+use super::key::KeyId;
+use super::scope::Scopes;
+use rankduel_store::{ApiKeyRecord, KeyStore, StoreError};
+
+/// Shortest time between two reads that unknown keys cause: anybody can make up keys.
+const UNKNOWN_KEY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Caches the API keys of the database. They are read again at intervals, and when a caller
+/// presents an unknown key.
+pub struct AccessKeys {
+    store: Arc<dyn KeyStore>,
+    keys: RwLock<Arc<ApiKeySet>>,
+    /// The times of use that are already in the database.
+    noted: Mutex<HashMap<KeyId, i64>>,
+    /// When an unknown key last caused a read.
+    asked: tokio::sync::Mutex<Option<Instant>>,
+}
+
+impl AccessKeys {
+    /// Read the keys of `store`.
+    pub async fn load(store: Arc<dyn KeyStore>) -> Result<Self, StoreError> {
+        let keys = Self {
+            store,
+            keys: RwLock::default(),
+            noted: Mutex::default(),
+            asked: tokio::sync::Mutex::new(None),
+        };
+        keys.refresh().await?;
+        Ok(keys)
+    }
+
+    /// The keys as of the last read.
+    pub fn current(&self) -> Arc<ApiKeySet> {
+        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Read the keys again.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        let records = self.store.api_keys().await?;
+        let before = self.current();
+        let keys =
+            records.into_iter().map(|record| known_key(record, &before)).collect::<ApiKeySet>();
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+        Ok(())
+    }
+
+    /// Read the keys again because a caller presents an unknown one. Concurrent callers share one
+    /// read, which waits for the end of the pause.
+    pub async fn refresh_for_unknown(&self) -> Result<(), StoreError> {
+        let arrived = Instant::now();
+        let mut asked = self.asked.lock().await;
+        if asked.is_some_and(|at| at >= arrived) {
+            return Ok(());
+        }
+        if let Some(wait) = asked.and_then(|at| UNKNOWN_KEY_PAUSE.checked_sub(at.elapsed())) {
+            tokio::time::sleep(wait).await;
+        }
+        *asked = Some(Instant::now());
+        self.refresh().await
+    }
+
+    /// Write the times of use that are not in the database yet.
+    pub async fn note_uses(&self) -> Result<(), StoreError> {
+        let uses: Vec<(KeyId, i64)> = {
+            let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_new =
+                |(id, at): &(KeyId, i64)| *at > 0 && noted.get(id).is_none_or(|noted| at > noted);
+            self.current()
+                .iter()
+                .map(|key| (key.id().clone(), key.used_at()))
+                .filter(is_new)
+                .collect()
+        };
+        if !uses.is_empty() {
+            let rows: Vec<_> = uses.iter().map(|(id, at)| (id.as_str().to_owned(), *at)).collect();
+            self.store.note_key_uses(&rows).await?;
+            self.noted.lock().unwrap_or_else(PoisonError::into_inner).extend(uses);
+        }
+        Ok(())
+    }
+}
+
+/// The key of `record`, which keeps the time of its last use across reads.
+fn known_key(record: ApiKeyRecord, before: &ApiKeySet) -> KnownKey {
+    let id = KeyId::from(&*record.id);
+    let used_at = match before.named(&record.id) {
+        Some(known) => known.shared_used_at(),
+        None => Arc::new(AtomicI64::new(record.last_used_at.unwrap_or(i64::MIN / 2))),
+    };
+    let ends_at = record.expires_at.unwrap_or(i64::MAX).min(record.revoked_at.unwrap_or(i64::MAX));
+    let scopes = Scopes::from_names(&record.scopes);
+    KnownKey::new(id, record.digest, scopes, record.experiments, ends_at, used_at)
+}

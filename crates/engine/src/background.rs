@@ -1,0 +1,61 @@
+//! The background work of an engine: started with the service, stopped before it ends.
+
+use std::sync::{Arc, PoisonError, Weak};
+
+use crate::Engine;
+use crate::maintenance::{self, PeriodicTasks};
+use crate::replication::{self, PendingNotices};
+
+impl Engine {
+    /// Start replication and maintenance. They end when the engine or `tasks` are dropped.
+    pub fn start_background(self: &Arc<Self>, tasks: Weak<dyn PeriodicTasks>) {
+        let notices = Arc::new(PendingNotices::default());
+        let engine = || Arc::downgrade(self);
+        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        background.push(tokio::spawn(replication::follow(
+            engine(),
+            Arc::clone(&notices),
+            self.settings.poll_every,
+        )));
+        background.push(tokio::spawn(maintenance::maintain_due(
+            engine(),
+            Weak::clone(&tasks),
+            Arc::clone(&self.registry.due),
+        )));
+        let every = self.settings.maintain_every;
+        background.push(tokio::spawn(maintenance::flush_self_duels(engine(), every)));
+        background.push(tokio::spawn(maintenance::bound_memory(engine(), every)));
+        background.push(tokio::spawn(maintenance::refresh_keys(
+            engine(),
+            Weak::clone(&tasks),
+            every,
+        )));
+        background.push(tokio::spawn(maintenance::maintain_experiments(engine(), tasks, every)));
+        if self.settings.listen {
+            background.push(tokio::spawn(replication::listen(Arc::clone(&self.store), notices)));
+        }
+    }
+
+    /// Stop replication and maintenance, and write the self-duels that are only in memory.
+    pub async fn stop_background(self: &Arc<Self>) {
+        for task in self.background.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            task.abort();
+        }
+        // twice: a pending flush that failed before goes first, under its own nonce
+        self.flush_self_duels().await;
+        self.flush_self_duels().await;
+    }
+
+    /// Write the rest of what is only in memory, then close the store.
+    pub async fn close(&self) {
+        for loaded in self.registry.all() {
+            if let Err(error) = self.note_ended_batches(&loaded).await {
+                tracing::warn!(%error, experiment = loaded.name, "ends of batches are noted at the next start");
+            }
+        }
+        if let Err(error) = self.save_snapshots().await {
+            tracing::warn!(%error, "no snapshot at shutdown; the next start folds more of the log");
+        }
+        self.store.close().await;
+    }
+}

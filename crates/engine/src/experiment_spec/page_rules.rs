@@ -1,0 +1,166 @@
+//! Rules for the pages of an experiment: how they are interleaved, the weights of events on them,
+//! and when clicks that arrive in several events are turned into an outcome.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::field_error::{FieldError, excerpt, pointer_part};
+use super::ranker::Ranker;
+use interleaving::{self, MAX_WEIGHT};
+use rankduel_store::ExperimentRecord;
+
+/// The default kind of event.
+pub const CLICK: &str = "click";
+/// Default time from issuing a duel to settling it on the clicks that have arrived.
+pub const DEFAULT_SETTLE_AFTER_SECONDS: u32 = 1800;
+/// Default share of pages that compare the two ids of a canary, and the largest one.
+pub const DEFAULT_CANARY_SHARE: f64 = 0.05;
+const MAX_CANARY_SHARE: f64 = 0.5;
+/// Most kinds of events that can have a weight.
+pub const MAX_EVENTS: usize = 32;
+/// Most method versions of one experiment: pages are counted for each version.
+pub const MAX_METHOD_VERSIONS: u32 = 100;
+const MAX_EVENT_CHARS: usize = 100;
+
+/// The rules for the pages of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PageRules {
+    /// The initial method.
+    pub interleaving: interleaving::Spec,
+    /// Weight of each kind of event on a document, 1 to [`MAX_WEIGHT`].
+    pub event_weights: BTreeMap<String, u32>,
+    /// Time from issuing a duel to settling it on the clicks that have arrived. Without it,
+    /// [`DEFAULT_SETTLE_AFTER_SECONDS`] or the time in which answers come, whichever is shorter.
+    pub settle_after_seconds: Option<u32>,
+    /// Two ids of the same ranker, for an A/A test: they should show no difference.
+    pub canary: Option<[String; 2]>,
+    /// Share of pages that compare them. The second id is then no ranker of the tournament. With 0
+    /// it is, and the policy selects their duels.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub canary_share: f64,
+}
+
+impl Default for PageRules {
+    fn default() -> Self {
+        Self {
+            interleaving: interleaving::Spec::default(),
+            event_weights: BTreeMap::from([(CLICK.to_owned(), 1)]),
+            settle_after_seconds: None,
+            canary: None,
+            canary_share: 0.0,
+        }
+    }
+}
+
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
+impl PageRules {
+    /// Time from issuing a duel to settling it, for duels whose answers come within `answers_within`
+    /// seconds.
+    pub fn settle_after_seconds(&self, answers_within: u32) -> u32 {
+        self.settle_after_seconds
+            .unwrap_or_else(|| DEFAULT_SETTLE_AFTER_SECONDS.min(answers_within))
+    }
+
+    /// All errors. Of too many kinds of events, it is only said that they are too many.
+    pub(crate) fn errors(&self, rankers: &[Ranker], duel_ttl_seconds: u32) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if let Err(error) = self.interleaving.validate() {
+            errors
+                .push(FieldError::new(format!("/interleaving/{}", error.parameter), error.detail));
+        }
+        if self.event_weights.len() > MAX_EVENTS {
+            let detail = format!(
+                "{} kinds of events have a weight; at most {MAX_EVENTS} can",
+                self.event_weights.len()
+            );
+            errors.push(FieldError::new("/event_weights", detail));
+        }
+        let is_few = self.event_weights.len() <= MAX_EVENTS;
+        for (event, weight) in self.event_weights.iter().filter(|_| is_few) {
+            let pointer = format!("/event_weights/{}", pointer_part(event));
+            if !(1..=MAX_EVENT_CHARS).contains(&event.chars().count()) {
+                let detail = format!("the name of an event has 1 to {MAX_EVENT_CHARS} characters");
+                errors.push(FieldError::new(&pointer, detail));
+            }
+            if !(1..=MAX_WEIGHT).contains(weight) {
+                let detail =
+                    format!("`{}` weighs {weight}; a weight is 1 to {MAX_WEIGHT}", excerpt(event));
+                errors.push(FieldError::new(&pointer, detail));
+            }
+        }
+        if let Some(seconds) = self.settle_after_seconds
+            && !(1..=duel_ttl_seconds).contains(&seconds)
+        {
+            errors.push(FieldError::new(
+                "/settle_after_seconds",
+                format!(
+                    "`settle_after_seconds` is {seconds}; it must be 1 to `duel_ttl_seconds`, {duel_ttl_seconds}"
+                ),
+            ));
+        }
+        if let Some(canary) = &self.canary {
+            for (index, id) in canary.iter().enumerate() {
+                if !rankers.iter().any(|ranker| ranker.id == *id) {
+                    let detail = format!("there is no ranker `{}` among `rankers`", excerpt(id));
+                    errors.push(FieldError::new(format!("/canary/{index}"), detail));
+                }
+            }
+            if canary[0] == canary[1] {
+                let detail = "a canary is two different ids of the same ranker".to_owned();
+                errors.push(FieldError::new("/canary", detail));
+            }
+        }
+        let share = self.canary_share;
+        if !(0.0..=MAX_CANARY_SHARE).contains(&share) {
+            let detail = format!("`canary_share` is {share}; it must be 0 to {MAX_CANARY_SHARE}");
+            errors.push(FieldError::new("/canary_share", detail));
+        }
+        if share != 0.0 && self.canary.is_none() {
+            let detail = "`canary_share` needs a `canary`".to_owned();
+            errors.push(FieldError::new("/canary_share", detail));
+        }
+        errors
+    }
+}
+
+/// The current method of an experiment, as its record keeps it after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CurrentMethod {
+    /// Its number, from 1.
+    pub version: u32,
+    /// The method.
+    pub method: interleaving::Spec,
+}
+
+impl CurrentMethod {
+    /// The current method of an experiment. The error says what this version cannot read.
+    pub fn of(record: &ExperimentRecord, rules: &PageRules) -> Result<Self, String> {
+        match &record.interleaving {
+            None => Ok(Self { version: 1, method: rules.interleaving }),
+            Some(text) => {
+                let read: Self = serde_json::from_str(text).map_err(|error| {
+                    format!("this version does not know its interleaving method ({error})")
+                })?;
+                match read.method.validate() {
+                    Err(error) => {
+                        Err(format!("its interleaving method cannot be used: {}", error.detail))
+                    }
+                    Ok(()) if (2..=MAX_METHOD_VERSIONS).contains(&read.version) => Ok(read),
+                    Ok(()) => Err(format!("its interleaving method has version {}", read.version)),
+                }
+            }
+        }
+    }
+}
+
+/// A method as a record keeps it.
+pub fn interleaving_text(version: u32, method: &interleaving::Spec) -> String {
+    serde_json::to_string(&CurrentMethod { version, method: *method })
+        .expect("names and numbers always serialise")
+}

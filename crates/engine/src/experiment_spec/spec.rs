@@ -1,0 +1,351 @@
+//! The spec of an experiment, and how it is validated.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::conclude_at::ConcludeAt;
+use super::exclusions;
+use super::field_error::{FieldError, FirstErrors, excerpt};
+use super::page_rules::PageRules;
+use super::ranker::Ranker;
+use dueling_bandits::evidence::Target;
+use dueling_bandits::{MAX_RANKERS, MIN_RANKERS, PolicySpec, Roster, TieRule};
+use rankduel_store::events::{Exclusion, UnitHash};
+
+/// Default time to live of a duel.
+pub const DEFAULT_DUEL_TTL_SECONDS: u32 = 3600;
+/// Longest time to live of a duel: 30 days.
+pub const MAX_DUEL_TTL_SECONDS: u32 = 30 * 24 * 3600;
+const MAX_NAME_BYTES: usize = 64;
+
+/// An experiment as requested, with defaults filled in. Two requests for one name are repeats of
+/// each other if their specs are equal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentSpec {
+    /// 2 to 1024 rankers: all that the experiment has ever had, in the order they were added.
+    pub rankers: Vec<Ranker>,
+    /// The current policy.
+    pub policy: PolicySpec,
+    /// How a tie is counted.
+    pub ties: TieRule,
+    /// Time to live of a duel: feedback after it is refused.
+    pub duel_ttl_seconds: u32,
+    /// Time within which the answers come that the verdict counts: it counts a duel once this time
+    /// has passed since its issue. 0: it counts every answer as it arrives.
+    #[serde(default)]
+    pub answer_window_seconds: u32,
+    /// The requested seed; without one, the service draws it.
+    pub seed: Option<u64>,
+    /// When the service concludes the experiment by itself; without it, never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conclude_at: Option<ConcludeAt>,
+    /// The policies before the current one, oldest first: one for each policy change in the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_policies: Vec<PolicySpec>,
+    /// How `rankers` has changed since the creation: one change for each such entry of the log.
+    #[serde(default, skip_serializing_if = "RosterChanges::is_none")]
+    pub roster_changes: RosterChanges,
+    /// The units whose answers do not count: one exclusion for each such entry of the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclusions: Vec<Exclusion>,
+    /// Rules for its pages.
+    #[serde(default)]
+    pub pages: PageRules,
+}
+
+/// How the rankers of an experiment differ from its initial rankers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RosterChanges {
+    /// How many rankers were added. They are the last ones.
+    pub enlisted: u16,
+    /// Indices of the retired rankers, in the order of their retirement.
+    pub retired: Vec<u16>,
+}
+
+impl RosterChanges {
+    /// Whether the rankers are the initial ones.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Number of changes.
+    pub fn changes(&self) -> usize {
+        usize::from(self.enlisted) + self.retired.len()
+    }
+}
+
+/// Most policies that one experiment can have had.
+pub const MAX_POLICIES: usize = 100;
+
+/// Why a name is not valid for an experiment; `None` if it is valid.
+pub fn name_error(name: &str) -> Option<FieldError> {
+    let starts = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let valid = name.len() <= MAX_NAME_BYTES
+        && name.starts_with(starts)
+        && name.chars().all(|c| starts(c) || matches!(c, '.' | '_' | '-'));
+    (!valid).then(|| {
+        FieldError::new(
+            "/name",
+            "an experiment's name is 1 to 64 of a-z, 0-9, `.`, `_`, `-`, and starts with a letter or digit",
+        )
+    })
+}
+
+impl ExperimentSpec {
+    /// Read a spec from a record. Another version of this program may have written it; the error
+    /// says what this version cannot read.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let spec: Self = serde_json::from_str(text).map_err(|error| {
+            format!(
+                "this version cannot read its spec ({error}); was it created by a newer version?"
+            )
+        })?;
+        let count = spec.rankers.len();
+        if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
+            return Err(format!(
+                "it has {count} rankers, and this version supports {MIN_RANKERS} to {MAX_RANKERS}"
+            ));
+        }
+        if spec.former_policies.len() >= MAX_POLICIES {
+            return Err(format!("it has had more than {MAX_POLICIES} policies"));
+        }
+        let initial_rankers = count.checked_sub(spec.roster_changes.enlisted.into());
+        if initial_rankers.is_none_or(|initial_rankers| initial_rankers < MIN_RANKERS)
+            || spec.roster().is_none()
+        {
+            return Err("its lists of enlisted and retired rankers are inconsistent".into());
+        }
+        // a policy starts with the initial rankers
+        for policy in spec.former_policies.iter().chain([&spec.policy]) {
+            for rankers in [spec.initial_rankers(), count] {
+                policy
+                    .validate(rankers)
+                    .map_err(|error| format!("its policy cannot run: {error}"))?;
+            }
+        }
+        match spec.errors().into_iter().next() {
+            Some(error) => {
+                Err(format!("its spec is invalid at {}: {}", error.pointer, error.detail))
+            }
+            None => Ok(spec),
+        }
+    }
+
+    /// The spec as the record keeps it.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("strings, numbers and lists always serialise")
+    }
+
+    /// The first errors, at most [`ERRORS_MAX`](super::ERRORS_MAX); empty if the experiment can be
+    /// created.
+    pub fn errors(&self) -> Vec<FieldError> {
+        let mut errors = FirstErrors::default();
+        let count = self.rankers.len();
+        if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
+            errors.push(FieldError::new(
+                "/rankers",
+                format!(
+                    "an experiment has {MIN_RANKERS} to {MAX_RANKERS} rankers; this one has {count}"
+                ),
+            ));
+            if count > MAX_RANKERS {
+                // Which of them are wrong helps nobody.
+                return errors.into_vec();
+            }
+        }
+        let mut seen = HashMap::new();
+        for (index, ranker) in self.rankers.iter().enumerate() {
+            if errors.is_full() {
+                return errors.into_vec();
+            }
+            let pointer = format!("/rankers/{index}");
+            errors.extend(ranker.id_error(&pointer));
+            if let Some(earlier) = seen.insert(ranker.id.as_str(), index) {
+                errors.push(FieldError::new(
+                    &pointer,
+                    format!(
+                        "ranker `{}` is listed twice; it is also at index {earlier}",
+                        excerpt(&ranker.id)
+                    ),
+                ));
+            }
+            errors.extend(ranker.description_error(&pointer));
+        }
+        if let Err(error) = self.policy.validate(count) {
+            let pointer = match error.parameter.as_str() {
+                "" => "/policy".to_string(),
+                parameter => format!("/policy/{parameter}"),
+            };
+            errors.push(FieldError::new(pointer, error.detail));
+        }
+        if self.held_out().is_some() {
+            let in_the_way = match self.policy.description().fixed_rankers {
+                Some(why) => Some(format!(
+                    "policy `{}` cannot leave a ranker out of the tournament: {why}",
+                    self.policy.kind()
+                )),
+                None => (self.initial_rankers() <= MIN_RANKERS).then(|| {
+                    format!(
+                        "without the canary's second id, fewer than {MIN_RANKERS} rankers are left"
+                    )
+                }),
+            };
+            errors.extend(in_the_way.map(|why| {
+                let detail =
+                    format!("{why}; with `canary_share` 0, it is a ranker like the others");
+                FieldError::new("/canary", detail)
+            }));
+        }
+        if let Some(conclude_at) = &self.conclude_at {
+            errors.extend(conclude_at.errors());
+        }
+        if !(1..=MAX_DUEL_TTL_SECONDS).contains(&self.duel_ttl_seconds) {
+            errors.push(FieldError::new(
+                "/duel_ttl_seconds",
+                format!(
+                    "`duel_ttl_seconds` is {}; it must be 1 to {MAX_DUEL_TTL_SECONDS}",
+                    self.duel_ttl_seconds
+                ),
+            ));
+        }
+        let window = self.answer_window_seconds;
+        if window > self.duel_ttl_seconds {
+            errors.push(FieldError::new(
+                "/answer_window_seconds",
+                format!(
+                    "`answer_window_seconds` is {window}; it must be 0 to `duel_ttl_seconds`, {}",
+                    self.duel_ttl_seconds
+                ),
+            ));
+        }
+        if let Some(settle) = self.pages.settle_after_seconds
+            && window > 0
+            && window < settle
+        {
+            errors.push(FieldError::new(
+                "/answer_window_seconds",
+                format!(
+                    "`answer_window_seconds` is {window}; clicks settle later, after \
+                     `settle_after_seconds`, {settle}"
+                ),
+            ));
+        }
+        errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
+        errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
+        errors.into_vec()
+    }
+
+    /// Time within which the answers come that the verdict counts, in milliseconds.
+    pub fn answer_window_ms(&self) -> i64 {
+        i64::from(self.answer_window_seconds) * 1000
+    }
+
+    /// Time from issuing a duel to settling it on the clicks that have arrived.
+    pub fn settle_after_seconds(&self) -> u32 {
+        let answers_within = match self.answer_window_seconds {
+            0 => self.duel_ttl_seconds,
+            window => window,
+        };
+        self.pages.settle_after_seconds(answers_within)
+    }
+
+    /// What the verdict of this experiment must achieve.
+    pub fn verdict_target(&self) -> Target {
+        ConcludeAt::target(self.conclude_at)
+    }
+
+    /// The spec with another policy.
+    pub fn under(&self, policy: PolicySpec) -> Self {
+        let mut changed = self.clone();
+        changed.former_policies.push(std::mem::replace(&mut changed.policy, policy));
+        changed
+    }
+
+    /// The spec with one more ranker.
+    pub fn with_enlisted(&self, ranker: Ranker) -> Self {
+        let mut changed = self.clone();
+        changed.rankers.push(ranker);
+        changed.roster_changes.enlisted += 1;
+        changed
+    }
+
+    /// The spec with `ranker` retired.
+    pub fn with_retired(&self, ranker: usize) -> Self {
+        let mut changed = self.clone();
+        changed.roster_changes.retired.push(ranker as u16);
+        changed
+    }
+
+    /// The spec with more units excluded.
+    pub fn with_exclusion(&self, exclusion: Exclusion) -> Self {
+        let mut changed = self.clone();
+        changed.exclusions.push(exclusion);
+        changed
+    }
+
+    /// The units whose answers do not count.
+    pub fn excluded_units(&self) -> impl Iterator<Item = UnitHash> + '_ {
+        exclusions::units(&self.exclusions)
+    }
+
+    /// How often the log was folded anew from its beginning: by another policy, or without some
+    /// units.
+    pub fn refolds(&self) -> usize {
+        self.former_policies.len() + self.exclusions.len()
+    }
+
+    /// The spec that the experiment was created from.
+    pub fn as_created(&self) -> Self {
+        let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
+        let rankers = self.rankers[..self.initial_rankers()].to_vec();
+        let roster_changes = RosterChanges::default();
+        Self {
+            rankers,
+            policy,
+            former_policies: Vec::new(),
+            roster_changes,
+            exclusions: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// How many rankers the experiment was created with.
+    pub fn initial_rankers(&self) -> usize {
+        self.rankers.len() - usize::from(self.roster_changes.enlisted)
+    }
+
+    /// The roster; `None` if the list of retired rankers is invalid. A ranker that is held out is
+    /// not active.
+    pub fn roster(&self) -> Option<Roster> {
+        let held_out = self.held_out().map(|ranker| ranker as u16);
+        let mut retired: Vec<u16> =
+            self.roster_changes.retired.iter().copied().chain(held_out).collect();
+        retired.sort_unstable();
+        Roster::with_retired(self.rankers.len(), &retired)
+    }
+
+    /// The ranker that takes no part in the tournament: the second id of a canary.
+    pub fn held_out(&self) -> Option<usize> {
+        let [_, twin] = self.pages.canary.as_ref().filter(|_| self.pages.canary_share > 0.0)?;
+        self.ranker_index(twin)
+    }
+
+    /// The two rankers of the canary, unless the policy selects their duels.
+    pub fn canary(&self) -> Option<[usize; 2]> {
+        let [ranker, _] = self.pages.canary.as_ref()?;
+        Some([self.ranker_index(ranker)?, self.held_out()?])
+    }
+
+    /// Whether this ranker is retired.
+    pub fn is_retired(&self, ranker: usize) -> bool {
+        self.roster_changes.retired.iter().any(|&retired| usize::from(retired) == ranker)
+    }
+
+    /// Index of the ranker with this id.
+    pub fn ranker_index(&self, id: &str) -> Option<usize> {
+        self.rankers.iter().position(|ranker| ranker.id == id)
+    }
+}

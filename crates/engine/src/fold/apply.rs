@@ -1,0 +1,434 @@
+//! How an entry of the log changes the state.
+
+use super::Fold;
+use super::methods::MethodVersion;
+use crate::clock;
+use crate::fold::open_pages::{ClickedPage, Sheet};
+use crate::page_rules::MAX_METHOD_VERSIONS;
+use crate::status::status_error;
+use dueling_bandits::evidence::{PairChecks, Score, TimedAnswer};
+use dueling_bandits::tally::MAX_STEPS;
+use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts, TieRule};
+use rankduel_store::audience::Audience;
+use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
+use rankduel_store::{LogEntry, Nonce};
+
+/// Most ties of one entry that a coin decides: a twentieth of a second of work.
+pub const COIN_TIES_MAX: u64 = 1_000_000;
+
+/// A duel that an entry answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// The nonce of the duel.
+    pub nonce: Nonce,
+    /// First ranker of the ordered pair.
+    pub first: u16,
+    /// Second ranker.
+    pub second: u16,
+    /// Whether the first ranker was shown left.
+    pub first_left: bool,
+    /// The answer.
+    pub answer: Answer,
+    /// The batch it was selected in.
+    pub batch: Option<u32>,
+    /// Unix milliseconds at which it was issued.
+    pub issued_at: i64,
+    /// Who answered.
+    pub audience: Audience,
+}
+
+/// A log entry that cannot be folded: this program did not write this log for this experiment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("log entry {position}: {detail}")]
+pub struct FoldError {
+    /// Position of the entry.
+    pub position: u64,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// A [`Fold`] while a chunk of the log is applied to it. No policy selects from it until the chunk
+/// ends.
+#[derive(Debug)]
+pub struct Chunk<'a>(&'a mut Fold);
+
+impl Chunk<'_> {
+    /// Fold the next entry. On an error nothing has changed.
+    pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+        self.answer(entry).map(drop)
+    }
+
+    /// Fold the next entry and return the duel that it answered. On an error nothing has changed.
+    pub fn answer(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
+        self.0.apply_entry(entry)
+    }
+
+    /// Position of the newest folded entry.
+    pub fn position(&self) -> u64 {
+        self.0.position
+    }
+
+    /// How many policy changes were folded.
+    pub fn policy_changes_seen(&self) -> usize {
+        self.0.policy_changes_seen
+    }
+
+    /// How many entries that exclude units were folded.
+    pub fn exclusions_seen(&self) -> usize {
+        self.0.excluded.seen()
+    }
+
+    /// How many roster changes were folded.
+    pub fn roster_changes_seen(&self) -> usize {
+        self.0.roster.rankers() - self.0.initial_rankers + self.0.retired.len()
+    }
+
+    /// Number of the open batch, for a policy that runs in batches.
+    pub fn batch(&self) -> Option<u32> {
+        self.0.policy.batch()
+    }
+}
+
+impl Fold {
+    /// Fold the next entry. On an error nothing has changed.
+    pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
+        self.apply_chunk(|chunk| chunk.apply(entry))
+    }
+
+    /// Fold the entries that `fold` applies. Values that only a selection needs are computed once,
+    /// at the end.
+    pub fn apply_chunk<T>(&mut self, fold: impl FnOnce(&mut Chunk<'_>) -> T) -> T {
+        let result = fold(&mut Chunk(self));
+        self.policy.catch_up();
+        result
+    }
+
+    fn apply_entry(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
+        let refuse = |detail: String| FoldError { position: entry.position, detail };
+        if entry.position != self.position + 1 {
+            return Err(refuse(format!("it cannot follow position {}", self.position)));
+        }
+        if !clock::is_a_time(entry.recorded_at) {
+            return Err(refuse(format!("it was recorded at {}", entry.recorded_at)));
+        }
+        self.check_steps(&entry.event).map_err(refuse)?;
+        let batch_before = self.policy.batch();
+        let mut answered = None;
+        match &entry.event {
+            Event::Outcome(outcome) => {
+                answered = Some(self.apply_outcome(entry.nonce, outcome, None).map_err(refuse)?);
+                // a reported outcome replaces the clicks
+                self.open_pages.take(entry.nonce);
+            }
+            Event::Control(ControlEvent::Clicks(clicks)) => {
+                answered = self.apply_clicks(entry.nonce, clicks).map_err(refuse)?;
+            }
+            Event::Control(ControlEvent::Settled {}) => {
+                let page = self.open_pages.pages().get(&entry.nonce).cloned();
+                let page =
+                    page.ok_or_else(|| refuse("it settles a duel that has no clicks".into()))?;
+                answered = Some(self.settle(entry.nonce, &page).map_err(refuse)?);
+            }
+            Event::Control(ControlEvent::Interleaving { version, method }) => {
+                let next = self.methods.len() as u32 + 1;
+                if *version != next {
+                    return Err(refuse(format!(
+                        "it introduces version {version} of the method instead of version {next}"
+                    )));
+                }
+                if *version > MAX_METHOD_VERSIONS {
+                    return Err(refuse(format!("it introduces version {version} of the method")));
+                }
+                method.validate().map_err(|error| {
+                    refuse(format!("its method: `{}`: {}", error.parameter, error.detail))
+                })?;
+                self.methods.push(MethodVersion { since: entry.position, method: *method });
+            }
+            Event::Control(ControlEvent::Policy { .. }) => {
+                self.policy_changes_seen += 1;
+                self.policy_since = entry.position;
+            }
+            Event::Control(ControlEvent::RankerEnlisted { ranker, .. }) => {
+                self.enlist(*ranker, entry.recorded_at).map_err(refuse)?;
+            }
+            Event::Control(ControlEvent::RankerRetired { ranker }) => {
+                self.retire(*ranker, entry.recorded_at).map_err(refuse)?
+            }
+            Event::Control(ControlEvent::SelfDuels { counts }) => {
+                for &(ranker, _) in counts {
+                    self.check_ranker(ranker).map_err(refuse)?;
+                }
+                for &(ranker, count) in counts {
+                    self.counts.record_self_duels(ranker.into(), count);
+                    self.history.shown_alone(ranker.into(), count);
+                    self.policy.observe_self_duels(ranker.into(), count);
+                }
+            }
+            Event::Control(ControlEvent::BatchResults { batch, results }) => {
+                for result in results {
+                    self.check_pair(result.first, result.second).map_err(refuse)?;
+                }
+                self.check_ties(results).map_err(refuse)?;
+                let mut checks = PairChecks::default();
+                for result in results {
+                    self.apply_result(*batch, result, &mut checks);
+                }
+            }
+            Event::Control(ControlEvent::CohortsComplete { issued_before }) => {
+                check_issued(*issued_before).map_err(refuse)?;
+                self.complete_cohorts(*issued_before);
+            }
+            Event::Control(ControlEvent::UnitsExcluded(_)) => self.excluded.entry(entry.position),
+            Event::Control(ControlEvent::Status { status, winner, archived, reason }) => {
+                let rankers = self.roster.rankers();
+                if let Some(error) = status_error(*status, *winner, *archived, rankers) {
+                    return Err(refuse(format!("it says of the experiment: {error}")));
+                }
+                if reason.is_some() {
+                    self.concluded_by_itself.clone_from(reason);
+                } else if let Some(why) = self.concluded_by_itself.as_mut().filter(|_| !archived) {
+                    // a person has decided otherwise; the service does not conclude it again
+                    why.clear();
+                }
+            }
+        }
+        if self.policy.batch() != batch_before {
+            self.batch_opened_at = entry.recorded_at;
+        }
+        self.position = entry.position;
+        self.recorded_at = entry.recorded_at;
+        self.history.counted(entry.position, entry.recorded_at);
+        Ok(answered)
+    }
+
+    fn enlist(&mut self, ranker: u16, at: i64) -> Result<(), String> {
+        let next = self.roster.rankers();
+        if usize::from(ranker) != next {
+            return Err(format!("it enlists ranker {ranker} instead of ranker {next}"));
+        }
+        let mut roster = self.roster.clone();
+        roster.enlist().map_err(|why| why.to_string())?;
+        self.policy.enlist().map_err(|why| why.to_string())?;
+        self.roster = roster;
+        self.counts.enlist();
+        self.history.enlist();
+        self.roster_changed(at);
+        Ok(())
+    }
+
+    fn retire(&mut self, ranker: u16, at: i64) -> Result<(), String> {
+        self.check_ranker(ranker)?;
+        if !self.roster.is_active(ranker.into()) {
+            return Err(format!("ranker {ranker} is already retired"));
+        }
+        if self.roster.active().len() <= MIN_RANKERS {
+            return Err(format!(
+                "without ranker {ranker}, fewer than {MIN_RANKERS} rankers would be left"
+            ));
+        }
+        self.policy.retire(ranker.into()).map_err(|why| why.to_string())?;
+        self.roster.retire(ranker.into()).map_err(|why| why.to_string())?;
+        self.retired.push(ranker);
+        self.roster_changed(at);
+        Ok(())
+    }
+
+    /// Clicks under the nonce of the duel settle it; clicks under another nonce are kept.
+    fn apply_clicks(
+        &mut self,
+        nonce: Nonce,
+        event: &ClicksEvent,
+    ) -> Result<Option<Answered>, String> {
+        self.check_ranker(event.first)?;
+        self.check_ranker(event.second)?;
+        check_issued(event.issued_at)?;
+        if self.method(event.method).is_none() {
+            return Err(format!("there is no version {} of the method", event.method));
+        }
+        let duel = event.duel.as_u128();
+        let before = self.open_pages.pages().get(&duel);
+        // without a sheet the log has lost entries; the experiment goes on without this page
+        let Some(sheet) = Sheet::of(event, before)? else { return Ok(None) };
+        if nonce != duel {
+            self.open_pages.add(duel, event, sheet);
+            return Ok(None);
+        }
+        match ClickedPage::with(before.cloned(), event, sheet) {
+            Some(page) => self.settle(duel, &page).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Settle a duel: turn the clicks on its page into its outcome.
+    fn settle(&mut self, nonce: Nonce, page: &ClickedPage) -> Result<Answered, String> {
+        let method = self.method(page.method).ok_or("its method is unknown")?;
+        let credit = page.credit(&method, self.seed, nonce)?;
+        let outcome = page.answered(credit.outcome);
+        // where ties count, the mean of an outcome is the score already
+        let skips_ties = self.ties == TieRule::Skip;
+        let score = page.score(&method, &credit, self.seed, nonce).filter(|_| skips_ties);
+        let answered = self.apply_outcome(nonce, &outcome, score)?;
+        if outcome.first != outcome.second && !self.excluded.has(outcome.unit) {
+            self.page_counts.record(page.method, &outcome, &page.sheet, &credit);
+        }
+        self.open_pages.take(nonce);
+        Ok(answered)
+    }
+
+    /// `score` is what the verdict counts, if that is not the outcome.
+    fn apply_outcome(
+        &mut self,
+        nonce: Nonce,
+        outcome: &OutcomeEvent,
+        score: Option<Score>,
+    ) -> Result<Answered, String> {
+        self.check_ranker(outcome.first)?;
+        self.check_ranker(outcome.second)?;
+        check_issued(outcome.issued_at)?;
+        let OutcomeEvent {
+            first, second, first_left, answer, batch, issued_at, unit, segment, ..
+        } = *outcome;
+        let audience = Audience { unit, segment };
+        let answered =
+            Answered { nonce, first, second, first_left, answer, batch, issued_at, audience };
+        let duel = Duel::new(first.into(), second.into());
+        if duel.is_self() {
+            // its step was counted when it was issued; its answer teaches nothing
+            return Ok(answered);
+        }
+        if self.excluded.has(outcome.unit) {
+            self.excluded.answered();
+            return Ok(answered);
+        }
+        if let Some(unit) = outcome.unit {
+            self.heavy_units.answered(unit, left_won(outcome));
+        }
+        if let Some(twin) = self.held_out.filter(|&it| duel.first == it || duel.second == it) {
+            let ranker = if duel.first == twin { duel.second } else { duel.first };
+            self.counts.record_canary(duel, outcome.answer, outcome.first_left, [ranker, twin]);
+            self.history.shown_alone(ranker, 1);
+            return Ok(answered);
+        }
+        let foreign = self.chosen_by_another_policy(outcome.chosen_at);
+        self.counts.record(duel, outcome.answer, outcome.first_left);
+        self.history.compared(duel, 1);
+        let observation = Observation {
+            duel,
+            outcome: self.ties.resolve(outcome.answer, self.seed, self.policy.tally().steps()),
+            batch: if foreign { self.policy.batch() } else { outcome.batch },
+            ticket: if foreign { 0 } else { outcome.ticket },
+        };
+        if let Some(score) = score {
+            self.policy.score(duel, score);
+        }
+        self.policy.observe_deferred(&observation);
+        let (outcome, unit) = (observation.outcome, outcome.unit);
+        self.admit(&TimedAnswer { duel, outcome, score, issued_at, nonce, unit });
+        Ok(answered)
+    }
+
+    /// Whether another policy selected the duels of this position, or this one in another state,
+    /// because units that are excluded now still counted. Its tickets and batch numbers
+    /// are then ignored: each comparison goes to the open batch if that batch needs it.
+    fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
+        self.foreign_log
+            || self.policy_changes_seen < self.policy_changes
+            || chosen_at < self.policy_since
+            || self.excluded.counted_at(chosen_at)
+    }
+
+    fn apply_result(&mut self, batch: u32, result: &PairResult, checks: &mut PairChecks) {
+        let duel = Duel::new(result.first.into(), result.second.into());
+        self.counts.add(duel, Answer::First, result.first_wins);
+        self.counts.add(duel, Answer::Second, result.second_wins);
+        self.counts.add(duel, Answer::Tie, result.ties);
+        let answers = [result.first_wins, result.second_wins, result.ties];
+        self.history.compared(duel, answers.into_iter().map(u64::from).sum());
+        let (ties, seed) = (self.ties, self.seed);
+        let batch = if self.chosen_by_another_policy(self.position) {
+            self.policy.batch()
+        } else {
+            Some(batch)
+        };
+        // equal ties take no longer than one
+        let constant = ties.constant();
+        let counts = PairCounts {
+            duel,
+            first_wins: result.first_wins,
+            second_wins: result.second_wins,
+            ties: if constant.is_some() { 0 } else { result.ties },
+        };
+        self.policy
+            .observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
+        if let Some(outcome) = constant {
+            let observation = Observation { duel, outcome, batch, ticket: 0 };
+            self.policy.observe_run(&observation, result.ties);
+        }
+        self.compared(duel, answers.into_iter().map(u64::from).sum(), checks);
+    }
+
+    /// An experiment has at most [`MAX_STEPS`] time-steps.
+    fn check_steps(&self, event: &Event) -> Result<(), String> {
+        let steps = match event {
+            Event::Outcome(_) => 1,
+            Event::Control(ControlEvent::SelfDuels { counts }) => {
+                counts.iter().fold(0, |steps: u64, &(_, count)| steps.saturating_add(count))
+            }
+            Event::Control(ControlEvent::BatchResults { results, .. }) => {
+                let of_pair = |row: &PairResult| {
+                    [row.first_wins, row.second_wins, row.ties].into_iter().map(u64::from)
+                };
+                results.iter().flat_map(of_pair).sum()
+            }
+            Event::Control(_) => 0,
+        };
+        let before = self.policy.tally().steps().max(self.history.steps());
+        match before.saturating_add(steps) > MAX_STEPS {
+            true => Err(format!("it counts {steps} steps, more than an experiment can have")),
+            false => Ok(()),
+        }
+    }
+
+    /// Each tie that a coin decides takes a draw.
+    fn check_ties(&self, results: &[PairResult]) -> Result<(), String> {
+        match ties_of(results) {
+            ties if self.ties.constant().is_none() && ties > COIN_TIES_MAX => Err(format!(
+                "it has {ties} ties for a coin to decide; at most {COIN_TIES_MAX} at a time"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_ranker(&self, ranker: u16) -> Result<(), String> {
+        let rankers = self.roster.rankers();
+        if usize::from(ranker) < rankers {
+            Ok(())
+        } else {
+            Err(format!("ranker {ranker} is out of range: the experiment has {rankers} rankers"))
+        }
+    }
+
+    fn check_pair(&self, first: u16, second: u16) -> Result<(), String> {
+        self.check_ranker(first)?;
+        self.check_ranker(second)?;
+        if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
+    }
+}
+
+/// Ties of all results.
+pub fn ties_of(results: &[PairResult]) -> u64 {
+    results.iter().map(|result| u64::from(result.ties)).sum()
+}
+
+/// Whether the left side won; `None` if neither did.
+fn left_won(outcome: &OutcomeEvent) -> Option<bool> {
+    match outcome.answer {
+        Answer::First => Some(outcome.first_left),
+        Answer::Second => Some(!outcome.first_left),
+        Answer::Tie | Answer::None => None,
+    }
+}
+
+fn check_issued(issued_at: i64) -> Result<(), String> {
+    if clock::is_a_time(issued_at) { Ok(()) } else { Err(format!("it was issued at {issued_at}")) }
+}

@@ -1,0 +1,238 @@
+//! The state that a log folds to.
+
+use super::methods::{MethodVersion, method_of};
+use crate::experiment_spec::{ExperimentSpec, RosterChanges};
+use crate::fold::counts::Counts;
+use crate::fold::excluded::ExcludedUnits;
+use crate::fold::open_pages::OpenPages;
+use crate::fold::page_counts::PageCounts;
+use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, VerdictTracker};
+use dueling_bandits::parameters::Setup;
+use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
+
+/// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
+/// the `format` of a snapshot.
+const FORMAT: u32 = 1;
+
+/// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
+/// experiment gets that far.
+pub const MAX_POSITION: u64 = 1 << 53;
+
+/// The state of an experiment at a log position.
+#[derive(Debug)]
+pub struct Fold {
+    pub(super) position: u64,
+    /// The policy as JSON.
+    pub(super) policy_text: String,
+    pub(super) ties: TieRule,
+    pub(super) seed: u64,
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) counts: Counts,
+    pub(super) history: History,
+    pub(super) verdict: VerdictTracker,
+    /// The answers that the verdict waits for, and what it counted of whom.
+    pub(super) cohorts: Cohorts,
+    pub(super) heavy_units: HeavyUnits,
+    pub(super) race: Race,
+    /// Why the service concluded the experiment by itself, if it did.
+    pub(super) concluded_by_itself: Option<String>,
+    /// Unix milliseconds at which the newest entry was recorded.
+    pub(super) recorded_at: i64,
+    /// Unix milliseconds at which the open batch opened: when the entry that closed the previous
+    /// batch was recorded.
+    pub(super) batch_opened_at: i64,
+    /// Version 1 first.
+    pub(super) methods: Vec<MethodVersion>,
+    pub(super) open_pages: OpenPages,
+    pub(super) page_counts: PageCounts,
+    /// Whether another policy made the whole log.
+    pub(super) foreign_log: bool,
+    /// Policy changes in the log before the current policy selects.
+    pub(super) policy_changes: usize,
+    /// How many of them were folded.
+    pub(super) policy_changes_seen: usize,
+    /// Position of the newest folded one; 0 before the first.
+    pub(super) policy_since: u64,
+    pub(super) excluded: ExcludedUnits,
+    pub(super) initial_rankers: usize,
+    pub(super) roster: Roster,
+    /// Retired rankers, in the order of their retirement.
+    pub(super) retired: Vec<u16>,
+    /// The ranker that takes no part in the tournament: the second id of a canary.
+    pub(super) held_out: Option<usize>,
+}
+
+impl Fold {
+    /// The state before the first log entry.
+    pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
+        let rankers = spec.initial_rankers();
+        let mut policy = spec.policy.start(Setup { rankers, seed });
+        // a policy that cannot hold it out is not allowed
+        let held_out = spec.held_out().filter(|&ranker| policy.hold_out(ranker).is_ok());
+        let roster = held_out
+            .and_then(|ranker| Roster::with_retired(rankers, &[ranker as u16]))
+            .unwrap_or_else(|| Roster::new(rankers));
+        Self {
+            position: 0,
+            policy_text: policy_text(&spec.policy),
+            ties: spec.ties,
+            seed,
+            policy,
+            counts: Counts::new(rankers),
+            history: History::new(rankers),
+            verdict: VerdictTracker::new(spec.verdict_target(), roster.active().len()),
+            cohorts: Cohorts::new(spec.answer_window_ms()),
+            heavy_units: HeavyUnits::default(),
+            race: Race::default(),
+            concluded_by_itself: None,
+            recorded_at: created_at,
+            batch_opened_at: created_at,
+            methods: vec![MethodVersion { since: 0, method: spec.pages.interleaving }],
+            open_pages: OpenPages::default(),
+            page_counts: PageCounts::default(),
+            foreign_log: false,
+            policy_changes: spec.former_policies.len(),
+            policy_changes_seen: 0,
+            policy_since: 0,
+            excluded: ExcludedUnits::of(spec),
+            initial_rankers: rankers,
+            roster,
+            retired: Vec::new(),
+            held_out,
+        }
+    }
+
+    /// As [`Fold::start`], for a log that another policy made.
+    pub fn start_with_foreign_log(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
+        Self { foreign_log: true, ..Self::start(spec, seed, created_at) }
+    }
+
+    /// Number of the layout that [`Fold::save`] writes.
+    pub fn format(&self) -> u32 {
+        FORMAT << 16 | self.policy.format()
+    }
+
+    /// Estimated bytes in memory: 1 KiB for each ranker (counts over time), 34 for each ordered
+    /// pair of rankers, the clicks of unsettled duels, and what the verdict keeps of answers that
+    /// do not count or wait.
+    pub fn bytes(&self) -> usize {
+        let rankers = self.roster.rankers();
+        // a policy that plans for a verdict keeps as much again of these
+        let uncounted = 2 * self.verdict.bytes();
+        let kept = self.open_pages.bytes() + self.cohorts.bytes() + self.excluded.bytes();
+        1024 * rankers + 34 * rankers * rankers + uncounted + kept
+    }
+
+    /// Position of the newest folded entry.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The policy at this position.
+    pub fn policy(&self) -> &dyn Policy {
+        &*self.policy
+    }
+
+    /// Raw counts up to this position.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The counts over time.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The evidence for a winner, and the verdict once there is one.
+    pub fn verdict(&self) -> &VerdictTracker {
+        &self.verdict
+    }
+
+    /// The answers that the verdict waits for, and what it counted of whom.
+    pub fn cohorts(&self) -> &Cohorts {
+        &self.cohorts
+    }
+
+    /// The units that answer most.
+    pub fn heavy_units(&self) -> &HeavyUnits {
+        &self.heavy_units
+    }
+
+    /// How the evidence grew.
+    pub fn race(&self) -> &Race {
+        &self.race
+    }
+
+    /// Unix milliseconds at which the newest entry was recorded; before the first entry, those of
+    /// the creation.
+    pub fn recorded_at(&self) -> i64 {
+        self.recorded_at
+    }
+
+    /// Why the service concluded the experiment by itself, if it ever did; empty if a person has
+    /// changed its status since.
+    pub fn concluded_by_itself(&self) -> Option<&str> {
+        self.concluded_by_itself.as_deref()
+    }
+
+    /// Unix milliseconds at which the open batch opened.
+    pub fn batch_opened_at(&self) -> i64 {
+        self.batch_opened_at
+    }
+
+    /// The interleaving methods, version 1 first.
+    pub fn methods(&self) -> &[MethodVersion] {
+        &self.methods
+    }
+
+    /// Version and method for a duel that was selected at this log position.
+    pub fn method_at(&self, chosen_at: u64) -> (u32, interleaving::Spec) {
+        let version = self.methods.partition_point(|version| version.since <= chosen_at).max(1);
+        (version as u32, self.methods[version - 1].method)
+    }
+
+    /// The method with this version number.
+    pub fn method(&self, version: u32) -> Option<interleaving::Spec> {
+        method_of(&self.methods, version)
+    }
+
+    /// How many policy changes were folded.
+    pub fn policy_changes_seen(&self) -> usize {
+        self.policy_changes_seen
+    }
+
+    /// The units whose answers do not count.
+    pub fn excluded(&self) -> &ExcludedUnits {
+        &self.excluded
+    }
+
+    /// Duels that have clicks and are not settled.
+    pub fn open_pages(&self) -> &OpenPages {
+        &self.open_pages
+    }
+
+    /// Counts of settled pages.
+    pub fn page_counts(&self) -> &PageCounts {
+        &self.page_counts
+    }
+
+    /// The rankers, active and retired.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// How many rankers the experiment was created with.
+    pub fn initial_rankers(&self) -> usize {
+        self.initial_rankers
+    }
+
+    /// Changes of the roster since the experiment was created.
+    pub fn roster_changes(&self) -> RosterChanges {
+        let enlisted = (self.roster.rankers() - self.initial_rankers) as u16; // at most 1024
+        RosterChanges { enlisted, retired: self.retired.clone() }
+    }
+}
+
+pub(super) fn policy_text(policy: &PolicySpec) -> String {
+    serde_json::to_string(policy).expect("numbers and names always serialise")
+}

@@ -1,0 +1,226 @@
+//! The loaded experiment, and what can be read of it.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use crate::condition::{Condition, ConditionCell};
+use crate::due::DueExperiments;
+use crate::error::EngineError;
+use crate::experiment_spec::ExperimentSpec;
+use crate::extensions::Extensions;
+use crate::fold::Fold;
+use crate::loaded::snapshot_schedule::SnapshotSchedule;
+use crate::log_regression;
+use crate::metrics::Metrics;
+use crate::outstanding::Outstanding;
+use crate::self_duels::SelfDuels;
+use crate::traffic::Traffic;
+use rankduel_store::{ExperimentId, ExperimentRecord, Nonce, Snapshot};
+
+/// An experiment that this process serves.
+#[derive(Debug)]
+pub struct LoadedExperiment {
+    /// Its number in the store.
+    pub id: ExperimentId,
+    /// Its name.
+    pub name: String,
+    /// Its spec when it was loaded.
+    pub spec: ExperimentSpec,
+    pub(super) record: RwLock<ExperimentRecord>,
+    pub(super) fold: RwLock<Fold>,
+    pub(super) outstanding: Mutex<Outstanding>,
+    pub(super) self_duels: SelfDuels,
+    /// Held while the log is read and folded.
+    pub(super) catching_up: Arc<tokio::sync::Mutex<()>>,
+    /// High half of the nonces of this process. It tells which answers belong to duels that this
+    /// process issued.
+    pub(super) process: u64,
+    pub(super) condition: ConditionCell,
+    pub(super) traffic: Traffic,
+    pub(super) extensions: Extensions,
+    /// Batches whose end was folded here and may be missing in the audit log.
+    pub(super) ended_batches: Mutex<Vec<EndedBatch>>,
+    pub(super) due: Arc<DueExperiments>,
+    /// Whether it was added to `due`: once is enough, the maintenance rounds do the rest.
+    pub(super) was_due: AtomicBool,
+    pub(super) snapshots: SnapshotSchedule,
+    /// Unix milliseconds of about the last request.
+    pub(super) last_used_ms: AtomicI64,
+    /// Unix milliseconds at which it was loaded: this process knows its duels since then.
+    pub(crate) opened_at: i64,
+    /// Whether no process has issued a duel of it before this one.
+    pub(crate) is_first: bool,
+}
+
+/// What names a process.
+#[derive(Debug, Clone, Copy)]
+pub struct Process {
+    /// High half of the nonces that it makes.
+    pub id: u64,
+    /// Unix milliseconds at which it started.
+    pub since_ms: i64,
+}
+
+/// A batch that was closed by a log entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedBatch {
+    /// Its number.
+    pub batch: u32,
+    /// Position of the entry that closed it.
+    pub position: u64,
+    /// Unix milliseconds at which that entry was recorded.
+    pub at: i64,
+}
+
+impl LoadedExperiment {
+    /// The current fold.
+    pub fn fold(&self) -> Result<RwLockReadGuard<'_, Fold>, EngineError> {
+        self.fold.read().map_err(|_| self.panicked())
+    }
+
+    /// The position of the newest folded entry; 0 if a panic destroyed the fold.
+    pub(crate) fn position(&self) -> u64 {
+        self.fold.read().map_or(0, |fold| fold.position())
+    }
+
+    /// A copy of the newest known record.
+    pub fn record(&self) -> ExperimentRecord {
+        self.with_record(ExperimentRecord::clone)
+    }
+
+    /// Read the newest known record without copying it.
+    pub fn with_record<T>(&self, read: impl FnOnce(&ExperimentRecord) -> T) -> T {
+        read(&self.record.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replace the record, unless a newer one is known.
+    pub fn set_record(&self, record: ExperimentRecord) {
+        let mut current = self.record.write().unwrap_or_else(PoisonError::into_inner);
+        if record.version >= current.version {
+            *current = record;
+        }
+    }
+
+    /// Note a request for the experiment.
+    pub fn touch(&self, now_ms: i64) {
+        // many threads can read one value cheaply, but not write it
+        if self.last_used_ms.load(Ordering::Relaxed) != now_ms {
+            self.last_used_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Unix milliseconds of about the last request.
+    pub fn last_used_ms(&self) -> i64 {
+        self.last_used_ms.load(Ordering::Relaxed)
+    }
+
+    /// Estimated bytes in memory: a constant and those of the fold.
+    pub fn bytes(&self) -> u64 {
+        16 * 1024 + self.fold.read().map_or(0, |fold| fold.bytes() as u64)
+    }
+
+    /// Batches whose end must be noted in the audit log.
+    pub fn ended_batches(&self) -> Vec<EndedBatch> {
+        self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The audit log has the end of these batches.
+    pub fn ends_noted(&self, noted: &[EndedBatch]) {
+        let mut ended = self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain(|batch| !noted.contains(batch));
+    }
+
+    /// Whether duels have clicks and are not settled.
+    pub fn has_open_pages(&self) -> bool {
+        self.fold().is_ok_and(|fold| !fold.open_pages().pages().is_empty())
+    }
+
+    /// Whether answers wait until their cohort is complete.
+    pub fn has_waiting_answers(&self) -> bool {
+        self.fold().is_ok_and(|fold| fold.cohorts().oldest_end().is_some())
+    }
+
+    /// Duels whose time to collect clicks is over, at most `limit`.
+    pub fn pages_to_settle(&self, now_ms: i64, limit: usize) -> Result<Vec<Nonce>, EngineError> {
+        let until = now_ms - i64::from(self.spec.settle_after_seconds()) * 1000;
+        Ok(self.fold()?.open_pages().issued_until(until).take(limit).collect())
+    }
+
+    /// Traffic of this process.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// Values that other layers keep with the experiment.
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    /// Whether the state in memory can be used.
+    pub fn condition(&self) -> Condition {
+        self.condition.get()
+    }
+
+    /// Whether the experiment must be loaded again.
+    pub fn is_broken(&self) -> bool {
+        self.condition() != Condition::Serving
+    }
+
+    /// The log in the database ends at `position`, although the log that was folded here had
+    /// reached `was_at_least`. Reported once; the experiment is loaded again.
+    pub(crate) fn report_log_regression(
+        &self,
+        metrics: &Metrics,
+        position: u64,
+        was_at_least: u64,
+    ) {
+        if self.condition.worsen_to(Condition::LogRegressed) {
+            let sign = "the log is shorter than the one that was folded";
+            log_regression::report(metrics, &self.name, position, was_at_least, sign);
+        }
+    }
+
+    pub(super) fn panicked(&self) -> EngineError {
+        self.condition.worsen_to(Condition::Broken);
+        EngineError::Internal(format!(
+            "the state of experiment `{}` is lost because folding it panicked; it is folded again",
+            self.name
+        ))
+    }
+
+    pub(super) fn unreadable(&self, why: &dyn std::fmt::Display) -> EngineError {
+        self.condition.worsen_to(Condition::Broken);
+        EngineError::Unreadable { name: self.name.clone(), why: why.to_string() }
+    }
+
+    /// Whether enough of the log was folded since the newest snapshot to save another one.
+    pub fn snapshot_is_due(&self) -> bool {
+        self.snapshots.is_due(self.position())
+    }
+
+    /// Whether the newest snapshot lacks entries of the log.
+    pub fn snapshot_is_behind(&self) -> bool {
+        self.snapshots.is_behind(self.position())
+    }
+
+    /// A snapshot of the current state.
+    pub fn snapshot(&self, now_ms: i64) -> Result<Snapshot, EngineError> {
+        let (position, format, copy) = {
+            let fold = self.fold()?;
+            (fold.position(), fold.format(), fold.copy())
+        };
+        Ok(Snapshot {
+            experiment: self.id,
+            position,
+            format,
+            // with many rankers this takes long: not under the lock
+            state: copy.into_bytes(),
+            created_at: now_ms,
+        })
+    }
+
+    /// The store has this snapshot.
+    pub fn snapshot_saved(&self, snapshot: &Snapshot) {
+        self.snapshots.saved(snapshot.position, snapshot.state.len());
+    }
+}

@@ -1,0 +1,258 @@
+//! How a loaded experiment keeps up with its log.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::{EndedBatch, LoadedExperiment, apart};
+use crate::condition::Condition;
+use crate::error::EngineError;
+use crate::experiment_spec::page_rules::interleaving_text;
+use crate::fold::{Answered, Chunk, Fold};
+use rankduel_store::events::{ControlEvent, Event};
+use rankduel_store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
+
+/// Entries of the first chunk when catching up.
+const FIRST_CHUNK: u32 = 500;
+/// Entries of each further chunk.
+const CHUNK: u32 = 20_000;
+/// From this many entries or rows of results on, a chunk is folded on a blocking thread: it would
+/// hold up the requests that share an async worker with it.
+const BLOCKING_ROWS: usize = 2_000;
+
+impl LoadedExperiment {
+    /// Fold the entries of the log that are not folded yet.
+    pub async fn catch_up(self: &Arc<Self>, store: &dyn Store) -> Result<(), EngineError> {
+        let turn = Arc::clone(&self.catching_up).lock_owned().await;
+        let after = self.fold()?.position();
+        self.fold_after(store, after, turn).await.map(drop)
+    }
+
+    /// Read the log after position `after`, and fold the entries that are not folded yet. Returns
+    /// the position of the last entry that was read, `after` if there is none.
+    pub(super) async fn fold_after(
+        self: &Arc<Self>,
+        store: &dyn Store,
+        after: u64,
+        mut turn: OwnedMutexGuard<()>,
+    ) -> Result<u64, EngineError> {
+        let mut end = after;
+        // usually only a few entries are missing
+        let mut chunk = self.readable(in_time(store.read(self.id, after, FIRST_CHUNK)).await)?;
+        let mut full = chunk.len() == FIRST_CHUNK as usize;
+        loop {
+            end = chunk.last().map_or(end, |entry| entry.position);
+            let loaded = Arc::clone(self);
+            // the turn goes along: if the caller gives up, the next one waits for this fold
+            let rows = self.rows_of(&chunk);
+            let fold = fold_off_worker(rows, move || loaded.absorb_all(&chunk).map(|()| turn));
+            if !full {
+                return fold.await?.map(|_| end);
+            }
+            // the store reads the next chunk meanwhile
+            let (next, folded) = tokio::join!(in_time(store.read(self.id, end, CHUNK)), fold);
+            turn = folded??;
+            chunk = self.readable(next)?;
+            full = chunk.len() == CHUNK as usize && self.condition().can_fold();
+        }
+    }
+
+    /// [`LoadedExperiment::absorb`], with large chunks on a blocking thread.
+    pub(crate) async fn absorb_off_worker(
+        self: &Arc<Self>,
+        entries: Vec<LogEntry>,
+    ) -> Result<bool, EngineError> {
+        let (loaded, rows) = (Arc::clone(self), self.rows_of(&entries));
+        fold_off_worker(rows, move || loaded.absorb(&entries)).await?
+    }
+
+    /// How much there is to fold. The answer that ends a batch counts a row for each pair: the
+    /// policy looks at all of them then.
+    fn rows_of(&self, entries: &[LogEntry]) -> usize {
+        let rows = entries.iter().map(apart::rows).sum();
+        let batch = self.fold().ok().and_then(|fold| Some(fold.policy().batches()?.progress()));
+        match batch {
+            Some(batch) if batch.needed <= batch.answered + entries.len() as u64 => {
+                rows + batch.pairs
+            }
+            _ => rows,
+        }
+    }
+
+    /// Fold the entries that follow the last folded one; earlier entries are skipped. Returns
+    /// `false` if entries are missing in between.
+    pub fn absorb(&self, entries: &[LogEntry]) -> Result<bool, EngineError> {
+        // a defect of a policy must not stop the writer, which serves all experiments; the panic
+        // poisons the lock, so that nothing is selected from the state it leaves behind
+        catch_unwind(AssertUnwindSafe(|| {
+            let mut rest = entries;
+            while let Some(at) = rest.iter().position(apart::is_long) {
+                let (before, from) = rest.split_at(at);
+                let (long, after) = from.split_at(1);
+                let is_absorbed = self.absorb_here(before)?
+                    && (self.fold_apart(&long[0])? || self.absorb_here(long)?);
+                if !is_absorbed {
+                    return Ok(false);
+                }
+                rest = after;
+            }
+            self.absorb_here(rest)
+        }))
+        .unwrap_or_else(|_| Err(self.panicked()))
+    }
+
+    /// [`LoadedExperiment::absorb`], under the lock.
+    fn absorb_here(&self, entries: &[LogEntry]) -> Result<bool, EngineError> {
+        if entries.is_empty() {
+            return Ok(true);
+        }
+        let mut fold = self.fold.write().map_err(|_| self.panicked())?;
+        let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
+        self.signal_if_due(&fold);
+        absorbed
+    }
+
+    fn absorb_into(
+        &self,
+        chunk: &mut Chunk<'_>,
+        entries: &[LogEntry],
+    ) -> Result<bool, EngineError> {
+        for entry in entries {
+            if !self.condition().can_fold() {
+                return Ok(true);
+            }
+            if entry.position <= chunk.position() {
+                continue;
+            }
+            if entry.position > chunk.position() + 1 {
+                return Ok(false);
+            }
+            // requests that still hold this experiment keep selecting among the rankers it knows;
+            // the next request loads it again
+            if changes_roster(&entry.event)
+                && chunk.roster_changes_seen() == self.spec.roster_changes.changes()
+            {
+                self.condition.worsen_to(Condition::StaleRoster);
+                return Ok(true);
+            }
+            let batch = chunk.batch();
+            let answered = chunk.answer(entry).map_err(|error| self.unreadable(&error))?;
+            if let Some(batch) = batch
+                && chunk.batch() != Some(batch)
+            {
+                let (position, at) = (entry.position, entry.recorded_at);
+                self.note_end(EndedBatch { batch, position, at });
+            }
+            if let Event::Control(event) = &entry.event {
+                self.apply_record_change(entry, event);
+            }
+            // the new policy must fold the log from its beginning, as must the policy without the
+            // units that are excluded now
+            if chunk.policy_changes_seen() > self.spec.former_policies.len()
+                || chunk.exclusions_seen() > self.spec.exclusions.len()
+            {
+                self.condition.worsen_to(Condition::Broken);
+            }
+            if let Some(duel) = answered {
+                self.note_answer(entry, duel);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Remember the end of a batch for the audit log.
+    pub(super) fn note_end(&self, ended: EndedBatch) {
+        self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+    }
+
+    /// If the fold has reached what concludes the experiment, say so, once.
+    pub(super) fn signal_if_due(&self, fold: &Fold) {
+        let Some(at) = self.spec.conclude_at else { return };
+        let reached = fold.verdict().verdict().is_some()
+            || at.max_duels.is_some_and(|most| fold.counts().answered_duels() >= most);
+        if reached
+            && fold.concluded_by_itself().is_none()
+            && !self.was_due.swap(true, Ordering::Relaxed)
+        {
+            self.due.add(self.id);
+        }
+    }
+
+    /// Count an answer of a duel that this process issued. An answer has the nonce of its duel.
+    fn note_answer(&self, entry: &LogEntry, duel: Answered) {
+        if (entry.nonce >> 64) as u64 != self.process {
+            return;
+        }
+        let Answered { first, second, first_left, batch, issued_at, .. } = duel;
+        self.lock_outstanding().answered(first.into(), second.into(), batch, issued_at);
+        if first != second {
+            let shown = if first_left { (first, second) } else { (second, first) };
+            self.traffic.answered(shown, issued_at, entry.recorded_at);
+        }
+    }
+
+    /// If the event changes the record, apply the change, unless the record already has it.
+    fn apply_record_change(&self, entry: &LogEntry, event: &ControlEvent) {
+        let change = match event {
+            ControlEvent::Status { status, winner, archived, .. } => Change {
+                status: Some(*status),
+                winner: Some(*winner),
+                archived_at: archived.then_some(entry.recorded_at),
+                ..Change::default()
+            },
+            ControlEvent::Policy { .. } | ControlEvent::UnitsExcluded(_) => Change::default(),
+            ControlEvent::Interleaving { version, method } => Change {
+                interleaving: Some(interleaving_text(*version, method)),
+                ..Change::default()
+            },
+            _ => return,
+        };
+        let mut record = self.record.write().unwrap_or_else(PoisonError::into_inner);
+        if entry.position > record.head {
+            let after = change.applied_to(&record, entry.recorded_at);
+            *record = ExperimentRecord { head: entry.position, ..after };
+        }
+    }
+
+    fn absorb_all(&self, chunk: &[LogEntry]) -> Result<(), EngineError> {
+        if self.absorb(chunk)? {
+            return Ok(());
+        }
+        let position = self.fold()?.position();
+        Err(self.unreadable(&format_args!("its log has a gap after position {position}")))
+    }
+
+    /// A chunk of the log. One that this version cannot read is a fault of the experiment, not of
+    /// the store.
+    fn readable(
+        &self,
+        chunk: Result<Vec<LogEntry>, StoreError>,
+    ) -> Result<Vec<LogEntry>, EngineError> {
+        chunk.map_err(|error| match error {
+            StoreError::Corrupt(_) => self.unreadable(&error),
+            error => error.into(),
+        })
+    }
+}
+
+/// Fold a small chunk at once, a large one on a blocking thread.
+pub(super) async fn fold_off_worker<T: Send + 'static>(
+    rows: usize,
+    fold: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, EngineError> {
+    if rows < BLOCKING_ROWS {
+        return Ok(fold());
+    }
+    tokio::task::spawn_blocking(fold).await.map_err(|error| {
+        EngineError::Internal(format!("a chunk of the log was not folded: {error}"))
+    })
+}
+
+fn changes_roster(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Control(ControlEvent::RankerEnlisted { .. } | ControlEvent::RankerRetired { .. })
+    )
+}

@@ -1,0 +1,173 @@
+//! How an experiment is loaded: the newest readable snapshot, then the log from there.
+
+use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::{Arc, Mutex, RwLock};
+
+use super::folding::fold_off_worker;
+use super::snapshot_schedule::SnapshotSchedule;
+use super::{LoadedExperiment, Process};
+use crate::condition::{Condition, ConditionCell};
+use crate::consistency::{beyond_head, short_log, sound_spec, state_errors};
+use crate::due::DueExperiments;
+use crate::error::EngineError;
+use crate::experiment_spec::ExperimentSpec;
+use crate::extensions::Extensions;
+use crate::fold::Fold;
+use crate::log_regression;
+use crate::metrics::Metrics;
+use crate::outstanding::Outstanding;
+use crate::self_duels::SelfDuels;
+use crate::traffic::Traffic;
+use rankduel_store::{ExperimentRecord, Store, in_time};
+
+impl LoadedExperiment {
+    /// Load an experiment, which adds itself to `due` when it may conclude. A snapshot beyond the
+    /// end of the log shows that the log has regressed; it is replaced.
+    pub async fn open(
+        store: &dyn Store,
+        record: ExperimentRecord,
+        process: Process,
+        metrics: &Metrics,
+        due: Arc<DueExperiments>,
+        now_ms: i64,
+    ) -> Result<Arc<Self>, EngineError> {
+        let unreadable = |why| EngineError::Unreadable { name: record.name.clone(), why };
+        let spec = sound_spec(&record).map_err(unreadable)?;
+        let NewestState { fold, snapshot_bytes, log_regressed } =
+            newest_state(store, &record, &spec, metrics).await?;
+        if fold.position() < record.pruned_to {
+            return Err(unreadable(format!(
+                "its log was pruned up to position {}, and there is no later snapshot in the layout \
+                 that this version reads ({})",
+                record.pruned_to,
+                fold.format()
+            )));
+        }
+        let loaded = Arc::new(Self {
+            id: record.id,
+            name: record.name.clone(),
+            outstanding: Mutex::new(Outstanding::new(i64::from(spec.duel_ttl_seconds) * 1000)),
+            self_duels: SelfDuels::new(spec.rankers.len()),
+            catching_up: Arc::default(),
+            process: process.id,
+            condition: ConditionCell::serving(),
+            traffic: Traffic::new(
+                now_ms,
+                i64::from(spec.duel_ttl_seconds) * 1000,
+                metrics.feedback_delay_seconds.clone(),
+            ),
+            extensions: Extensions::default(),
+            ended_batches: Mutex::default(),
+            due,
+            was_due: AtomicBool::new(false),
+            snapshots: SnapshotSchedule::new(fold.position(), snapshot_bytes),
+            last_used_ms: AtomicI64::new(i64::MIN),
+            opened_at: now_ms,
+            is_first: record.created_at >= process.since_ms && record.head == 0,
+            record: RwLock::new(record),
+            fold: RwLock::new(fold),
+            spec,
+        });
+        loaded.fold_whole_log(store).await?;
+        let wrong = {
+            let fold = loaded.fold()?;
+            loaded.with_record(|record| state_errors(record, &loaded.spec, &fold))
+        };
+        if let (Condition::Serving, Some(error)) = (loaded.condition(), wrong.first()) {
+            return Err(loaded.unreadable(error));
+        }
+        if log_regressed {
+            let snapshot = loaded.snapshot(loaded.with_record(|record| record.updated_at))?;
+            in_time(store.save_snapshot(&snapshot)).await?;
+            loaded.snapshot_saved(&snapshot);
+        }
+        Ok(loaded)
+    }
+
+    /// Fold the log up to its end, and refuse it if the head in the record is another position: the
+    /// next append would leave a gap, or take a position that the log has.
+    async fn fold_whole_log(self: &Arc<Self>, store: &dyn Store) -> Result<(), EngineError> {
+        let (mut head, mut pruned_to) = self.with_record(|it| (it.head, it.pruned_to));
+        // with the entry of the snapshot, which the log must have too
+        let mut after = self.position();
+        if after > pruned_to {
+            after -= 1;
+        }
+        for is_second_look in [false, true] {
+            let turn = Arc::clone(&self.catching_up).lock_owned().await;
+            let end = self.fold_after(store, after, turn).await?.max(pruned_to);
+            if self.condition() != Condition::Serving || end == head {
+                return Ok(());
+            }
+            if end > head {
+                // others append: a head that is read after the log tells
+                let heads = in_time(store.heads(&[self.id])).await?;
+                return match heads.first() {
+                    Some(newest) if newest.head < end => {
+                        Err(self.unreadable(&beyond_head(newest.head + 1, newest.head)))
+                    }
+                    _ => Ok(()),
+                };
+            }
+            if is_second_look {
+                return Err(self.unreadable(&short_log(head, end)));
+            }
+            // it may have been pruned or moved since the record was read
+            let record = in_time(store.experiment(&self.name)).await?;
+            let record = record.ok_or_else(|| EngineError::NotFound(self.name.clone()))?;
+            (head, pruned_to) = (record.head, record.pruned_to);
+        }
+        Ok(())
+    }
+}
+
+/// The state to start folding from.
+struct NewestState {
+    fold: Fold,
+    /// Bytes of the snapshot that it was read from; 0 if there is none.
+    snapshot_bytes: usize,
+    /// Whether a snapshot shows that the log has regressed.
+    log_regressed: bool,
+}
+
+async fn newest_state(
+    store: &dyn Store,
+    record: &ExperimentRecord,
+    spec: &ExperimentSpec,
+    metrics: &Metrics,
+) -> Result<NewestState, EngineError> {
+    // with many rankers either takes long
+    let (rankers, seed, created_at) = (spec.rankers.len(), record.seed, record.created_at);
+    let (pairs, of) = (rankers * rankers.saturating_sub(1) / 2, spec.clone());
+    let fold = fold_off_worker(pairs, move || Fold::start(&of, seed, created_at)).await?;
+    let start = NewestState { fold, snapshot_bytes: 0, log_regressed: false };
+    let Some(snapshot) = in_time(store.newest_snapshot(record.id, start.fold.format())).await?
+    else {
+        return Ok(start);
+    };
+    if snapshot.position > record.head {
+        // the log may have grown since the record was read
+        let heads = in_time(store.heads(&[record.id])).await?;
+        let head = heads.first().map_or(0, |head| head.head);
+        if snapshot.position > head {
+            let sign = "the log is shorter than a snapshot of it";
+            log_regression::report(metrics, &record.name, head, snapshot.position, sign);
+            return Ok(NewestState { log_regressed: true, ..start });
+        }
+    }
+    let (position, snapshot_bytes, of) = (snapshot.position, snapshot.state.len(), spec.clone());
+    let restore = move || Fold::restore(&of, seed, &snapshot.state);
+    match fold_off_worker(pairs, restore).await? {
+        Some(fold) if fold.position() == position => {
+            Ok(NewestState { fold, snapshot_bytes, log_regressed: false })
+        }
+        _ => {
+            tracing::warn!(
+                experiment = record.name,
+                position,
+                "snapshot cannot be read; folding the log from the start"
+            );
+            Ok(start)
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! What a process does every two seconds ([`maintain_every`]), in four tasks that do not wait for
+//! each other: append self-duels; evict experiments that are idle or exceed the memory limit; read
+//! the keys again (less often); and, for each experiment in memory, settle clicks, complete
+//! cohorts, save a snapshot and run the periodic tasks of the service.
+//!
+//! The last task can take long with tens of thousands of busy experiments. Its rounds are bounded
+//! in time, and each goes on where the one before ended, so every experiment has its turn.
+//!
+//! [`maintain_every`]: crate::settings::EngineSettings::maintain_every
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Interval, MissedTickBehavior};
+
+use crate::Engine;
+use crate::access::Actor;
+use crate::due::DueExperiments;
+use crate::error::EngineError;
+use crate::loaded::LoadedExperiment;
+use rankduel_store::events::{ControlEvent, Event};
+use rankduel_store::{Appended, AuditNote, NewEvent, StoreError};
+
+/// The keys are read again after this many intervals of maintenance: 8 seconds, so that a key that
+/// was revoked is refused within 10 seconds also if reading takes a while.
+const KEYS_EVERY: u32 = 4;
+/// Time limit of one step of maintenance, which is a few statements of the store.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Experiments that are maintained or evicted at once. Those that wait for a commit share it.
+const AT_ONCE: usize = 16;
+/// Evicting begins anew after this time, with those that are the least recently used then.
+const EVICT_FOR: Duration = Duration::from_secs(5);
+/// Pause after evicting: until then, further experiments may be loaded above the memory limit.
+const EVICT_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// Duels that are settled with one append. Those of all experiments that are maintained at once
+/// must leave room in the queue of the writer.
+const SETTLE_AT_ONCE: usize = 2_000;
+/// Appends that settle duels of one experiment in one round.
+const SETTLE_APPENDS: usize = 5;
+
+/// Why a task was not done. It is done in a later round.
+pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Work that the service adds to the rounds of the engine.
+#[async_trait]
+pub trait PeriodicTasks: Send + Sync {
+    /// Read keys again that other processes may have changed.
+    async fn refresh_keys(&self) -> Result<(), TaskError>;
+
+    /// Maintain one experiment in memory. Runs in every round, and as soon as the experiment has a
+    /// verdict or reaches its limit of duels.
+    async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError>;
+}
+
+/// Ticks at this interval. After a round that took longer, the next tick comes at once.
+fn ticks(every: Duration) -> Interval {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+/// Whether a task fails: says so at its first failure, and again after a success.
+struct Failing {
+    /// What waits until the task succeeds.
+    waits: &'static str,
+    now: bool,
+}
+
+impl Failing {
+    fn new(waits: &'static str) -> Self {
+        Self { waits, now: false }
+    }
+
+    fn note<E: std::fmt::Display>(&mut self, done: Result<(), E>) {
+        match done {
+            Ok(()) => self.now = false,
+            Err(error) if !self.now => {
+                self.now = true;
+                tracing::warn!(%error, "{} for the store", self.waits);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// Append self-duels until the engine is dropped.
+pub(crate) async fn flush_self_duels(engine: Weak<Engine>, every: Duration) {
+    let mut ticks = ticks(every);
+    loop {
+        ticks.tick().await;
+        let Some(engine) = engine.upgrade() else { return };
+        engine.flush_self_duels().await;
+    }
+}
+
+/// Read the keys again until the engine is dropped.
+pub(crate) async fn refresh_keys(
+    engine: Weak<Engine>,
+    tasks: Weak<dyn PeriodicTasks>,
+    every: Duration,
+) {
+    let mut ticks = ticks(every.saturating_mul(KEYS_EVERY));
+    let mut failing = Failing::new("keys wait");
+    loop {
+        ticks.tick().await;
+        let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
+        let signing =
+            within(async { Ok(engine.signing_keys.refresh().await.map_err(EngineError::from)?) });
+        let (signing, others) = tokio::join!(signing, within(tasks.refresh_keys()));
+        failing.note(signing.and(others));
+    }
+}
+
+/// Evict experiments until the engine is dropped: at intervals, and once the memory limit is
+/// exceeded.
+pub(crate) async fn bound_memory(engine: Weak<Engine>, every: Duration) {
+    let mut ticks = ticks(every);
+    let mut failing = Failing::new("experiments that leave memory wait");
+    loop {
+        let Some(registry) = engine.upgrade().map(|engine| Arc::clone(&engine.registry)) else {
+            return;
+        };
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = registry.overfull.notified() => {}
+        }
+        drop(registry);
+        let Some(engine) = engine.upgrade() else { return };
+        failing.note(engine.evict().await);
+        drop(engine);
+        tokio::time::sleep(EVICT_AGAIN_AFTER.min(every)).await;
+    }
+}
+
+/// Maintain the experiments in memory until the engine is dropped. What fails is done in a later
+/// round.
+pub(crate) async fn maintain_experiments(
+    engine: Weak<Engine>,
+    tasks: Weak<dyn PeriodicTasks>,
+    every: Duration,
+) {
+    let mut ticks = ticks(every);
+    let mut failing = Failing::new("clicks and snapshots wait");
+    let mut last = String::new();
+    loop {
+        ticks.tick().await;
+        let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
+        failing.note(engine.maintain_experiments(&tasks, &mut last, every).await);
+    }
+}
+
+/// Maintain due experiments until the engine is dropped. If that fails, or an experiment is not in
+/// the registry yet, the next maintenance round does it.
+pub(crate) async fn maintain_due(
+    engine: Weak<Engine>,
+    tasks: Weak<dyn PeriodicTasks>,
+    due: Arc<DueExperiments>,
+) {
+    loop {
+        let ids = due.next().await;
+        let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
+        for loaded in engine.registry.with_ids(&ids) {
+            if let Err(error) = within(tasks.maintain(&loaded)).await {
+                tracing::debug!(%error, experiment = loaded.name, "left for the next round");
+            }
+        }
+    }
+}
+
+/// Give up a step of maintenance after a while, so that a store that hangs does not stop the rest.
+async fn within(work: impl Future<Output = Result<(), TaskError>>) -> Result<(), TaskError> {
+    tokio::time::timeout(WITHIN, work)
+        .await
+        .unwrap_or_else(|_| Err(StoreError::Slow(WITHIN).into()))
+}
+
+/// The result of a task that maintained an experiment.
+fn finished(done: Result<Result<(), TaskError>, JoinError>) -> Result<(), TaskError> {
+    done.unwrap_or_else(|error| Err(error.into()))
+}
+
+impl Engine {
+    /// Append the self-duels that were issued since the last flush. Those that cannot be written
+    /// now are written later.
+    pub(crate) async fn flush_self_duels(self: &Arc<Self>) {
+        let mut flushes = JoinSet::new();
+        for loaded in self.registry.unordered().into_iter().chain(self.registry.drain()) {
+            if loaded.has_self_duels() {
+                let engine = Arc::clone(self);
+                // concurrently, so that one commit has them all
+                flushes.spawn(async move { engine.flush(&loaded).await });
+            }
+        }
+        while flushes.join_next().await.is_some() {}
+    }
+
+    /// Append the self-duels of one experiment. Returns whether the log has them.
+    async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> bool {
+        let Some((nonce, counts)) = loaded.self_duels_to_flush(|| self.fresh_nonce()) else {
+            return true;
+        };
+        match self.append_control(loaded, nonce, ControlEvent::SelfDuels { counts }).await {
+            Ok(appended) => {
+                if appended == Appended::Archived {
+                    tracing::info!(
+                        experiment = loaded.name,
+                        "self-duels from before the experiment was archived are not counted"
+                    );
+                }
+                loaded.self_duels_flushed(nonce);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, experiment = loaded.name, "self-duels are not in the log yet");
+                false
+            }
+        }
+    }
+
+    /// Maintain the experiments in memory by name, from the one after `last` on, until each had its
+    /// turn or the time is over; `last` becomes the last one that had its turn. A failure does not
+    /// stop the others; the first error is returned.
+    async fn maintain_experiments(
+        self: &Arc<Self>,
+        tasks: &Arc<dyn PeriodicTasks>,
+        last: &mut String,
+        for_at_most: Duration,
+    ) -> Result<(), TaskError> {
+        let started = Instant::now();
+        let mut all = self.registry.all();
+        let begin = all.partition_point(|loaded| loaded.name <= *last);
+        all.rotate_left(begin);
+        let mut done = Ok(());
+        let mut running = JoinSet::new();
+        for loaded in all {
+            if running.len() >= AT_ONCE
+                && let Some(one) = running.join_next().await
+            {
+                done = done.and(finished(one));
+                if started.elapsed() >= for_at_most {
+                    break;
+                }
+            }
+            last.clone_from(&loaded.name);
+            let (engine, tasks) = (Arc::clone(self), Arc::clone(tasks));
+            running.spawn(async move { engine.maintain_one(&*tasks, &loaded).await });
+        }
+        while let Some(one) = running.join_next().await {
+            done = done.and(finished(one));
+        }
+        done
+    }
+
+    /// Maintain one experiment. A failure of one step does not stop the others; the first error is
+    /// returned.
+    async fn maintain_one(
+        &self,
+        tasks: &dyn PeriodicTasks,
+        loaded: &Arc<LoadedExperiment>,
+    ) -> Result<(), TaskError> {
+        let mut done = Ok(());
+        for step in [
+            within(async { Ok(self.settle_pages(loaded).await?) }).await,
+            within(async { Ok(self.complete_cohorts(loaded).await?) }).await,
+            within(async { Ok(self.save_due_snapshot(loaded).await?) }).await,
+            within(async { Ok(self.note_ended_batches(loaded).await?) }).await,
+            within(tasks.maintain(loaded)).await,
+        ] {
+            if let Err(error) = &step {
+                tracing::debug!(%error, experiment = loaded.name, "left for the next round");
+            }
+            done = done.and(step);
+        }
+        done
+    }
+
+    /// Settle the duels whose time to collect clicks is over. Every process tries, and one of them
+    /// succeeds.
+    async fn settle_pages(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
+        if loaded.is_broken() || loaded.with_record(|record| record.archived_at.is_some()) {
+            return Ok(());
+        }
+        for _ in 0..SETTLE_APPENDS {
+            // without a fold there is nothing to settle; it is loaded again
+            let Ok(due) = loaded.pages_to_settle(self.now_ms(), SETTLE_AT_ONCE) else {
+                return Ok(());
+            };
+            let is_last = due.len() < SETTLE_AT_ONCE;
+            let settled = |nonce| NewEvent::new(nonce, Event::Control(ControlEvent::Settled {}));
+            if !due.is_empty() {
+                self.writer.append(loaded, due.into_iter().map(settled).collect()).await?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Save a snapshot of every experiment that has folded enough entries since its last one.
+    /// Returns the first error, after all were tried.
+    pub(crate) async fn save_snapshots(&self) -> Result<(), EngineError> {
+        let mut done = Ok(());
+        for loaded in self.registry.all() {
+            done = done.and(self.save_due_snapshot(&loaded).await);
+        }
+        done
+    }
+
+    /// Note the ends of batches in the audit log. Every process that folds one tries; the audit log
+    /// accepts each once.
+    pub(crate) async fn note_ended_batches(
+        &self,
+        loaded: &LoadedExperiment,
+    ) -> Result<(), EngineError> {
+        let ended = loaded.ended_batches();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let notes: Vec<_> = ended
+            .iter()
+            .map(|ended| AuditNote {
+                once: Some(match loaded.spec.refolds() {
+                    0 => format!("batch-closed {} {}", loaded.id, ended.batch),
+                    refolds => format!("batch-closed {} {} {refolds}", loaded.id, ended.batch),
+                }),
+                after: Some(json!({"batch": ended.batch, "position": ended.position})),
+                ..AuditNote::of_experiment(
+                    &Actor::service(),
+                    "batch-closed",
+                    &loaded.name,
+                    ended.at,
+                )
+            })
+            .collect();
+        self.store.add_audit(&notes).await?;
+        loaded.ends_noted(&ended);
+        Ok(())
+    }
+
+    async fn save_due_snapshot(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
+        if loaded.is_broken() || !loaded.snapshot_is_due() {
+            return Ok(());
+        }
+        self.save_snapshot(loaded).await
+    }
+
+    async fn save_snapshot(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
+        // with many rankers it is megabytes: not on a thread that serves requests
+        let (saved, now_ms) = (Arc::clone(loaded), self.now_ms());
+        let snapshot = tokio::task::spawn_blocking(move || saved.snapshot(now_ms));
+        let snapshot = snapshot.await.map_err(|error| {
+            EngineError::Internal(format!("a snapshot was not made: {error}"))
+        })??;
+        // first: a process that starts from the snapshot does not fold these ends again
+        self.note_ended_batches(loaded).await?;
+        self.store.save_snapshot(&snapshot).await?;
+        loaded.snapshot_saved(&snapshot);
+        Ok(())
+    }
+
+    /// Evict idle experiments and those that exceed the memory limit, after flushing their
+    /// self-duels and saving a snapshot. A failure does not stop the others; the first error is
+    /// returned.
+    async fn evict(self: &Arc<Self>) -> Result<(), TaskError> {
+        let (started, now) = (Instant::now(), self.now_ms());
+        let mut done = Ok(());
+        let mut running = JoinSet::new();
+        for loaded in self.registry.evictable(now, now - self.idle_after_ms) {
+            if running.len() >= AT_ONCE
+                && let Some(one) = running.join_next().await
+            {
+                done = done.and(finished(one));
+                if started.elapsed() >= EVICT_FOR {
+                    break;
+                }
+            }
+            let engine = Arc::clone(self);
+            running.spawn(within(async move { Ok(engine.evict_one(&loaded).await?) }));
+        }
+        while let Some(one) = running.join_next().await {
+            done = done.and(finished(one));
+        }
+        // drop those that no request holds
+        drop(self.registry.drain());
+        done
+    }
+
+    async fn evict_one(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
+        if !self.flush(loaded).await {
+            return Ok(());
+        }
+        if !loaded.is_broken() && loaded.snapshot_is_behind() {
+            self.save_snapshot(loaded).await?;
+        }
+        self.registry.remove(loaded);
+        tracing::debug!(experiment = loaded.name, "evicted from memory");
+        Ok(())
+    }
+}

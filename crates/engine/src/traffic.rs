@@ -1,0 +1,136 @@
+//! Traffic of this process for one experiment: issued duels, feedback, and delays. Counted in
+//! memory only, since the experiment was loaded here.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dueling_bandits::evidence::balance::{Cell, Worst};
+use prometheus_client::metrics::histogram::Histogram;
+
+use crate::drafts::{DraftCounts, Drafts};
+use crate::issue_cohorts::IssueCohorts;
+use crate::metrics::{DELAY_SECONDS, FeedbackStatus};
+
+/// Counters of one experiment in this process.
+#[derive(Debug)]
+pub struct Traffic {
+    since_ms: i64,
+    self_duels: AtomicU64,
+    feedback: [AtomicU64; FeedbackStatus::ALL.len()],
+    delays: [AtomicU64; DELAY_SECONDS.len() + 1],
+    delay: Histogram,
+    newest_answer_ms: AtomicI64,
+    /// Pairs issued here.
+    issued: AtomicU64,
+    cohorts: Mutex<IssueCohorts>,
+    drafts: Mutex<Drafts>,
+}
+
+/// Duels whose time is over: whether answers are missing for some more often than for others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EndedDuels {
+    /// Those that were issued, and those of them that were answered.
+    pub total: Cell,
+    /// The largest evidence so far that answers are not missing equally often. Without a defect it
+    /// ever reaches `c` with probability `1/c` at most.
+    pub evidence: f64,
+    /// The duels that lack most answers; `None` if no answer is missing.
+    pub worst: Option<Worst>,
+}
+
+/// The counters at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrafficCounts {
+    /// Unix milliseconds since which they count.
+    pub since_ms: i64,
+    /// Unix milliseconds of the newest answer; `since_ms` before the first.
+    pub newest_answer_ms: i64,
+    /// Pairs issued.
+    pub pairs: u64,
+    /// Self-duels issued.
+    pub self_duels: u64,
+    /// Feedback by status, in the order of [`FeedbackStatus::ALL`].
+    pub feedback: [u64; FeedbackStatus::ALL.len()],
+    /// Answers by delay: one bucket up to each of [`DELAY_SECONDS`], and one beyond.
+    pub delays: [u64; DELAY_SECONDS.len() + 1],
+    /// Duels whose time is over.
+    pub ended: EndedDuels,
+    /// Pages by who drafted first.
+    pub drafts: DraftCounts,
+}
+
+impl Traffic {
+    /// Zero counters; duels live `ttl_ms`. Each delay is also observed by `delay`.
+    pub fn new(since_ms: i64, ttl_ms: i64, delay: Histogram) -> Self {
+        Self {
+            since_ms,
+            self_duels: AtomicU64::new(0),
+            feedback: Default::default(),
+            delays: Default::default(),
+            delay,
+            newest_answer_ms: AtomicI64::new(since_ms),
+            issued: AtomicU64::new(0),
+            cohorts: Mutex::new(IssueCohorts::new(ttl_ms)),
+            drafts: Mutex::default(),
+        }
+    }
+
+    /// Count a (left, right) pair that was issued.
+    pub fn issued(&self, shown: (u16, u16), now_ms: i64) {
+        lock(&self.cohorts).issued(shown, now_ms);
+        self.issued.fetch_add(1, Relaxed);
+    }
+
+    /// Count a self-duel that was issued.
+    pub fn issued_self_duel(&self) {
+        self.self_duels.fetch_add(1, Relaxed);
+    }
+
+    /// Count the answer of a (left, right) pair that was issued here.
+    pub fn answered(&self, shown: (u16, u16), issued_ms: i64, answered_ms: i64) {
+        self.newest_answer_ms.fetch_max(answered_ms, Relaxed);
+        lock(&self.cohorts).answered(shown, issued_ms);
+        let seconds = (answered_ms - issued_ms).max(0) as f64 / 1000.0;
+        let bucket = DELAY_SECONDS.partition_point(|end| *end < seconds);
+        self.delays[bucket].fetch_add(1, Relaxed);
+        self.delay.observe(seconds);
+    }
+
+    /// Count the page of a duel that can be answered until `expires_ms`, once for each duel.
+    pub fn drafted(&self, nonce: u128, expires_ms: i64, now_ms: i64, lower_first: bool) {
+        lock(&self.drafts).count(nonce, expires_ms, now_ms, lower_first);
+    }
+
+    /// Count a piece of feedback.
+    pub fn feedback(&self, status: FeedbackStatus) {
+        self.feedback[status as usize].fetch_add(1, Relaxed);
+    }
+
+    /// The counters now.
+    pub fn counts(&self, now_ms: i64) -> TrafficCounts {
+        let ended = {
+            let mut cohorts = lock(&self.cohorts);
+            let balance = cohorts.balance(now_ms);
+            EndedDuels {
+                total: balance.total(),
+                evidence: balance.evidence(),
+                worst: balance.worst(),
+            }
+        };
+        TrafficCounts {
+            since_ms: self.since_ms,
+            newest_answer_ms: self.newest_answer_ms.load(Relaxed),
+            pairs: self.issued.load(Relaxed),
+            self_duels: self.self_duels.load(Relaxed),
+            feedback: self.feedback.each_ref().map(|count| count.load(Relaxed)),
+            delays: self.delays.each_ref().map(|count| count.load(Relaxed)),
+            ended,
+            drafts: lock(&self.drafts).counts(),
+        }
+    }
+}
+
+fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
+    // a panic can only make these counts inexact, and no state depends on them
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,179 @@
+//! [`Backend`] for PostgreSQL, with the reads of logs in its own SQL.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use sqlx::types::Uuid;
+
+use super::copy;
+use super::statements::{
+    HEADS, KNOWN_ENTRIES, KNOWN_ENTRIES_OF_SEVERAL, LOCK_EXPERIMENT, LOCK_HEAD, LOCK_HEADS,
+    READ_BULK,
+};
+use super::store::{Layout, PostgresStore};
+use super::transaction::PgTransaction;
+use crate::error::is_retryable;
+use crate::sql::backend::{Backend, Transaction as _};
+use crate::sql::log_row::{LogRow, in_order_of};
+use crate::sql::rows::{HeadRow, ascending, records};
+use crate::sql::statement::Statement;
+use crate::sql::table_row::TableRow;
+use crate::sql::value::{Value, bind_all};
+use crate::{
+    AppendUnit, Appended, ExperimentId, Head, LogEntry, LogPage, NewEvent, Nonce, Notices,
+    StoreError,
+};
+
+/// Time limit of a whole call. The server's own limits come first; this one is for a server that
+/// no longer responds.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Attempts at a transaction that the server aborts (deadlock, serialisation), the first included.
+const ATTEMPTS: u32 = 4;
+
+impl Backend for PostgresStore {
+    type Transaction = PgTransaction<'static>;
+
+    const LOCK_EXPERIMENT: &'static Statement = &LOCK_EXPERIMENT;
+
+    /// Within [`CALL_TIMEOUT`], and again if the server aborted it to resolve a deadlock.
+    async fn attempt<T: Send, F>(
+        &self,
+        attempt: impl Fn() -> F + Send + Sync,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send,
+    {
+        let attempts = async {
+            for _ in 1..ATTEMPTS {
+                match attempt().await {
+                    Err(error) if is_retryable(&error) => {}
+                    result => return result,
+                }
+            }
+            attempt().await
+        };
+        tokio::time::timeout(CALL_TIMEOUT, attempts).await.unwrap_or_else(|_| {
+            let message = format!("no response within {} s", CALL_TIMEOUT.as_secs());
+            Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message)).into())
+        })
+    }
+
+    async fn begin(&self) -> Result<Self::Transaction, StoreError> {
+        PgTransaction::begin(&self.pool, self.mode).await
+    }
+
+    async fn fetch<R: TableRow>(
+        &self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Result<Vec<R>, StoreError> {
+        let query = || bind_all!(sqlx::query_as(statement.sql()), values);
+        self.attempt(|| self.statements().rows(query())).await
+    }
+
+    async fn run(
+        &self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Result<u64, StoreError> {
+        let query = || bind_all!(sqlx::query(statement.sql()), values);
+        self.attempt(|| self.statements().execute(query())).await
+    }
+
+    async fn read_heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
+        let query = sqlx::query_as(HEADS.sql()).bind(ascending(experiments.iter().copied()));
+        records::<HeadRow, _>(self.statements().rows(query).await?)
+    }
+
+    /// Many entries by a copy: each row of a query costs the driver more time than the server, and
+    /// a row of a copy costs almost nothing.
+    async fn read_bulk(
+        &self,
+        experiment: ExperimentId,
+        after: i64,
+        limit: u32,
+    ) -> Result<LogPage, StoreError> {
+        let numbers = [experiment, after, i64::from(limit)];
+        let statement = (1..).zip(numbers).fold(READ_BULK.sql().to_owned(), |sql, (n, number)| {
+            sql.replace(&format!("${n}"), &number.to_string())
+        });
+        let mut transaction = self.begin().await?;
+        let mut stream = transaction.connection().copy_out_raw(&statement).await?;
+        let mut data = Vec::new();
+        while let Some(part) = stream.try_next().await? {
+            data.extend_from_slice(&part);
+        }
+        drop(stream);
+        transaction.commit().await?;
+        Ok(LogPage::encoded(copy::is_empty(&data), move || copy::entries(&data)))
+    }
+
+    async fn find_entries(
+        &self,
+        experiment: ExperimentId,
+        nonces: &[Nonce],
+    ) -> Result<Vec<Option<LogEntry>>, StoreError> {
+        // The lock makes this a commit that waits as an append does, so that what is found is as
+        // durable as what is appended.
+        let mut transaction = self.begin().await?;
+        lock_heads(&mut transaction, &[experiment]).await?;
+        let nonces_here = nonces.iter().map(|nonce| (experiment, *nonce));
+        let known = known_entries(&mut transaction, nonces_here).await?;
+        transaction.commit().await?;
+        Ok(in_order_of(nonces, known))
+    }
+
+    /// As far as this process knows the layout of the database.
+    fn unit_of(&self, experiment: ExperimentId) -> AppendUnit {
+        match self.known_layout() {
+            Some(Layout::ByExperiment) => AppendUnit::Experiment(experiment),
+            Some(Layout::Whole) | None => AppendUnit::Whole,
+        }
+    }
+
+    async fn append_events(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        self.append_in_units(events, recorded_at).await
+    }
+
+    async fn open_listener(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
+        self.open_notices().await
+    }
+
+    fn announce(&self, experiment: ExperimentId, head: u64) {
+        self.notifier.announce(experiment, head);
+    }
+}
+
+/// Lock the rows of these experiments, in the order given.
+pub(super) async fn lock_heads(
+    transaction: &mut PgTransaction<'_>,
+    ids: &[ExperimentId],
+) -> Result<Vec<Head>, StoreError> {
+    let query = match ids {
+        [id] => sqlx::query_as(LOCK_HEAD.sql()).bind(id),
+        ids => sqlx::query_as(LOCK_HEADS.sql()).bind(ids),
+    };
+    records::<HeadRow, _>(transaction.rows(query).await?)
+}
+
+/// The log entries under these nonces, in no particular order.
+pub(super) async fn known_entries(
+    transaction: &mut PgTransaction<'_>,
+    nonces: impl Iterator<Item = (ExperimentId, Nonce)>,
+) -> Result<Vec<(ExperimentId, LogEntry)>, StoreError> {
+    let (experiments, nonces): (Vec<_>, Vec<_>) =
+        nonces.map(|(experiment, nonce)| (experiment, Uuid::from_u128(nonce))).unzip();
+    let Some(first) = experiments.first() else { return Ok(Vec::new()) };
+    let query = if experiments.iter().all(|experiment| experiment == first) {
+        sqlx::query_as(KNOWN_ENTRIES.sql()).bind(*first)
+    } else {
+        sqlx::query_as(KNOWN_ENTRIES_OF_SEVERAL.sql()).bind(experiments)
+    };
+    let rows: Vec<LogRow> = transaction.rows(query.bind(nonces)).await?;
+    rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()
+}

@@ -1,0 +1,191 @@
+//! [`Database`] for PostgreSQL: schema, health and shutdown.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use sqlx::migrate::Migrator;
+use sqlx::{Connection, Executor, PgConnection};
+
+use super::distribute::distribute;
+use super::sessions::{PoolMode, connect, require_own_sessions};
+use super::store::{Layout, PostgresStore};
+use super::transaction::SingleStatements;
+use crate::sql::backend::{Backend as _, Transaction as _};
+use crate::sql::statements;
+use crate::{Database, Distributed, StoreError, schema};
+
+/// [`schema::compare`] decides on applied migrations that this program does not know.
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| schema::migrator(schema::POSTGRES));
+
+/// The settings of a session that migrates. If its process is stopped, the server ends it within a
+/// second, also while it waits for a lock: in the queue it would block everybody behind it. Some
+/// systems cannot check connections and refuse the setting.
+const MIGRATION_SETTINGS: &str = "
+    set statement_timeout = 0;
+    set lock_timeout = 0;
+    do $$ begin
+        set client_connection_check_interval = '1s';
+    exception when others then null;
+    end $$;
+";
+
+/// The oldest supported version, as `server_version_num` counts.
+const OLDEST_SERVER: i32 = 14_00_00;
+
+/// The advisory lock of migrations belongs to a session.
+const NOT_POOLED: &str = "not through a pooler, but with the URL of the database itself (or name \
+     it with --listen-database-url)";
+
+const ANOTHER_DATABASE: &str = "--listen-database-url leads to another database than \
+     --database-url: it must be the URL of the same database without the pooler";
+
+/// Identity of a database, also before it has a schema: the start time of the server, and the
+/// number of the database.
+const SERVER_AND_DATABASE: &str = "select pg_postmaster_start_time()::text, oid::bigint
+     from pg_database where datname = current_database()";
+
+#[async_trait]
+impl Database for PostgresStore {
+    fn kind(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn serves_one_process(&self) -> bool {
+        false
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        // On a connection of its own, without the limits of a session: a second process waits on an
+        // advisory lock until the first is done, and migrating a large table takes long. Closing
+        // the connection releases the lock.
+        let direct = match self.mode {
+            // not through the URL for listening, which may be wrong
+            PoolMode::Session => Some(&self.options),
+            PoolMode::Transaction => self.direct.as_ref(),
+        };
+        let Some(direct) = direct else {
+            return self.compare_schema().await.map_err(|error| match error {
+                StoreError::Schema(what) => StoreError::Schema(format!("{what}; {NOT_POOLED}")),
+                other => other,
+            });
+        };
+        // A pooler would keep the lock with a session that goes on to serve others.
+        require_own_sessions(direct).await?;
+        let mut connection = connect(direct).await?;
+        require_supported_server(&mut connection).await?;
+        if self.mode == PoolMode::Transaction {
+            same_database(&mut connection, self.statements()).await?;
+        }
+        connection.execute(MIGRATION_SETTINGS).await?;
+        let layout = self.ask_layout().await?;
+        let before = if layout == Layout::ByExperiment {
+            applied(&mut connection).await?
+        } else {
+            Vec::new()
+        };
+        // the same as `run`, whose future the compiler cannot prove to be `Send` here
+        MIGRATIONS.run_direct(None, &mut connection, false).await?;
+        let applied = applied(&mut connection).await?;
+        if layout == Layout::ByExperiment && applied != before {
+            // a migration may have added a table or a function
+            distribute(&mut connection).await?;
+        }
+        connection.close().await?;
+        schema::compare(&MIGRATIONS, Some(applied))
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.compare_schema().await
+    }
+
+    async fn distribute(&self) -> Result<Distributed, StoreError> {
+        self.distribute_by_experiment().await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        // the server checks its own pages and indexes: checksums, pg_amcheck
+        Ok(Vec::new())
+    }
+
+    async fn close(&self) {
+        if let Some(listening) = &self.listening {
+            listening.close().await;
+        }
+        self.appending.close().await;
+        self.pool.close().await;
+    }
+}
+
+impl PostgresStore {
+    pub(super) async fn compare_schema(&self) -> Result<(), StoreError> {
+        self.attempt(move || async move {
+            if self.mode == PoolMode::Session {
+                self.own_sessions.get_or_try_init(|| require_own_sessions(&self.options)).await?;
+            }
+            let mut transaction = self.begin().await?;
+            require_supported_server(transaction.connection()).await?;
+            let migrated: bool =
+                sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
+                    .persistent(false)
+                    .fetch_one(transaction.connection())
+                    .await?;
+            let applied = match migrated {
+                true => Some(applied(transaction.connection()).await?),
+                false => None,
+            };
+            transaction.commit().await?;
+            self.ask_layout().await?;
+            schema::compare(&MIGRATIONS, applied)
+        })
+        .await?;
+        let compare = async || match self.require_same_database().await {
+            Ok(()) => Ok(true),
+            Err(error @ StoreError::AnotherDatabase(_)) => Err(error),
+            // polling is enough; it is compared when it can be listened to
+            Err(_) => Ok(false),
+        };
+        self.same_database.get_or_try_init(compare).await.map(drop)
+    }
+
+    /// Refuse a URL for listening that leads to another database: its notices would be about other
+    /// experiments.
+    pub(super) async fn require_same_database(&self) -> Result<(), StoreError> {
+        let Some(direct) = self.direct.as_ref().filter(|_| self.has_direct_url) else {
+            return Ok(());
+        };
+        let mut connection = connect(direct).await?;
+        same_database(&mut connection, self.statements()).await
+    }
+}
+
+/// Compare the database of a direct connection with that of a pooler.
+async fn same_database(
+    direct: &mut PgConnection,
+    pooled: SingleStatements<'_>,
+) -> Result<(), StoreError> {
+    let direct: (String, i64) = sqlx::query_as(SERVER_AND_DATABASE).fetch_one(direct).await?;
+    if direct == pooled.row(sqlx::query_as(SERVER_AND_DATABASE)).await? {
+        return Ok(());
+    }
+    Err(StoreError::AnotherDatabase(ANOTHER_DATABASE))
+}
+
+/// The applied migrations: version, checksum and description.
+async fn applied(connection: &mut PgConnection) -> Result<Vec<(i64, Vec<u8>, String)>, StoreError> {
+    Ok(sqlx::query_as(statements::MIGRATIONS.sql()).persistent(false).fetch_all(connection).await?)
+}
+
+async fn require_supported_server(connection: &mut PgConnection) -> Result<(), StoreError> {
+    let version: i32 = sqlx::query_scalar("select current_setting('server_version_num')::integer")
+        .persistent(false)
+        .fetch_one(connection)
+        .await?;
+    if version >= OLDEST_SERVER {
+        return Ok(());
+    }
+    Err(StoreError::Schema(format!(
+        "the server is PostgreSQL {}; rankduel needs {} or later",
+        version / 10_000,
+        OLDEST_SERVER / 10_000
+    )))
+}

@@ -1,0 +1,123 @@
+//! The pools of a store in PostgreSQL, and where its experiments are.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use sqlx::PgPool;
+use sqlx::postgres::PgConnectOptions;
+use tokio::sync::OnceCell;
+
+use super::notifier::Notifier;
+use super::sessions::{self, APPENDING, OTHER, PoolMode, listening_pool};
+use super::transaction::SingleStatements;
+use crate::StoreError;
+
+/// Citus lists distributed tables in `pg_dist_partition`, which only databases with the extension
+/// have. It is asked for first.
+const HAS_EXTENSION: &str = "select to_regclass('pg_dist_partition') is not null";
+
+/// `h`: distributed by a hash. A table that is sharded by schema is whole on one node.
+const IS_DISTRIBUTED: &str = "select exists (
+         select 1 from pg_dist_partition
+         where logicalrelid = to_regclass('log') and partmethod = 'h'
+     )";
+
+/// The place of the experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// All on one node: a plain database, or one that is sharded by schema.
+    Whole = 1,
+    /// Each on one node, by its id.
+    ByExperiment = 2,
+}
+
+/// A store in PostgreSQL.
+#[derive(Debug)]
+pub(crate) struct PostgresStore {
+    pub(super) options: PgConnectOptions,
+    pub(super) mode: PoolMode,
+    /// The options of connections that no pooler shares, for listening and migrations. `None`:
+    /// there is only a pooler.
+    pub(super) direct: Option<PgConnectOptions>,
+    /// Whether `direct` comes from a URL of its own.
+    pub(super) has_direct_url: bool,
+    /// Whether `direct` was found to lead to the same database: `false` if it did not answer.
+    pub(super) same_database: OnceCell<bool>,
+    /// Set once [`PoolMode::Session`] was checked.
+    pub(super) own_sessions: OnceCell<()>,
+    pub(super) pool: PgPool,
+    /// Appends have a pool of their own, so that one connection makes nearly all of them: the
+    /// server keeps its caches warm.
+    pub(super) appending: PgPool,
+    pub(super) listening: Option<PgPool>,
+    pub(super) notifier: Notifier,
+    /// The next appends check for repeats before they write: so many.
+    pub(super) checked_appends: AtomicU32,
+    /// A [`Layout`], or 0 while it is not known.
+    layout: AtomicU8,
+}
+
+impl PostgresStore {
+    /// A store that connects when it is first called. `direct` leads to the same database without
+    /// a pooler. Needs a tokio runtime.
+    pub fn new(
+        options: PgConnectOptions,
+        mode: PoolMode,
+        direct: Option<PgConnectOptions>,
+    ) -> Self {
+        let pool = sessions::pool(OTHER, &options, mode);
+        let has_direct_url = direct.is_some();
+        let direct = direct.or_else(|| (mode == PoolMode::Session).then(|| options.clone()));
+        Self {
+            appending: sessions::pool(APPENDING, &options, mode),
+            listening: direct.clone().map(listening_pool),
+            notifier: Notifier::start(pool.clone(), mode),
+            checked_appends: AtomicU32::new(0),
+            layout: AtomicU8::new(0),
+            has_direct_url,
+            same_database: OnceCell::new(),
+            own_sessions: OnceCell::new(),
+            options,
+            mode,
+            direct,
+            pool,
+        }
+    }
+
+    /// Runs statements other than appends.
+    pub(super) fn statements(&self) -> SingleStatements<'_> {
+        SingleStatements { pool: &self.pool, mode: self.mode }
+    }
+
+    pub(super) fn known_layout(&self) -> Option<Layout> {
+        [Layout::Whole, Layout::ByExperiment]
+            .into_iter()
+            .find(|layout| *layout as u8 == self.layout.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn learn(&self, layout: Layout) {
+        self.layout.store(layout as u8, Ordering::Relaxed);
+    }
+
+    /// Ask again at the next append.
+    pub(super) fn forget_layout(&self) {
+        self.layout.store(0, Ordering::Relaxed);
+    }
+
+    /// The layout; the first call asks the database.
+    pub(super) async fn layout(&self) -> Result<Layout, StoreError> {
+        match self.known_layout() {
+            Some(layout) => Ok(layout),
+            None => self.ask_layout().await,
+        }
+    }
+
+    /// Ask the database for its layout: it may have been distributed by another process.
+    pub(super) async fn ask_layout(&self) -> Result<Layout, StoreError> {
+        let ask = async |question| self.statements().row(sqlx::query_as(question)).await;
+        let (extended,): (bool,) = ask(HAS_EXTENSION).await?;
+        let distributed = extended && ask(IS_DISTRIBUTED).await?.0;
+        let layout = if distributed { Layout::ByExperiment } else { Layout::Whole };
+        self.learn(layout);
+        Ok(layout)
+    }
+}

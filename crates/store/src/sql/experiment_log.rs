@@ -1,0 +1,295 @@
+//! [`ExperimentLog`], for both databases.
+
+use async_trait::async_trait;
+
+use super::audit_log::add_notes;
+use super::backend::{Backend, Transaction};
+use super::key_store::change_noted;
+use super::log_row::LogRow;
+use super::numbers::to_column;
+use super::rows::{ExperimentRow, SnapshotRow, records, status_name};
+use super::statements;
+use super::value::{Value, values};
+use crate::events::Status;
+use crate::{
+    AppendUnit, Appended, AuditNote, Change, Changed, Created, EntryChunks, ExperimentId,
+    ExperimentLog, ExperimentRecord, Head, LogEntry, LogPage, NewEvent, NewExperiment, Nonce,
+    Notices, Snapshot, StoreError, experiment_id,
+};
+
+/// From this limit on, entries are read by the database's bulk statement.
+const READ_BULK_FROM: u32 = 250;
+
+/// Positions that one statement of a pruning deletes.
+const PRUNE_STEP: i64 = 10_000;
+
+#[async_trait]
+impl<B: Backend> ExperimentLog for B {
+    async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
+        let record = &ExperimentRecord {
+            id: experiment_id(&new.name),
+            name: new.name.clone(),
+            spec: new.spec.clone(),
+            seed: new.seed,
+            status: Status::Running,
+            winner: None,
+            version: 1,
+            head: 0,
+            created_at: new.created_at,
+            updated_at: new.created_at,
+            archived_at: None,
+            pruned_to: 0,
+            interleaving: None,
+        };
+        self.attempt(|| async {
+            let mut transaction = self.begin().await?;
+            let created = insert_experiment(&mut transaction, record).await?;
+            if let Created::New(_) = &created {
+                add_notes(&mut transaction, &new.audit).await?;
+                transaction.commit().await?;
+            }
+            Ok(created)
+        })
+        .await
+    }
+
+    async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError> {
+        let values = values![experiment_id(name), name];
+        let rows: Vec<ExperimentRow> = self.fetch(&statements::EXPERIMENT, values).await?;
+        rows.into_iter().next().map(TryInto::try_into).transpose()
+    }
+
+    async fn experiments(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<ExperimentRecord>, StoreError> {
+        let rows: Vec<ExperimentRow> = match after {
+            None => self.fetch(&statements::EXPERIMENTS, values![limit]).await?,
+            Some(after) => {
+                self.fetch(&statements::EXPERIMENTS_AFTER, values![after, limit]).await?
+            }
+        };
+        records(rows)
+    }
+
+    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        let rows: Vec<(String,)> = self.fetch(&statements::NAMES, values![after, limit]).await?;
+        Ok(rows.into_iter().map(|(name,)| name).collect())
+    }
+
+    async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
+        self.attempt(|| self.read_heads(experiments)).await
+    }
+
+    async fn change_experiment(
+        &self,
+        experiment: ExperimentId,
+        expected_version: u64,
+        change: &Change,
+        event: NewEvent,
+        recorded_at: i64,
+    ) -> Result<Changed, StoreError> {
+        let NewEvent { nonce, event, .. } = &event;
+        self.attempt(|| async {
+            let mut transaction = self.begin().await?;
+            let rows: Vec<ExperimentRow> =
+                transaction.fetch(B::LOCK_EXPERIMENT, values![experiment]).await?;
+            let Some(row) = rows.into_iter().next() else { return Ok(Changed::Missing) };
+            let before = ExperimentRecord::try_from(row)?;
+            if before.version != expected_version {
+                return Ok(Changed::Stale(before));
+            }
+            let after = change.applied_to(&before, recorded_at);
+            let values = values![
+                status_name(after.status),
+                after.winner.map(i64::from),
+                after.archived_at,
+                after.updated_at,
+                experiment,
+                to_column("version", before.version)?,
+                &after.interleaving,
+                &after.spec,
+            ];
+            transaction.run(&statements::CHANGE_EXPERIMENT, values).await?;
+            let position = to_column("position", after.head)?;
+            let row = LogRow::at(experiment, position, *nonce, recorded_at, event);
+            transaction.insert_rows(&[row]).await?;
+            add_notes(&mut transaction, &change.audit).await?;
+            transaction.commit().await?;
+            self.announce(experiment, after.head);
+            Ok(Changed::Done(after))
+        })
+        .await
+    }
+
+    fn append_unit(&self, experiment: ExperimentId) -> AppendUnit {
+        self.unit_of(experiment)
+    }
+
+    async fn append(
+        &self,
+        events: &[(ExperimentId, NewEvent)],
+        recorded_at: i64,
+    ) -> Result<Vec<Appended>, StoreError> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.attempt(|| self.append_events(events, recorded_at)).await
+    }
+
+    async fn read_page(
+        &self,
+        experiment: ExperimentId,
+        after: u64,
+        limit: u32,
+    ) -> Result<LogPage, StoreError> {
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        if limit >= READ_BULK_FROM {
+            return self.attempt(|| self.read_bulk(experiment, after, limit)).await;
+        }
+        let values = values![experiment, after, limit];
+        let rows: Vec<LogRow> = self.fetch(&statements::READ, values).await?;
+        records::<_, LogEntry>(rows).map(LogPage::from)
+    }
+
+    async fn find(
+        &self,
+        experiment: ExperimentId,
+        nonces: &[Nonce],
+    ) -> Result<Vec<Option<LogEntry>>, StoreError> {
+        self.attempt(|| self.find_entries(experiment, nonces)).await
+    }
+
+    async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let position = to_column("snapshot position", snapshot.position)?;
+        let saved = &snapshot_values(snapshot.experiment, position, snapshot);
+        let replaced = values![snapshot.experiment, snapshot.format, position];
+        self.attempt(|| async {
+            let mut transaction = self.begin().await?;
+            transaction.run(&statements::SAVE_SNAPSHOT, saved).await?;
+            transaction.run(&statements::DELETE_SNAPSHOTS, replaced).await?;
+            transaction.commit().await
+        })
+        .await
+    }
+
+    async fn newest_snapshot(
+        &self,
+        experiment: ExperimentId,
+        format: u32,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let values = values![experiment, format];
+        let rows: Vec<SnapshotRow> = self.fetch(&statements::NEWEST_SNAPSHOT, values).await?;
+        rows.into_iter().next().map(TryInto::try_into).transpose()
+    }
+
+    async fn snapshots(&self, experiment: ExperimentId) -> Result<Vec<Snapshot>, StoreError> {
+        let values = values![experiment];
+        records::<SnapshotRow, _>(self.fetch(&statements::SNAPSHOTS, values).await?)
+    }
+
+    async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
+        self.open_listener().await
+    }
+
+    async fn prune(
+        &self,
+        experiment: ExperimentId,
+        to: u64,
+        format: u32,
+        audit: &AuditNote,
+    ) -> Result<bool, StoreError> {
+        let to = to_column("position", to)?;
+        let values = values![experiment, to, format];
+        if !change_noted(self, &statements::PRUNE, values, audit).await? {
+            return Ok(false);
+        }
+        // in steps, so that other writers get their turn and no statement runs for long; an
+        // interrupted pruning can be repeated
+        loop {
+            let first: Vec<(i64,)> =
+                self.fetch(&statements::FIRST_POSITION, values![experiment]).await?;
+            match first.first() {
+                Some((first,)) if *first <= to => {
+                    let step = to.min(first.saturating_add(PRUNE_STEP));
+                    self.run(&statements::DELETE_ENTRIES, values![experiment, step]).await?;
+                }
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    async fn import(
+        &self,
+        record: &ExperimentRecord,
+        base: Option<&Snapshot>,
+        chunks: EntryChunks<'_>,
+        audit: Option<&AuditNote>,
+    ) -> Result<Created, StoreError> {
+        let id = experiment_id(&record.name);
+        let record = ExperimentRecord { id, ..record.clone() };
+        let mut transaction = self.begin().await?;
+        let imported = insert_experiment(&mut transaction, &record).await?;
+        let Created::New(_) = &imported else { return Ok(imported) };
+        if let Some(base) = base {
+            let position = to_column("snapshot position", base.position)?;
+            let values = snapshot_values(id, position, base);
+            transaction.run(&statements::SAVE_SNAPSHOT, &values).await?;
+        }
+        for chunk in chunks {
+            let mut rows = Vec::new();
+            for entry in chunk.map_err(StoreError::Corrupt)? {
+                let position = to_column("position", entry.position)?;
+                rows.push(LogRow::at(id, position, entry.nonce, entry.recorded_at, &entry.event));
+            }
+            transaction.insert_rows(&rows).await?;
+        }
+        add_notes(&mut transaction, audit).await?;
+        transaction.commit().await?;
+        Ok(imported)
+    }
+}
+
+/// Add an experiment, unless its name or its id is taken.
+async fn insert_experiment(
+    transaction: &mut impl Transaction,
+    record: &ExperimentRecord,
+) -> Result<Created, StoreError> {
+    let values = values![
+        record.id,
+        &record.name,
+        &record.spec,
+        record.seed.cast_signed(),
+        status_name(record.status),
+        record.winner.map(i64::from),
+        to_column("version", record.version)?,
+        to_column("head", record.head)?,
+        record.created_at,
+        record.updated_at,
+        record.archived_at,
+        to_column("pruned_to", record.pruned_to)?,
+        &record.interleaving,
+    ];
+    let created: Vec<ExperimentRow> =
+        transaction.fetch(&statements::CREATE_EXPERIMENT, values).await?;
+    if let Some(created) = created.into_iter().next() {
+        return Ok(Created::New(created.try_into()?));
+    }
+    let taken: Vec<ExperimentRow> =
+        transaction.fetch(&statements::EXPERIMENT, values![record.id, &record.name]).await?;
+    match taken.into_iter().next() {
+        Some(taken) => Ok(Created::Taken(taken.try_into()?)),
+        None => Ok(Created::Collision),
+    }
+}
+
+fn snapshot_values(experiment: ExperimentId, position: i64, snapshot: &Snapshot) -> [Value<'_>; 5] {
+    [
+        experiment.into(),
+        snapshot.format.into(),
+        position.into(),
+        (&snapshot.state).into(),
+        snapshot.created_at.into(),
+    ]
+}

@@ -1,0 +1,60 @@
+//! [`Database`] for SQLite: schema, health and shutdown.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use sqlx::migrate::Migrator;
+
+use super::store::SqliteStore;
+use crate::sql::statements;
+use crate::{Database, StoreError, schema};
+
+/// [`schema::compare`] decides on applied migrations that this program does not know.
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| schema::migrator(schema::SQLITE));
+
+#[async_trait]
+impl Database for SqliteStore {
+    fn kind(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn serves_one_process(&self) -> bool {
+        true
+    }
+
+    async fn migrate(&self) -> Result<(), StoreError> {
+        // in one transaction: a second process waits, and finds nothing left to do
+        let mut transaction = self.begin_write().await?;
+        // the same as `run`, whose future the compiler cannot prove to be `Send` here
+        MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
+        let applied =
+            sqlx::query_as(statements::MIGRATIONS.sql()).fetch_all(&mut *transaction).await?;
+        schema::compare(&MIGRATIONS, Some(applied))?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        let migrated: bool = sqlx::query_scalar(
+            "select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')",
+        )
+        .fetch_one(self.readers())
+        .await?;
+        let applied = if migrated {
+            Some(sqlx::query_as(statements::MIGRATIONS.sql()).fetch_all(self.readers()).await?)
+        } else {
+            None
+        };
+        schema::compare(&MIGRATIONS, applied)
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        let found: Vec<String> =
+            sqlx::query_scalar("pragma integrity_check").fetch_all(self.readers()).await?;
+        Ok(found.into_iter().filter(|line| line != "ok").collect())
+    }
+
+    async fn close(&self) {
+        self.readers().close().await;
+        self.writers().close().await;
+    }
+}
