@@ -19,7 +19,6 @@ use utoipa::openapi::OpenApi;
 
 use super::caller::forbidden;
 use super::experiment_metrics::ExperimentMetrics;
-use super::health::Readiness;
 use super::openapi::{self, ApiDoc};
 use super::operations::{Operation, Routes};
 use super::server::connections::Peer;
@@ -27,24 +26,13 @@ use super::server::fast_path::FastPath;
 use super::server::guard::{Guard, Rules};
 use super::server::hosts::{HostCheck, Hosts, refuse_other_hosts};
 use super::server::shell::{Shell, ShellSettings};
+use super::state::AppState;
 use super::{
     audit, batch, docs, duels, experiments, feedback, health, pages, reports, traffic, ubi,
 };
 use crate::dashboard;
-use crate::service::Service;
 use rankduel_engine::access::ApiKeySet;
 use rankduel_engine::metrics::Metrics;
-
-/// The state of the API. Cheap to clone.
-#[derive(Clone)]
-pub struct AppState {
-    /// The use cases.
-    pub service: Arc<Service>,
-    /// The metrics of the process.
-    pub metrics: Arc<Metrics>,
-    /// Whether the server accepts traffic.
-    pub readiness: Arc<Readiness>,
-}
 
 /// The resources of the API. Add a new resource here.
 fn api() -> Routes {
@@ -65,7 +53,7 @@ fn api() -> Routes {
 fn parts() -> (Router<AppState>, Vec<Operation>, OpenApi) {
     let Routes { router, operations } = api();
     let (router, mut openapi) = router.split_for_parts();
-    openapi::add_shared_components(&mut openapi, &operations);
+    openapi::complete(&mut openapi, &operations);
     (router, operations, openapi)
 }
 

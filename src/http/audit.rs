@@ -7,13 +7,13 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::caller::Caller;
 use super::extract::QueryOf;
 use super::openapi;
 use super::operations::{Access, Routes};
 use super::parameters::{read_cursor, read_limit, write_cursor};
 use super::problem::{ApiResult, Problem};
+use super::state::AppState;
 use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;
 use rankduel_store::{AuditCursor, AuditRecord};

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::duels::Duel;
 use super::extract::{JsonBody, JsonText, Object, PathOf, QueryOf, json};
 use super::operations::{Access, Routes};
@@ -16,6 +15,7 @@ use super::problem::ProblemKind::{
     NotABatchPolicy,
 };
 use super::problem::{ApiResult, Problem};
+use super::state::AppState;
 use crate::service::batches::{BatchPart, PostedResult};
 use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;

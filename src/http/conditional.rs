@@ -6,9 +6,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::app::AppState;
 use super::problem::{ApiResult, Problem};
 use super::server::deliver::{accepts_gzip, shared};
+use super::state::AppState;
 use crate::service::reports::single_flight::Computed;
 
 /// 304, if the caller already has the representation with this tag (RFC 9110 §13.1.2, weak

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::extract::{Object, OptionalBody, PathOf, UniqueKeys};
 use super::operations::{Access, Routes};
 use super::pages::{PageParts, PinBody, Repeats, SlotBody, page_request};
@@ -18,6 +17,7 @@ use super::parameters::check_unit;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound, ExperimentPaused};
 use super::problem::{ApiResult, Problem, ProblemKind};
 use super::schemas;
+use super::state::AppState;
 use crate::service::units::NamedAudience;
 use crate::service::{IssuedDuel, Service};
 use rankduel_engine::access::Scope;

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::click::{ClickList, ClickShape};
 use super::extract::{self, JsonText, Object, PathOf, without_place};
 use super::operations::{Access, Routes};
@@ -17,6 +16,7 @@ use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, FeedbackConflict, InvalidDuel,
 };
 use super::problem::{ApiResult, Problem, ProblemKind, sentence};
+use super::state::AppState;
 use crate::service::feedback::{Feedback, FeedbackContent, Receipt, ShownOutcome};
 use crate::service::units::unit_error;
 use rankduel_engine::access::Scope;

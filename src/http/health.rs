@@ -1,25 +1,21 @@
 //! `/livez`, `/readyz` and `/metrics`: for orchestrators and Prometheus.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde::Serialize;
-use tokio::sync::Mutex;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::caller::Caller;
 use super::experiment_metrics;
 use super::openapi;
 use super::operations::{Access, Routes};
 use super::problem::{ApiResult, Problem, ProblemKind};
-use crate::service::Service;
+use super::state::AppState;
 use rankduel_engine::access::Scope;
 use rankduel_engine::metrics;
 
@@ -129,77 +125,4 @@ async fn metrics(State(state): State<AppState>, caller: Caller) -> ApiResult<imp
     let text = state.service.reports.read(move || metrics.encode());
     let text = text.await?.map_err(Problem::internal)?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
-}
-
-/// Minimum time between two checks of the database. `/readyz` needs no key, so the number of probes
-/// must not determine the load on the database.
-const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// A database that takes longer than this to answer a trivial query cannot serve requests.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Whether the server accepts traffic.
-#[derive(Debug)]
-pub struct Readiness {
-    started: Instant,
-    draining: AtomicBool,
-    database: Mutex<Option<DatabaseCheck>>,
-}
-
-/// The result of a check of the databases.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DatabaseCheck {
-    pub at: Instant,
-    pub took: Duration,
-    pub ok: bool,
-}
-
-impl Default for Readiness {
-    fn default() -> Self {
-        Self {
-            started: Instant::now(),
-            draining: AtomicBool::new(false),
-            database: Mutex::new(None),
-        }
-    }
-}
-
-impl Readiness {
-    /// Report from now on that the server is shutting down.
-    pub fn drain(&self) {
-        self.draining.store(true, Ordering::SeqCst);
-    }
-
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn uptime(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// Check the database, or return the last result if it is recent. Concurrent callers share one
-    /// check.
-    pub(crate) async fn check_database(&self, service: &Service) -> DatabaseCheck {
-        let mut newest = self.database.lock().await;
-        if let Some(check) = newest.as_ref().filter(|it| it.at.elapsed() < CHECK_INTERVAL) {
-            return *check;
-        }
-        let started = Instant::now();
-        let ok = match tokio::time::timeout(CHECK_TIMEOUT, service.check()).await {
-            Ok(Ok(())) => true,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "not ready: the check of the database failed");
-                false
-            }
-            Err(_) => {
-                tracing::warn!(
-                    seconds = CHECK_TIMEOUT.as_secs(),
-                    "not ready: the database check took too long"
-                );
-                false
-            }
-        };
-        *newest.insert(DatabaseCheck { at: Instant::now(), took: started.elapsed(), ok })
-    }
 }

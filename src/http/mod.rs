@@ -27,15 +27,16 @@ mod reports;
 pub(crate) mod schemas;
 pub mod server;
 mod spec_bodies;
+mod state;
 mod traffic;
 mod ubi;
 
-pub use app::{App, AppState, ResponseFuture, app, app_for, app_with, description, operations};
+pub use app::{App, ResponseFuture, app, app_for, app_with, description, operations};
 pub use caller::Caller;
 pub use extract::{JsonBody, PathOf, QueryOf};
-pub use health::Readiness;
 pub use operations::{Access, Operation};
 pub use problem::{ApiResult, Problem, ProblemKind};
 pub use server::hosts::Hosts;
 pub use server::running_request::{NoRandomness, REQUEST_ID};
 pub use server::shell::ShellSettings;
+pub use state::{AppState, Readiness};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
-use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{Object, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder};
@@ -65,54 +65,58 @@ impl Modify for ApiKeyScheme {
     }
 }
 
-/// The operations of a path, with their methods.
-pub(crate) fn operations_mut(
-    item: &mut PathItem,
-) -> impl Iterator<Item = (Method, &mut Operation)> {
-    [
-        (Method::GET, &mut item.get),
-        (Method::PUT, &mut item.put),
-        (Method::POST, &mut item.post),
-        (Method::DELETE, &mut item.delete),
-        (Method::OPTIONS, &mut item.options),
-        (Method::HEAD, &mut item.head),
-        (Method::PATCH, &mut item.patch),
-        (Method::TRACE, &mut item.trace),
-    ]
-    .into_iter()
-    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+/// Add to each operation what the table says of it, and the components that these refer to.
+pub(crate) fn complete(openapi: &mut OpenApi, operations: &[operations::Operation]) {
+    for row in operations {
+        if let Some(operation) = operation_of(openapi, row) {
+            complete_one(operation, row);
+        }
+    }
+    add_shared_components(openapi, operations);
 }
 
-/// Add to the operation at `path` the access that it needs, the parameters that many operations
-/// have, and a reference to a shared response for each status of its problems.
-pub(crate) fn complete(
-    operation: &mut Operation,
-    path: &str,
-    access: Access,
-    problems: &[ProblemKind],
-) {
-    operation.security = Some(match access {
+fn operation_of<'a>(
+    openapi: &'a mut OpenApi,
+    row: &operations::Operation,
+) -> Option<&'a mut Operation> {
+    let item = openapi.paths.paths.get_mut(&row.path)?;
+    let operation = match row.method {
+        Method::GET => &mut item.get,
+        Method::PUT => &mut item.put,
+        Method::POST => &mut item.post,
+        Method::DELETE => &mut item.delete,
+        Method::PATCH => &mut item.patch,
+        _ => return None,
+    };
+    operation.as_mut()
+}
+
+/// Add to an operation the access that it needs, the parameters that many operations have, and a
+/// reference to a shared response for each status of its problems.
+fn complete_one(operation: &mut Operation, row: &operations::Operation) {
+    operation.security = Some(match row.access {
         Access::Open => Vec::new(),
         // A server without keys accepts requests without one.
         Access::Scope(scope) => {
             vec![SecurityRequirement::new("key", [scope.name()]), SecurityRequirement::default()]
         }
     });
-    let parameters = operation.parameters.get_or_insert_default();
-    if path.contains("{name}") {
-        parameters.insert(0, RefOr::Ref(Ref::new("#/components/parameters/name")));
+    if row.path.contains("{name}") {
+        let name = RefOr::Ref(Ref::new("#/components/parameters/name"));
+        operation.parameters.get_or_insert_default().insert(0, name);
     }
     if operation.responses.responses.contains_key("304") {
-        parameters.push(RefOr::Ref(Ref::new("#/components/parameters/if-none-match")));
+        let tag = RefOr::Ref(Ref::new("#/components/parameters/if-none-match"));
+        operation.parameters.get_or_insert_default().push(tag);
     }
-    for (status, kinds) in by_status(problems) {
+    for (status, kinds) in by_status(&row.problems) {
         let reference = RefOr::Ref(Ref::from_response_name(response_name(&kinds)));
         operation.responses.responses.insert(status, reference);
     }
 }
 
 /// Add the shared parameters and responses that the operations refer to.
-pub(crate) fn add_shared_components(openapi: &mut OpenApi, operations: &[operations::Operation]) {
+fn add_shared_components(openapi: &mut OpenApi, operations: &[operations::Operation]) {
     let shared = operations.iter().flat_map(|operation| by_status(&operation.problems));
     let responses = shared.map(|(_, kinds)| (response_name(&kinds), RefOr::T(response(&kinds))));
     let components = openapi.components.get_or_insert_default();

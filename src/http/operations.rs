@@ -6,11 +6,11 @@
 
 use axum::http::Method;
 use utoipa::openapi::OpenApi;
+use utoipa::openapi::path::PathItem;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
-use super::app::AppState;
-use super::openapi;
 use super::problem::ProblemKind;
+use super::state::AppState;
 use rankduel_engine::access::Scope;
 
 /// What a caller needs for an operation.
@@ -56,14 +56,13 @@ impl Routes {
     /// return, such as for a missing key or a malformed body, are added.
     pub fn operation(
         mut self,
-        mut handler: UtoipaMethodRouter<AppState>,
+        handler: UtoipaMethodRouter<AppState>,
         access: Access,
         problems: &[ProblemKind],
     ) -> Self {
-        for (path, item) in &mut handler.1.paths {
-            for (method, operation) in openapi::operations_mut(item) {
+        for (path, item) in &handler.1.paths {
+            for (method, operation) in operations_of(item) {
                 let problems = all_problems(operation, path, access, problems);
-                openapi::complete(operation, path, access, &problems);
                 self.operations.push(Operation { method, path: path.clone(), access, problems });
             }
         }
@@ -109,4 +108,19 @@ fn all_problems(
     }
     kinds.extend([ProblemKind::HeaderFieldsTooLarge, ProblemKind::Internal, ProblemKind::Timeout]);
     ProblemKind::ALL.iter().copied().filter(|kind| kinds.contains(kind)).collect()
+}
+
+/// The operations of a path, with their methods.
+fn operations_of(
+    item: &PathItem,
+) -> impl Iterator<Item = (Method, &utoipa::openapi::path::Operation)> {
+    [
+        (Method::GET, &item.get),
+        (Method::PUT, &item.put),
+        (Method::POST, &item.post),
+        (Method::DELETE, &item.delete),
+        (Method::PATCH, &item.patch),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
 }

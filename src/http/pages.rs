@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::extract::{JsonBody, Object, PathOf};
 use super::operations::{Access, Routes};
 use super::parameters::check_unit;
@@ -16,6 +15,7 @@ use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, InvalidDuel,
 };
 use super::schemas;
+use super::state::AppState;
 use crate::service::pages::{IssuedPage, PageRequest};
 use crate::service::units::NamedAudience;
 use rankduel_engine::access::Scope;

@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::conditional::{tagged, unchanged};
 use super::extract::{JsonBody, PathOf, QueryOf};
 use super::operations::{Access, Routes};
@@ -23,6 +22,7 @@ use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
 use super::schemas;
 use super::spec_bodies::{self, invalid_policy};
+use super::state::AppState;
 use crate::service::error::ServiceError;
 use crate::service::reports::regret::RegretReport;
 use crate::service::reports::replay::Replay;

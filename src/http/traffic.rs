@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::extract::PathOf;
 use super::operations::{Access, Routes};
 use super::problem::{ApiResult, ProblemKind};
+use super::state::AppState;
 use crate::service::reports::alarms::{Alarm, SERVER_EVIDENCE};
 use crate::service::reports::traffic::{Delays, FeedbackCounts};
 use dueling_bandits::evidence::balance::{Cell, Kind};

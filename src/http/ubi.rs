@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::app::AppState;
 use super::extract::{JsonText, PathOf, UniqueKeys, json, without_place};
 use super::feedback::receive_all;
 use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound};
 use super::problem::{ApiResult, Problem};
+use super::state::AppState;
 use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt};
 use crate::service::units::unit_error;
 use rankduel_engine::access::Scope;

@@ -24,7 +24,9 @@ fn shape(answer: &str) -> Shape {
         lines.filter(|line| !random.iter().any(|name| line.starts_with(name))).collect();
     headers.sort();
     let mut body: Value = serde_json::from_str(body).unwrap_or_default();
-    for random in ["duel_id", "left", "right", "self_duel", "expires_at", "state"] {
+    let size = status.contains(" 431 ").then_some("detail");
+    let random = ["duel_id", "left", "right", "self_duel", "expires_at", "state"];
+    for random in random.into_iter().chain(size) {
         if let Some(member) = body.get_mut(random) {
             *member = Value::Null;
         }

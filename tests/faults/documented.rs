@@ -21,8 +21,13 @@ impl Documented {
                 let Some(responses) = operation["responses"].as_object() else { continue };
                 for (status, response) in responses {
                     let operation = format!("{} {path}", method.to_uppercase());
-                    let status = status.parse().expect("a status");
-                    answers.insert((operation, status), slugs(&api, response));
+                    let statuses = match status.as_str() {
+                        "5XX" => vec![500, 503, 504],
+                        status => vec![status.parse().expect("a status")],
+                    };
+                    for status in statuses {
+                        answers.insert((operation.clone(), status), slugs(&api, response));
+                    }
                 }
             }
         }
@@ -51,13 +56,16 @@ impl Documented {
     }
 }
 
-/// The problems that a response may have, from its examples.
+/// The problems that a response may have, from its description.
 fn slugs(api: &Value, response: &Value) -> BTreeSet<String> {
     let response = match response["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'))
     {
         Some(pointer) => api.pointer(pointer).expect("the referenced response"),
         None => response,
     };
-    let examples = response["content"]["application/problem+json"]["examples"].as_object();
-    examples.into_iter().flat_map(|examples| examples.keys().cloned()).collect()
+    if response["content"].get("application/problem+json").is_none() {
+        return BTreeSet::new();
+    }
+    let text = response["description"].as_str().expect("a description");
+    text.split("; ").filter_map(|problem| problem.split('`').nth(1)).map(str::to_owned).collect()
 }

@@ -11,7 +11,6 @@ use axum::response::Response;
 use utoipa_axum::routes;
 
 use self::representation::Experiment;
-use super::app::AppState;
 use super::caller::Caller;
 use super::conditional::{Expected, expected_version};
 use super::extract::PathOf;
@@ -21,6 +20,7 @@ use super::problem::ProblemKind::{
     CannotReplay, ExperimentArchived, ExperimentExists, ExperimentNotFound, NotConcluded,
     PreconditionFailed, PreconditionRequired, RankersFixed,
 };
+use super::state::AppState;
 use rankduel_engine::access::Scope;
 
 const ADMIN: Access = Access::Scope(Scope::Admin);
