@@ -1,5 +1,6 @@
-//! Parameters that several resources have: pages of a list, and units. A cursor is opaque to callers:
-//! base64 of the last row's key.
+//! Parameters that several resources have: pages of a list, and units.
+//!
+//! A cursor is opaque to callers: it is the base64 of the last row's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -35,7 +35,8 @@ pub enum LoggingError {
     Twice,
 }
 
-/// Write the events that pass `filter`, and panics, to standard error, and give `export` its spans. Once per process.
+/// Write the events that pass `filter`, and panics, to standard error, and give `export` its spans.
+/// Once per process.
 pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<(), LoggingError> {
     let targets: Targets = filter
         .parse()

@@ -64,7 +64,7 @@ async fn live(client: Client, kind: &'static str) -> (&'static str, Seen) {
 
 async fn live_all(client: &Client) -> Vec<(&'static str, Seen)> {
     let mut callers = JoinSet::new();
-    for (kind, _) in PolicySpec::KINDS {
+    for &(kind, _) in PolicySpec::KINDS {
         callers.spawn(live(client.clone(), kind));
     }
     callers.join_all().await
@@ -96,7 +96,7 @@ fn next(fold: &Fold) -> BTreeSet<(usize, usize, Option<u32>)> {
 
 async fn every_policy_continues_after_a_restart(database: TestDatabase) {
     let (process, client) = serve(&database);
-    for (kind, description) in PolicySpec::KINDS {
+    for &(kind, description) in PolicySpec::KINDS {
         let created = client.create(&experiment(kind, description)).await;
         assert_eq!(created["policy"]["kind"], *kind);
         assert_eq!(created["policy_assumes"], description.assumes);
@@ -155,7 +155,7 @@ async fn every_policy_continues_after_a_restart(database: TestDatabase) {
     stop(process);
     let (process, client) = serve(&database);
     let mut last = Vec::new();
-    for (kind, _) in PolicySpec::KINDS {
+    for &(kind, _) in PolicySpec::KINDS {
         let standings = client.standings(kind).await;
         let fold = folded(&database, kind).await;
         assert!(fold.position() > 0 && standings["position"] == fold.position(), "{kind}");

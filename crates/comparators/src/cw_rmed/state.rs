@@ -223,8 +223,10 @@ mod tests {
         state
     }
 
+    type Pairs = Vec<(usize, usize)>;
+
     /// `L_R` and `L_N`.
-    fn lists(state: &State) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
+    fn lists(state: &State) -> (Pairs, Pairs) {
         let pairs = |list: &[bool]| {
             let all = places(4).map(|pair| (pair.first, pair.second));
             all.filter(|&(i, j)| list[place(i, j)]).collect()
