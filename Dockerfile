@@ -12,8 +12,9 @@ WORKDIR /build
 COPY .cargo .cargo
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY crates crates
+COPY fuzz fuzz
 COPY migrations migrations
-RUN awk '/^\[/ { left_out = /^\[\[(bench|test|example)\]\]/ } !left_out { sub(/, "fuzz"/, ""); print }' Cargo.toml > manifest && mv manifest Cargo.toml \
+RUN awk '/^\[/ { left_out = /^\[\[(bench|test|example)\]\]/ } !left_out' Cargo.toml > manifest && mv manifest Cargo.toml \
     && mkdir src && touch src/lib.rs && echo 'fn main() {}' > src/main.rs \
     && cargo build --profile dist --locked
 
