@@ -53,8 +53,8 @@
 //! # Sources
 //!
 //! Comments give steps and sections of `crates/dueling-bandits/algorithms.md` and of
-//! `crates/lab/notes/comparators.md` in the repository. These documents give every policy step by step, point out where a paper is
-//! silent or wrong, and work through examples by hand.
+//! `crates/lab/notes/comparators.md` in the repository. These documents give every policy step by
+//! step, and point out where a paper is silent or wrong.
 //!
 //! This crate uses no other crate of the workspace. Start reading with [`Policy`], then
 //! [`registry`] and [`policies::uniform`], the shortest policy.

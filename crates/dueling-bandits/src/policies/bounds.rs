@@ -1,5 +1,5 @@
-//! Win counts with their confidence bounds, kept incrementally (`algorithms.md` §1, "How to make
-//! the bounds cheap").
+//! Win counts with their confidence bounds, kept incrementally (`algorithms.md` §1, "Cheap
+//! bounds").
 //!
 //! Most policies need only the side of 1/2 on which `u[i][j] = p̂ + sqrt(α ln t / N)` lies. With
 //! `τ = N (p̂ - 1/2)²`, a pair is *decided* while `τ > α ln t`. `τ` changes only when the pair is
