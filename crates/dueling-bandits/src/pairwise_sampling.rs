@@ -1,5 +1,4 @@
-//! Thompson samples for steps that use only their side of 1/2 (`algorithms.md` §2, "An exact
-//! shortcut").
+//! Thompson samples for steps that use only their side of 1/2 (`algorithms.md` §2).
 //!
 //! `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)` is above 1/2 with a probability that changes only when
 //! the pair is played. [`WinProbabilities`] keeps this probability for every pair.
