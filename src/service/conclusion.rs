@@ -94,7 +94,7 @@ pub(crate) fn days_since(then: i64, now: i64) -> f64 {
     (now - then) as f64 / MILLISECONDS_A_DAY
 }
 
-/// What an experiment has reached.
+/// The result of an experiment.
 enum Reached {
     Verdict {
         winner: usize,

@@ -109,7 +109,7 @@ impl Service {
     }
 }
 
-/// What is replayed.
+/// The log to replay.
 #[derive(Debug, Clone, Copy)]
 pub struct Replayed<'a> {
     /// The experiment.

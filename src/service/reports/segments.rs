@@ -335,7 +335,7 @@ impl<'a> SegmentResults<'a> {
     }
 }
 
-/// What the first ranker of a pair, which has the lower index, won.
+/// Results of the first ranker of a pair, which has the lower index.
 #[derive(Debug, Clone, Copy, Default)]
 struct PairCounts {
     wins: u64,

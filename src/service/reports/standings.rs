@@ -156,7 +156,7 @@ impl Rows {
     const NONE: Self = Self { offset: 0, limit: 0 };
 }
 
-/// What standings are computed from.
+/// Input of standings.
 pub(crate) struct StandingsInput {
     pub position: u64,
     pub duels: u64,
@@ -274,7 +274,7 @@ pub(crate) fn plug_in_regret(loaded: &LoadedExperiment, input: &RegretInput) -> 
     }
 }
 
-/// What the plug-in estimate of regret is computed from.
+/// Input of the plug-in estimate of regret.
 pub(crate) struct RegretInput {
     pub position: u64,
     pub steps: u64,

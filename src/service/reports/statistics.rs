@@ -141,7 +141,7 @@ pub struct Canary {
     pub alarm: bool,
 }
 
-/// What cached statistics were computed for.
+/// Key of cached statistics.
 #[derive(Debug)]
 struct StatisticsKey {
     position: u64,
@@ -149,7 +149,7 @@ struct StatisticsKey {
     ranker: Option<usize>,
 }
 
-/// What statistics are computed from.
+/// Input of statistics.
 pub(crate) struct StatisticsInput {
     position: u64,
     open_pages: u64,

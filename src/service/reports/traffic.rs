@@ -12,7 +12,7 @@ use rankduel_store::events::Status;
 
 pub use crate::service::reports::traffic_summary::{Delays, FeedbackCounts, TrafficSummary};
 
-/// What a summary of traffic is computed from.
+/// Input of a summary of traffic.
 struct TrafficInput {
     counts: TrafficCounts,
     in_flight: u64,

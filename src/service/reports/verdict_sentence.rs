@@ -5,7 +5,7 @@ use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::grouped::grouped;
 use dueling_bandits::evidence::Target;
 
-/// What a verdict says, before it is put into words.
+/// The content of a verdict, before it is put into words.
 pub(super) struct Finding<'a> {
     /// Number of active rankers.
     pub rankers: usize,

@@ -34,7 +34,7 @@ pub struct Winners {
     pub notions: Vec<Notion>,
     /// Whether all notions that have a winner have the same one.
     pub agree: bool,
-    /// What their agreement or disagreement means, in a sentence or two.
+    /// The meaning of their agreement or disagreement, in a sentence or two.
     pub note: String,
 }
 
@@ -44,7 +44,7 @@ pub struct Notion {
     /// `copeland`, `condorcet`, `borda`, `random-walk` or `von-neumann`.
     #[schema(example = "copeland")]
     pub notion: &'static str,
-    /// What a winner does under this notion.
+    /// The meaning of this notion.
     #[schema(example = "beats the most others")]
     pub meaning: &'static str,
     /// Ids of the winners: several if they are tied or the winner is a mixture; empty if there is
