@@ -15,9 +15,8 @@ use crate::service::reports::statistics::{Statistics, StatisticsInput, page_stat
 use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
 use dueling_bandits::Tally;
-use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::{History, RacePoint, Sequences, VerdictTracker, with_waiting};
+use dueling_bandits::evidence::{Counted, History, RacePoint, Sequences};
 use rankduel_engine::fold::counts::{Counts, PairTotals};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
@@ -104,15 +103,15 @@ pub(crate) struct Copied {
     initial_rankers: usize,
     history: History,
     race: Vec<RacePoint>,
-    /// What the verdict leaves out, and what waits and is expected to count, if it leaves out
-    /// anything.
-    evidence: Option<(VerdictTracker, Vec<Completed>)>,
+    /// The answers that are expected to count, if any are left out.
+    expected: Option<Counted>,
 }
 
 impl Copied {
     pub fn of(loaded: &LoadedExperiment) -> Result<Self, ServiceError> {
         let fold = loaded.fold()?;
         let standings = StandingsInput::of(&fold);
+        let counted = fold.verdict().counted();
         Ok(Self {
             statistics: StatisticsInput::of(&fold, Arc::clone(&standings.counts)),
             standings,
@@ -120,8 +119,8 @@ impl Copied {
             history: fold.history().clone(),
             race: fold.race().points().to_vec(),
             // since the rankers changed it leaves out all earlier answers, which the page shows
-            evidence: (fold.verdict().leaves_out() && fold.roster_changes().is_none())
-                .then(|| (fold.verdict().clone(), fold.cohorts().expected())),
+            expected: (counted.leaves_out() && fold.roster_changes().is_none())
+                .then(|| counted.with_waiting(&fold.cohorts().expected())),
         })
     }
 }
@@ -148,7 +147,7 @@ impl View {
         chosen: Option<&str>,
     ) -> Self {
         let Parts { verdict, regret, traffic, alarms, batch, days } = parts;
-        let Copied { standings: input, history, initial_rankers, race, evidence, .. } = copied;
+        let Copied { standings: input, history, initial_rankers, race, expected, .. } = copied;
         let standings = scores_of(&loaded, &input);
         let statistics = page_statistics(&loaded, &copied.statistics);
         let rankers = input.tally.rankers();
@@ -179,8 +178,8 @@ impl View {
         let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
         let record = loaded.record();
         // repeated answers of one unit would make the intervals too narrow
-        let tally = match evidence {
-            Some((tracker, waiting)) => with_waiting(tracker, &waiting).counted(&input.tally),
+        let tally = match expected {
+            Some(expected) => expected.of(&input.tally),
             None => input.tally,
         };
         Self {

@@ -47,7 +47,7 @@ async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
     assert_eq!(answer.header("etag"), Some("\"1\""));
     assert_eq!(
         created["policy"],
-        json!({"kind": "d-ts-verdict", "alpha": 0.51, "confidence": 0.95, "margin": 0.01, "urgency": 0.75})
+        json!({"kind": "d-ts-verdict", "alpha": 0.51, "confidence": 0.95, "margin": 0.01})
     );
     let own = json!({"kind": "d-ts-verdict", "confidence": 0.99, "margin": 0.0});
     let body = json!({"name": "own", "rankers": ["a", "b"], "policy": own, "conclude_at": null});

@@ -3,8 +3,7 @@
 
 use std::fmt::Debug;
 
-use crate::evidence::scores::Score;
-use crate::evidence::verdict::VerdictTracker;
+use crate::evidence::{Target, View};
 use crate::saved_state::SaveLater;
 use crate::{
     Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, RosterError, Selection, Tally,
@@ -69,12 +68,6 @@ pub trait Policy: Send + Sync + Debug {
         Err(RosterError::FixedRankers)
     }
 
-    /// Keep `ranker` out of the tournament from the start, before the first step. It is retired,
-    /// and that is no change of the roster that the counts so far could have caused.
-    fn hold_out(&mut self, ranker: usize) -> Result<(), RosterError> {
-        self.retire(ranker)
-    }
-
     /// [`Policy::observe`], with the work that only a selection needs postponed: call
     /// [`Policy::catch_up`] before the next one.
     fn observe_deferred(&mut self, observation: &Observation) {
@@ -133,32 +126,6 @@ impl dyn Policy + '_ {
         fold(run.0, run.1);
     }
 
-    /// [`VerdictPlanning::score`], where the policy plans for a verdict.
-    pub fn score(&mut self, duel: Duel, score: Score) {
-        if let Some(planning) = self.verdict_planning() {
-            planning.score(duel, score);
-        }
-    }
-
-    /// [`VerdictPlanning::leave_out`], where the policy plans for a verdict.
-    pub fn leave_out(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>) {
-        if let Some(planning) = self.verdict_planning() {
-            planning.leave_out(duel, outcome, score);
-        }
-    }
-
-    /// [`VerdictPlanning::count_again`], where the policy plans for a verdict.
-    pub fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>) {
-        if let Some(planning) = self.verdict_planning() {
-            planning.count_again(duel, outcome, score);
-        }
-    }
-
-    /// [`VerdictPlanning::reconsider`], where the policy plans for a verdict.
-    pub fn reconsider_verdict(&mut self, decides: &VerdictTracker) -> bool {
-        self.verdict_planning().is_some_and(|planning| planning.reconsider(decides))
-    }
-
     /// Number of the open batch, from 1; `None` while no batch is open, and for policies without
     /// batches.
     pub fn batch(&self) -> Option<u32> {
@@ -214,23 +181,18 @@ pub struct BatchPair {
     pub answered: u32,
 }
 
-/// A policy that selects duels for a verdict that its caller gives. Reached by
-/// [`Policy::verdict_planning`](crate::Policy::verdict_planning).
-///
-/// A caller that counts every answer at once needs none of it: the policy then finds the same
-/// verdict by itself.
+/// A policy that selects duels for a verdict. Reached by
+/// [`Policy::verdict_planning`](crate::Policy::verdict_planning). A [`Run`](crate::run::Run) shows
+/// it the evidence; without a run it has none.
 pub trait VerdictPlanning {
-    /// The answer that is observed next counts for the verdict by this score.
-    fn score(&mut self, duel: Duel, score: Score);
+    /// The verdict that its parameters ask for.
+    fn target(&self) -> Target;
 
-    /// An answer that was observed does not count for the verdict, or is not expected to.
-    fn leave_out(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>);
+    /// Read all evidence, at the start and after a change of the rankers or a restore. No selection
+    /// depends on how often this is called.
+    fn read(&mut self, view: &View<'_>);
 
-    /// An answer that was left out is expected to count after all.
-    fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>);
-
-    /// What counts so far gives no verdict, as `decides` finds. A policy that has found one looks
-    /// again, and goes on if its counts do not give it any more. Returns whether it still has a
-    /// verdict.
-    fn reconsider(&mut self, decides: &VerdictTracker) -> bool;
+    /// The evidence of the pair of `duel`, whose answer was observed, may have changed; without a
+    /// `duel` that of any pair.
+    fn follow(&mut self, view: &View<'_>, duel: Option<Duel>);
 }

@@ -1,7 +1,8 @@
 //! Policies by name: those that the service serves, and the comparators.
 
 use comparators::{Bandit, Comparator};
-use dueling_bandits::{InvalidPolicy, PolicySpec, Setup};
+use dueling_bandits::run::Run;
+use dueling_bandits::{InvalidPolicy, Policy, PolicySpec, Setup};
 use serde_json::Value;
 
 /// A policy with its parameters.
@@ -56,7 +57,10 @@ impl Spec {
     /// The policy before its first observation. Call [`Spec::validate`] first.
     pub fn start(&self, setup: Setup) -> Box<dyn Bandit> {
         match self {
-            Self::Served(spec) => Box::new(spec.start(setup)),
+            Self::Served(spec) => {
+                let run: Box<dyn Policy> = Box::new(Run::of(spec.start(setup)));
+                Box::new(run)
+            }
             Self::Comparator(spec) => spec.start(setup),
         }
     }

@@ -7,7 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::reports::grouped::grouped;
-use dueling_bandits::evidence::{Forecast, NoForecast, Present, Target, forecast, forecast_budget};
+use dueling_bandits::evidence::Target;
+use dueling_bandits::forecast::{Forecast, NoForecast, Present, forecast, forecast_budget};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::{Policy, PolicyRng};
 use rankduel_engine::fold::Fold;

@@ -15,7 +15,7 @@ use crate::service::reports::standings::{
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::posterior::{Fit, window};
 use dueling_bandits::evidence::regret_bounds::{RegretBounds, regret_bounds};
-use dueling_bandits::evidence::{Estimate, History, Posterior, Sequences, VerdictTracker};
+use dueling_bandits::evidence::{Counted, Estimate, History, Posterior, Sequences};
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally, step_rng};
 use rankduel_engine::clock::rfc3339;
@@ -184,13 +184,13 @@ impl Service {
         let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
         let copy = move || {
             let fold = read.fold()?;
-            let tracker = fold.verdict().leaves_out().then(|| fold.verdict().clone());
-            Ok((RegretInput::of(&fold), tracker, fold.history().clone(), fold.recorded_at()))
+            let counted = Some(fold.verdict().counted().clone()).filter(Counted::leaves_out);
+            Ok((RegretInput::of(&fold), counted, fold.history().clone(), fold.recorded_at()))
         };
         let fit = shared_fit(loaded);
-        type Copied = (RegretInput, Option<VerdictTracker>, History, i64);
-        let compute = move |(input, tracker, history, last_at): Copied| {
-            let counted = tracker.map(|tracker| tracker.counted(&input.tally));
+        type Copied = (RegretInput, Option<Counted>, History, i64);
+        let compute = move |(input, counted, history, last_at): Copied| {
+            let counted = counted.map(|counted| counted.of(&input.tally));
             let fit = fit.at(input.position, &input.tally);
             let report =
                 regret_report(&experiment, &input, fit, counted.as_ref(), &history, last_at);

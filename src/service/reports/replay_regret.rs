@@ -8,6 +8,7 @@ use crate::service::threads::IsAwaited;
 use dueling_bandits::evidence::off_policy::{self, Answers, OffPolicyRun};
 use dueling_bandits::evidence::{Estimate, Posterior};
 use dueling_bandits::parameters::Setup;
+use dueling_bandits::run::Run;
 use dueling_bandits::step_rng;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
@@ -104,11 +105,12 @@ pub(super) fn other_regret(
     }
     let start = |steps: u64, run: u64| -> OffPolicyRun {
         let seed = seed ^ STREAM ^ (run + 1);
-        let mut policy = spec.policy.start(Setup { rankers, seed });
+        let policy = spec.policy.start(Setup { rankers, seed });
+        let mut run = Run::new(policy, spec.verdict_target(), 0);
         // a policy that cannot hold it out was refused
-        let _ = spec.held_out().map(|ranker| policy.hold_out(ranker));
+        let _ = spec.held_out().map(|ranker| run.hold_out(ranker));
         let answers = answers.resampled(&mut step_rng(seed, 1));
-        off_policy::run(&mut *policy, answers, spec.ties, seed, steps, &mut step_rng(seed, 0))
+        off_policy::run(&mut run, answers, spec.ties, seed, steps, &mut step_rng(seed, 0))
     };
     let start_if_awaited = |steps: u64, run: u64| match is_awaited() {
         true => Ok(start(steps, run)),

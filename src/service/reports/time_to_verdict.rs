@@ -3,9 +3,10 @@
 
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use dueling_bandits::evidence::{Target, VerdictTracker};
+use dueling_bandits::evidence::Target;
 use dueling_bandits::parameters::Setup;
-use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, step_rng};
+use dueling_bandits::run::Run;
+use dueling_bandits::{InFlight, Outcome, Policy, PolicyRng, PolicySpec, step_rng};
 use rand::RngExt;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 
@@ -55,20 +56,18 @@ impl Service {
 }
 
 fn pages(policy: &PolicySpec, target: Target, rankers: usize, win_rate: f64) -> Result<u64, u64> {
-    let mut runs: Vec<Run> = (0..RUNS)
-        .map(|seed| Run {
-            policy: policy.start(Setup { rankers, seed }),
-            tracker: VerdictTracker::new(target, rankers),
+    let mut runs: Vec<Simulation> = (0..RUNS)
+        .map(|seed| Simulation {
+            run: Run::new(policy.start(Setup { rankers, seed }), target, 0),
             rng: step_rng(seed, 0),
             steps: 0,
         })
         .collect();
-    let active: Vec<usize> = (0..rankers).collect();
     let (mut ended, mut spent) = (Vec::new(), 0);
     while spent < STEPS_TIMES_RANKERS / rankers as u64 {
         runs.retain_mut(|run| {
             let before = run.steps;
-            let has_ended = run.advance(&active, win_rate);
+            let has_ended = run.advance(win_rate);
             spent += run.steps - before;
             if has_ended {
                 ended.push(run.steps);
@@ -85,25 +84,24 @@ fn pages(policy: &PolicySpec, target: Target, rankers: usize, win_rate: f64) -> 
 }
 
 /// One simulation.
-struct Run {
-    policy: Box<dyn Policy>,
-    tracker: VerdictTracker,
+struct Simulation {
+    run: Run,
     rng: PolicyRng,
     steps: u64,
 }
 
-impl Run {
+impl Simulation {
     /// Up to [`STRIDE`] further steps. Returns whether there is a verdict.
-    fn advance(&mut self, active: &[usize], win_rate: f64) -> bool {
+    fn advance(&mut self, win_rate: f64) -> bool {
         let none = InFlight::new();
         // No policy may gain from the order of the rankers.
-        let best = active.len() / 2;
+        let best = self.run.tally().rankers() / 2;
         for _ in 0..STRIDE {
             self.steps += 1;
-            let selection = self.policy.select(&none, &mut self.rng);
+            let selection = self.run.select(&none, &mut self.rng);
             let duel = selection.duel;
             if duel.is_self() {
-                self.policy.observe_self_duels(duel.first, 1);
+                self.run.observe_self_duels(duel.first, 1);
                 continue;
             }
             let first_wins = match (duel.first == best, duel.second == best) {
@@ -113,10 +111,8 @@ impl Run {
             };
             let first = self.rng.random::<f64>() < first_wins;
             let outcome = if first { Outcome::First } else { Outcome::Second };
-            let (batch, ticket) = (selection.batch, selection.ticket);
-            self.policy.observe(&Observation { duel, outcome, batch, ticket });
-            self.tracker.observe(self.policy.tally(), active, duel);
-            if self.tracker.verdict().is_some() {
+            self.run.observe(&selection.observed(outcome));
+            if self.run.verdict().verdict().is_some() {
                 return true;
             }
         }

@@ -19,8 +19,9 @@ use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::{
-    Posterior, Present, RacePoint, Sequences, Standing, Target, VerdictTracker, with_waiting,
+    Posterior, RacePoint, Sequences, Standing, Target, VerdictTracker,
 };
+use dueling_bandits::forecast::Present;
 use dueling_bandits::pairs::pairs_by_strips;
 use dueling_bandits::{Roster, Tally, step_rng};
 use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
@@ -261,14 +262,14 @@ fn verdict_of(
     let is_own = target == own.target();
     // what will count if nothing else comes
     let waits = !input.waiting.is_empty();
-    let expected = waits.then(|| with_waiting(own.clone(), &input.waiting));
+    let expected = waits.then(|| own.clone().counting(own.counted().with_waiting(&input.waiting)));
     let judge = |own: VerdictTracker| own.judge(target, &tally, active);
     let tracker = if is_own { own } else { judge(own) };
     let expected = expected.map(|mut expected| {
         if !is_own {
             return judge(expected);
         }
-        expected.check_now(&tally, active);
+        expected.check(&tally, active);
         expected
     });
     let certified = tracker.verdict();
@@ -308,11 +309,8 @@ fn verdict_of(
             duels_to_go(loaded, present, is_own, share, input.saved, rng)
         }
     };
-    let claims = if winners.is_empty() {
-        missing_claims(&tracker, &tally, active, standing.ranker)
-    } else {
-        Vec::new()
-    };
+    let claims =
+        if winners.is_empty() { missing_claims(&tracker, &tally, active) } else { Vec::new() };
     let finding = Finding {
         rankers: active.len(),
         compared,
@@ -333,7 +331,7 @@ fn verdict_of(
         rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
     };
     let sequences = Sequences::new(initial_rankers, tally.rankers(), target.confidence);
-    let counted = tracker.counted(&tally);
+    let counted = tracker.counted().of(&tally);
     let (deciding_pairs, deciding_pairs_total) =
         deciding_pairs(loaded, claims, &counted, &sequences);
     let evidence = LeadEvidence::over(target.margin);

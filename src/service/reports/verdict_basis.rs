@@ -182,7 +182,7 @@ impl VerdictBasis {
         assumptions.push("Each ranker stays as it is while the experiment runs.");
         Self {
             answers: fold.verdict().comparisons(),
-            by_score: fold.verdict().state().scores().answers(),
+            by_score: fold.verdict().counted().scores().answers(),
             waiting,
             complete_until: (is_in_cohorts && complete_until > 0).then(|| rfc3339(complete_until)),
             answer_window_seconds: cohorts.window_ms() / 1000,

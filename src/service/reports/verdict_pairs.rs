@@ -71,18 +71,17 @@ pub struct Effect {
 
 // The tallies have only the wins that count for the verdict: repeated answers of one unit would
 // make the intervals too narrow.
-/// The claims that the proof for `leader` lacks; none with more than [`PROVEN_RANKERS_MAX`] active
+/// The claims that the cheapest proof lacks; none with more than [`PROVEN_RANKERS_MAX`] active
 /// rankers.
 pub(super) fn missing_claims(
     tracker: &VerdictTracker,
     tally: &Tally,
     active: &[usize],
-    leader: usize,
 ) -> Vec<Claim> {
     if active.len() > PROVEN_RANKERS_MAX {
         return Vec::new();
     }
-    Plan::make(tracker, tally, active, Some(leader)).claims().to_vec()
+    Plan::make(tracker, tally, active).claims().to_vec()
 }
 
 /// The effect of `winner` on each other active ranker, the smallest first.

@@ -9,6 +9,7 @@ use std::hint::black_box;
 
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::run::Run;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::{RngExt, SeedableRng};
 use reference::ccb::ReferenceCcb;
@@ -142,7 +143,8 @@ impl Scene {
     }
 
     pub fn policy(&self) -> Box<dyn Policy> {
-        self.spec.restore(self.setup, self.format, &self.state).expect("a saved state")
+        let policy = self.spec.restore(self.setup, self.format, &self.state);
+        Box::new(Run::of(policy.expect("a saved state")))
     }
 }
 

@@ -92,7 +92,7 @@ pub struct AnswerBalance {
     largest: (f64, Kind),
 }
 
-/// What answers depend on.
+/// The factor that answers depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
     /// The pair.
@@ -105,7 +105,7 @@ pub enum Kind {
 /// The answers that deviate most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Worst {
-    /// What answers depend on.
+    /// The factor that answers depend on.
     pub kind: Kind,
     /// The pair that lacks most answers. For [`Kind::Sides`], the left ranker is first.
     pub pair: (u16, u16),

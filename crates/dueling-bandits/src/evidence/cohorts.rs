@@ -34,8 +34,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Duel;
+use crate::evidence::cohorts::cohort::content_of;
 use crate::evidence::cohorts::cohort::{Cohort, Content, MAP_BYTES, UnitAnswer, UnitPlace};
-use crate::evidence::cohorts::cohort::{ScoresByPair, content_of};
 use crate::evidence::seen_units::{SeenUnits, mix};
 
 mod admission;
@@ -59,7 +59,7 @@ pub struct Cohorts {
     places: BTreeSet<(u64, i64)>,
 }
 
-/// What is saved of [`Cohorts`].
+/// The saved state of [`Cohorts`].
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Saved {
@@ -90,7 +90,7 @@ impl Cohorts {
         Self { window_ms, saved, places }
     }
 
-    /// What is to be saved.
+    /// The state to save.
     pub fn saved(&self) -> &Saved {
         &self.saved
     }
@@ -319,36 +319,9 @@ impl Cohorts {
 }
 
 impl Saved {
-    /// The scores that wait, which are saved apart.
-    pub fn scores(&self) -> WaitingScores {
-        let scored = self.open.iter().filter(|(_, cohort)| !cohort.scores.is_empty());
-        WaitingScores(scored.map(|(&start, cohort)| (start, cohort.scores.clone())).collect())
-    }
-
-    /// This state with the scores that were saved apart; `None` if they are of other cohorts.
-    pub fn with_scores(mut self, scores: WaitingScores) -> Option<Self> {
-        for (start, scores) in scores.0 {
-            self.open.get_mut(&start)?.scores = scores;
-        }
-        Some(self)
-    }
-
     /// Whether decoded cohorts fit so many rankers.
     pub fn is_sound(&self, rankers: usize) -> bool {
         self.seen.is_sound() && self.open.values().all(|cohort| cohort.is_sound(rankers))
-    }
-}
-
-/// The scores of answers without a unit that wait, by the start of their cohort: they are saved
-/// apart from [`Saved`].
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct WaitingScores(BTreeMap<i64, ScoresByPair>);
-
-impl WaitingScores {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

@@ -3,11 +3,9 @@
 //! - [`sequence`]: for each pair, an interval of `P(i beats j)` that holds at every step.
 //! - [`certificate`]: the stopping rule that certifies a Copeland winner at a price that does not
 //!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a
-//!   run; [`pair_checks`] does so while the results of a whole batch arrive. [`race`] keeps how the
-//!   evidence grew, and [`plan`] has the cheapest way to complete it, from the [`outlooks`] of the
-//!   pairs. [`refuters`] lets the capital of the rule follow the leader.
+//!   run. [`race`] keeps how the evidence grew, and [`plan`] has the cheapest way to complete it.
+//!   [`refuters`] lets the capital of the rule follow the leader. [`view`] is what a policy sees.
 //! - [`scores`]: answers that count by how much of a page decided.
-//! - [`counting`]: how answers come to count for the verdict.
 //! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
 //!   answers of duels whose answers are complete.
 //! - [`heavy_units`]: the users or machines that answer most.
@@ -18,9 +16,7 @@
 //! - [`history`]: the few counts over time that these estimates need, kept while folding.
 //! - [`effect`]: the win rate behind a verdict, corrected for having been selected.
 //! - [`balance`]: checks of the experiment itself, which may be looked at for ever.
-//! - [`small_counts`]: counts that take two bytes each while they are small.
 //! - [`off_policy`]: the regret that another policy would have had.
-//! - [`mod@forecast`]: how many more duels until the verdict.
 //!
 //! There are two kinds of confidence, and they differ:
 //!
@@ -34,41 +30,33 @@
 pub mod balance;
 pub mod certificate;
 pub mod cohorts;
-pub mod counting;
 pub mod effect;
-pub mod forecast;
 pub mod heavy_units;
 pub mod history;
 pub mod lead;
 pub mod off_policy;
-pub mod outlooks;
-pub mod pair_checks;
 pub mod plan;
 mod pooling;
 pub mod posterior;
 mod predictive;
-mod quiet;
 pub mod race;
 pub mod refuters;
 pub mod regret_bounds;
-mod remembered;
 pub mod scores;
 mod seen_units;
 pub mod sequence;
 pub mod small_counts;
-mod stake;
 pub mod verdict;
+pub mod view;
 mod win_curves;
 
 pub use cohorts::{Added, Admission, Cohorts, TimedAnswer};
-pub use counting::{Counting, with_waiting};
-pub use forecast::{Forecast, NoForecast, Present, forecast, forecast_budget};
 pub use heavy_units::{HeavyUnit, HeavyUnits};
 pub use history::History;
-pub use pair_checks::PairChecks;
 pub use posterior::{Estimate, Posterior};
 pub use race::{Race, RacePoint};
 pub use scores::Score;
 pub use sequence::{Sequence, Sequences};
 pub use small_counts::SmallCounts;
-pub use verdict::{Standing, Target, Verdict, VerdictTracker};
+pub use verdict::{Counted, Standing, Target, Verdict, VerdictTracker};
+pub use view::View;

@@ -14,10 +14,10 @@
 //! The fit is the maximum a posteriori under independent normal strengths. Its prediction of a pair
 //! without that pair's own duels is the usual one-step approximation by leverage (Pregibon,
 //! "Logistic regression diagnostics", Annals of Statistics 1981): with the information `w` of the
-//! pair's own duels and the variance `v` of its logit given all duels, the leverage is `h = w v`, and
-//! without those duels the logit moves by its residual times `v / (1 - h)`, which is then also its
-//! variance. Up to [`EXACT_MAX`] rankers `v` comes from the whole information matrix. With more, it
-//! is the sum of the variances of both strengths given all others, which is too small.
+//! pair's own duels and the variance `v` of its logit given all duels, the leverage is `h = w v`,
+//! and without those duels the logit moves by its residual times `v / (1 - h)`, which is then also
+//! its variance. Up to [`EXACT_MAX`] rankers `v` comes from the whole information matrix. With
+//! more, it is the sum of the variances of both strengths given all others, which is too small.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
@@ -68,7 +68,7 @@ enum Spread {
     Conditional(Vec<f64>),
 }
 
-/// What all other pairs predict of a pair `low < high`.
+/// The prediction of all other pairs for a pair `low < high`.
 #[derive(Debug, Clone, Copy)]
 struct Prediction {
     /// The logit of `P(low beats high)`.
@@ -183,7 +183,7 @@ impl Pooled<'_> {
 }
 
 impl Spread {
-    /// What all pairs but this one predict of it. `low` has won so many of its comparisons.
+    /// The prediction of all pairs but this one. `low` has won so many of its comparisons.
     fn without(
         &self,
         (wins, plays): (f64, f64),

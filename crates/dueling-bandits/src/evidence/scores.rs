@@ -8,9 +8,9 @@
 //! `1 + v (p_g / b - 1)`, and a loss the factor `1 + v ((1 - p_g) / (1 - b) - 1)`
 //!
 //! in place of those of [`lead`](super::lead). Each is the mean of the answer's factor over the
-//! coin. So the null hypothesis is the same as with the coin: of what decides, at most the share `b`
-//! decides for the ranker. And the evidence grows at least as fast, because the logarithm of a mean
-//! is not below the mean of the logarithm.
+//! coin. So the null hypothesis is the same as with the coin: of what decides, at most the share
+//! `b` decides for the ranker. And the evidence grows at least as fast, because the logarithm of a
+//! mean is not below the mean of the logarithm.
 //!
 //! # Rounding
 //!
@@ -54,8 +54,8 @@ impl Score {
     /// The denominator of weights.
     pub const ONE: u32 = 1 << 24;
 
-    /// Of a page that decides for the first ranker or for the second one, with a `weight` of at most
-    /// [`Score::ONE`]. `is_drawn` says whether the coin made it a win of that ranker, for the
+    /// Of a page that decides for the first ranker or for the second one, with a `weight` of at
+    /// most [`Score::ONE`]. `is_drawn` says whether the coin made it a win of that ranker, for the
     /// policy. `happens(n)` tosses a coin with the probability `n` over [`Score::ONE`].
     pub fn rounded(
         is_first: bool,
@@ -79,7 +79,7 @@ impl Score {
         WEIGHTS[usize::from(self.level)]
     }
 
-    /// What the policy observes.
+    /// The outcome that the policy observes.
     pub fn outcome(self) -> Outcome {
         match (self.is_drawn, self.is_first) {
             (false, _) => Outcome::Void,
@@ -167,7 +167,7 @@ impl ScoreCounts {
         self.pairs.get(&(x as u16, y as u16)).map(|pair| &pair.levels)
     }
 
-    /// What the scores add to the wins of `x` over `y`: their weights, in place of the coin's wins.
+    /// The wins of `x` over `y` that the scores add: their weights, in place of the coin's wins.
     pub(super) fn added_wins(&self, x: usize, y: usize) -> f64 {
         self.pairs.get(&(x as u16, y as u16)).map_or(0.0, |pair| {
             let weights = pair.levels.iter().zip(WEIGHTS);

@@ -1,15 +1,10 @@
 //! The verdict of a run: the stopping rule, applied while results arrive, and its result for ever.
 //!
-//! [`VerdictTracker`] follows a tally. After every comparison, and with many rankers after every few,
-//! it checks the rankers with the largest empirical Copeland score by [`CopelandRule`]; with a
+//! [`VerdictTracker`] follows a tally. After every comparison, and with many rankers after every
+//! few, it checks the rankers with the largest empirical Copeland score by [`CopelandRule`]; with a
 //! margin, pairs within it count for both. Once one is certified, the verdict is *latched*: later
 //! counts do not take it back, because the guarantee is for the first time that the rule is
-//! satisfied. The tracker is a deterministic function of the observed comparisons.
-//!
-//! A check that cannot find anything is left out: one comparison raises the capital of a truth by a
-//! limited factor, so a check also tells for how many comparisons more, and of which pairs, there
-//! can be no verdict ([`CopelandRule::others_lack`]). These numbers are not saved. They change no
-//! verdict, and after a restart the first check finds them again.
+//! satisfied. The tracker is a deterministic function of the counted comparisons.
 //!
 //! # Changes of the roster
 //!
@@ -18,37 +13,28 @@
 //! own: `0.9 δ` before the first change and `0.1 δ / (r (r + 1))` after change number `r`. All of
 //! them sum to `δ`. A latched verdict of the earlier roster is dropped: it was about other rankers.
 
-mod check;
-mod state;
+mod counted;
 
-pub use state::{State, Verdict};
+pub use counted::Counted;
 
-use crate::evidence::certificate::{
-    Blocking, ClaimTargets, CopelandRule, FewOutcomes, PairEvidence, largest,
-};
+use crate::evidence::certificate::{CopelandRule, PairEvidence, largest};
 use crate::evidence::lead::LeadEvidence;
-use crate::evidence::outlooks::Outlooks;
-use crate::evidence::pair_checks::{Open, PairChecks};
-use crate::evidence::quiet::Quiet;
 use crate::evidence::refuters::Refuters;
-use crate::evidence::remembered::Remembered;
 use crate::evidence::scores::Score;
-use crate::{Duel, Outcome, Tally};
+use crate::{Duel, Outcome, Roster, Tally};
 
 /// Share of the error that is spent before the roster first changes.
 const FIRST_SHARE: f64 = 0.9;
-/// With up to so many rankers there is a check after every comparison, and the evidence of all
-/// pairs is remembered between two checks. With more, one comparison in a 64th of their square is
-/// checked, as is the time of a check: their verdicts take thousands of comparisons and more.
+/// With up to so many rankers there is a check after every comparison. With more, one comparison in
+/// a 64th of their square is checked, as is the time of a check: their verdicts take thousands of
+/// comparisons and more.
 const CHECKED_EACH: usize = 22;
 /// Most rankers of the same score whose evidence is compared to find the leader, and most rankers
 /// for which that is done.
 const LEADERS_MAX: usize = 8;
 const FEW: usize = 64;
-/// From so many rankers on, many pairs have the same few outcomes.
-const MANY: usize = 128;
 
-/// What a verdict must achieve.
+/// The requirements of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Target {
@@ -58,6 +44,27 @@ pub struct Target {
     pub margin: f64,
 }
 
+/// A certified winner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Verdict {
+    /// The certified Copeland winners: the leader, then all others that were certified with it.
+    pub winners: Vec<u16>,
+    /// Steps of the tally at which it was certified, self-duels included.
+    pub steps: u64,
+    /// Comparisons since the roster last changed.
+    pub comparisons: u64,
+    /// Steps at which the winner was certified as the Condorcet winner too; `None` before that.
+    pub condorcet_steps: Option<u64>,
+}
+
+impl Verdict {
+    /// The winner: the first of the winners.
+    pub fn winner(&self) -> usize {
+        self.winners.first().copied().unwrap_or_default().into()
+    }
+}
+
 /// Where the evidence for one ranker stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
@@ -65,8 +72,40 @@ pub struct Standing {
     pub ranker: usize,
     /// Each active rival, and the logarithm of the evidence that the rival is no better a winner.
     pub rivals: Vec<(usize, f64)>,
-    /// What the evidence must reach against every rival: `ln(1/δ)`.
+    /// The evidence that is needed against every rival: `ln(1/δ)`.
     pub threshold: f64,
+}
+
+/// The saved state of a [`VerdictTracker`].
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct State {
+    /// Changes of the roster so far.
+    changes: u32,
+    counted: Counted,
+    /// Comparisons since the newest change that count.
+    comparisons: u64,
+    verdict: Option<Verdict>,
+    /// `None` without a margin, with two rankers, or for counts that no tracker followed.
+    refuters: Option<Refuters>,
+}
+
+impl State {
+    /// Whether a decoded state fits `tally` and its roster.
+    pub fn is_sound(&self, tally: &Tally, roster: &Roster) -> bool {
+        let active = |&winner: &u16| {
+            usize::from(winner) < roster.rankers() && roster.is_active(winner.into())
+        };
+        let known = self.verdict.as_ref().is_none_or(|verdict| {
+            !verdict.winners.is_empty() && verdict.winners.iter().all(active)
+        });
+        let refuters = self.refuters.as_ref();
+        (self.changes == 0 || self.counted.leaves_out())
+            && refuters.is_none_or(|refuters| refuters.is_sound(roster.active().len()))
+            && self.comparisons <= tally.steps()
+            && known
+            && self.counted.is_sound(tally)
+    }
 }
 
 /// Finds the verdict of a run.
@@ -76,17 +115,17 @@ pub struct VerdictTracker {
     mixture: LeadEvidence,
     rule: CopelandRule,
     state: State,
-    /// What blocked each ranker at its last check: where the next check starts. This and what
-    /// follows change no result.
-    blocking: Vec<Option<Blocking>>,
-    remembered: Remembered,
-    quiet: Quiet,
+    /// The rival that blocked each ranker at its last check: where the next check starts. This and
+    /// what follows change no result.
+    blocking: Vec<Option<usize>>,
+    /// `ln E(x≻y)` at `x * K + y`; empty after changes of many pairs, until the next check.
+    known: Vec<f64>,
 }
 
 impl VerdictTracker {
     /// No comparisons yet among `rankers` active rankers.
     pub fn new(target: Target, rankers: usize) -> Self {
-        let refuters = refuters_of(rankers);
+        let refuters = refuters_of(target, rankers);
         Self::restore(target, State { refuters, ..State::default() }, rankers)
     }
 
@@ -98,8 +137,7 @@ impl VerdictTracker {
             rule: rule_of(target, &state, rankers),
             state,
             blocking: Vec::new(),
-            remembered: Remembered::default(),
-            quiet: Quiet::default(),
+            known: Vec::new(),
         }
     }
 
@@ -113,23 +151,22 @@ impl VerdictTracker {
         }
         let state = State { comparisons: half_plays / 2, ..State::default() };
         let mut tracker = Self::restore(target, state, active.len());
-        tracker.check(tally, active, None);
+        tracker.check(tally, active);
         tracker
     }
 
-    /// What is to be saved.
+    /// The state to save.
     pub fn state(&self) -> &State {
         &self.state
     }
 
     /// Estimated bytes in memory that grow with the number of pairs.
     pub fn bytes(&self) -> usize {
-        let uncounted = self.state.uncounted.as_ref().map_or(0, Tally::bytes);
         let refuters = self.state.refuters.as_ref().map_or(0, Refuters::bytes);
-        uncounted + self.remembered.bytes() + self.state.scores.bytes() + refuters
+        self.state.counted.bytes() + size_of_val(self.known.as_slice()) + refuters
     }
 
-    /// What the verdict must achieve.
+    /// The requirements of the verdict.
     pub fn target(&self) -> Target {
         self.target
     }
@@ -149,106 +186,78 @@ impl VerdictTracker {
         self.rule.threshold()
     }
 
+    /// The rule of the present roster.
+    pub(crate) fn rule(&self) -> &CopelandRule {
+        &self.rule
+    }
+
+    /// Which answers count.
+    pub fn counted(&self) -> &Counted {
+        &self.state.counted
+    }
+
+    /// The same tracker where other answers count.
+    pub fn counting(self, counted: Counted) -> Self {
+        Self { state: State { counted, ..self.state }, known: Vec::new(), ..self }
+    }
+
+    /// The comparison that comes next counts by its score: `tally` has its outcome by then, and
+    /// [`VerdictTracker::observe`] is called.
+    pub fn score(&mut self, duel: Duel, score: Score) {
+        self.state.counted.score(duel, score, 1);
+    }
+
+    /// An answer of `tally` does not count, or not yet.
+    pub fn leave_out(&mut self, tally: &Tally, duel: Duel, outcome: Outcome) {
+        self.state.counted.leave_out(tally, duel, outcome, None);
+        self.known.clear();
+    }
+
+    /// `count` answers that were left out count from here on, by their score if they have one.
+    /// [`VerdictTracker::observe_several`] is to follow, once for all of them.
+    pub fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>, count: u32) {
+        self.state.counted.count_again(duel, outcome, score, count);
+        self.known.clear();
+    }
+
     /// A comparison of `duel` was added to `tally`, whose active rankers are `active`.
     pub fn observe(&mut self, tally: &Tally, active: &[usize], duel: Duel) {
-        let is_due = self.count(active, Some(duel), 1);
-        self.follow(tally, active, None);
-        if is_due {
-            self.check(tally, active, None);
+        let place = |ranker| active.binary_search(&ranker).ok();
+        let rankers = active.len();
+        if let (false, Some(x), Some(y)) =
+            (self.known.is_empty(), place(duel.first), place(duel.second))
+        {
+            let evidence = self.evidence_of_counts(tally, active);
+            let (there, back) = (evidence.ln_of_counts(x, y), evidence.ln_of_counts(y, x));
+            self.known[x * rankers + y] = there;
+            self.known[y * rankers + x] = back;
         }
+        self.added(tally, active, 1);
     }
 
     /// `count` comparisons of any pairs were added to `tally`.
     pub fn observe_several(&mut self, tally: &Tally, active: &[usize], count: u64) {
-        let is_due = self.count(active, None, count);
-        self.follow(tally, active, None);
-        if is_due {
-            self.check(tally, active, None);
-        }
+        self.known.clear();
+        self.added(tally, active, count);
     }
 
-    /// As [`VerdictTracker::observe`], where the `outlooks` contain the comparison or hear of it
-    /// later: they are only brought up to date for a check.
-    pub fn observe_with(
-        &mut self,
-        tally: &Tally,
-        active: &[usize],
-        duel: Duel,
-        outlooks: &mut Outlooks,
-    ) {
-        let is_due = self.count(active, Some(duel), 1);
-        self.follow(tally, active, Some(outlooks));
-        if is_due {
-            outlooks.catch_up(&self.evidence(tally, active));
-            self.check(tally, active, Some(outlooks));
-        }
-    }
-
-    /// `count` comparisons of `duel` were added to `tally`, and nothing else has changed since
-    /// `checks` was made. As [`VerdictTracker::observe`], and faster with many rankers.
-    pub fn observe_pair(
-        &mut self,
-        tally: &Tally,
-        active: &[usize],
-        (duel, count): (Duel, u64),
-        checks: &mut PairChecks,
-    ) {
-        let is_due = self.count(active, Some(duel), count);
-        self.follow(tally, active, None);
-        if active.len() <= CHECKED_EACH {
-            if is_due {
-                self.check(tally, active, None);
-            }
-            return;
-        }
-        let evidence = self.evidence(tally, active);
-        checks.changed(&evidence, duel);
-        let open = match &self.state.verdict {
-            None => Open::Verdict,
-            Some(verdict) if verdict.condorcet_steps.is_none() => Open::Condorcet(verdict.winner()),
-            Some(_) => Open::Nothing,
-        };
-        let null = 0.5 - self.target.margin;
-        if is_due && !checks.find_nothing(&self.rule, &evidence, null, open, duel) {
-            self.check(tally, active, None);
-        }
-    }
-
-    /// Count comparisons of one pair, or of any. Returns whether a check is due that could find
-    /// something.
-    fn count(&mut self, active: &[usize], duel: Option<Duel>, count: u64) -> bool {
+    fn added(&mut self, tally: &Tally, active: &[usize], count: u64) {
         let every = self.checks_every(active.len());
         let checks_before = self.state.comparisons / every;
         self.state.comparisons += count;
-        if self.verdict().is_some_and(|verdict| verdict.condorcet_steps.is_some()) {
-            return false;
-        }
-        let place = |ranker| active.binary_search(&ranker).ok();
-        let pair = duel.and_then(|duel| Some((place(duel.first)?, place(duel.second)?)));
-        let is_quiet = self.quiet.lasts(pair, count);
-        !is_quiet && self.state.comparisons / every > checks_before
-    }
-
-    /// Choose the refuters anew if that is due.
-    fn follow(&mut self, tally: &Tally, active: &[usize], outlooks: Option<&Outlooks>) {
         let comparisons = self.state.comparisons;
         let is_due = |refuters: &Refuters| refuters.is_due(comparisons);
-        if self.state.verdict.is_some() || !self.state.refuters.as_ref().is_some_and(is_due) {
-            return;
-        }
-        let Some(mut refuters) = self.state.refuters.take() else { return };
-        let counts = PairEvidence::new(&self.mixture, tally, active)
-            .without(self.state.uncounted.as_ref())
-            .with_scores(&self.state.scores);
-        match outlooks {
-            Some(outlooks) => refuters.choose(&outlooks.read(&counts), comparisons),
-            None if active.len() <= CHECKED_EACH => {
-                let known = self.remembered.all_of(&counts);
-                refuters.choose(&counts.with_evidence(known), comparisons);
+        if self.state.verdict.is_none() && self.state.refuters.as_ref().is_some_and(is_due) {
+            self.know(tally, active);
+            if let Some(mut refuters) = self.state.refuters.take() {
+                refuters.choose(&self.evidence(tally, active), comparisons);
+                self.state.refuters = Some(refuters);
             }
-            None => refuters.choose(&counts, comparisons),
         }
-        self.state.refuters = Some(refuters);
+        let is_open = |verdict: &Verdict| verdict.condorcet_steps.is_none();
+        if self.state.verdict.as_ref().is_none_or(is_open) && comparisons / every > checks_before {
+            self.check(tally, active);
+        }
     }
 
     /// Comparisons from one check to the next. A check takes a time that grows with the square of
@@ -260,109 +269,108 @@ impl VerdictTracker {
 
     /// The roster changed: the verdict starts again. `tally` has the counts so far.
     pub fn roster_changed(&mut self, tally: &Tally, rankers: usize) {
-        self.state = State {
+        let state = State {
             changes: self.state.changes + 1,
-            uncounted: Some(tally.clone()),
-            refuters: refuters_of(rankers),
+            counted: Counted::none_of(tally),
+            refuters: refuters_of(self.target, rankers),
             ..State::default()
         };
-        self.rule = rule_of(self.target, &self.state, rankers);
-        self.blocking.clear();
-        self.quiet.end();
-    }
-
-    /// The comparison that comes next counts by its score: `tally` has its outcome by then, and
-    /// [`VerdictTracker::observe`] is called. `count` comparisons, if there are several.
-    pub fn score(&mut self, duel: Duel, score: Score, count: u32) {
-        self.state.scores.add(duel, score, count);
-    }
-
-    /// A score that was added does not count, or not yet.
-    pub fn unscore(&mut self, duel: Duel, score: Score) {
-        self.state.scores.remove(duel, score);
-        self.quiet.end();
-    }
-
-    /// An answer of `tally` does not count, or not yet.
-    pub fn leave_out(&mut self, tally: &Tally, duel: Duel, outcome: Outcome) {
-        let uncounted = self.state.uncounted.get_or_insert_with(|| Tally::new(tally.rankers()));
-        while uncounted.rankers() < tally.rankers() {
-            uncounted.enlist();
-        }
-        uncounted.record(duel, outcome);
-        // an outcome less can raise the evidence of the other ranker
-        self.quiet.end();
-    }
-
-    /// `count` answers that were left out count from here on. [`VerdictTracker::observe_several`]
-    /// is to follow, once for all of them.
-    pub fn count_again(&mut self, duel: Duel, outcome: Outcome, count: u32) {
-        self.quiet.end();
-        if let Some(uncounted) = &mut self.state.uncounted {
-            uncounted.remove_run(duel, outcome, count);
-        }
-    }
-
-    /// Whether an answer was ever left out since the verdict last started, or started with answers
-    /// that do not count.
-    pub fn leaves_out(&self) -> bool {
-        self.state.uncounted.is_some()
-    }
-
-    /// The wins of `tally` that count, by their outcomes.
-    pub fn counted(&self, tally: &Tally) -> Tally {
-        let mut counted = tally.clone();
-        if let Some(uncounted) = &self.state.uncounted {
-            counted.remove(uncounted);
-        }
-        counted
+        *self = Self::restore(self.target, state, rankers);
     }
 
     /// Look for a verdict now, without waiting for the next regular check. O(K² log K).
-    pub fn check_now(&mut self, tally: &Tally, active: &[usize]) {
-        self.check(tally, active, None);
+    pub fn check(&mut self, tally: &Tally, active: &[usize]) {
+        if active.len() < 2 {
+            return;
+        }
+        self.know(tally, active);
+        let mut blocking = std::mem::take(&mut self.blocking);
+        blocking.resize(active.len(), None);
+        let evidence = self.evidence(tally, active);
+        let mut certifies = |x: usize| {
+            let rival = self.rule.blocks(&evidence, x, blocking[x]);
+            blocking[x] = rival.or(blocking[x]);
+            rival.is_none()
+        };
+        let found = match &self.state.verdict {
+            None => {
+                let leading = leading(&evidence, self.target);
+                leading.into_iter().find(|&x| certifies(x)).map(|leader| {
+                    let others = (0..active.len()).filter(|&x| x != leader);
+                    let also = others.filter(|&x| certifies(x));
+                    Verdict {
+                        winners: std::iter::once(leader)
+                            .chain(also)
+                            .map(|x| active[x] as u16)
+                            .collect(),
+                        steps: tally.steps(),
+                        comparisons: self.state.comparisons,
+                        condorcet_steps: self
+                            .rule
+                            .certifies_condorcet(&evidence, leader)
+                            .then_some(tally.steps()),
+                    }
+                })
+            }
+            Some(verdict) if verdict.condorcet_steps.is_none() => {
+                let winner = active.binary_search(&verdict.winner());
+                let is_certain = winner.is_ok_and(|x| self.rule.certifies_condorcet(&evidence, x));
+                is_certain
+                    .then(|| Verdict { condorcet_steps: Some(tally.steps()), ..verdict.clone() })
+            }
+            Some(_) => None,
+        };
+        self.blocking = blocking;
+        if found.is_some() {
+            self.state.verdict = found;
+        }
     }
 
-    /// Take the verdict back unless the counts of now certify it too, with the refuters of `decides`.
-    /// That tracker counts fewer answers and has no verdict, and this one is to come to the same. A
-    /// verdict of a run is final.
-    pub fn reconsider(&mut self, decides: &Self, tally: &Tally, active: &[usize]) {
-        self.state.refuters.clone_from(&decides.state.refuters);
-        self.rule = rule_of(self.target, &self.state, active.len());
-        self.quiet.end();
-        self.state.verdict = None;
-        self.check(tally, active, None);
+    /// Compute the evidence of all pairs, unless it is known.
+    fn know(&mut self, tally: &Tally, active: &[usize]) {
+        let rankers = active.len();
+        if self.known.len() == rankers * rankers {
+            return;
+        }
+        let evidence = self.evidence_of_counts(tally, active);
+        let mut known = vec![0.0; rankers * rankers];
+        for x in 0..rankers {
+            for y in (0..rankers).filter(|&y| y != x) {
+                known[x * rankers + y] = evidence.ln_of_counts(x, y);
+            }
+        }
+        self.known = known;
     }
 
-    /// `ln E` of a ranker that won so often against another one, and lost so often.
-    pub(crate) fn ln_evidence(&self, won: f64, lost: f64) -> f64 {
-        self.mixture.ln(won, lost)
-    }
-
-    /// The evidence that the claims of a proof need. `evidence` is that of this tracker.
-    pub(super) fn claim_targets<'a>(&'a self, evidence: PairEvidence<'a>) -> ClaimTargets<'a> {
-        self.rule.claim_targets(evidence)
-    }
-
-    /// The evidence of the pairs of `active`, by their place in it.
+    /// The evidence of the pairs of `active`, by their place in it, from the counts that count.
     pub fn evidence<'a>(&'a self, tally: &'a Tally, active: &'a [usize]) -> PairEvidence<'a> {
+        let evidence = self.evidence_of_counts(tally, active);
+        match self.known.len() == active.len() * active.len() {
+            true => evidence.with_known(&self.known),
+            false => evidence,
+        }
+    }
+
+    /// The same where other answers count.
+    pub(crate) fn evidence_where<'a>(
+        &'a self,
+        counted: &'a Counted,
+        tally: &'a Tally,
+        active: &'a [usize],
+    ) -> PairEvidence<'a> {
         PairEvidence::new(&self.mixture, tally, active)
-            .without(self.state.uncounted.as_ref())
-            .with_scores(&self.state.scores)
+            .with_counted(counted)
             .with_refuters(self.state.refuters.as_ref())
     }
 
-    /// [`CopelandRule::ln_capital`](super::certificate::CopelandRule::ln_capital) of places.
-    pub(super) fn ln_capital(&self, evidence: &PairEvidence, a: usize, j: usize) -> f64 {
-        self.rule.ln_capital(evidence, a, j)
+    fn evidence_of_counts<'a>(&'a self, tally: &'a Tally, active: &'a [usize]) -> PairEvidence<'a> {
+        self.evidence_where(&self.state.counted, tally, active)
     }
 
     /// Where the evidence for `ranker`, one of `active`, stands. O(K² log K).
     pub fn standing(&self, tally: &Tally, active: &[usize], ranker: usize) -> Standing {
-        let few = (active.len() >= MANY).then(|| FewOutcomes::of(&self.mixture));
-        let evidence = self.evidence(tally, active).with_few(few.as_ref());
         let place = active.iter().position(|&i| i == ranker).unwrap_or(0);
-        let capitals = self.rule.ln_capitals(&evidence, place);
+        let capitals = self.rule.ln_capitals(&self.evidence(tally, active), place);
         let rivals = capitals.into_iter().map(|(j, capital)| (active[j], capital)).collect();
         Standing { ranker, rivals, threshold: self.rule.threshold() }
     }
@@ -374,9 +382,9 @@ impl VerdictTracker {
         if let Some(verdict) = &self.state.verdict {
             return self.standing(tally, active, verdict.winner());
         }
-        let evidence = self.evidence(tally, active);
         let compared = if active.len() <= FEW { LEADERS_MAX } else { 1 };
-        let leaders = leading(&evidence, self.target).into_iter().take(compared);
+        let leaders =
+            leading(&self.evidence(tally, active), self.target).into_iter().take(compared);
         let standings = leaders.map(|x| self.standing(tally, active, active[x]));
         let weakest = |standing: &Standing| {
             standing.rivals.iter().map(|&(_, ln)| ln).fold(f64::INFINITY, f64::min)
@@ -393,7 +401,7 @@ impl VerdictTracker {
         let refuters = self.state.refuters.clone().filter(|_| is_same);
         let state = State { verdict: None, refuters, ..self.state.clone() };
         let mut judge = Self::restore(target, state, active.len());
-        judge.check(tally, active, None);
+        judge.check(tally, active);
         judge
     }
 }
@@ -405,8 +413,8 @@ fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
 }
 
 /// The refuters at the start of a stretch with so many rankers.
-fn refuters_of(rankers: usize) -> Option<Refuters> {
-    CopelandRule::follows(rankers).then(|| Refuters::new(rankers))
+fn refuters_of(target: Target, rankers: usize) -> Option<Refuters> {
+    CopelandRule::follows(rankers, target.margin).then(|| Refuters::new(rankers))
 }
 
 /// The rule of the present stretch: after so many changes of the roster.

@@ -4,12 +4,11 @@ mod belief;
 mod expected;
 
 use dueling_bandits::evidence::cohorts::{Change, Reason};
-use dueling_bandits::evidence::{
-    Added, Admission, Cohorts, Counting, Race, Score, Target, TimedAnswer, VerdictTracker,
-};
+use dueling_bandits::evidence::{Added, Admission, Cohorts, Score, Target, TimedAnswer};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicySpec, Tally, step_rng};
+use dueling_bandits::run::Run;
+use dueling_bandits::{Duel, InFlight, Outcome, Policy, PolicySpec, step_rng};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -244,78 +243,29 @@ proptest! {
     }
 }
 
-/// A policy's own verdict counts answers that still wait. If later ones speak against it, the
-/// policy must compare again at once: the experiment would otherwise learn of it after a window.
+/// The policy shows the winner alone while the answers that wait are expected to bring the verdict.
+/// If later ones speak against it, the policy must compare again at once: the experiment would
+/// otherwise learn of it after a window.
 #[test]
-fn a_policy_gives_its_verdict_up_while_the_answers_wait() {
+fn a_policy_gives_its_expectation_up_while_the_answers_wait() {
     let spec = PolicySpec::from_text("d-ts-verdict").expect("a spec");
-    let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
-    let mut tracker = VerdictTracker::new(Target { confidence: 0.95, margin: 0.0 }, 2);
-    let mut cohorts = Cohorts::new(WINDOW);
+    let target = Target { confidence: 0.95, margin: 0.0 };
+    let mut run = Run::new(spec.start(Setup { rankers: 2, seed: 1 }), target, WINDOW);
     let mut number = 0;
     let mut answers = |outcome, count: u32| {
         for _ in 0..count {
             number += 1;
-            let duel = Duel::new(0, 1);
-            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
-            let mut counting = Counting {
-                tracker: &mut tracker,
-                cohorts: &mut cohorts,
-                policy: &mut *policy,
-                active: &[0, 1],
-            };
-            counting.admit(&answer(10, number, None, outcome), |_, _, _| ());
+            run.observe_timed(&answer(10, number, None, outcome), None, 0, 10);
         }
+        run.catch_up();
         let alone = (0..500)
-            .filter(|&step| policy.select(&InFlight::new(), &mut step_rng(2, step)).duel.is_self());
-        alone.count()
+            .filter(|&step| run.select(&InFlight::new(), &mut step_rng(2, step)).duel.is_self());
+        (alone.count(), run.verdict().verdict().is_some())
     };
-    assert!(answers(Outcome::First, 400) > 400, "it knows the winner");
-    assert!(answers(Outcome::Second, 380) < 250, "it does not any more");
-}
-
-/// With many rankers, the policy's verdict may bring that of the counts between two regular checks:
-/// when an answer arrives, or, if some do not count, when a cohort is complete.
-#[test]
-fn the_race_has_a_point_at_a_verdict_between_two_checks() {
-    let rankers = 65;
-    let active: Vec<usize> = (0..rankers).collect();
-    let spec = PolicySpec::from_text("d-ts-verdict").expect("a spec");
-    for repeats in [0, 18] {
-        let mut policy = spec.start(Setup { rankers, seed: 1 });
-        let target = Target { confidence: 0.95, margin: 0.0 };
-        let mut tracker = VerdictTracker::new(target, rankers);
-        let (mut cohorts, mut race) = (Cohorts::new(WINDOW), Race::default());
-        let width = cohorts.width_ms();
-        for page in 0..10_000 {
-            let duel = Duel::new(0, 1 + page % (rankers - 1));
-            let outcome = Outcome::First;
-            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
-            let (issued_at, nonce) = (page as i64 * width, page as u128);
-            // one unit gives the first answers, and counts once
-            let unit = (page < repeats).then_some(7);
-            let answer = TimedAnswer { duel, outcome, score: None, issued_at, nonce, unit };
-            let mut counting = Counting {
-                tracker: &mut tracker,
-                cohorts: &mut cohorts,
-                policy: &mut *policy,
-                active: &active,
-            };
-            let mut observe = |tracker: &VerdictTracker, tally: &Tally, count| {
-                race.observe(tracker, tally, &active, count, 0);
-            };
-            counting.admit(&answer, &mut observe);
-            if counting.tracker.verdict().is_none() {
-                counting.complete(issued_at + width, &mut observe);
-            }
-            if tracker.verdict().is_some() {
-                break;
-            }
-        }
-        let verdict = tracker.verdict().expect("a verdict");
-        assert!(!verdict.comparisons.is_multiple_of(tracker.checks_every(rankers)));
-        assert_eq!(race.points().last().map(|point| point.steps), Some(verdict.steps));
-    }
+    let (alone, decided) = answers(Outcome::First, 400);
+    assert!(alone > 400 && !decided, "it expects the verdict: alone on {alone} of 500");
+    let (alone, _) = answers(Outcome::Second, 380);
+    assert!(alone < 250, "it does not any more: alone on {alone} of 500");
 }
 
 /// The page of an experiment's verdict, if it comes before `limit`. Of the answers, the share
@@ -328,36 +278,27 @@ fn page_of_verdict(
 ) -> Option<u64> {
     let target = Target { confidence: 0.95, margin: 0.01 };
     let rankers = matrix.rankers();
-    let active: Vec<usize> = (0..rankers).collect();
     let spec = PolicySpec::from_text("d-ts-verdict:margin=0.01").expect("a spec");
-    let mut policy = spec.start(Setup { rankers, seed });
-    let mut tracker = VerdictTracker::new(target, rankers);
-    let mut cohorts = Cohorts::new(0);
+    let mut run = Run::new(spec.start(Setup { rankers, seed }), target, 0);
     let mut rng = StdRng::seed_from_u64(seed);
     for page in 0..limit {
-        let selection = policy.select(&InFlight::new(), &mut step_rng(seed, page));
-        let (duel, ticket) = (selection.duel, selection.ticket);
+        let selection = run.select(&InFlight::new(), &mut step_rng(seed, page));
+        let duel = selection.duel;
         if duel.is_self() {
-            policy.observe_self_duels(duel.first, 1);
+            run.observe_self_duels(duel.first, 1);
             continue;
         }
         let outcome = match rng.random_bool(matrix.win_probability(duel.first, duel.second)) {
             true => Outcome::First,
             false => Outcome::Second,
         };
-        policy.observe(&Observation { duel, outcome, batch: None, ticket });
         let unit = if rng.random_bool(returning) { 0 } else { page + 1 };
         let nonce = page.into();
         let answer =
             TimedAnswer { duel, outcome, score: None, issued_at: 10, nonce, unit: Some(unit) };
-        let mut counting = Counting {
-            tracker: &mut tracker,
-            cohorts: &mut cohorts,
-            policy: &mut *policy,
-            active: &active,
-        };
-        counting.admit(&answer, |_, _, _| ());
-        if tracker.verdict().is_some() {
+        run.observe_timed(&answer, None, selection.ticket, 10);
+        run.catch_up();
+        if run.verdict().verdict().is_some() {
             return Some(page);
         }
     }
@@ -365,8 +306,8 @@ fn page_of_verdict(
 }
 
 /// Where most answers come from people who have answered before, a verdict takes more pages in
-/// proportion, and not more. A policy that has found its verdict between two checks of what counts,
-/// or whose explorer is sure of more than what counts, must not stop comparing.
+/// proportion, and not more. A policy
+/// whose explorer is sure of more than what counts must not stop comparing.
 #[test]
 fn answers_that_do_not_count_delay_a_verdict_by_their_share_only() {
     // without returning people, the slowest of 400 experiments take 1,500 and 8,000 pages

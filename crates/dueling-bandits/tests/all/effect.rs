@@ -1,10 +1,11 @@
 //! The estimated effect at the verdict, against the true one.
 
+use dueling_bandits::evidence::Target;
 use dueling_bandits::evidence::effect::corrected_win_rate;
 use dueling_bandits::evidence::lead::LeadEvidence;
-use dueling_bandits::evidence::{Target, VerdictTracker};
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{InFlight, Outcome, PolicySpec, Setup, Tally, step_rng};
+use dueling_bandits::run::Run;
+use dueling_bandits::{InFlight, Outcome, Policy, PolicySpec, Setup, Tally, step_rng};
 use rand::RngExt;
 
 const TARGET: Target = Target { confidence: 0.95, margin: 0.01 };
@@ -21,12 +22,10 @@ struct Means {
 fn at_the_verdict(matrix: &PreferenceMatrix, policy: &str, runs: u64) -> Means {
     let spec = PolicySpec::from_text_with(policy, &[]).expect("a policy");
     let (rankers, evidence) = (matrix.rankers(), LeadEvidence::over(TARGET.margin));
-    let active: Vec<usize> = (0..rankers).collect();
     let mut means = Means::default();
     for run in 0..runs {
-        let mut policy = spec.start(Setup { rankers, seed: run });
+        let mut policy = Run::new(spec.start(Setup { rankers, seed: run }), TARGET, 0);
         let mut rng = step_rng(run, 3);
-        let mut tracker = VerdictTracker::new(TARGET, rankers);
         let winner = (0..50_000).find_map(|_| {
             let selection = policy.select(&InFlight::new(), &mut rng);
             let (first, second) = (selection.duel.first, selection.duel.second);
@@ -37,8 +36,7 @@ fn at_the_verdict(matrix: &PreferenceMatrix, policy: &str, runs: u64) -> Means {
             let first_wins = rng.random_bool(matrix.win_probability(first, second));
             let outcome = if first_wins { Outcome::First } else { Outcome::Second };
             policy.observe(&selection.observed(outcome));
-            tracker.observe(policy.tally(), &active, selection.duel);
-            tracker.verdict().map(|verdict| verdict.winner())
+            policy.verdict().verdict().map(|verdict| verdict.winner())
         });
         let Some(winner) = winner else { continue };
         let tally: &Tally = policy.tally();

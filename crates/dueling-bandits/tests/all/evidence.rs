@@ -3,9 +3,9 @@
 use dueling_bandits::evidence::history::CHECKPOINTS_MAX;
 use dueling_bandits::evidence::off_policy::{self, Answers};
 use dueling_bandits::evidence::{
-    History, NoForecast, Posterior, Present, Sequence, Sequences, SmallCounts, Target,
-    VerdictTracker, forecast,
+    History, Posterior, Sequence, Sequences, SmallCounts, Target, VerdictTracker,
 };
+use dueling_bandits::forecast::{NoForecast, Present, forecast};
 use dueling_bandits::math::mixture::evidence_against_half;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};

@@ -6,7 +6,6 @@
 //! - [`certificate`]: the stopping rule, against the capital of every truth
 //! - [`coverage`]: how often the estimated regret holds the true one
 //! - [`effect`]: the size of a certified difference, against the true one
-//! - [`pair_checks`]: checks that look at one changed pair, against checks of all pairs
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
 //! - [`refuters`]: the capital that follows the leader
 //! - [`regret_bounds`]: the bounds of regret, against every way the open pairs can turn out
@@ -19,7 +18,6 @@ mod coverage;
 mod effect;
 mod evidence;
 mod heavy_units;
-mod pair_checks;
 mod pins;
 mod policies;
 mod preference;

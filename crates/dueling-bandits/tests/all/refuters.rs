@@ -80,35 +80,3 @@ fn the_capital_follows_the_leader() {
     // nobody beats the leader, so nothing speaks against it
     assert!(refuters.capital(&evidence, 0) < 2.0);
 }
-
-/// `X` of each ranker, and `ln E(2≻1)`, after 40 rounds. Ranker 0 wins three duels of four against
-/// both others. Ranker 2 loses to ranker 1 in the rounds of `loses`, and wins the others.
-fn with_a_third(mixture: &LeadEvidence, loses: impl Fn(u32) -> bool) -> (Vec<f64>, f64) {
-    let (mut tally, mut refuters) = (Tally::new(3), Refuters::new(3));
-    for round in 0..40 {
-        let lost = round % 4 == 3;
-        for (x, y, lost) in [(0, 1, lost), (0, 2, lost), (2, 1, loses(round))] {
-            tally.record(Duel::new(x, y), if lost { Outcome::Second } else { Outcome::First });
-            if refuters.is_due(tally.steps()) {
-                refuters.choose(&PairEvidence::new(mixture, &tally, &ALL), tally.steps());
-            }
-        }
-    }
-    let evidence = PairEvidence::new(mixture, &tally, &ALL);
-    (ALL.iter().map(|&j| refuters.capital(&evidence, j)).collect(), evidence.ln(2, 1))
-}
-
-/// A ranker other than the refuter counts against a rival that it beats. It does not help a rival
-/// that it loses to, and costs it nothing.
-#[test]
-fn a_witness_counts_against_the_rival_that_it_beats() {
-    let mixture = LeadEvidence::over(MARGIN);
-    let (even, _) = with_a_third(&mixture, |round| round % 2 == 0);
-    let (beaten, evidence) = with_a_third(&mixture, |_| false);
-    assert!(evidence > 10.0, "{evidence}");
-    // half of the capital follows it, from half a nat on or a little more
-    let gained = (beaten[1] / even[1]).ln();
-    assert!(gained > evidence - 2.0, "{gained} of {evidence}");
-    assert!(gained < evidence + 1.0, "{gained} of {evidence}");
-    assert_eq!(beaten[2], even[2]);
-}

@@ -1,12 +1,12 @@
 //! Answers that the verdict counts by their score: how much of a page decided.
 
 use dueling_bandits::evidence::lead::LeadEvidence;
-use dueling_bandits::evidence::scores::{Levels, ScoreCounts, WEIGHTS};
-use dueling_bandits::evidence::{Cohorts, Counting, Score, Target, TimedAnswer, VerdictTracker};
-use dueling_bandits::evidence::{plan::SavedPlan, verdict};
+use dueling_bandits::evidence::scores::{Levels, WEIGHTS};
+use dueling_bandits::evidence::{Score, Target, TimedAnswer, VerdictTracker};
 use dueling_bandits::parameters::Setup;
+use dueling_bandits::run::Run;
 use dueling_bandits::{
-    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Tally, step_rng,
+    Duel, InFlight, Outcome, Policy, PolicyRng, PolicySpec, Roster, Tally, step_rng,
 };
 use rand::RngExt;
 
@@ -51,7 +51,7 @@ impl Pair {
     fn count(&mut self, score: Score) {
         let duel = Duel::new(0, 1);
         self.tally.record(duel, score.outcome());
-        self.tracker.score(duel, score, 1);
+        self.tracker.score(duel, score);
         self.tracker.observe(&self.tally, &[0, 1], duel);
     }
 }
@@ -130,116 +130,53 @@ fn scores_need_fewer_comparisons_than_their_outcomes() {
     assert!(by_score * 10 < by_outcome * 8, "{by_score} against {by_outcome}");
 }
 
-type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool, f64, Vec<(u16, u32, u32)>);
-
-/// A run of a policy that plans for the verdict, with the parts that the service has.
-struct Run {
-    policy: Box<dyn Policy>,
-    tracker: VerdictTracker,
-    cohorts: Cohorts,
-    rng: PolicyRng,
-    answers: u64,
-}
-
-impl Run {
-    fn new(seed: u64, rankers: usize) -> Self {
-        Self {
-            policy: spec().start(Setup { rankers, seed }),
-            tracker: VerdictTracker::new(TARGET, rankers),
-            cohorts: Cohorts::new(0),
-            rng: step_rng(seed, 7),
-            answers: 0,
-        }
-    }
-
-    /// The next duel and its answer, a repeat of a unit now and then.
-    fn step(&mut self, active: &[usize]) {
-        let selection = self.policy.select(&InFlight::new(), &mut self.rng);
-        let duel = selection.duel;
-        if duel.is_self() {
-            return self.policy.observe_self_duels(duel.first, 1);
-        }
-        let is_first = self.rng.random_bool(if duel.first < duel.second { 0.6 } else { 0.4 });
-        let weight = self.rng.random_range(0.1..0.9);
-        let score = score(is_first, weight, &mut self.rng);
-        self.policy.score(duel, score);
-        let outcome = score.outcome();
-        self.policy.observe(&Observation { duel, outcome, batch: None, ticket: selection.ticket });
-        self.answers += 1;
-        let (score, unit) = (Some(score), Some(self.answers - self.answers % 4 / 3));
-        let nonce = self.answers.into();
-        let answer = TimedAnswer { duel, outcome, score, issued_at: 10, nonce, unit };
-        let Self { policy, tracker, cohorts, .. } = self;
-        Counting { tracker, cohorts, policy: &mut **policy, active }.admit(&answer, |_, _, _| ());
-    }
-}
-
-fn spec() -> PolicySpec {
-    PolicySpec::from_text("d-ts-verdict:margin=0.01").expect("a policy")
-}
-
-/// What the policy itself counts.
-fn saved(policy: &dyn Policy) -> (verdict::State, ScoreCounts) {
-    let bytes = policy.save();
-    let (saved, rest): (Saved, _) = postcard::take_from_bytes(&bytes).expect("the saved layout");
-    let scores = if rest.is_empty() {
-        ScoreCounts::default()
-    } else {
-        postcard::from_bytes(rest).expect("scores")
-    };
-    (saved.2, scores)
-}
-
+/// A run that is restored after every answer, with scores and repeats of units, goes on as one that
+/// is not.
 #[test]
-fn a_policy_counts_the_scores_that_its_caller_counts() {
-    let active = [0, 1, 2];
-    let (mut verdicts, mut agreeing) = (0, 0);
-    for seed in 0..20 {
-        let mut run = Run::new(seed, 3);
-        for _ in 0..4000 {
-            run.step(&active);
-            if run.tracker.verdict().is_some() {
-                verdicts += 1;
-                break;
+fn a_run_with_scores_goes_on_as_it_was_saved() {
+    const WINDOW: i64 = 600_000;
+    let spec = PolicySpec::from_text("d-ts-verdict:margin=0.01").expect("a policy");
+    let setup = Setup { rankers: 4, seed: 1 };
+    let mut verdicts = 0;
+    for window in [0, WINDOW] {
+        let mut run = Run::new(spec.start(setup), TARGET, window);
+        let mut rng = step_rng(3, 7);
+        for number in 0..1200_i64 {
+            let saved = run.copy().into_saved();
+            let bytes = postcard::to_stdvec(&saved).expect("bytes");
+            let restored = Run::restore((&spec, setup), (TARGET, window), Roster::new(4), saved);
+            let restored = restored.expect("its own state");
+            assert_eq!(postcard::to_stdvec(&restored.copy().into_saved()).expect("bytes"), bytes);
+            let mut in_flight = InFlight::new();
+            in_flight.add(0, 1, number as u32 % 40);
+            let select = |run: &Run| run.select(&in_flight, &mut step_rng(5, number as u64));
+            let selection = select(&run);
+            assert_eq!(select(&restored), selection, "answer {number}, window {window}");
+            let expected =
+                |run: &Run| (run.expected().of(run.tally()), run.expected().scores().clone());
+            assert_eq!(expected(&run), expected(&restored));
+            if number % 2 == 0 {
+                run = restored;
             }
+            let duel = match selection.duel {
+                duel if duel.is_self() => Duel::new(number as usize % 4, (number as usize + 1) % 4),
+                duel => duel,
+            };
+            let is_first = rng.random_bool(if duel.first < duel.second { 0.75 } else { 0.25 });
+            let score = score(is_first, rng.random_range(0.1..0.9), &mut rng);
+            let (outcome, issued_at) = (score.outcome(), number * 1000);
+            let (score, unit) = (Some(score), Some((number - number % 4 / 3) as u64));
+            let nonce = number as u128;
+            let answer = TimedAnswer { duel, outcome, score, issued_at, nonce, unit };
+            run.observe_timed(&answer, None, 0, issued_at);
+            run.catch_up();
+            run.complete(issued_at - window, issued_at);
         }
-        let (state, scores) = saved(&*run.policy);
-        assert_eq!(&scores, run.tracker.state().scores(), "seed {seed}");
-        // The policy counts the steps of repeated answers, too. So its refuters change at other
-        // steps, and its verdict may come later.
-        let own = VerdictTracker::restore(TARGET, state.with_scores(scores), 3);
-        let named = |tracker: &VerdictTracker| {
-            tracker.verdict().map(|verdict| (verdict.winners.clone(), verdict.steps))
-        };
-        if let Some(verdict) = named(&own) {
-            assert_eq!(Some(verdict), named(&run.tracker), "seed {seed}");
-            agreeing += 1;
-        }
+        verdicts += u32::from(run.verdict().verdict().is_some());
+        assert!(run.verdict().counted().scores().answers() > 300);
+        assert!(run.cohorts().left_out().repeated_unit > 100);
     }
-    assert!(verdicts > 15 && agreeing > 5, "{verdicts}, {agreeing}");
-}
-
-#[test]
-fn a_policy_with_scores_goes_on_as_it_was_saved() {
-    let active = [0, 1, 2, 3];
-    let mut run = Run::new(3, 4);
-    for _ in 0..150 {
-        run.step(&active);
-    }
-    let setup = Setup { rankers: 4, seed: 0 };
-    let bytes = run.policy.save();
-    let restored = spec().restore(setup, run.policy.format(), &bytes).expect("its own state");
-    assert_eq!(restored.save(), bytes);
-    for step in 0..200 {
-        let select = |policy: &dyn Policy| policy.select(&InFlight::new(), &mut step_rng(5, step));
-        assert_eq!(select(&*restored), select(&*run.policy));
-    }
-    // scores that no answers can have had
-    let (mut counts, rest): (Saved, _) = postcard::take_from_bytes(&bytes).expect("the layout");
-    counts.0 = Tally::new(4);
-    let broken = postcard::to_extend(&counts, Vec::new()).expect("bytes");
-    let broken = [&broken[..], rest].concat();
-    assert!(spec().restore(setup, run.policy.format(), &broken).is_none());
+    assert_eq!(verdicts, 2);
 }
 
 /// Wins and losses by weight.

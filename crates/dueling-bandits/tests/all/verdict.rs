@@ -1,10 +1,10 @@
 //! The verdict of a run, and the policy that works towards one.
 
-use dueling_bandits::evidence::outlooks::Outlooks;
 use dueling_bandits::evidence::plan::{Awaited, Plan};
-use dueling_bandits::evidence::{Race, Score, Target, VerdictTracker};
+use dueling_bandits::evidence::{Race, Target, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::run::Run as PolicyRun;
 use dueling_bandits::{
     Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Roster, Tally,
 };
@@ -98,91 +98,6 @@ fn after_a_change_of_the_roster_the_verdict_starts_anew_and_needs_more() {
     assert_eq!(run.winners(), Some(&[1][..]));
 }
 
-/// A tracker leaves out checks that cannot find anything. One that was restored before every
-/// comparison does not know which, and checks each of them: both have the same verdict at the same
-/// comparison. Most answers favour a few rankers, so that verdicts come suddenly.
-#[test]
-fn checks_that_are_left_out_would_have_found_nothing() {
-    let (mut verdicts, mut condorcet, mut later) = (0, 0, 0);
-    for seed in 0..400 {
-        let mut rng = PolicyRng::seed_from_u64(seed);
-        let rankers = rng.random_range(2..8);
-        let margin = [0.0, 0.0, 0.01, 0.1][seed as usize % 4];
-        let target = Target { confidence: [0.95, 0.6][seed as usize / 4 % 2], margin };
-        let mut tally = Tally::new(rankers);
-        let mut active: Vec<usize> = (0..rankers).collect();
-        let mut tracker = VerdictTracker::new(target, rankers);
-        let mut checked_each = tracker.clone();
-        let cycle = rng.random_bool(0.3);
-        let clear = rng.random_range(0.55..1.0);
-        // the first answers of all of these come to count late
-        let waiting = if rng.random_bool(0.3) { rng.random_range(1..60) } else { 0 };
-        let mut waited = Vec::new();
-        for at in 0..600 {
-            let first = rng.random_range(0..active.len());
-            let second = (first + rng.random_range(1..active.len())) % active.len();
-            let (first, second) = (active[first], active[second]);
-            let leads =
-                if cycle && rankers == 3 { (second + 3 - first) % 3 == 1 } else { first < second };
-            let probability = if leads { clear } else { 1.0 - clear };
-            let outcome = match rng.random_range(0..12) {
-                0 => Outcome::Half,
-                _ if rng.random_bool(probability) => Outcome::First,
-                _ => Outcome::Second,
-            };
-            let duel = Duel::new(first, second);
-            // some count by a score; a coin says whether the policy observes a winner
-            let score = (outcome != Outcome::Half && seed.is_multiple_of(4)).then(|| {
-                let (is_first, is_drawn) = (outcome == Outcome::First, rng.random_bool(0.5));
-                Score::rounded(is_first, rng.random_range(0..Score::ONE), is_drawn, |n| n % 2 == 0)
-            });
-            let outcome = score.map_or(outcome, Score::outcome);
-            tally.record(duel, outcome);
-            let of_state = |tracker: &mut VerdictTracker, counted: u64| {
-                *tracker = VerdictTracker::restore(target, tracker.state().clone(), active.len());
-                tracker.observe_several(&tally, &active, counted);
-            };
-            if at < waiting {
-                tracker.leave_out(&tally, duel, outcome);
-                checked_each.leave_out(&tally, duel, outcome);
-                waited.push((duel, outcome, score));
-            } else {
-                if let Some(score) = score {
-                    tracker.score(duel, score, 1);
-                    checked_each.score(duel, score, 1);
-                }
-                tracker.observe(&tally, &active, duel);
-                of_state(&mut checked_each, 1);
-            }
-            if at == 100 && !waited.is_empty() {
-                for &(duel, outcome, score) in &waited {
-                    for tracker in [&mut tracker, &mut checked_each] {
-                        tracker.count_again(duel, outcome, 1);
-                        if let Some(score) = score {
-                            tracker.score(duel, score, 1);
-                        }
-                    }
-                }
-                later += 1;
-                tracker.observe_several(&tally, &active, waited.len() as u64);
-                of_state(&mut checked_each, waited.len() as u64);
-            }
-            if at == 150 && rankers > 4 && seed.is_multiple_of(5) {
-                active.pop();
-                tracker.roster_changed(&tally, active.len());
-                checked_each.roster_changed(&tally, active.len());
-            }
-            assert_eq!(tracker.state(), checked_each.state(), "seed {seed}, answer {at}");
-        }
-        let verdict = tracker.verdict();
-        verdicts += u32::from(verdict.is_some());
-        condorcet += u32::from(verdict.is_some_and(|verdict| {
-            verdict.condorcet_steps.is_some_and(|steps| steps > verdict.steps)
-        }));
-    }
-    assert!(verdicts > 200 && condorcet > 10 && later > 50, "{verdicts} {condorcet} {later}");
-}
-
 #[test]
 fn all_shares_of_the_error_sum_to_the_error() {
     let mut tracker = VerdictTracker::new(TARGET, 2);
@@ -237,7 +152,7 @@ fn the_race_ends_at_the_verdict_and_has_points_in_order() {
 
 /// Duels of a policy with outcomes from `matrix`.
 struct Experiment<'a> {
-    policy: Box<dyn Policy>,
+    policy: PolicyRun,
     matrix: &'a PreferenceMatrix,
     in_flight: InFlight,
     rng: PolicyRng,
@@ -247,7 +162,7 @@ impl<'a> Experiment<'a> {
     fn new(text: &str, matrix: &'a PreferenceMatrix, seed: u64) -> Self {
         let spec = PolicySpec::from_text(text).unwrap();
         Self {
-            policy: spec.start(Setup { rankers: matrix.rankers(), seed }),
+            policy: PolicyRun::of(spec.start(Setup { rankers: matrix.rankers(), seed })),
             matrix,
             in_flight: InFlight::new(),
             rng: PolicyRng::seed_from_u64(seed),
@@ -311,38 +226,12 @@ fn the_policy_decides_in_a_cycle() {
     }
 }
 
-/// Counts that misled: after a while the winner has to prove itself again. It loses its lead, and
-/// the policy explores again.
-#[test]
-fn a_wrong_verdict_is_given_up() {
-    let spec = PolicySpec::from_text("d-ts-verdict").unwrap();
-    let wins = [vec![0, 40, 40], vec![15, 0, 20], vec![15, 20, 0]];
-    let truth = PreferenceMatrix::from_pairs(3, |_, _| 0.3).unwrap();
-    for seed in 0..3 {
-        let mut experiment = Experiment::new("d-ts-verdict", &truth, seed);
-        experiment.policy = spec.from_counts(&wins, None).unwrap();
-        let shown = (0..200).filter(|_| experiment.select() == Duel::new(0, 0)).count();
-        assert!(shown > 190, "there is a verdict: {shown} of 200");
-        experiment.policy.observe_self_duels(0, 600_000);
-        let mut last = 0;
-        for step in 0..60_000 {
-            let duel = experiment.select();
-            experiment.observe(duel);
-            if step >= 55_000 && duel == Duel::new(0, 0) {
-                last += 1;
-            }
-        }
-        assert!(last < 500, "{last} of the last 5000");
-        assert_eq!(experiment.policy.champion(), 2);
-    }
-}
-
 /// Duels in flight are not asked for again: with everything in flight, the plan has nothing left.
 #[test]
 fn duels_in_flight_count_towards_the_proof() {
     let mut run = Run::new(3, TARGET, 9);
     run.rounds(8, 0.75);
-    let plan = Plan::make(&run.tracker, &run.tally, run.roster.active(), None);
+    let plan = Plan::make(&run.tracker, &run.tally, run.roster.active());
     assert!(!plan.is_complete() && plan.leader().is_some());
     let mut in_flight = InFlight::new();
     assert!(plan.draw(Awaited { in_flight: &in_flight, counting: 1.0 }, 0.5).is_some());
@@ -364,7 +253,7 @@ fn a_completed_plan_is_a_proof() {
             if run.tracker.verdict().is_some() {
                 break;
             }
-            let plan = Plan::make(&run.tracker, &run.tally, run.roster.active(), None);
+            let plan = Plan::make(&run.tracker, &run.tally, run.roster.active());
             assert!(!plan.is_complete(), "no verdict, so something is missing");
             for claim in plan.claims().to_vec() {
                 let more = claim.missing.ceil().min(20.0) as usize;
@@ -395,7 +284,7 @@ fn a_plan_without_a_verdict_is_never_complete() {
         let tracker = VerdictTracker::of_counts(target, &run.tally, run.roster.active());
         if tracker.verdict().is_none() {
             open += 1;
-            let plan = Plan::make(&tracker, &run.tally, run.roster.active(), None);
+            let plan = Plan::make(&tracker, &run.tally, run.roster.active());
             assert!(!plan.is_complete(), "seed {seed}: {plan:?}");
         }
     }
@@ -421,27 +310,5 @@ fn a_hopeless_claim_does_not_take_all_duels() {
                 assert!(nats < 50.0, "seed {seed}: {nats} nats of {i} and {j}, p = 0.5 ± {lead}");
             }
         }
-    }
-}
-
-#[test]
-fn outlooks_that_were_updated_equal_outlooks_of_the_counts() {
-    let mut run = Run::new(4, TARGET, 7);
-    let active = [0, 1, 2, 3];
-    let of_counts =
-        |run: &Run| Outlooks::new(&run.tracker.evidence(&run.tally, &active), TARGET.margin);
-    let mut outlooks = of_counts(&run);
-    for step in 0..200 {
-        let first = run.rng.random_range(0..4);
-        let duel = Duel::new(first, (first + run.rng.random_range(1..4)) % 4);
-        let outcome = if run.rng.random_bool(0.6) { Outcome::First } else { Outcome::Half };
-        run.tally.record(duel, outcome);
-        outlooks.update(&run.tracker.evidence(&run.tally, &active), duel.first, duel.second);
-        // the first answers of most pairs do not count
-        if step < 12 || run.rng.random_bool(0.3) {
-            run.tracker.leave_out(&run.tally, duel, outcome);
-            outlooks.update(&run.tracker.evidence(&run.tally, &active), duel.first, duel.second);
-        }
-        assert_eq!(outlooks, of_counts(&run), "step {step}");
     }
 }

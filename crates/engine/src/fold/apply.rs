@@ -6,9 +6,9 @@ use crate::clock;
 use crate::fold::open_pages::{ClickedPage, Sheet};
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use crate::status::status_error;
-use dueling_bandits::evidence::{PairChecks, Score, TimedAnswer};
+use dueling_bandits::evidence::{Score, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
-use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts, TieRule};
+use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts, Policy, TieRule};
 use rankduel_store::audience::Audience;
 use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
 use rankduel_store::{LogEntry, Nonce};
@@ -33,7 +33,7 @@ pub struct Answered {
     pub batch: Option<u32>,
     /// Unix milliseconds at which it was issued.
     pub issued_at: i64,
-    /// Who answered.
+    /// The unit and the segment that answered.
     pub audience: Audience,
 }
 
@@ -43,7 +43,7 @@ pub struct Answered {
 pub struct FoldError {
     /// Position of the entry.
     pub position: u64,
-    /// What is wrong with it.
+    /// The problem.
     pub detail: String,
 }
 
@@ -80,12 +80,12 @@ impl Chunk<'_> {
 
     /// How many roster changes were folded.
     pub fn roster_changes_seen(&self) -> usize {
-        self.0.roster.rankers() - self.0.initial_rankers + self.0.retired.len()
+        self.0.roster().rankers() - self.0.initial_rankers + self.0.retired.len()
     }
 
     /// Number of the open batch, for a policy that runs in batches.
     pub fn batch(&self) -> Option<u32> {
-        self.0.policy.batch()
+        self.0.policy().batch()
     }
 }
 
@@ -99,7 +99,7 @@ impl Fold {
     /// at the end.
     pub fn apply_chunk<T>(&mut self, fold: impl FnOnce(&mut Chunk<'_>) -> T) -> T {
         let result = fold(&mut Chunk(self));
-        self.policy.catch_up();
+        self.run.catch_up();
         result
     }
 
@@ -112,7 +112,7 @@ impl Fold {
             return Err(refuse(format!("it was recorded at {}", entry.recorded_at)));
         }
         self.check_steps(&entry.event).map_err(refuse)?;
-        let batch_before = self.policy.batch();
+        let batch_before = self.policy().batch();
         let mut answered = None;
         match &entry.event {
             Event::Outcome(outcome) => {
@@ -161,7 +161,7 @@ impl Fold {
                 for &(ranker, count) in counts {
                     self.counts.record_self_duels(ranker.into(), count);
                     self.history.shown_alone(ranker.into(), count);
-                    self.policy.observe_self_duels(ranker.into(), count);
+                    self.run.observe_self_duels(ranker.into(), count);
                 }
             }
             Event::Control(ControlEvent::BatchResults { batch, results }) => {
@@ -169,18 +169,19 @@ impl Fold {
                     self.check_pair(result.first, result.second).map_err(refuse)?;
                 }
                 self.check_ties(results).map_err(refuse)?;
-                let mut checks = PairChecks::default();
                 for result in results {
-                    self.apply_result(*batch, result, &mut checks);
+                    self.apply_result(*batch, result);
                 }
+                let comparisons = results.iter().flat_map(counts_of).map(u64::from).sum();
+                self.run.compared(comparisons, self.recorded_at);
             }
             Event::Control(ControlEvent::CohortsComplete { issued_before }) => {
                 check_issued(*issued_before).map_err(refuse)?;
-                self.complete_cohorts(*issued_before);
+                self.run.complete(*issued_before, self.recorded_at);
             }
             Event::Control(ControlEvent::UnitsExcluded(_)) => self.excluded.entry(entry.position),
             Event::Control(ControlEvent::Status { status, winner, archived, reason }) => {
-                let rankers = self.roster.rankers();
+                let rankers = self.roster().rankers();
                 if let Some(error) = status_error(*status, *winner, *archived, rankers) {
                     return Err(refuse(format!("it says of the experiment: {error}")));
                 }
@@ -192,7 +193,7 @@ impl Fold {
                 }
             }
         }
-        if self.policy.batch() != batch_before {
+        if self.policy().batch() != batch_before {
             self.batch_opened_at = entry.recorded_at;
         }
         self.position = entry.position;
@@ -202,34 +203,28 @@ impl Fold {
     }
 
     fn enlist(&mut self, ranker: u16, at: i64) -> Result<(), String> {
-        let next = self.roster.rankers();
+        let next = self.roster().rankers();
         if usize::from(ranker) != next {
             return Err(format!("it enlists ranker {ranker} instead of ranker {next}"));
         }
-        let mut roster = self.roster.clone();
-        roster.enlist().map_err(|why| why.to_string())?;
-        self.policy.enlist().map_err(|why| why.to_string())?;
-        self.roster = roster;
+        self.run.enlist(at).map_err(|why| why.to_string())?;
         self.counts.enlist();
         self.history.enlist();
-        self.roster_changed(at);
         Ok(())
     }
 
     fn retire(&mut self, ranker: u16, at: i64) -> Result<(), String> {
         self.check_ranker(ranker)?;
-        if !self.roster.is_active(ranker.into()) {
+        if !self.roster().is_active(ranker.into()) {
             return Err(format!("ranker {ranker} is already retired"));
         }
-        if self.roster.active().len() <= MIN_RANKERS {
+        if self.roster().active().len() <= MIN_RANKERS {
             return Err(format!(
                 "without ranker {ranker}, fewer than {MIN_RANKERS} rankers would be left"
             ));
         }
-        self.policy.retire(ranker.into()).map_err(|why| why.to_string())?;
-        self.roster.retire(ranker.into()).map_err(|why| why.to_string())?;
+        self.run.retire(ranker.into(), at).map_err(|why| why.to_string())?;
         self.retired.push(ranker);
-        self.roster_changed(at);
         Ok(())
     }
 
@@ -312,18 +307,14 @@ impl Fold {
         let foreign = self.chosen_by_another_policy(outcome.chosen_at);
         self.counts.record(duel, outcome.answer, outcome.first_left);
         self.history.compared(duel, 1);
-        let observation = Observation {
-            duel,
-            outcome: self.ties.resolve(outcome.answer, self.seed, self.policy.tally().steps()),
-            batch: if foreign { self.policy.batch() } else { outcome.batch },
-            ticket: if foreign { 0 } else { outcome.ticket },
+        let (batch, ticket) = match foreign {
+            true => (self.policy().batch(), 0),
+            false => (outcome.batch, outcome.ticket),
         };
-        if let Some(score) = score {
-            self.policy.score(duel, score);
-        }
-        self.policy.observe_deferred(&observation);
-        let (outcome, unit) = (observation.outcome, outcome.unit);
-        self.admit(&TimedAnswer { duel, outcome, score, issued_at, nonce, unit });
+        let resolved = self.ties.resolve(outcome.answer, self.seed, self.policy().tally().steps());
+        let unit = outcome.unit;
+        let answer = TimedAnswer { duel, outcome: resolved, score, issued_at, nonce, unit };
+        self.run.observe_timed(&answer, batch, ticket, self.recorded_at);
         Ok(answered)
     }
 
@@ -337,16 +328,15 @@ impl Fold {
             || self.excluded.counted_at(chosen_at)
     }
 
-    fn apply_result(&mut self, batch: u32, result: &PairResult, checks: &mut PairChecks) {
+    fn apply_result(&mut self, batch: u32, result: &PairResult) {
         let duel = Duel::new(result.first.into(), result.second.into());
         self.counts.add(duel, Answer::First, result.first_wins);
         self.counts.add(duel, Answer::Second, result.second_wins);
         self.counts.add(duel, Answer::Tie, result.ties);
-        let answers = [result.first_wins, result.second_wins, result.ties];
-        self.history.compared(duel, answers.into_iter().map(u64::from).sum());
+        self.history.compared(duel, counts_of(result).into_iter().map(u64::from).sum());
         let (ties, seed) = (self.ties, self.seed);
         let batch = if self.chosen_by_another_policy(self.position) {
-            self.policy.batch()
+            self.policy().batch()
         } else {
             Some(batch)
         };
@@ -358,13 +348,12 @@ impl Fold {
             second_wins: result.second_wins,
             ties: if constant.is_some() { 0 } else { result.ties },
         };
-        self.policy
-            .observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
+        let policy = self.run.policy_mut();
+        policy.observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
         if let Some(outcome) = constant {
             let observation = Observation { duel, outcome, batch, ticket: 0 };
-            self.policy.observe_run(&observation, result.ties);
+            policy.observe_run(&observation, result.ties);
         }
-        self.compared(duel, answers.into_iter().map(u64::from).sum(), checks);
     }
 
     /// An experiment has at most [`MAX_STEPS`] time-steps.
@@ -375,14 +364,11 @@ impl Fold {
                 counts.iter().fold(0, |steps: u64, &(_, count)| steps.saturating_add(count))
             }
             Event::Control(ControlEvent::BatchResults { results, .. }) => {
-                let of_pair = |row: &PairResult| {
-                    [row.first_wins, row.second_wins, row.ties].into_iter().map(u64::from)
-                };
-                results.iter().flat_map(of_pair).sum()
+                results.iter().flat_map(counts_of).map(u64::from).sum()
             }
             Event::Control(_) => 0,
         };
-        let before = self.policy.tally().steps().max(self.history.steps());
+        let before = self.policy().tally().steps().max(self.history.steps());
         match before.saturating_add(steps) > MAX_STEPS {
             true => Err(format!("it counts {steps} steps, more than an experiment can have")),
             false => Ok(()),
@@ -400,7 +386,7 @@ impl Fold {
     }
 
     fn check_ranker(&self, ranker: u16) -> Result<(), String> {
-        let rankers = self.roster.rankers();
+        let rankers = self.roster().rankers();
         if usize::from(ranker) < rankers {
             Ok(())
         } else {
@@ -413,6 +399,10 @@ impl Fold {
         self.check_ranker(second)?;
         if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }
     }
+}
+
+fn counts_of(result: &PairResult) -> [u32; 3] {
+    [result.first_wins, result.second_wins, result.ties]
 }
 
 /// Ties of all results.

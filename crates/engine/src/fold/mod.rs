@@ -4,7 +4,6 @@
 //! Pure: the same log gives the same state on every replica and after every crash.
 
 mod apply;
-mod counting;
 pub mod counts;
 pub mod excluded;
 pub mod methods;

@@ -58,11 +58,11 @@ pub struct ClickedPage {
     /// Credit sheet of the deepest page that clicks came from.
     pub sheet: CreditSheet,
     clicks: PageClicks,
-    /// Who clicked.
+    /// The unit and the segment that clicked.
     audience: Audience,
 }
 
-/// What an outcome keeps of its duel.
+/// The part of a duel that its outcome keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct ClickedDuel {
     first: u16,
@@ -155,7 +155,7 @@ impl ClickedPage {
         credit(method, &self.sheet, &clicks, &mut coins).map_err(|error| error.to_string())
     }
 
-    /// What the verdict counts of this credit in place of its outcome; `None` if it counts the
+    /// The score that the verdict counts in place of the outcome; `None` if it counts the
     /// outcome.
     pub fn score(
         &self,

@@ -15,12 +15,10 @@ use crate::fold::excluded::ExcludedUnits;
 use crate::fold::open_pages::{ClickedPage, OpenPages};
 use crate::fold::page_counts::PageCounts;
 use crate::page_rules::MAX_METHOD_VERSIONS;
-use dueling_bandits::evidence::cohorts::{Saved as SavedCohorts, WaitingScores};
-use dueling_bandits::evidence::scores::ScoreCounts;
-use dueling_bandits::evidence::verdict::State as VerdictState;
-use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, VerdictTracker};
+use dueling_bandits::Roster;
+use dueling_bandits::evidence::{HeavyUnits, History};
 use dueling_bandits::parameters::Setup;
-use dueling_bandits::{Roster, SaveLater};
+use dueling_bandits::run::{Run, RunCopy, SavedRun};
 use rankduel_store::Nonce;
 
 /// Bytes of the digest at the end of a saved fold. It shows damage: damaged bytes could decode to
@@ -35,7 +33,6 @@ struct Saved {
     policy_since: u64,
     rankers: usize,
     retired: Vec<u16>,
-    policy: Vec<u8>,
     counts: Counts,
     history: History,
     concluded_by_itself: Option<String>,
@@ -45,20 +42,14 @@ struct Saved {
     methods: Vec<(u64, String)>,
     open_pages: BTreeMap<Nonce, ClickedPage>,
     page_counts: PageCounts,
-    verdict: VerdictState,
-    counted_scores: ScoreCounts,
-    cohorts: SavedCohorts,
-    waiting_scores: WaitingScores,
     heavy_units: HeavyUnits,
-    race: Race,
     excluded: ExcludedUnits,
 }
 
 /// The state of a [`Fold`], apart from it: making bytes of it takes long, and needs no lock.
 pub struct FoldCopy {
-    /// Without the policy.
     saved: Saved,
-    policy: SaveLater,
+    run: RunCopy,
 }
 
 impl Fold {
@@ -68,9 +59,8 @@ impl Fold {
         if found != digest(content) {
             return None;
         }
-        let (saved, []) = postcard::take_from_bytes::<Saved>(content).ok()? else { return None };
-        let verdict = saved.verdict.with_scores(saved.counted_scores);
-        let cohorts = saved.cohorts.with_scores(saved.waiting_scores)?;
+        let decoded = postcard::take_from_bytes::<(Saved, SavedRun)>(content).ok()?;
+        let ((saved, run), []) = decoded else { return None };
         let (rankers, initial_rankers) = (saved.rankers, spec.initial_rankers());
         // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
@@ -78,6 +68,7 @@ impl Fold {
         let sound = known
             && saved.counts.is_sound(rankers)
             && saved.history.is_sound(rankers)
+            && saved.heavy_units.is_sound()
             && saved.position <= MAX_POSITION
             && saved.methods.len() < MAX_METHOD_VERSIONS as usize
             && [saved.recorded_at, saved.batch_opened_at].into_iter().all(clock::is_a_time);
@@ -103,35 +94,22 @@ impl Fold {
             return None;
         }
         let setup = Setup { rankers: initial_rankers, seed };
-        let format = spec.policy.start(setup).format();
-        let policy = spec.policy.restore(setup, format, &saved.policy)?;
         let mut roster = Roster::new(rankers);
         let held_out = spec.held_out();
         for ranker in saved.retired.iter().map(|&ranker| ranker.into()).chain(held_out) {
             roster.retire(ranker).ok()?;
         }
-        (policy.tally().rankers() == rankers).then_some(())?;
-        let (target, tally, active) = (spec.verdict_target(), policy.tally(), roster.active());
-        if !verdict.is_sound(tally, &roster)
-            || !saved.race.is_sound(rankers)
-            || !cohorts.is_sound(rankers)
-            || !saved.heavy_units.is_sound()
-        {
-            return None;
-        }
-        let verdict = VerdictTracker::restore(target, verdict, active.len());
+        let (target, window) = (spec.verdict_target(), spec.answer_window_ms());
+        let run = Run::restore((&spec.policy, setup), (target, window), roster, run)?;
         Some(Self {
             position: saved.position,
             policy_text: saved.policy_text,
             ties: spec.ties,
             seed,
-            policy,
+            run,
             counts: saved.counts,
             history: saved.history,
-            verdict,
             heavy_units: saved.heavy_units,
-            cohorts: Cohorts::restore(spec.answer_window_ms(), cohorts),
-            race: saved.race,
             concluded_by_itself: saved.concluded_by_itself,
             recorded_at: saved.recorded_at,
             batch_opened_at: saved.batch_opened_at,
@@ -144,7 +122,6 @@ impl Fold {
             policy_since: saved.policy_since,
             excluded: saved.excluded,
             initial_rankers,
-            roster,
             retired: saved.retired,
             held_out,
         })
@@ -162,9 +139,8 @@ impl Fold {
             policy_text: self.policy_text.clone(),
             policy_changes_seen: self.policy_changes_seen,
             policy_since: self.policy_since,
-            rankers: self.roster.rankers(),
+            rankers: self.roster().rankers(),
             retired: self.retired.clone(),
-            policy: Vec::new(),
             counts: self.counts.clone(),
             history: self.history.clone(),
             concluded_by_itself: self.concluded_by_itself.clone(),
@@ -181,24 +157,17 @@ impl Fold {
                 .collect(),
             open_pages: self.open_pages.pages().clone(),
             page_counts: self.page_counts.clone(),
-            verdict: self.verdict.state().clone(),
-            counted_scores: self.verdict.state().scores().clone(),
-            cohorts: self.cohorts.saved().clone(),
-            waiting_scores: self.cohorts.saved().scores(),
             heavy_units: self.heavy_units.clone(),
-            race: self.race.clone(),
             excluded: self.excluded.clone(),
         };
-        FoldCopy { saved, policy: self.policy.save_later() }
+        FoldCopy { saved, run: self.run.copy() }
     }
 }
 
 impl FoldCopy {
     /// The state as bytes, as [`Fold::save`] makes them.
     pub fn into_bytes(self) -> Vec<u8> {
-        let Self { mut saved, policy } = self;
-        saved.policy = policy();
-        let mut bytes = postcard::to_stdvec(&saved)
+        let mut bytes = postcard::to_stdvec(&(self.saved, self.run.into_saved()))
             .expect("numbers, strings and vectors of them always serialise");
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);

@@ -8,11 +8,12 @@ use crate::fold::open_pages::OpenPages;
 use crate::fold::page_counts::PageCounts;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, VerdictTracker};
 use dueling_bandits::parameters::Setup;
+use dueling_bandits::run::Run;
 use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
 /// experiment gets that far.
@@ -26,14 +27,11 @@ pub struct Fold {
     pub(super) policy_text: String,
     pub(super) ties: TieRule,
     pub(super) seed: u64,
-    pub(super) policy: Box<dyn Policy>,
+    /// The policy, the rankers, and the verdict on the answers.
+    pub(super) run: Run,
     pub(super) counts: Counts,
     pub(super) history: History,
-    pub(super) verdict: VerdictTracker,
-    /// The answers that the verdict waits for, and what it counted of whom.
-    pub(super) cohorts: Cohorts,
     pub(super) heavy_units: HeavyUnits,
-    pub(super) race: Race,
     /// Why the service concluded the experiment by itself, if it did.
     pub(super) concluded_by_itself: Option<String>,
     /// Unix milliseconds at which the newest entry was recorded.
@@ -55,7 +53,6 @@ pub struct Fold {
     pub(super) policy_since: u64,
     pub(super) excluded: ExcludedUnits,
     pub(super) initial_rankers: usize,
-    pub(super) roster: Roster,
     /// Retired rankers, in the order of their retirement.
     pub(super) retired: Vec<u16>,
     /// The ranker that takes no part in the tournament: the second id of a canary.
@@ -66,24 +63,19 @@ impl Fold {
     /// The state before the first log entry.
     pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
         let rankers = spec.initial_rankers();
-        let mut policy = spec.policy.start(Setup { rankers, seed });
+        let policy = spec.policy.start(Setup { rankers, seed });
+        let mut run = Run::new(policy, spec.verdict_target(), spec.answer_window_ms());
         // a policy that cannot hold it out is not allowed
-        let held_out = spec.held_out().filter(|&ranker| policy.hold_out(ranker).is_ok());
-        let roster = held_out
-            .and_then(|ranker| Roster::with_retired(rankers, &[ranker as u16]))
-            .unwrap_or_else(|| Roster::new(rankers));
+        let held_out = spec.held_out().filter(|&ranker| run.hold_out(ranker).is_ok());
         Self {
             position: 0,
             policy_text: policy_text(&spec.policy),
             ties: spec.ties,
             seed,
-            policy,
+            run,
             counts: Counts::new(rankers),
             history: History::new(rankers),
-            verdict: VerdictTracker::new(spec.verdict_target(), roster.active().len()),
-            cohorts: Cohorts::new(spec.answer_window_ms()),
             heavy_units: HeavyUnits::default(),
-            race: Race::default(),
             concluded_by_itself: None,
             recorded_at: created_at,
             batch_opened_at: created_at,
@@ -96,7 +88,6 @@ impl Fold {
             policy_since: 0,
             excluded: ExcludedUnits::of(spec),
             initial_rankers: rankers,
-            roster,
             retired: Vec::new(),
             held_out,
         }
@@ -109,18 +100,16 @@ impl Fold {
 
     /// Number of the layout that [`Fold::save`] writes.
     pub fn format(&self) -> u32 {
-        FORMAT << 16 | self.policy.format()
+        FORMAT << 16 | self.policy().format()
     }
 
     /// Estimated bytes in memory: 1 KiB for each ranker (counts over time), 34 for each ordered
     /// pair of rankers, the clicks of unsettled duels, and what the verdict keeps of answers that
     /// do not count or wait.
     pub fn bytes(&self) -> usize {
-        let rankers = self.roster.rankers();
-        // a policy that plans for a verdict keeps as much again of these
-        let uncounted = 2 * self.verdict.bytes();
-        let kept = self.open_pages.bytes() + self.cohorts.bytes() + self.excluded.bytes();
-        1024 * rankers + 34 * rankers * rankers + uncounted + kept
+        let rankers = self.roster().rankers();
+        let kept = self.open_pages.bytes() + self.run.bytes() + self.excluded.bytes();
+        1024 * rankers + 34 * rankers * rankers + kept
     }
 
     /// Position of the newest folded entry.
@@ -130,7 +119,7 @@ impl Fold {
 
     /// The policy at this position.
     pub fn policy(&self) -> &dyn Policy {
-        &*self.policy
+        self.run.policy()
     }
 
     /// Raw counts up to this position.
@@ -145,12 +134,12 @@ impl Fold {
 
     /// The evidence for a winner, and the verdict once there is one.
     pub fn verdict(&self) -> &VerdictTracker {
-        &self.verdict
+        self.run.verdict()
     }
 
     /// The answers that the verdict waits for, and what it counted of whom.
     pub fn cohorts(&self) -> &Cohorts {
-        &self.cohorts
+        self.run.cohorts()
     }
 
     /// The units that answer most.
@@ -160,7 +149,7 @@ impl Fold {
 
     /// How the evidence grew.
     pub fn race(&self) -> &Race {
-        &self.race
+        self.run.race()
     }
 
     /// Unix milliseconds at which the newest entry was recorded; before the first entry, those of
@@ -218,7 +207,7 @@ impl Fold {
 
     /// The rankers, active and retired.
     pub fn roster(&self) -> &Roster {
-        &self.roster
+        self.run.roster()
     }
 
     /// How many rankers the experiment was created with.
@@ -228,7 +217,7 @@ impl Fold {
 
     /// Changes of the roster since the experiment was created.
     pub fn roster_changes(&self) -> RosterChanges {
-        let enlisted = (self.roster.rankers() - self.initial_rankers) as u16; // at most 1024
+        let enlisted = (self.roster().rankers() - self.initial_rankers) as u16; // at most 1024
         RosterChanges { enlisted, retired: self.retired.clone() }
     }
 }

@@ -14,9 +14,8 @@ use super::feedback::Feedback;
 use super::progress::Progress;
 use super::tournament::Entrant;
 use comparators::Bandit;
-use dueling_bandits::evidence::{
-    Forecast, Present, Target, VerdictTracker, forecast, forecast_budget,
-};
+use dueling_bandits::evidence::{Target, VerdictTracker};
+use dueling_bandits::forecast::{Forecast, Present, forecast, forecast_budget};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{InFlight, Observation, PolicyRng, Roster, TieRule};

@@ -11,12 +11,11 @@ use serde::Serialize;
 use super::calibration::{Trial, is_wrong, share_at_most};
 use super::environment::{RunSeeds, fingerprint};
 use super::progress::Progress;
-use dueling_bandits::evidence::{Cohorts, Counting, TimedAnswer, VerdictTracker};
+use dueling_bandits::evidence::TimedAnswer;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{
-    InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Roster, Selection,
-};
+use dueling_bandits::run::Run;
+use dueling_bandits::{InFlight, Outcome, Policy, PolicyRng, PolicySpec, Selection};
 
 /// Pages that one unit asks for at most. It bounds the heavy tail of the activity.
 const MOST_PAGES: f64 = 1e4;
@@ -171,11 +170,10 @@ impl ProductionTrial {
 
     fn experiment(&self, seeds: RunSeeds) -> Ending {
         let rankers = self.trial.matrix.rankers();
-        let mut run = Run {
-            policy: self.spec.start(Setup { rankers, seed: seeds.folding }),
-            tracker: VerdictTracker::new(self.trial.target, rankers),
-            cohorts: Cohorts::new((self.production.window * 1000.0).round() as i64),
-            roster: Roster::new(rankers),
+        let policy = self.spec.start(Setup { rankers, seed: seeds.folding });
+        let window = (self.production.window * 1000.0).round() as i64;
+        let mut served = Served {
+            run: Run::new(policy, self.trial.target, window),
             names_units: self.production.names_units,
         };
         let mut people = People::new(&self.production, &self.trial.matrix, seeds);
@@ -184,7 +182,7 @@ impl ProductionTrial {
         let (mut now, mut completed_at) = (0.0, 0.0);
         let mut pages = 0;
         let verdict = loop {
-            if let Some(verdict) = run.tracker.verdict() {
+            if let Some(verdict) = served.run.verdict().verdict() {
                 let wrong =
                     |&winner: &u16| is_wrong(&self.trial.matrix, self.trial.target, winner.into());
                 break Some((pages, verdict.winners.iter().any(wrong)));
@@ -202,28 +200,28 @@ impl ProductionTrial {
                 let arrival = *arrival;
                 arrivals.pop();
                 now = arrival.at;
-                run.complete(now, &mut completed_at);
+                served.complete(now, &mut completed_at);
                 let duel = arrival.selection.duel;
                 in_flight.remove(duel.first, duel.second, 1);
-                run.observe(&arrival);
+                served.observe(&arrival);
             }
             if pages < self.trial.horizon {
                 now = next_page;
-                run.complete(now, &mut completed_at);
-                let selection = run.policy.select(&in_flight, &mut selecting);
+                served.complete(now, &mut completed_at);
+                let selection = served.run.select(&in_flight, &mut selecting);
                 if selection.duel.is_self() {
-                    run.policy.observe_self_duels(selection.duel.first, 1);
+                    served.run.observe_self_duels(selection.duel.first, 1);
                 } else {
                     in_flight.add(selection.duel.first, selection.duel.second, 1);
                     arrivals.push(people.answer(selection, now, pages));
                 }
                 pages += 1;
             } else {
-                run.complete(now + self.production.window + 60.0, &mut completed_at);
+                served.complete(now + self.production.window + 60.0, &mut completed_at);
             }
         };
-        let left_out = run.cohorts.left_out().total() as f64;
-        let counted = run.tracker.comparisons() as f64;
+        let left_out = served.run.cohorts().left_out().total() as f64;
+        let counted = served.run.verdict().comparisons() as f64;
         let answers = left_out + counted;
         let left_out = if answers > 0.0 { left_out / answers } else { 0.0 };
         Ending { verdict, left_out }
@@ -231,20 +229,16 @@ impl ProductionTrial {
 }
 
 /// The part of an experiment that the service has.
-struct Run {
-    policy: Box<dyn Policy>,
-    tracker: VerdictTracker,
-    cohorts: Cohorts,
-    roster: Roster,
+struct Served {
+    run: Run,
     names_units: bool,
 }
 
-impl Run {
+impl Served {
     /// As the service folds an answer.
     fn observe(&mut self, arrival: &Arrival) {
         let Some(outcome) = arrival.outcome else { return };
         let Selection { duel, batch, ticket } = arrival.selection;
-        self.policy.observe(&Observation { duel, outcome, batch, ticket });
         let answer = TimedAnswer {
             duel,
             outcome,
@@ -253,27 +247,20 @@ impl Run {
             nonce: arrival.number.into(),
             unit: self.names_units.then_some(arrival.unit),
         };
-        self.counting().admit(&answer, |_, _, _| ());
-    }
-
-    fn counting(&mut self) -> Counting<'_> {
-        Counting {
-            tracker: &mut self.tracker,
-            cohorts: &mut self.cohorts,
-            policy: &mut *self.policy,
-            active: self.roster.active(),
-        }
+        self.run.observe_timed(&answer, batch, ticket, arrival.issued_at);
+        self.run.catch_up();
     }
 
     /// As the service completes cohorts, which it does at the end of each one.
     fn complete(&mut self, now: f64, completed_at: &mut f64) {
-        let width = self.cohorts.width_ms() as f64 / 1000.0;
-        if self.cohorts.window_ms() == 0 || now < *completed_at + width {
+        let cohorts = self.run.cohorts();
+        let width = cohorts.width_ms() as f64 / 1000.0;
+        if cohorts.window_ms() == 0 || now < *completed_at + width {
             return;
         }
         *completed_at = now;
-        let until = (now * 1000.0) as i64 - self.cohorts.window_ms();
-        self.counting().complete(until, |_, _, _| ());
+        let (now, window) = ((now * 1000.0) as i64, cohorts.window_ms());
+        self.run.complete(now - window, now);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the cohorts are told of an answer, and what they say of it.
+//! An answer as the cohorts receive it, and their decision on it.
 
 use crate::evidence::scores::Score;
 use crate::{Duel, Outcome};
@@ -20,7 +20,7 @@ pub struct TimedAnswer {
     pub unit: Option<u64>,
 }
 
-/// What becomes of an answer.
+/// Whether an answer counts, waits, or is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// It counts now.
@@ -34,10 +34,10 @@ pub enum Admission {
     LeftOut(Reason),
 }
 
-/// What an answer changes.
+/// The changes that an answer makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// What becomes of the answer itself.
+    /// The decision on the answer itself.
     pub admission: Admission,
     /// The other answers that are expected to count from now on, or not any more: at most three, or
     /// those of a pair that lost its place in a full cohort.

@@ -24,9 +24,7 @@ pub(super) struct Cohort {
     pub(super) pairs: BTreeMap<(u16, u16), [u32; 3]>,
     /// Answers by the mixed hash of their unit.
     pub(super) units: BTreeMap<u64, UnitAnswer>,
-    /// Answers without a unit that count by their score. Saved apart, since most experiments have
-    /// none.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    /// Answers without a unit that count by their score.
     pub(super) scores: ScoresByPair,
 }
 
@@ -222,7 +220,7 @@ fn hash_of((first, second): (u16, u16)) -> u64 {
     mix(u64::from(first) << 16 | u64::from(second))
 }
 
-/// What an answer counts by.
+/// The outcome or the score that an answer counts by.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Content {
     /// The code of an outcome that decides.

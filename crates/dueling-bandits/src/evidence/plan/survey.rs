@@ -1,75 +1,160 @@
-//! What a proof costs: the price of each claim, and who can be proven.
+//! All pairs at one moment: the evidence so far, what further comparisons promise, and what they
+//! cost.
 
-use crate::evidence::certificate::{PairEvidence, largest};
-use crate::evidence::outlooks::Outlooks;
-use crate::evidence::verdict::Target;
+use crate::evidence::certificate::{CopelandRule, PairEvidence, largest};
+use crate::evidence::plan::proof::Step;
 
-/// How much more a comparison counts for each unit of regret that it costs.
-const REGRET_WEIGHT: f64 = 10.0;
-/// Without a margin, rankers whose expected Copeland score is this close to the largest are
-/// candidates.
-const CANDIDATES_WITHIN: f64 = 0.5;
+/// Evidence that a comparison brings at least.
+const LEAST_RATE: f64 = 1e-9;
+/// Evidence that is asked for at a time where a complete proof is not enough, in nats, and how
+/// often at most.
+const MORE: f64 = 1.0;
+const MOST_TIMES: usize = 200;
 
-/// All pairs at one moment. Rankers are places in the list of active ones.
-pub(super) struct Survey<'a> {
-    pub(super) outlooks: &'a Outlooks,
+/// The expected evidence of further comparisons of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Outlook {
+    /// Probability that the first ranker wins the pair with more than the null.
+    pub(super) probability: f64,
+    /// Expected evidence of a comparison, in nats.
+    rate: f64,
+}
+
+impl Outlook {
+    /// With the normal approximation of the posterior `Beta(wins + 1, losses + 1)`.
+    pub(super) fn of(wins: f64, losses: f64, null: f64) -> Self {
+        let count = wins + losses + 2.0;
+        let mean = (wins + 1.0) / count;
+        let variance = mean * (1.0 - mean) / (count + 1.0);
+        let (lead, deviation) = (mean - null, variance.sqrt());
+        let z = lead / deviation;
+        let probability = 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2);
+        let density = libm::exp(-0.5 * z * z) / (2.0 * std::f64::consts::PI).sqrt();
+        let above = (lead * lead + variance) * probability + lead * deviation * density;
+        Self { probability, rate: (2.0 * above).max(LEAST_RATE) }
+    }
+
+    /// Estimated number of comparisons that bring so much evidence.
+    pub(super) fn comparisons(self, evidence: f64) -> f64 {
+        evidence.max(0.0) / self.rate
+    }
+}
+
+/// All pairs at one moment. Rankers are places in the list of active ones, and the pair (x, y) is
+/// at `x * K + y`.
+pub(super) struct Survey {
+    pub(super) rankers: usize,
+    /// `ln E(x≻y)`.
+    evidence: Vec<f64>,
+    /// Of "x beats y", or loses by less than the margin.
+    outlooks: Vec<Outlook>,
     /// Expected Copeland scores, and the largest of them.
     scores: Vec<f64>,
     highest: f64,
     /// The largest empirical Copeland score, where an even pair has a fixed side.
     pub(super) best: usize,
-    /// The rankers that a proof may be for.
+    /// The rankers that a proof may be for: those with the largest empirical Copeland score, where
+    /// pairs within the margin count for both.
     pub(super) candidates: Vec<usize>,
 }
 
-impl<'a> Survey<'a> {
-    pub(super) fn new(outlooks: &'a Outlooks, pairs: &PairEvidence, target: Target) -> Self {
-        let rankers = outlooks.rankers();
-        let scores: Vec<f64> =
-            (0..rankers).map(|x| outlooks.above_half(x).iter().sum::<f64>() - 0.5).collect();
-        let highest = scores.iter().copied().fold(0.0, f64::max);
-        // an even pair needs some side; which one does not matter
-        let is_won = |x: usize, y: usize| {
-            let (won, lost) = (pairs.wins(x, y), pairs.wins(y, x));
-            won > lost || won == lost && (x + y).is_multiple_of(2) == (x > y)
+impl Survey {
+    pub(super) fn new(pairs: &PairEvidence, margin: f64) -> Self {
+        let rankers = pairs.rankers();
+        let mut survey = Self {
+            rankers,
+            evidence: vec![0.0; rankers * rankers],
+            outlooks: vec![Outlook::default(); rankers * rankers],
+            scores: vec![0.0; rankers],
+            highest: 0.0,
+            best: 0,
+            candidates: largest(&pairs.empirical_scores(0.5 - margin)),
         };
-        let mut wins = vec![0; rankers];
-        for x in 1..rankers {
-            (0..x).for_each(|y| wins[if is_won(x, y) { x } else { y }] += 1);
+        let mut wins_of = vec![0; rankers];
+        for x in 0..rankers {
+            for y in (0..rankers).filter(|&y| y != x) {
+                let (at, won, lost) = (x * rankers + y, pairs.wins(x, y), pairs.wins(y, x));
+                survey.evidence[at] = pairs.ln(x, y);
+                survey.outlooks[at] = Outlook::of(won, lost, 0.5 - margin);
+                survey.scores[x] += match margin > 0.0 {
+                    true => Outlook::of(won, lost, 0.5).probability,
+                    false => survey.outlooks[at].probability,
+                };
+                // an even pair needs some side; which one does not matter
+                let has_side = (x + y).is_multiple_of(2) == (x > y);
+                wins_of[x] += usize::from(won > lost || won == lost && has_side);
+            }
         }
-        let best = wins.into_iter().max().unwrap_or(0);
-        let near_highest = |&a: &usize| scores[a] >= highest - CANDIDATES_WITHIN;
-        let candidates = match target.margin > 0.0 {
-            // pairs within the margin can make another ranker the only one that is checked
-            true => largest(outlooks.empirical_scores()),
-            false => (0..rankers).filter(near_highest).collect(),
-        };
-        Self { outlooks, scores, highest, best, candidates }
+        survey.highest = survey.scores.iter().copied().fold(0.0, f64::max);
+        survey.best = wins_of.into_iter().max().unwrap_or(0);
+        survey
     }
 
-    pub(super) fn rankers(&self) -> usize {
-        self.outlooks.rankers()
+    pub(super) fn outlook(&self, x: usize, y: usize) -> Outlook {
+        self.outlooks[x * self.rankers + y]
+    }
+
+    /// Estimated number of comparisons that "x beats y" lacks to the evidence `target`.
+    pub(super) fn missing(&self, x: usize, y: usize, target: f64) -> f64 {
+        self.outlook(x, y).comparisons(target - self.evidence[x * self.rankers + y])
     }
 
     /// Expected Copeland regret of a duel.
     pub(super) fn regret(&self, x: usize, y: usize) -> f64 {
         let mean = (self.scores[x] + self.scores[y]) / 2.0;
-        (self.highest - mean).max(0.0) / (self.rankers() - 1) as f64
+        (self.highest - mean).max(0.0) / (self.rankers - 1) as f64
     }
 
-    /// The price of a claim with evidence `target`: the comparisons that it lacks, and more where
-    /// they show bad rankers.
-    pub(super) fn price(&self, x: usize, y: usize, target: f64) -> f64 {
-        self.outlooks.missing(x, y, target) * (1.0 + REGRET_WEIGHT * self.regret(x, y))
-    }
-
-    /// The price of so much more evidence for "x beats y".
-    pub(super) fn price_of_nats(&self, x: usize, y: usize, nats: f64) -> f64 {
-        nats / self.outlooks.outlook(x, y).rate * (1.0 + REGRET_WEIGHT * self.regret(x, y))
-    }
-
-    /// Whether the claim "x beats y" has the evidence `target`.
-    pub(super) fn has(&self, x: usize, y: usize, target: f64) -> bool {
-        self.outlooks.missing(x, y, target) <= 0.0
+    /// Raises the targets of `claims`, which all have their evidence, until `leader` would be
+    /// certified with them: for each rival that blocks the verdict, again and again the claim that
+    /// brings the largest gain for its duels. The evidence that single claims need is an
+    /// approximation: the capital of a truth also contains pairs that the proof does not use.
+    pub(super) fn ask_for_more(
+        &self,
+        rule: &CopelandRule,
+        pairs: &PairEvidence,
+        leader: usize,
+        claims: &mut [Step],
+    ) {
+        let k = self.rankers;
+        let mut supposed = self.evidence.clone();
+        let mut times_left = MOST_TIMES;
+        for rival in (0..k).filter(|&j| j != leader) {
+            let capital =
+                |supposed: &[f64]| rule.ln_capital(&pairs.with_known(supposed), leader, rival);
+            let mut reached = capital(&supposed);
+            while reached < rule.threshold() && times_left > 0 {
+                times_left -= 1;
+                let concerned = |&(x, y, _): &Step| x == leader || y == rival;
+                let mut best: Option<(f64, usize, f64)> = None;
+                for (at, &(x, y, _)) in claims.iter().enumerate().filter(|(_, c)| concerned(c)) {
+                    let before = supposed[x * k + y];
+                    supposed[x * k + y] = before + MORE;
+                    let raised = capital(&supposed);
+                    supposed[x * k + y] = before;
+                    let gain = (raised - reached) / self.outlook(x, y).comparisons(MORE);
+                    if gain > best.map_or(0.0, |(most, _, _)| most) {
+                        best = Some((gain, at, raised));
+                    }
+                }
+                let mut raise = |claim: &mut Step| {
+                    let (x, y, target) = claim;
+                    let now = &mut supposed[*x * k + *y];
+                    *now += MORE;
+                    *target = *now;
+                };
+                match best {
+                    Some((_, at, raised)) => {
+                        raise(&mut claims[at]);
+                        reached = raised;
+                    }
+                    // only several of them together help
+                    None => {
+                        claims.iter_mut().filter(|c| concerned(c)).for_each(raise);
+                        reached = capital(&supposed);
+                    }
+                }
+            }
+        }
     }
 }

@@ -1,36 +1,18 @@
-//! What a policy believes to count, against the definition.
+//! The answers that are expected to count, against the definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dueling_bandits::evidence::{Cohorts, Counting, Score, Target, TimedAnswer, VerdictTracker};
-use dueling_bandits::{
-    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, SaveLater, Selection, Tally,
-    VerdictPlanning,
-};
+use dueling_bandits::evidence::{Cohorts, Counted, Score, Target, TimedAnswer};
+use dueling_bandits::run::Run;
+use dueling_bandits::{Duel, Outcome, Policy, PolicySpec, Roster, Setup};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::WINDOW;
-use super::expected::{UNITS_MAX, first_wins, mixed};
+use super::expected::{UNITS_MAX, mixed};
 
 /// Each answer has an ordered pair of its own, so that reports name it.
 const RANKERS: usize = 100;
-
-/// A policy that keeps which answers it has observed and believes to count.
-#[derive(Debug)]
-struct Believing {
-    tally: Tally,
-    counts: BTreeSet<usize>,
-    /// Scores of answers that are believed to count.
-    scores: BTreeSet<usize>,
-}
-
-impl Believing {
-    fn new() -> Self {
-        let (counts, scores) = Default::default();
-        Self { tally: Tally::new(RANKERS), counts, scores }
-    }
-}
 
 /// A third of the answers count by a score.
 fn score_of(number: usize) -> Option<Score> {
@@ -45,67 +27,7 @@ fn pair_of(number: usize) -> Duel {
     Duel::new(first, second + usize::from(second >= first))
 }
 
-fn number_of(duel: Duel) -> usize {
-    let Duel { first, second } = duel;
-    first * (RANKERS - 1) + second - usize::from(second > first)
-}
-
-impl Policy for Believing {
-    fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    fn select(&self, _in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
-        Selection::of(0, 1)
-    }
-
-    fn observe(&mut self, observation: &Observation) {
-        self.tally.record(observation.duel, observation.outcome);
-        assert!(self.counts.insert(number_of(observation.duel)));
-    }
-
-    fn observe_self_duels(&mut self, _ranker: usize, _count: u64) {}
-
-    fn verdict_planning(&mut self) -> Option<&mut dyn VerdictPlanning> {
-        Some(self)
-    }
-
-    fn format(&self) -> u32 {
-        0
-    }
-
-    fn save_later(&self) -> SaveLater {
-        Box::new(Vec::new)
-    }
-}
-
-impl VerdictPlanning for Believing {
-    fn score(&mut self, duel: Duel, score: Score) {
-        let number = number_of(duel);
-        assert_eq!(score_of(number), Some(score));
-        assert!(self.scores.insert(number), "scored twice");
-    }
-
-    fn leave_out(&mut self, duel: Duel, _outcome: Outcome, score: Option<Score>) {
-        let number = number_of(duel);
-        assert_eq!(score_of(number), score);
-        assert!(self.counts.remove(&number), "left out twice");
-        assert_eq!(self.scores.remove(&number), score.is_some());
-    }
-
-    fn count_again(&mut self, duel: Duel, _outcome: Outcome, score: Option<Score>) {
-        let number = number_of(duel);
-        assert_eq!(score_of(number), score);
-        assert!(self.counts.insert(number), "counted twice");
-        assert!(score.is_none() || self.scores.insert(number), "scored twice");
-    }
-
-    fn reconsider(&mut self, _: &VerdictTracker) -> bool {
-        false
-    }
-}
-
-/// What happens in a run.
+/// An event of a run.
 #[derive(Debug, Clone)]
 enum Event {
     /// An answer of a unit, issued at this time.
@@ -174,56 +96,52 @@ impl Plain {
 /// The first answers are of these units, in turns of the first two cohorts. They are not looked at
 /// one by one.
 fn believes_what_is_expected(fillers: &[u64], events: Vec<Event>) {
-    let mut policy = Believing::new();
-    let mut tracker = VerdictTracker::new(Target { confidence: 0.95, margin: 0.0 }, 2);
-    let mut cohorts = Cohorts::new(WINDOW);
-    let width = cohorts.width_ms();
+    let spec = PolicySpec::from_text("uniform").expect("a policy");
+    let (setup, target) =
+        (Setup { rankers: RANKERS, seed: 1 }, Target { confidence: 0.95, margin: 0.0 });
+    let mut run = Run::new(spec.start(setup), target, WINDOW);
+    let width = run.cohorts().width_ms();
     let mut plain = Plain::default();
     let (mut now, mut number) = (0, 0);
     let filler = |(at, &unit): (usize, &u64)| Event::Answer(at as i64 % 2 * width, Some(unit));
     let all = fillers.iter().enumerate().map(filler).chain(events);
     for event in all.chain([Event::Complete(i64::MAX / 2)]) {
-        let mut counting = Counting {
-            tracker: &mut tracker,
-            cohorts: &mut cohorts,
-            policy: &mut policy,
-            active: &[0, 1],
-        };
         match event {
             Event::Answer(issued_at, unit) => {
                 let (duel, outcome, score) = (pair_of(number), Outcome::First, score_of(number));
-                if let Some(score) = score {
-                    counting.policy.score(duel, score);
-                }
-                counting.policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
                 let nonce = number as u128;
                 let answer = TimedAnswer { duel, outcome, score, issued_at, nonce, unit };
-                counting.admit(&answer, |_, _, _| ());
+                run.observe_timed(&answer, None, 0, now);
                 plain.add(width, issued_at, number, unit);
                 number += 1;
             }
             Event::Complete(by) => {
                 now += by;
-                counting.complete(now, |_, _, _| ());
+                run.complete(now, now);
                 plain.complete(width, now);
             }
             Event::Snapshot => {
-                let restored = Cohorts::restore(WINDOW, cohorts.saved().clone());
-                assert_eq!(restored, cohorts);
-                cohorts = restored;
+                let (roster, saved) = (Roster::new(RANKERS), run.copy().into_saved());
+                let restored = Run::restore((&spec, setup), (target, WINDOW), roster, saved);
+                let restored = restored.expect("its own state");
+                assert_eq!(restored.cohorts(), run.cohorts());
+                run = restored;
             }
         }
         if number > fillers.len() {
-            assert_eq!(policy.counts, plain.expected(), "answer {number}, time {now}");
+            let expected = counted_by(run.expected(), &run, number);
+            assert_eq!(expected, plain.expected(), "answer {number}, time {now}");
+            let scored = expected.iter().filter(|&&number| score_of(number).is_some()).count();
+            assert_eq!(run.expected().scores().answers(), scored as u64);
         }
     }
-    assert_eq!(policy.counts, counted_by(&tracker, &policy, number));
-    assert_eq!(policy.scores.len() as u64, tracker.state().scores().answers());
+    let counted = counted_by(run.verdict().counted(), &run, number);
+    assert_eq!(counted, plain.expected());
 }
 
-/// The first `answers` answers of which the verdict counts the pairs.
-fn counted_by(tracker: &VerdictTracker, policy: &Believing, answers: usize) -> BTreeSet<usize> {
-    let counted = tracker.counted(&policy.tally);
+/// The first `answers` answers of which the pairs count.
+fn counted_by(counted: &Counted, run: &Run, answers: usize) -> BTreeSet<usize> {
+    let counted = counted.of(run.tally());
     let counts = |&number: &usize| {
         let Duel { first, second } = pair_of(number);
         counted.half_wins(first, second) > 0
@@ -262,42 +180,4 @@ proptest! {
         let fillers: Vec<u64> = small.take(2 * UNITS_MAX - 8).collect();
         believes_what_is_expected(&fillers, events);
     }
-}
-
-/// The filter may take a unit for a known one after its answer arrived. The policy hears of it when
-/// the cohort is complete.
-#[test]
-fn a_mistake_of_the_filter_is_told_when_the_cohort_is_complete() {
-    let mut known = Cohorts::new(0);
-    for unit in 0..700_000 {
-        known.add(&first_wins(0, 1, unit));
-    }
-    let mut cohorts = Cohorts::restore(WINDOW, known.saved().clone());
-    let width = cohorts.width_ms();
-    let mut policy = Believing::new();
-    let mut tracker = VerdictTracker::new(Target { confidence: 0.95, margin: 0.0 }, 2);
-    let before = cohorts.left_out().repeated_unit;
-    let mut counting = Counting {
-        tracker: &mut tracker,
-        cohorts: &mut cohorts,
-        policy: &mut policy,
-        active: &[0, 1],
-    };
-    let answers = 9000;
-    for number in 0..answers {
-        let (duel, outcome, score) = (pair_of(number), Outcome::First, score_of(number));
-        if let Some(score) = score {
-            counting.policy.score(duel, score);
-        }
-        counting.policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
-        let (issued_at, unit) = (number as i64 % 6 * width, Some(1_000_000 + number as u64));
-        let answer = TimedAnswer { duel, outcome, score, issued_at, nonce: 1, unit };
-        counting.admit(&answer, |_, _, _| ());
-    }
-    let at_arrival = counting.cohorts.left_out().repeated_unit - before;
-    counting.complete(WINDOW, |_, _, _| ());
-    let found = cohorts.left_out().repeated_unit - before - at_arrival;
-    assert!(at_arrival > 0 && found > 0, "{at_arrival} mistakes at arrival, {found} later");
-    assert_eq!(policy.counts, counted_by(&tracker, &policy, answers));
-    assert_eq!(policy.scores.len() as u64, tracker.state().scores().answers());
 }

@@ -1,12 +1,10 @@
 //! Which of the answers that wait are expected to count, and what a policy hears of it.
 
 use dueling_bandits::evidence::cohorts::{Change, Reason};
-use dueling_bandits::evidence::{
-    Added, Admission, Cohorts, Counting, Target, TimedAnswer, VerdictTracker,
-};
+use dueling_bandits::evidence::{Added, Admission, Cohorts, Target, TimedAnswer};
 use dueling_bandits::parameters::Setup;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicySpec, step_rng};
-use rand::RngExt;
+use dueling_bandits::run::Run;
+use dueling_bandits::{Duel, InFlight, Outcome, Policy, PolicySpec, step_rng};
 
 use super::{WINDOW, answer, counted};
 
@@ -120,71 +118,20 @@ fn a_repeat_counts_after_all_if_a_full_cohort_leaves_the_first_answer_out() {
 #[test]
 fn the_default_policy_is_told_of_a_repeat_at_once() {
     let spec = PolicySpec::from_text("d-ts-verdict").unwrap();
-    let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
-    let mut tracker = VerdictTracker::new(Target { confidence: 0.95, margin: 0.0 }, 2);
-    let mut cohorts = Cohorts::new(WINDOW);
-    let width = cohorts.width_ms();
-    let (duel, outcome) = (Duel::new(0, 1), Outcome::First);
+    let target = Target { confidence: 0.95, margin: 0.0 };
+    let mut run = Run::new(spec.start(Setup { rankers: 2, seed: 1 }), target, WINDOW);
+    let width = run.cohorts().width_ms();
     let mut shown_alone = |answers: std::ops::Range<i64>, unit: &dyn Fn(i64) -> u64| {
         for number in answers {
-            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
-            let mut counting = Counting {
-                tracker: &mut tracker,
-                cohorts: &mut cohorts,
-                policy: &mut *policy,
-                active: &[0, 1],
-            };
             let answer = first_wins(number % 400 * width, number as u128, unit(number));
-            counting.admit(&answer, |_, _, _| ());
+            run.observe_timed(&answer, None, 0, number);
         }
-        let draws = 0..500;
-        let select = |step| policy.select(&InFlight::new(), &mut step_rng(2, step)).duel;
-        draws.filter(|&step| select(step).is_self()).count()
+        run.catch_up();
+        let select = |step| run.select(&InFlight::new(), &mut step_rng(2, step)).duel;
+        (0..500).filter(|&step| select(step).is_self()).count()
     };
     let of_five_people = shown_alone(0..400, &|number| number as u64 % 5);
     assert!(of_five_people < 100, "five answers prove nothing: alone on {of_five_people} of 500");
     let of_many = shown_alone(400..800, &|number| number as u64);
     assert!(of_many > 400, "alone on {of_many} of 500");
-}
-
-/// A policy that is saved and restored after every answer, reports included, stays the same.
-#[test]
-fn a_restored_policy_believes_the_same() {
-    let spec = PolicySpec::from_text("d-ts-verdict:margin=0.01").unwrap();
-    let setup = Setup { rankers: 4, seed: 1 };
-    let mut policies = [spec.start(setup), spec.start(setup)];
-    let mut observe = |step: u64, duel, outcome| {
-        for policy in &mut policies {
-            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
-            match step % 4 {
-                1 | 2 => policy.leave_out(duel, outcome, None),
-                3 if step % 8 == 3 => {
-                    policy.leave_out(duel, outcome, None);
-                    policy.count_again(duel, outcome, None);
-                }
-                _ => {}
-            }
-        }
-        let saved = policies[1].save();
-        policies[1] = spec.restore(setup, policies[1].format(), &saved).expect("its own state");
-        assert_eq!(policies[0].save(), saved);
-        let mut in_flight = InFlight::new();
-        in_flight.add(0, 1, step as u32 % 40);
-        let select = |policy: &dyn Policy| policy.select(&in_flight, &mut step_rng(5, step)).duel;
-        let selected = [select(&*policies[0]), select(&*policies[1])];
-        assert_eq!(selected[0], selected[1], "step {step}");
-        selected[0]
-    };
-    let mut duel = Duel::new(0, 1);
-    for step in 0..1500 {
-        let stronger_wins = step_rng(6, step).random_bool(0.7);
-        let outcome = match stronger_wins == (duel.first < duel.second) {
-            true => Outcome::First,
-            false => Outcome::Second,
-        };
-        duel = observe(step, duel, outcome);
-        if duel.is_self() {
-            duel = Duel::new(step as usize % 4, (step as usize + 1) % 4);
-        }
-    }
 }

@@ -10,6 +10,5 @@ pub mod ccb;
 pub mod comp;
 mod counts;
 pub mod double_thompson;
-pub mod verdict;
 
 pub use counts::*;

@@ -1,15 +1,77 @@
 //! The cheapest proof, against all choices of wins and losses.
 
+use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::plan::{Claim, Plan};
 use dueling_bandits::evidence::{Target, VerdictTracker};
 use dueling_bandits::{Duel, Outcome, PolicyRng, Tally};
 use rand::RngExt;
 
 use super::super::support::rng;
-use crate::reference::verdict::field::Field;
-use crate::reference::verdict::plan::Prices;
-use crate::reference::verdict::refuters::Refuters;
-use crate::reference::verdict::rule::Rule;
+/// Estimated comparisons that each "x beats y" lacks to an evidence, by `[x][y]`.
+struct Field {
+    rankers: usize,
+    /// `ln E` and the expected evidence of a comparison.
+    pairs: Vec<Vec<(f64, f64)>>,
+    /// Of how many rankers each one is ahead, with pairs within the margin counted for both.
+    scores: Vec<usize>,
+    fewest_wins: usize,
+    caution: f64,
+}
+
+impl Field {
+    fn of(tally: &Tally, margin: f64) -> Self {
+        let rankers = tally.rankers();
+        let (mixture, null) = (LeadEvidence::over(margin), 0.5 - margin);
+        let pair = |x: usize, y: usize| {
+            let (won, lost) = (tally.wins(x, y), tally.wins(y, x));
+            let (a, b) = (won + 1.0, lost + 1.0);
+            let (mean, deviation) =
+                (a / (a + b), (a * b / ((a + b).powi(2) * (a + b + 1.0))).sqrt());
+            let (lead, z) = (mean - null, (mean - null) / deviation);
+            let above = 0.5 * libm::erfc(-z / 2.0_f64.sqrt());
+            let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+            let squared =
+                (lead * lead + deviation * deviation) * above + lead * deviation * density;
+            let evidence = if won + lost > 0.0 { mixture.ln(won, lost) } else { 0.0 };
+            (evidence, (2.0 * squared).max(1e-9))
+        };
+        let others = |x: usize| (0..rankers).filter(move |&y| y != x);
+        let is_ahead =
+            |x: usize, y: usize| tally.wins(x, y) * (1.0 - null) > tally.wins(y, x) * null;
+        let has_won = |x: usize, y: usize| {
+            let lead = tally.wins(x, y) - tally.wins(y, x);
+            lead > 0.0 || lead == 0.0 && (x + y).is_multiple_of(2) == (x > y)
+        };
+        let best = (0..rankers).map(|x| others(x).filter(|&y| has_won(x, y)).count()).max();
+        Self {
+            rankers,
+            pairs: (0..rankers).map(|x| (0..rankers).map(|y| pair(x, y)).collect()).collect(),
+            scores: (0..rankers).map(|x| others(x).filter(|&y| is_ahead(x, y)).count()).collect(),
+            fewest_wins: best.unwrap_or(0).saturating_sub(1).max(1),
+            caution: 1.0 + 10.0 / (1.0 + tally.steps() as f64 / 10_000.0),
+        }
+    }
+
+    fn missing(&self, x: usize, y: usize, target: f64) -> f64 {
+        let (evidence, rate) = self.pairs[x][y];
+        (target - evidence).max(0.0) / rate
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = usize> {
+        let most = self.scores.iter().copied().max().unwrap_or(0);
+        (0..self.rankers).filter(move |&x| self.scores[x] == most)
+    }
+}
+
+/// The evidence that a win of a leader over all others, of another leader, and a loss need.
+fn targets(rankers: usize, margin: f64) -> [f64; 3] {
+    let (threshold, n) = (-(0.05_f64 * 0.9).ln(), (rankers - 1) as f64);
+    let alone = if margin > 0.0 { 0.7 / n } else { 0.85 * 0.9 };
+    match rankers {
+        2 => [threshold; 3],
+        _ => [alone, 0.4 / n, 0.22 / n].map(|weight| threshold - weight.ln()),
+    }
+}
 
 /// The subsets of `of` with so many members.
 fn subsets(of: &[usize], size: usize) -> Vec<Vec<usize>> {
@@ -19,35 +81,31 @@ fn subsets(of: &[usize], size: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// The price of the cheapest proof: every candidate, every set of its wins, and for every other
-/// ranker every set of rankers that it loses to. A loss to the candidate is one of its wins, which
-/// are paid for already.
-fn cheapest(prices: &Prices, rule: &Rule) -> f64 {
-    let k = prices.field.rankers;
-    let of_losses = prices.table(rule.plain_targets(0).1);
-    let of_wins_with = [0, 1].map(|losses| prices.table(rule.plain_targets(losses).0));
+/// The price of the cheapest proof for `a`: every set of its wins, and for every other ranker every
+/// set of rankers that it loses to. A loss to `a` is one of its wins, which are paid for already.
+fn cheapest(field: &Field, [alone, win, loss]: [f64; 3], a: usize) -> f64 {
+    let k = field.rankers;
     let mut least = f64::INFINITY;
-    for a in prices.candidates() {
-        let others: Vec<usize> = (0..k).filter(|&j| j != a).collect();
-        for l in prices.fewest_wins().max(1)..k {
-            let d = k - 1 - l;
-            let of_wins = &of_wins_with[d.min(1)];
-            for won in subsets(&others, l) {
-                let losses = |&j: &usize| -> f64 {
-                    let winners: Vec<usize> = (0..k).filter(|&x| x != j).collect();
-                    let price = |winners: &Vec<usize>| -> f64 {
-                        winners.iter().filter(|&&x| x != a).map(|&x| of_losses[x][j]).sum()
-                    };
-                    subsets(&winners, d)
-                        .iter()
-                        .filter(|winners| won.contains(&j) || !winners.contains(&a))
-                        .map(price)
-                        .fold(f64::INFINITY, f64::min)
+    let others: Vec<usize> = (0..k).filter(|&j| j != a).collect();
+    for l in field.fewest_wins..k {
+        let d = k - 1 - l;
+        let (win, caution) = if d == 0 { (alone, 1.0) } else { (win, field.caution) };
+        for won in subsets(&others, l) {
+            let losses = |&j: &usize| -> f64 {
+                let winners: Vec<usize> = (0..k).filter(|&x| x != j).collect();
+                let price = |winners: &Vec<usize>| -> f64 {
+                    let paid = winners.iter().filter(|&&x| x != a);
+                    paid.map(|&x| field.missing(x, j, loss)).sum()
                 };
-                let price = won.iter().map(|&j| of_wins[a][j]).sum::<f64>()
-                    + others.iter().map(losses).sum::<f64>();
-                least = least.min(price * prices.factor(a, d));
-            }
+                subsets(&winners, d)
+                    .iter()
+                    .filter(|winners| won.contains(&j) || !winners.contains(&a))
+                    .map(price)
+                    .fold(f64::INFINITY, f64::min)
+            };
+            let price = won.iter().map(|&j| field.missing(a, j, win)).sum::<f64>()
+                + others.iter().map(losses).sum::<f64>();
+            least = least.min(price * caution);
         }
     }
     least
@@ -76,41 +134,34 @@ fn the_plan_is_the_cheapest_proof_of_all() {
         let target = Target { confidence: 0.95, margin: [0.0, 0.02][trial / 4 % 2] };
         let tally = counts(rankers, &mut rng);
         let active: Vec<usize> = (0..rankers).collect();
-        let wins =
-            active.iter().map(|&i| active.iter().map(|&j| tally.wins(i, j)).collect()).collect();
-        let field = Field::of(wins, target.margin);
-        let before = (trial % 3 > 0).then_some(trial % rankers);
-        let prices = Prices { field: &field, margin: target.margin, steps: tally.steps(), before };
-        // counts alone have no refuters
-        let follows = rankers > 2 && trial / 8 % 2 == 0;
-        let refuters = follows.then(|| Refuters::new(rankers));
-        let (error, margin, refuters) = (0.05 * 0.9, target.margin, refuters.as_ref());
-        let rule = Rule { rankers, error, margin, refuters };
-        let least = cheapest(&prices, &rule);
+        let (field, targets) = (Field::of(&tally, target.margin), targets(rankers, target.margin));
+        let price_of = |a| cheapest(&field, targets, a);
+        let least = field.candidates().map(price_of).fold(f64::INFINITY, f64::min);
         // a proof that is complete already is made of other claims
         if least < 1.0 {
             continue;
         }
         compared += 1;
-        // sums with a hopeless claim, of some 1e10 duels, lose that much
-        let near = |price: f64| (price - least).abs() <= 1e-9 * least + 1e-3;
-        let proof = prices.cheapest(&rule, 0.0).expect("there is always a proof");
-        assert!(near(proof.price), "trial {trial}: {} and {least}", proof.price);
-        let tracker = match follows {
-            true => VerdictTracker::new(target, rankers),
-            false => VerdictTracker::of_counts(target, &tally, &active),
-        };
-        let plan = Plan::make(&tracker, &tally, &active, before);
+        let tracker = VerdictTracker::of_counts(target, &tally, &active);
+        let plan = Plan::make(&tracker, &tally, &active);
         let leader = plan.leader().expect("there is always a proof");
-        assert_eq!(leader, proof.leader, "trial {trial}");
-        // with refuters, claims have other targets than those by which proofs are compared
-        if refuters.is_none() {
-            let price = |claim: &Claim| claim.missing * (1.0 + 10.0 * claim.regret);
-            let paid: f64 = plan.claims().iter().map(price).sum();
-            let paid = paid * prices.factor(leader, usize::from(plan.needs_losses()));
-            assert!(near(paid), "trial {trial}: {paid} and {least}");
-        }
-        with_losses += u32::from(plan.needs_losses());
+        // sums with a hopeless claim, of some 1e10 duels, lose that much
+        let most = least * (1.0 + 1e-9) + 1e-3;
+        assert!(price_of(leader) <= most, "trial {trial}: {leader} for {}", price_of(leader));
+        let [alone, win, loss] = targets;
+        let needs_losses = plan.claims().iter().any(|claim| claim.winner != leader);
+        let price = |claim: &Claim| {
+            let target = match claim.winner == leader {
+                true if needs_losses => win,
+                true => alone,
+                false => loss,
+            };
+            field.missing(claim.winner, claim.loser, target)
+        };
+        let paid: f64 = plan.claims().iter().map(price).sum();
+        let paid = paid * if needs_losses { field.caution } else { 1.0 };
+        assert!(paid <= most, "trial {trial}: {paid} and {least}");
+        with_losses += u32::from(needs_losses);
     }
     assert!(compared > 200 && with_losses > 50, "{compared} plans, {with_losses} with losses");
 }

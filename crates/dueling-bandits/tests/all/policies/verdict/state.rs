@@ -1,12 +1,11 @@
-//! What the state of D-TS-Verdict may depend on: the log alone. Not on the selections, not on when
-//! it was saved and restored, and as to the verdict not even on the policy's own parameters.
+//! What a run may depend on: the log alone. Not on the selections, not on when it was saved and
+//! restored, and as to the verdict not even on the policy's own parameters.
 
-use dueling_bandits::evidence::{Target, VerdictTracker, verdict};
+use dueling_bandits::evidence::{Target, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{
-    InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Roster, Tally,
-};
+use dueling_bandits::run::Run;
+use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::RngExt;
 
 use super::super::support::{answer, rng};
@@ -24,12 +23,12 @@ enum Entry {
     Retire(usize),
 }
 
-fn fold(policy: &mut dyn Policy, entry: &Entry) {
+fn fold(run: &mut Run, entry: &Entry) {
     match *entry {
-        Entry::Answer(observation) => policy.observe(&observation),
-        Entry::SelfDuels(ranker, count) => policy.observe_self_duels(ranker, count),
-        Entry::Enlist => policy.enlist().expect("another ranker"),
-        Entry::Retire(ranker) => policy.retire(ranker).expect("a known ranker"),
+        Entry::Answer(observation) => run.observe(&observation),
+        Entry::SelfDuels(ranker, count) => run.observe_self_duels(ranker, count),
+        Entry::Enlist => run.enlist(0).expect("another ranker"),
+        Entry::Retire(ranker) => run.retire(ranker, 0).expect("a known ranker"),
     }
 }
 
@@ -37,32 +36,19 @@ fn spec(text: &str) -> PolicySpec {
     PolicySpec::from_text(text).expect("a policy")
 }
 
-fn start(text: &str, seed: u64) -> Box<dyn Policy> {
-    spec(text).start(Setup { rankers: RANKERS, seed })
+fn start(text: &str, seed: u64) -> Run {
+    Run::of(spec(text).start(Setup { rankers: RANKERS, seed }))
 }
 
-fn restored(text: &str, policy: &dyn Policy) -> Box<dyn Policy> {
+fn saved(run: &Run) -> Vec<u8> {
+    postcard::to_stdvec(&run.copy().into_saved()).expect("bytes")
+}
+
+fn restored(run: &Run) -> Run {
     let setup = Setup { rankers: RANKERS, seed: 0 };
-    spec(text).restore(setup, policy.format(), &policy.save()).expect("its own state")
-}
-
-/// The saved state: tally, retired rankers, verdict, plan, steps at the plan, whether it is stale,
-/// how well the records agree with the pairs, and the half wins at the verdict against each rival.
-type Saved = (Tally, Vec<u16>, verdict::State, SavedPlan, u64, bool, f64, Vec<(u16, u32, u32)>);
-/// Leader, duels missing at first, whether it needs losses, and the claims: winner, loser, target
-/// and regret.
-type SavedPlan = (Option<u16>, f64, bool, Vec<(u16, u16, f64, f64)>);
-
-fn saved(policy: &dyn Policy) -> Saved {
-    postcard::from_bytes(&policy.save()).expect("the saved layout")
-}
-
-fn verdict_of(policy: &dyn Policy) -> verdict::State {
-    saved(policy).2
-}
-
-fn has_verdict(policy: &dyn Policy) -> bool {
-    VerdictTracker::restore(TARGET, verdict_of(policy), RANKERS).verdict().is_some()
+    let state = postcard::from_bytes(&saved(run)).expect("the layout");
+    let run = Run::restore((&spec(TEXT), setup), (TARGET, 0), run.roster().clone(), state);
+    run.expect("its own state")
 }
 
 /// Duels in flight, and what answers them.
@@ -86,7 +72,7 @@ impl Requests {
     }
 
     /// Select a duel, and return what is to be folded then.
-    fn step(&mut self, policy: &dyn Policy, ties: bool) -> Vec<Entry> {
+    fn step(&mut self, policy: &Run, ties: bool) -> Vec<Entry> {
         let duel = policy.select(&self.in_flight, &mut self.rng).duel;
         let mut entries = Vec::new();
         if duel.is_self() {
@@ -119,13 +105,13 @@ fn log(seed: u64, steps: usize, changes: bool) -> Vec<Entry> {
     let mut requests = Requests::new(seed);
     let mut log = Vec::new();
     for step in 0..steps {
-        let mut entries = requests.step(&*policy, changes);
+        let mut entries = requests.step(&policy, changes);
         match step * 3 / steps {
             1 if changes && step * 3 % steps < 3 => entries.push(Entry::Enlist),
             2 if changes && step * 3 % steps < 3 => entries.push(Entry::Retire(1)),
             _ => {}
         }
-        entries.iter().for_each(|entry| fold(&mut *policy, entry));
+        entries.iter().for_each(|entry| fold(&mut policy, entry));
         log.extend(entries);
     }
     log
@@ -137,7 +123,7 @@ fn a_policy_restored_at_every_step_selects_the_same_duels() {
     let mut verdicts = 0;
     for seed in 0..3 {
         let mut policy = start(TEXT, seed);
-        let mut other = restored(TEXT, &*policy);
+        let mut other = restored(&policy);
         let mut requests = Requests::new(seed);
         for step in 0..3000 {
             let mut same = requests.rng.clone();
@@ -146,93 +132,44 @@ fn a_policy_restored_at_every_step_selects_the_same_duels() {
             assert_eq!(policy.select(&requests.in_flight, &mut original).duel, duel, "{step}");
             assert_eq!(original, same, "step {step}: draws");
             assert_eq!(policy.champion(), other.champion(), "step {step}");
-            assert_eq!(policy.save(), other.save(), "step {step}");
-            let mut entries = requests.step(&*policy, true);
+            assert_eq!(saved(&policy), saved(&other), "step {step}");
+            let mut entries = requests.step(&policy, true);
             match step {
                 700 | 2000 => entries.push(Entry::Enlist),
                 1400 => entries.push(Entry::Retire(1)),
                 2400 => entries.push(Entry::Retire(policy.champion())),
-                // so long after a verdict the winner has to prove itself again
-                _ if step % 100 == 99 && has_verdict(&*policy) => {
-                    entries.push(Entry::SelfDuels(policy.champion(), 1_000_000));
-                }
                 _ => {}
             }
             for entry in &entries {
-                let decided = has_verdict(&*policy);
-                fold(&mut *policy, entry);
-                verdicts += u32::from(!decided && has_verdict(&*policy));
-                fold(&mut *other, entry);
-                other = restored(TEXT, &*other);
+                let decided = policy.verdict().verdict().is_some();
+                fold(&mut policy, entry);
+                verdicts += u32::from(!decided && policy.verdict().verdict().is_some());
+                fold(&mut other, entry);
+                other = restored(&other);
             }
         }
     }
     assert!(verdicts > 0);
 }
 
-/// A log that is read again, in one go or with postponed work, gives the same state to the byte.
+/// A log that is read again gives the same state to the byte, and the verdict that the stopping
+/// rule gives, whatever the parameters of the policy are.
 #[test]
 fn the_state_is_a_function_of_the_log() {
-    for seed in 0..3 {
-        let log = log(seed, 2400, true);
-        let (mut first, mut second) = (start(TEXT, seed), start(TEXT, seed + 1));
-        for (at, entry) in log.iter().enumerate() {
-            fold(&mut *first, entry);
-            match entry {
-                Entry::Answer(observation) => second.observe_deferred(observation),
-                _ => {
-                    second.catch_up();
-                    fold(&mut *second, entry);
-                }
-            }
-            if at.is_multiple_of(50) {
-                second.catch_up();
-                let duel = |policy: &dyn Policy| policy.select(&InFlight::new(), &mut rng(9)).duel;
-                assert_eq!(duel(&*first), duel(&*second), "entry {at}");
-                assert_eq!(first.save(), second.save(), "entry {at}");
-            }
-        }
-    }
-}
-
-/// The verdict of a policy is that of the stopping rule alone on the same log, whatever the
-/// parameters of the policy are.
-#[test]
-fn the_verdict_is_that_of_the_rule_on_the_log() {
     let mut verdicts = 0;
     for seed in 0..3 {
         let log = log(seed, 3000, true);
+        let (mut first, mut second) = (start(TEXT, seed), start(TEXT, seed + 1));
+        let other = spec("d-ts-verdict:alpha=2").start(Setup { rankers: RANKERS, seed });
+        let mut other = Run::new(other, TARGET, 0);
         let mut decided = false;
-        let mut policies =
-            [TEXT, "d-ts-verdict:confidence=0.9,urgency=0", "d-ts-verdict:confidence=0.9,alpha=2"]
-                .map(|text| start(text, seed));
-        let mut tracker = VerdictTracker::new(TARGET, RANKERS);
-        let (mut tally, mut roster) = (Tally::new(RANKERS), Roster::new(RANKERS));
         for (at, entry) in log.iter().enumerate() {
-            policies.iter_mut().for_each(|policy| fold(&mut **policy, entry));
-            match *entry {
-                Entry::Answer(Observation { duel, outcome, .. }) => {
-                    tally.record(duel, outcome);
-                    if roster.is_active(duel.first) && roster.is_active(duel.second) {
-                        tracker.observe(&tally, roster.active(), duel);
-                    }
-                }
-                Entry::SelfDuels(_, count) => tally.skip(count),
-                Entry::Enlist => {
-                    tally.enlist();
-                    roster.enlist().expect("another ranker");
-                    tracker.roster_changed(&tally, roster.active().len());
-                }
-                Entry::Retire(ranker) => {
-                    roster.retire(ranker).expect("a known ranker");
-                    tracker.roster_changed(&tally, roster.active().len());
-                }
-            }
-            decided |= tracker.verdict().is_some();
+            [&mut first, &mut second, &mut other].into_iter().for_each(|run| fold(run, entry));
+            decided |= first.verdict().verdict().is_some();
             if at.is_multiple_of(16) {
-                for policy in &policies {
-                    assert_eq!(&verdict_of(&**policy), tracker.state(), "entry {at}");
-                }
+                second.select(&InFlight::new(), &mut rng(9));
+                assert_eq!(saved(&first), saved(&second), "entry {at}");
+                assert_eq!(first.verdict().state(), other.verdict().state(), "entry {at}");
             }
         }
         verdicts += u32::from(decided);
@@ -240,16 +177,15 @@ fn the_verdict_is_that_of_the_rule_on_the_log() {
     assert!(verdicts > 0);
 }
 
-/// A policy from the counts alone has the verdict of these counts, and selects as one that was
-/// restored from its state.
+/// A run from the counts alone has the verdict of these counts.
 #[test]
-fn a_policy_from_counts_has_the_verdict_of_the_counts() {
+fn a_run_from_counts_has_the_verdict_of_the_counts() {
     let mut verdicts = 0;
     for seed in 0..3 {
         let log = log(seed, 1500, false);
         let mut policy = start(TEXT, seed);
         for (at, entry) in log.iter().enumerate() {
-            fold(&mut *policy, entry);
+            fold(&mut policy, entry);
             if !at.is_multiple_of(40) {
                 continue;
             }
@@ -257,17 +193,12 @@ fn a_policy_from_counts_has_the_verdict_of_the_counts() {
             let row = |i| (0..RANKERS).map(|j| tally.half_wins(i, j) / 2).collect();
             let wins: Vec<Vec<u32>> = (0..RANKERS).map(row).collect();
             let of_counts = spec(TEXT).from_counts(&wins, Some(tally.steps())).expect("counts");
+            let of_counts = Run::of(of_counts);
             assert_eq!(of_counts.tally(), tally);
             let active: Vec<usize> = (0..RANKERS).collect();
             let judged = VerdictTracker::of_counts(TARGET, tally, &active);
-            assert_eq!(&verdict_of(&*of_counts), judged.state(), "entry {at}");
+            assert_eq!(of_counts.verdict().state(), judged.state(), "entry {at}");
             verdicts += u32::from(judged.verdict().is_some());
-            let again = restored(TEXT, &*of_counts);
-            for seed in 0..8 {
-                let duel =
-                    |policy: &dyn Policy| policy.select(&InFlight::new(), &mut rng(seed)).duel;
-                assert_eq!(duel(&*of_counts), duel(&*again), "entry {at}");
-            }
         }
     }
     assert!(verdicts > 0);

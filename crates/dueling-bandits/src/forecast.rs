@@ -1,18 +1,17 @@
 //! How many more duels until the verdict, at the policy that runs.
 //!
 //! The forecast is a simulation. Each draw takes the preferences from their posterior, lets a copy
-//! of the policy select duels and observe outcomes from there on, and stops when a copy of the
-//! [`VerdictTracker`] has a verdict. The draws share a budget of steps and run side by side, so the
+//! of the [`Run`] select duels and observe outcomes from there on, and stops when there is a verdict. The draws share a budget of steps and run side by side, so the
 //! estimate is known before the longest have ended. If the budget ends before that, the draws that
 //! have ended predict the others ([`Durations`]).
 
 use rand::RngExt;
 use special::Error as _;
 
-use crate::evidence::counting::{FEW, reconcile};
 use crate::evidence::posterior::Posterior;
 use crate::evidence::verdict::VerdictTracker;
-use crate::{InFlight, Observation, Outcome, Policy, PolicyRng, Roster, Tally};
+use crate::run::Run;
+use crate::{InFlight, Outcome, Policy, PolicyRng, Roster, Tally};
 
 /// Number of draws.
 const DRAWS: usize = 24;
@@ -104,8 +103,7 @@ pub fn forecast(
     let mut draws = (0..DRAWS)
         .map(|_| {
             Some(Draw {
-                policy: copy()?,
-                tracker: present.tracker.clone(),
+                run: Run::going_on(copy()?, present.roster.clone(), present.tracker.clone()),
                 preferences: posterior.preferences(rng),
                 steps: 0,
             })
@@ -119,7 +117,7 @@ pub fn forecast(
     loop {
         draws.retain_mut(|draw| {
             let before = draw.steps;
-            let ended = draw.run(present.roster, rng);
+            let ended = draw.advance(rng);
             spent += draw.steps - before;
             if ended {
                 ends.push(draw.steps as f64);
@@ -182,8 +180,7 @@ impl Durations {
 
 /// One simulated future.
 struct Draw {
-    policy: Box<dyn Policy>,
-    tracker: VerdictTracker,
+    run: Run,
     preferences: Vec<f64>,
     /// Steps since the present.
     steps: u64,
@@ -191,27 +188,21 @@ struct Draw {
 
 impl Draw {
     /// Up to [`STRIDE`] further steps. Returns whether there is a verdict.
-    fn run(&mut self, roster: &Roster, rng: &mut PolicyRng) -> bool {
-        let (none, rankers) = (InFlight::new(), roster.rankers());
+    fn advance(&mut self, rng: &mut PolicyRng) -> bool {
+        let (none, rankers) = (InFlight::new(), self.run.roster().rankers());
         for _ in 0..STRIDE {
             self.steps += 1;
-            let selection = self.policy.select(&none, rng);
+            let selection = self.run.select(&none, rng);
             let duel = selection.duel;
             if duel.is_self() {
-                self.policy.observe_self_duels(duel.first, 1);
+                self.run.observe_self_duels(duel.first, 1);
                 continue;
             }
             let first_wins =
                 rng.random::<f64>() < self.preferences[duel.first * rankers + duel.second];
             let outcome = if first_wins { Outcome::First } else { Outcome::Second };
-            let (batch, ticket) = (selection.batch, selection.ticket);
-            self.policy.observe(&Observation { duel, outcome, batch, ticket });
-            self.tracker.observe(self.policy.tally(), roster.active(), duel);
-            // answers that were left out have put the checks of the two out of step
-            if rankers <= FEW {
-                reconcile(&mut self.tracker, &mut *self.policy, roster.active());
-            }
-            if self.tracker.verdict().is_some() {
+            self.run.observe(&selection.observed(outcome));
+            if self.run.verdict().verdict().is_some() {
                 return true;
             }
         }

@@ -1,0 +1,114 @@
+//! Which answers of a tally count, and which of them by a score.
+
+use crate::evidence::cohorts::Completed;
+use crate::evidence::scores::{Score, ScoreCounts};
+use crate::{Duel, Outcome, Tally};
+
+/// The answers of a tally that count.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Counted {
+    /// Wins of the tally that do not count: those before the newest change of the roster, and those
+    /// left out. `None` if all count.
+    left_out: Option<Tally>,
+    /// Scores of answers that count.
+    scores: ScoreCounts,
+}
+
+impl Counted {
+    /// No answer of `tally` counts.
+    pub(super) fn none_of(tally: &Tally) -> Self {
+        Self { left_out: Some(tally.clone()), scores: ScoreCounts::default() }
+    }
+
+    /// Whether an answer was ever left out.
+    pub fn leaves_out(&self) -> bool {
+        self.left_out.is_some()
+    }
+
+    /// Scores of answers that count.
+    pub fn scores(&self) -> &ScoreCounts {
+        &self.scores
+    }
+
+    /// Wins of ranker `x` over `y` that do not count.
+    pub(in crate::evidence) fn left_out(&self, x: usize, y: usize) -> f64 {
+        let left_out = self.left_out.as_ref().filter(|left_out| x.max(y) < left_out.rankers());
+        left_out.map_or(0.0, |left_out| left_out.wins(x, y))
+    }
+
+    /// `count` answers count by this score, in place of their outcome.
+    pub(crate) fn score(&mut self, duel: Duel, score: Score, count: u32) {
+        self.scores.add(duel, score, count);
+    }
+
+    /// An answer of `tally` does not count, or not yet. `score` is there if its score was added.
+    pub(crate) fn leave_out(
+        &mut self,
+        tally: &Tally,
+        duel: Duel,
+        outcome: Outcome,
+        score: Option<Score>,
+    ) {
+        let left_out = self.left_out.get_or_insert_with(|| Tally::new(tally.rankers()));
+        while left_out.rankers() < tally.rankers() {
+            left_out.enlist();
+        }
+        left_out.record(duel, outcome);
+        if let Some(score) = score {
+            self.scores.remove(duel, score);
+        }
+    }
+
+    /// `count` answers that were left out count, by their score if they have one.
+    pub(crate) fn count_again(
+        &mut self,
+        duel: Duel,
+        outcome: Outcome,
+        score: Option<Score>,
+        count: u32,
+    ) {
+        if let Some(left_out) = &mut self.left_out {
+            left_out.remove_run(duel, outcome, count);
+        }
+        if let Some(score) = score {
+            self.scores.add(duel, score, count);
+        }
+    }
+
+    /// The same once these answers, which wait, count too.
+    pub fn with_waiting(&self, waiting: &[Completed]) -> Self {
+        let mut counted = self.clone();
+        for &Completed { duel, outcome, score, count, .. } in waiting {
+            counted.count_again(duel, outcome, score, count);
+        }
+        counted
+    }
+
+    /// The wins of `tally` that count, by their outcomes.
+    pub fn of(&self, tally: &Tally) -> Tally {
+        let mut counted = tally.clone();
+        if let Some(left_out) = &self.left_out {
+            counted.remove(left_out);
+        }
+        counted
+    }
+
+    /// Estimated bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.left_out.as_ref().map_or(0, Tally::bytes) + self.scores.bytes()
+    }
+
+    /// Whether a decoded value fits `tally`.
+    pub(super) fn is_sound(&self, tally: &Tally) -> bool {
+        let left_out = |x: usize, y: usize| {
+            let known = self.left_out.as_ref().filter(|left_out| x.max(y) < left_out.rankers());
+            known.map_or(0, |left_out| left_out.half_wins(x, y))
+        };
+        let rankers = tally.rankers();
+        let is_part = |x, y| left_out(x, y) <= tally.half_wins(x, y);
+        self.left_out.as_ref().is_none_or(|left_out| left_out.rankers() <= rankers)
+            && (0..rankers).all(|x| (0..rankers).all(|y| is_part(x, y)))
+            && self.scores.is_sound(rankers, |x, y| tally.half_wins(x, y) - left_out(x, y))
+    }
+}
