@@ -70,8 +70,8 @@ impl Survey {
             best: 0,
             candidates: largest(&pairs.empirical_scores(0.5 - margin)),
         };
-        let mut wins_of = vec![0; rankers];
         for x in 0..rankers {
+            let mut wins = 0;
             for y in (0..rankers).filter(|&y| y != x) {
                 let (at, won, lost) = (x * rankers + y, pairs.wins(x, y), pairs.wins(y, x));
                 survey.evidence[at] = pairs.ln(x, y);
@@ -82,11 +82,11 @@ impl Survey {
                 };
                 // an even pair needs some side; which one does not matter
                 let has_side = (x + y).is_multiple_of(2) == (x > y);
-                wins_of[x] += usize::from(won > lost || won == lost && has_side);
+                wins += usize::from(won > lost || won == lost && has_side);
             }
+            survey.best = survey.best.max(wins);
         }
         survey.highest = survey.scores.iter().copied().fold(0.0, f64::max);
-        survey.best = wins_of.into_iter().max().unwrap_or(0);
         survey
     }
 

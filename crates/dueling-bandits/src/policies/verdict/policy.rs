@@ -217,12 +217,9 @@ impl Policy for Deciding {
             return self.explorer.select(in_flight, rng);
         }
         let patience = self.patience();
-        if patience >= 1.0 || patience > 0.0 && rng.random::<f64>() < patience {
-            if let Some(selection) = self.proving(in_flight, rng) {
-                return selection;
-            }
-        }
-        self.explorer.select(in_flight, rng)
+        let is_proving = patience >= 1.0 || patience > 0.0 && rng.random::<f64>() < patience;
+        let proving = if is_proving { self.proving(in_flight, rng) } else { None };
+        proving.unwrap_or_else(|| self.explorer.select(in_flight, rng))
     }
 
     fn observe(&mut self, observation: &Observation) {
