@@ -459,7 +459,7 @@ fn a_resampled_log_has_as_many_answers_with_the_same_shares() {
 #[test]
 fn a_policy_from_counts_equals_one_that_observed_the_duels() {
     let wins = vec![vec![0, 7, 2], vec![3, 0, 9], vec![2, 1, 0]];
-    for kind in ["uniform", "d-ts", "d-ts-plus", "self-sparring"] {
+    for kind in ["uniform", "d-ts", "d-ts-plus"] {
         let spec = PolicySpec::from_text(kind).unwrap();
         let mut seen = spec.start(Setup { rankers: 3, seed: 0 });
         for (i, row) in wins.iter().enumerate() {
