@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rankduel::http::ShellSettings;
+use rankduel_store::experiment_id;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -121,13 +122,18 @@ async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) 
     const COUNT: usize = 10_000;
     let server = Server::start(database.store().await).await;
     server.create(&steady("0", &["a", "b"])).await;
+    let rows = (1..COUNT).map(|number| {
+        let name = format!("many-{number}");
+        format!("({}, '{name}')", experiment_id(&name))
+    });
+    let rows = rows.collect::<Vec<_>>().join(", ");
     database
-        .execute(
-            "with recursive number (n) as (select 1 union all select n + 1 from number where n < 9999)
+        .execute_text(format!(
+            "with many (id, name) as (values {rows})
              insert into experiment (id, name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
-             select n, 'many-' || n, spec, seed, status, 1, 0, created_at_ms, updated_at_ms
-             from number cross join (select * from experiment where name = '0') as first",
-        )
+             select many.id, many.name, spec, seed, status, 1, 0, created_at_ms, updated_at_ms
+             from many cross join (select * from experiment where name = '0') as first",
+        ))
         .await;
     let (mut listed, mut path) = (0, "/v1/experiments?limit=500".to_owned());
     loop {

@@ -103,7 +103,7 @@ async fn the_log_has_requests_and_no_secrets() {
     let lines: Vec<Value> =
         log.lines().map(|line| serde_json::from_str(line).expect("JSON lines")).collect();
     let access: Vec<&Value> =
-        lines.iter().filter(|line| line["target"] == "rankduel_engine::access").collect();
+        lines.iter().filter(|line| line["target"] == "rankduel::access").collect();
     assert_eq!(access.len(), 2, "successful probes are not logged: {log}");
     assert_eq!(access[0]["request_id"], "the-one");
     assert_eq!(access[0]["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");

@@ -150,7 +150,7 @@ async fn no_request_hides_in_the_body_of_another_one() {
     let logged: Vec<(String, u64)> = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
-        .filter(|line| line["target"] == "rankduel_engine::access")
+        .filter(|line| line["target"] == "rankduel::access")
         .map(|line| {
             let id = line["request_id"].as_str().expect("an id").to_owned();
             (id, line["status"].as_u64().expect("a status"))

@@ -17,9 +17,7 @@ fn traceparent(trace: &str) -> String {
 fn lines<'a>(log: &'a [Value], route: &str) -> Vec<&'a Value> {
     let path = format!("/v1/experiments/{{name}}/{route}");
     log.iter()
-        .filter(|line| {
-            line["target"] == "rankduel_engine::access" && line["route"] == path.as_str()
-        })
+        .filter(|line| line["target"] == "rankduel::access" && line["route"] == path.as_str())
         .collect()
 }
 

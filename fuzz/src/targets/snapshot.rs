@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use dueling_bandits::{Answer, InFlight, step_rng};
-use dueling_bandits::{PolicySpec, Setup};
+use dueling_bandits::{Policy, PolicySpec, Setup};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::LogEntry;
@@ -66,8 +66,32 @@ pub fn restores(kind: &str, input: &[u8]) -> bool {
     spec.policy.kind() == kind && restored
 }
 
+/// A state of every policy, and of folds with some of them, as inputs of this target by name.
+#[allow(dead_code, reason = "only the tests call it")]
+pub fn seeds() -> Vec<(String, Vec<u8>)> {
+    const FOLDS: [&str; 4] = ["uniform", "d-ts", "pcomp", "savage"];
+    let mut seeds = Vec::new();
+    for (index, spec) in EXPERIMENTS.iter().enumerate() {
+        let (index, kind) = (index as u8, spec.policy.kind());
+        let mut policy = spec.policy.start(Setup { rankers: RANKERS, seed: SEED });
+        advance(&mut *policy, kind);
+        seeds.push((kind.to_owned(), [&[index, 1][..], &policy.save()].concat()));
+        if FOLDS.contains(&kind) {
+            let mut fold = Fold::start(spec, SEED, 1);
+            advance_fold(&mut fold, kind);
+            let saved = fold.save();
+            let content = &saved[..saved.len() - DIGEST_BYTES];
+            seeds.push((format!("fold-{kind}"), [&[index, 0][..], content].concat()));
+        }
+    }
+    seeds
+}
+
+/// Bytes of the digest at the end of a saved fold.
+const DIGEST_BYTES: usize = 16;
+
 fn with_digest(content: &[u8]) -> Vec<u8> {
-    [content, &Sha256::digest(content)[..16]].concat()
+    [content, &Sha256::digest(content)[..DIGEST_BYTES]].concat()
 }
 
 /// Restore a fold from `content` with a matching digest: another version of the program may have
@@ -77,6 +101,11 @@ pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
     let kind = spec.policy.kind();
     let again = Fold::restore(spec, SEED, &fold.save()).map(|fold| fold.save());
     assert_eq!(again, Some(fold.save()), "{kind}");
+    advance_fold(&mut fold, kind);
+}
+
+/// Issue and answer a few duels.
+fn advance_fold(fold: &mut Fold, kind: &str) {
     for step in 0..6 {
         let selection = fold.policy().select(&InFlight::new(), &mut step_rng(1, step));
         let duel = selection.duel;
@@ -114,15 +143,20 @@ fn restore_policy(spec: &PolicySpec, state: &[u8]) {
     let saved = restored.save();
     let again = spec.restore(setup, format, &saved).expect("the saved state");
     assert_eq!(again.save(), saved, "{}", spec.kind());
+    advance(&mut *restored, spec.kind());
+}
+
+/// Select and observe a few duels.
+fn advance(policy: &mut dyn Policy, kind: &str) {
     for step in 0..8 {
-        let selection = restored.select(&InFlight::new(), &mut step_rng(1, step));
+        let selection = policy.select(&InFlight::new(), &mut step_rng(1, step));
         let duel = selection.duel;
-        assert!(duel.first < RANKERS && duel.second < RANKERS, "{}: {selection:?}", spec.kind());
-        assert!(restored.champion() < RANKERS, "{}", spec.kind());
+        assert!(duel.first < RANKERS && duel.second < RANKERS, "{kind}: {selection:?}");
+        assert!(policy.champion() < RANKERS, "{kind}");
         if duel.is_self() {
-            restored.observe_self_duels(duel.first, 1);
+            policy.observe_self_duels(duel.first, 1);
         } else {
-            policy::observe(&mut *restored, selection, step as u8 * 8);
+            policy::observe(policy, selection, step as u8 * 8);
         }
     }
 }
