@@ -15,7 +15,7 @@
 //! use lab::simulate::{Entrant, Progress, Tournament, report, run_all};
 //!
 //! let matrix = PreferenceMatrix::load("arxiv-6")?;
-//! let entrants = ["uniform", "rucb"]
+//! let entrants = ["uniform", "d-ts-plus"]
 //!     .map(|text| Spec::from_text(text).map(|spec| Entrant { text: text.into(), spec }));
 //! let entrants = entrants.into_iter().collect::<Result<Vec<_>, _>>()?;
 //! let mut tournament =
