@@ -96,7 +96,7 @@ impl Parts {
     }
 }
 
-/// What a page needs of the fold.
+/// The part of the fold that a page needs.
 pub(crate) struct Copied {
     standings: StandingsInput,
     statistics: StatisticsInput,

@@ -144,7 +144,7 @@ struct DuelStock {
     duels: Vec<Duel>,
 }
 
-/// What the endpoint answers.
+/// The response of the endpoint.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, clippy::large_enum_variant, reason = "describes the answers")]

@@ -96,8 +96,8 @@ impl JsonText {
         &self.bytes
     }
 
-    /// What `read` makes of the bytes. It reads those of a large body on the threads for large
-    /// bodies, so it should do all the work on them that takes long.
+    /// The value that `read` makes of the bytes. It reads those of a large body on the threads for
+    /// large bodies, so it should do all the work on them that takes long.
     pub async fn read<T: Send + 'static>(
         self,
         read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,

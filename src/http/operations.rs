@@ -13,7 +13,7 @@ use super::problem::ProblemKind;
 use super::state::AppState;
 use rankduel_engine::access::Scope;
 
-/// What a caller needs for an operation.
+/// The permission that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Nothing: the operation returns nothing about an experiment.
@@ -29,7 +29,7 @@ pub struct Operation {
     pub method: Method,
     /// The template of the path, such as `/v1/experiments/{name}`.
     pub path: String,
-    /// What a caller needs.
+    /// The permission that a caller needs.
     pub access: Access,
     /// Every kind of problem that it can return, ordered as in [`ProblemKind::ALL`].
     pub problems: Vec<ProblemKind>,

@@ -58,7 +58,7 @@ pub(crate) struct TeamDraftInterleaving {
     /// How the outcome follows from the credit; `sign` by default.
     #[schema(nullable = false)]
     verdict: Option<ScoreVerdict>,
-    /// What happens if one ranking is longer.
+    /// Treatment of a ranking that is longer than the other.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
     /// Weights of clicks; without it all clicks weigh the same.
@@ -78,7 +78,7 @@ pub(crate) struct BalancedInterleaving {
     /// How the outcome follows from the credit; `sign` by default.
     #[schema(nullable = false)]
     verdict: Option<ScoreVerdict>,
-    /// What happens if one ranking is longer.
+    /// Treatment of a ranking that is longer than the other.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
     /// Weights of clicks; without it all clicks weigh the same.
@@ -101,7 +101,7 @@ pub(crate) struct ProbabilisticInterleaving {
     /// How the outcome follows from the credit; `score` by default.
     #[schema(nullable = false)]
     verdict: Option<PosteriorVerdict>,
-    /// What happens if one ranking is longer.
+    /// Treatment of a ranking that is longer than the other.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
     /// Weights of clicks; without it all clicks weigh the same.
@@ -127,7 +127,7 @@ pub(crate) struct OptimizedInterleaving {
     /// How the outcome follows from the credit; `score` by default.
     #[schema(nullable = false)]
     verdict: Option<ScoreVerdict>,
-    /// What happens if one ranking is longer.
+    /// Treatment of a ranking that is longer than the other.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
     /// Weights of clicks; without it all clicks weigh the same.
@@ -156,7 +156,7 @@ kinds! {
     OptimizedKind Optimized;
 }
 
-/// What happens if one ranking is longer than the other. The longer ranking would fill more slots,
+/// Treatment of a ranking that is longer than the other. The longer ranking would fill more slots,
 /// and a searcher who clicks at random would make it win.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]

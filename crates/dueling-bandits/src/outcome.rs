@@ -18,7 +18,7 @@ pub enum Answer {
     None,
 }
 
-/// What a policy observes of a comparison: an [`Answer`] under a [`TieRule`].
+/// The observation that a policy makes of a comparison: an [`Answer`] under a [`TieRule`].
 ///
 /// ```
 /// use dueling_bandits::{Answer, Outcome, TieRule};

@@ -12,7 +12,7 @@ use crate::clock;
 use rankduel_store::events::{ControlEvent, Event, Status};
 use rankduel_store::{ExperimentRecord, LogEntry};
 
-/// What is wrong with a record by itself, one sentence each. `spec` is its spec.
+/// Faults of a record by itself, one sentence each. `spec` is its spec.
 pub fn record_errors(record: &ExperimentRecord, spec: &ExperimentSpec) -> Vec<String> {
     let mut errors = Vec::new();
     if let Some(error) = name_error(&record.name) {
@@ -58,7 +58,7 @@ pub fn sound_spec(record: &ExperimentRecord) -> Result<ExperimentSpec, String> {
     }
 }
 
-/// What is wrong between a record and the state that its whole log folds to.
+/// Differences between a record and the state that its whole log folds to.
 pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fold) -> Vec<String> {
     let mut errors = Vec::new();
     if fold.roster_changes() != spec.roster_changes {
@@ -91,18 +91,18 @@ pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fol
     errors
 }
 
-/// What is wrong with a log that ends before the recorded head.
+/// The fault of a log that ends before the recorded head.
 pub fn short_log(head: u64, end: u64) -> String {
     format!("its head is {head}, and its log ends at {end}")
 }
 
-/// What is wrong with a log that has an entry beyond the recorded head. An append moves the head in
+/// The fault of a log that has an entry beyond the recorded head. An append moves the head in
 /// the same transaction, so a head that is read after the entry must not be lower.
 pub fn beyond_head(entry: u64, head: u64) -> String {
     format!("log entry {entry} is beyond the head {head}")
 }
 
-/// What is wrong with an entry that the fold accepts, but that no server appends to this log.
+/// The fault of an entry that the fold accepts, but that no server appends to this log.
 /// `fold` is the state before the entry.
 pub fn entry_error(fold: &Fold, entry: &LogEntry) -> Option<String> {
     let Event::Control(ControlEvent::Clicks(clicks)) = &entry.event else { return None };
@@ -184,7 +184,7 @@ impl LoggedChanges {
         wrong
     }
 
-    /// What is wrong between the record and the changes in its log, all of which were noted. Of a
+    /// Differences between the record and the changes in its log, all of which were noted. Of a
     /// pruned log, the first changes are unknown.
     pub fn errors(&self, record: &ExperimentRecord) -> Vec<String> {
         let mut errors = Vec::new();

@@ -24,7 +24,7 @@ pub enum EngineError {
     Unreadable {
         /// The experiment.
         name: String,
-        /// What cannot be read.
+        /// The unreadable part.
         why: String,
     },
     /// A defect: a state that the program should never reach.

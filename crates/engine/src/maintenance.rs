@@ -1,7 +1,7 @@
-//! What a process does every two seconds ([`maintain_every`]), in four tasks that do not wait for
-//! each other: append self-duels; evict experiments that are idle or exceed the memory limit; read
-//! the keys again (less often); and, for each experiment in memory, settle clicks, complete
-//! cohorts, save a snapshot and run the periodic tasks of the service.
+//! The periodic work of a process, every two seconds ([`maintain_every`]), in four tasks that do not
+//! wait for each other: append self-duels; evict experiments that are idle or exceed the memory
+//! limit; read the keys again (less often); and, for each experiment in memory, settle clicks,
+//! complete cohorts, save a snapshot and run the periodic tasks of the service.
 //!
 //! The last task can take long with tens of thousands of busy experiments. Its rounds are bounded
 //! in time, and each goes on where the one before ended, so every experiment has its turn.
@@ -64,7 +64,7 @@ fn ticks(every: Duration) -> Interval {
 
 /// Whether a task fails: says so at its first failure, and again after a success.
 struct Failing {
-    /// What waits until the task succeeds.
+    /// The work that waits until the task succeeds.
     waits: &'static str,
     now: bool,
 }

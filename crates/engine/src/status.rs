@@ -2,7 +2,7 @@
 
 use rankduel_store::events::Status;
 
-/// What is wrong with a status, with a winner among this many rankers; `None` if nothing is.
+/// The fault of a status, with a winner among this many rankers; `None` if there is none.
 pub(crate) fn status_error(
     status: Status,
     winner: Option<u16>,

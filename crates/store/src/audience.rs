@@ -1,4 +1,4 @@
-//! Who sees a page: a unit, and a segment of the traffic.
+//! The audience of a page: a unit, and a segment of the traffic.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of a segment.
 pub const MAX_SEGMENT_BYTES: usize = 32;
 
-/// Who sees a page, as far as the caller says.
+/// The audience of a page, as far as the caller says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audience {
     /// Hash of the unit: a user, a session or a device.
@@ -18,7 +18,7 @@ pub struct Audience {
 }
 
 impl Audience {
-    /// What this one does not say is as `other` says.
+    /// This audience, with its missing parts from `other`.
     pub fn or(self, other: Self) -> Self {
         Self { unit: self.unit.or(other.unit), segment: self.segment.or(other.segment) }
     }

@@ -16,7 +16,7 @@ pub struct AuditAuthor {
 pub struct AuditNote {
     /// Unix milliseconds.
     pub at: i64,
-    /// Who did it.
+    /// The author.
     pub by: AuditAuthor,
     /// The action, such as `experiment-created`.
     pub what: &'static str,

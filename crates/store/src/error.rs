@@ -38,7 +38,7 @@ pub enum StoreError {
     Refused(sqlx::Error),
 }
 
-/// What an error says, without the line of PostgreSQL's own source that the driver adds.
+/// The text of an error, without the line of PostgreSQL's own source that the driver adds.
 fn said(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(database) => {
@@ -76,7 +76,7 @@ pub async fn in_time<T>(
 /// The remedy for a schema that is older than the program.
 pub(super) const RUN_MIGRATE: &str = "run `rankduel migrate`";
 
-/// What a pooler that was not declared means, and the remedy.
+/// The effect of a pooler that was not declared, and the remedy.
 pub(super) const POOLED: &str = "the database URL leads to a pooler that does not keep sessions \
      together (such as PgBouncer with pool_mode = transaction): add pool_mode=transaction to the \
      URL, or connect to the database itself";

@@ -25,7 +25,7 @@ pub enum Status {
     Concluded,
 }
 
-/// What can happen to an experiment. Two events with one nonce are the same when one
+/// An event of an experiment. Two events with one nonce are the same when one
 /// [repeats](Event::repeats) the other.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {

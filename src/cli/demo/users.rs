@@ -102,7 +102,7 @@ struct Receipt {
     status: String,
 }
 
-/// What the users share while they search.
+/// State that the users share while they search.
 #[derive(Debug, Default)]
 struct Shared {
     /// Pages that a user has set out to see.

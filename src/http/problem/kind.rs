@@ -205,12 +205,12 @@ impl ProblemKind {
         self.entry().title
     }
 
-    /// What the problem means, in full sentences.
+    /// The meaning of the problem, in full sentences.
     pub fn meaning(self) -> &'static str {
         self.entry().meaning
     }
 
-    /// What the caller can do, in full sentences.
+    /// The remedy for the caller, in full sentences.
     pub fn remedy(self) -> &'static str {
         self.entry().remedy
     }

@@ -16,7 +16,7 @@ use crate::http::problem::{Problem, ProblemKind};
 use crate::service::Service;
 use rankduel_engine::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
 
-/// What the requests of one route need.
+/// Requirements of the requests of one route.
 #[derive(Debug)]
 enum Rule {
     /// No key.
@@ -29,7 +29,7 @@ enum Rule {
     Operations(Vec<(Method, Scope)>),
 }
 
-/// What the requests of each route need, by the template of the route's path.
+/// Requirements of the requests of each route, by the template of the route's path.
 #[derive(Debug, Default)]
 pub(crate) struct Rules(HashMap<String, Rule>);
 

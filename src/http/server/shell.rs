@@ -77,7 +77,7 @@ impl Default for ShellSettings {
     }
 }
 
-/// What all requests of a server share.
+/// State that all requests of a server share.
 pub(crate) struct Shell {
     pub metrics: Arc<Metrics>,
     pub guard: Guard,

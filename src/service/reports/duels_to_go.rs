@@ -29,7 +29,7 @@ const RANKERS_MAX: usize = 256;
 /// wait are enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DuelsToGo {
-    /// What to expect: the 35 % quantile of the simulations. Their median is too long.
+    /// The expected number: the 35 % quantile of the simulations. Their median is too long.
     pub estimate: u64,
     /// About one verdict in ten comes sooner: the 6 % quantile.
     pub low: u64,

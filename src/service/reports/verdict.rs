@@ -36,7 +36,7 @@ const LEAST_SHARE: f64 = 0.001;
 /// Evidence beyond this is reported as this.
 const MOST_EVIDENCE: f64 = 1e15;
 
-/// What a cached verdict was computed for.
+/// The input of a cached verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct VerdictKey {
     position: u64,
@@ -178,7 +178,7 @@ impl Service {
     }
 }
 
-/// What a verdict is computed from.
+/// The copied state that a verdict is computed from.
 struct VerdictInput {
     position: u64,
     duels: u64,
@@ -222,7 +222,7 @@ impl VerdictInput {
     }
 }
 
-/// What a verdict must achieve: as requested, else as the experiment says. Returns the name of
+/// The target of a verdict: as requested, else as the experiment says. Returns the name of
 /// an invalid value and what is wrong with it.
 pub fn requested_target(
     loaded: &LoadedExperiment,

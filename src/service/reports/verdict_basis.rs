@@ -1,4 +1,4 @@
-//! What a verdict rests on: which answers it counts, and what it assumes.
+//! The basis of a verdict: the answers that it counts, and its assumptions.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,7 +18,7 @@ const HALVINGS: u32 = 12;
 /// With more rankers, trying takes too long.
 const FEW: usize = 64;
 
-/// What the verdict rests on.
+/// The answers and assumptions that the verdict rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct VerdictBasis {
     /// Number of answers that it counts.
@@ -60,7 +60,7 @@ pub struct VerdictBasis {
     /// 64 rankers.
     #[schema(example = 0.12)]
     pub holds_unless_lost: Option<f64>,
-    /// What must be true of the answers, in words.
+    /// The assumptions about the answers, in words.
     #[schema(value_type = Vec<String>)]
     pub assumptions: Vec<&'static str>,
 }

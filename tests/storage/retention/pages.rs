@@ -1,4 +1,4 @@
-//! What analysts read: a table with one row for each answered page, whichever way the feedback
+//! The files for analysts: a table with one row for each answered page, whichever way the feedback
 //! came, the results by segment, and a preference matrix.
 
 use std::time::Duration;

@@ -123,8 +123,8 @@ pub struct Posterior<'a> {
     fit: Fit,
 }
 
-/// What the pairs of a tally predict of each other: the part of a [`Posterior`] that is drawn from
-/// nothing and takes long to compute. Several posteriors of the same tally share it.
+/// The prediction of the pairs of a tally from each other: the part of a [`Posterior`] without random
+/// draws, which takes long to compute. Several posteriors of the same tally share it.
 #[derive(Debug, Clone)]
 pub struct Fit(Arc<Pooling>);
 

@@ -223,7 +223,7 @@ proptest! {
         prop_assert_eq!(arrived, run(by_nonce));
     }
 
-    /// Who won never decides whether an answer counts.
+    /// The winner of an answer never decides whether an answer counts.
     #[test]
     fn what_counts_does_not_depend_on_who_won(
         answers in vec((0..200_000i64, proptest::option::of(0..30u64)), 1..120),

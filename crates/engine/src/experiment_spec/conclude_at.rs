@@ -68,7 +68,7 @@ fn default_margin() -> f64 {
 }
 
 impl ConcludeAt {
-    /// What the verdict of an experiment must achieve; the default where it does not conclude by
+    /// The target of the verdict of an experiment; the default where it does not conclude by
     /// itself.
     pub fn target(at: Option<Self>) -> Target {
         let Self { confidence, margin, .. } = at.unwrap_or_default();

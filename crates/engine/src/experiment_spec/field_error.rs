@@ -5,7 +5,7 @@
 pub struct FieldError {
     /// JSON pointer into the request.
     pub pointer: String,
-    /// What is wrong and what is allowed.
+    /// The fault, and the allowed values.
     pub detail: String,
 }
 

@@ -1,4 +1,4 @@
-//! What an experiment is: its spec, and the rules that a spec must satisfy.
+//! The spec of an experiment, and the rules that a spec must satisfy.
 
 mod conclude_at;
 mod exclusions;

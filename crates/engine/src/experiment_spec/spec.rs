@@ -252,7 +252,7 @@ impl ExperimentSpec {
         self.pages.settle_after_seconds(answers_within)
     }
 
-    /// What the verdict of this experiment must achieve.
+    /// The target of the verdict of this experiment.
     pub fn verdict_target(&self) -> Target {
         ConcludeAt::target(self.conclude_at)
     }

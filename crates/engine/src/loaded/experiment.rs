@@ -52,7 +52,7 @@ pub struct LoadedExperiment {
     pub(crate) is_first: bool,
 }
 
-/// What names a process.
+/// The identity of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Process {
     /// High half of the nonces that it makes.

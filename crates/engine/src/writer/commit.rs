@@ -32,7 +32,7 @@ struct Commit {
     waiting: Vec<Waiting>,
 }
 
-/// What every commit needs.
+/// Handles that every commit needs.
 #[derive(Clone)]
 pub(super) struct CommitSettings {
     pub store: SharedStore,

@@ -1,4 +1,4 @@
-//! What waits in the queues of the writer, and how much may.
+//! Submissions in the queues of the writer, and the limit of their events.
 
 use std::sync::Arc;
 

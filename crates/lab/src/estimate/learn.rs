@@ -39,7 +39,7 @@ pub struct Lesson {
     pub seed: u64,
 }
 
-/// What was learned.
+/// The learned weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Learned {
     /// The weights.

@@ -42,7 +42,7 @@ pub struct Trial {
     pub runs: u64,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// What the verdict must achieve.
+    /// The target of the verdict.
     pub target: Target,
     /// Whether the looks before the verdict forecast it.
     pub forecasts: bool,

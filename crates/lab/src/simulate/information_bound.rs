@@ -29,7 +29,7 @@ const GAP: f64 = 1e-4;
 /// Most sets of pairs that are added before there is no answer.
 const MOST_ROUNDS: usize = 2_000;
 
-/// What a verdict takes at least.
+/// The smallest cost of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Least {
     /// Mean number of duels. Self-duels bring no evidence and are not included.
@@ -53,7 +53,7 @@ pub fn information_bound(matrix: &PreferenceMatrix, error: f64, margin: f64) -> 
     Some(Least { duels: least(&|_, _| 1.0)?, regret: least(&|x, y| regret.of_step(x, y))? })
 }
 
-/// What it takes to move each pair across the margin.
+/// The cost of moving each pair across the margin.
 struct Divergences {
     rankers: usize,
     /// By `x * K + y`: the divergence to preferences under which x no longer beats y, not even

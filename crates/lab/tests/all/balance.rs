@@ -44,7 +44,7 @@ struct Scene<'a> {
 #[derive(Debug, Default, Clone, Copy)]
 struct Alarms {
     answers: Option<u64>,
-    /// What the alarm about answers named.
+    /// The factor that the alarm about answers named.
     named: Option<(Kind, (u16, u16))>,
     sides: Option<u64>,
 }

@@ -137,7 +137,7 @@ mod tests {
         ALL.iter().chain(statements::ALL).copied()
     }
 
-    /// What a database with experiments on several nodes runs.
+    /// The statement of a database with experiments on several nodes.
     #[test]
     fn every_statement_suits_a_distributed_database() {
         for statement in all() {

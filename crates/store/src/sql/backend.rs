@@ -1,4 +1,4 @@
-//! What a database provides to the SQL that both share.
+//! The interface of a database to the SQL that both share.
 
 use super::log_row::LogRow;
 use super::statement::Statement;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::log_row::LogRow;
 use super::rows::ExperimentRow;
 
-/// What a statement reaches.
+/// The nodes that a statement reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Rows of one experiment, which the statement names: one node.

@@ -1,4 +1,4 @@
-//! What calibration reports of all experiments together.
+//! The report of a calibration, over all experiments.
 
 use serde::Serialize;
 use special::Beta as _;

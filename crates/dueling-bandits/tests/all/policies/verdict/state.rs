@@ -1,4 +1,4 @@
-//! What a run may depend on: the log alone. Not on the selections, not on when it was saved and
+//! A run depends on the log alone. Not on the selections, not on when it was saved and
 //! restored, and as to the verdict not even on the policy's own parameters.
 
 use dueling_bandits::evidence::{Target, VerdictTracker};
