@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::layout::{Visitor, number, percent, seconds, timestamp};
 use super::parts::{fact, status, with_code};
 use super::view::View;
-use super::{heat, history, interleaved, pairs, race, verdict};
+use super::{heat, history, interleaved, race, verdict};
 use crate::service::reports::alarms::SERVER_EVIDENCE;
 use rankduel_store::events::Status;
 
@@ -38,7 +38,6 @@ pub(crate) fn page(view: &View, visitor: Visitor) -> Markup {
         }
         (traffic(view))
         (heat::section(view))
-        (pairs::section(view))
         (interleaved::section(view))
         (rankers(view))
         @if view.batch.is_some() { (batch(view)) }

@@ -11,7 +11,7 @@ use crate::service::reports::regret::Band as Saved;
 const LINES_MAX: usize = 6;
 
 /// The picture of the cost of exploration.
-pub(crate) fn cost_plot(view: &View) -> Plot<'_> {
+fn cost_plot(view: &View) -> Plot<'static> {
     let report = &view.regret;
     let (mean, uniform) =
         (report.posterior.copeland_regret, report.posterior.uniform_copeland_regret);
@@ -22,7 +22,6 @@ pub(crate) fn cost_plot(view: &View) -> Plot<'_> {
         };
     Plot {
         name: "cost",
-        experiment: &view.record.name,
         summary: format!(
             "Regret over time: {} after {} pages, between {} and {}; uniform pairs would have cost {}.",
             quantity(mean.mean),
@@ -113,7 +112,7 @@ fn compared(saved: Saved) -> Markup {
 }
 
 /// The picture of the places of each ranker.
-pub(crate) fn shown_plot(view: &View) -> Plot<'_> {
+fn shown_plot(view: &View) -> Plot<'static> {
     let points = &view.checkpoints;
     let total = |index: usize| points.last().map_or(0, |last| last.shown[index]);
     let mut by_places: Vec<usize> = (0..view.ids.len()).collect();
@@ -141,7 +140,6 @@ pub(crate) fn shown_plot(view: &View) -> Plot<'_> {
     let first = by_places.first().map_or("", |&index| &*view.ids[index]);
     Plot {
         name: "shown",
-        experiment: &view.record.name,
         summary: format!("Places on pages over time, for each ranker; {first} has the most."),
         x_label: "pages shown",
         y_label: "places on pages",

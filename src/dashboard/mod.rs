@@ -12,7 +12,6 @@ mod layout;
 mod list;
 mod manage;
 mod pages;
-mod pairs;
 mod parts;
 mod plot;
 mod race;

@@ -7,29 +7,23 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::map_response;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
 use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
 use super::layout::Visitor;
-use super::plot::Plot;
 use super::response::{POLICY, TaggedFile, TaggedPage, problem_page};
 use super::session::{self, Sessions};
 use super::state::Dashboard;
 use super::view::{Copied, Parts, View};
-use super::{experiment, history, list, manage, race, segments};
-use crate::http::{AppState, Caller, Problem, ProblemKind};
+use super::{experiment, list, manage, segments};
+use crate::http::{AppState, Caller};
 use crate::service::error::ServiceError;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// The pages, which need the scope `read`. A session opens them, too.
-pub(crate) const PAGES: [&str; 4] = [
-    "/",
-    "/experiments/{name}",
-    "/experiments/{name}/charts/{file}",
-    "/experiments/{name}/segments",
-];
+pub(crate) const PAGES: [&str; 3] = ["/", "/experiments/{name}", "/experiments/{name}/segments"];
 
 /// The routes that need no key: logging in and out, and the files that the pages load.
 pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
@@ -45,7 +39,6 @@ pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     Router::new()
         .route("/", get(experiments))
         .route("/experiments/{name}", get(one))
-        .route("/experiments/{name}/charts/{file}", get(chart))
         .route("/experiments/{name}/segments", get(by_segment))
         .route("/login", get(session::login_page).post(session::login))
         .route("/logout", post(session::logout))
@@ -192,47 +185,4 @@ async fn render_segments(
         TaggedPage::without_updates(&title, visitor, &segments::page(&report, &ids))
     };
     state.service.reports.run(render).await
-}
-
-/// The data of a chart, `NAME.csv`.
-async fn chart(
-    State(state): State<AppState>,
-    State(sessions): State<Sessions>,
-    Path((name, file)): Path<(String, String)>,
-    caller: Caller,
-    headers: HeaderMap,
-) -> Response {
-    let found = match state.service.experiment(&name).await {
-        Ok(loaded) => data(&state, loaded, file).await,
-        Err(error) => Err(error),
-    };
-    let visitor = sessions.visitor(&headers, &caller);
-    match found {
-        Ok(Some(text)) => {
-            let kind = (header::CONTENT_TYPE, "text/csv; charset=utf-8; header=present");
-            ([kind], text).into_response()
-        }
-        Ok(None) => {
-            let missing = Problem::new(ProblemKind::NotFound, "There is no such chart.");
-            problem_page(&missing, visitor)
-        }
-        Err(error) => problem_page(&error.into(), visitor),
-    }
-}
-
-async fn data(
-    state: &AppState,
-    loaded: Arc<LoadedExperiment>,
-    file: String,
-) -> Result<Option<String>, ServiceError> {
-    let plot: fn(&View) -> Plot<'_> = match &*file {
-        "race.csv" => race::plot,
-        "cost.csv" => history::cost_plot,
-        "shown.csv" => history::shown_plot,
-        _ => return Ok(None),
-    };
-    let parts = Parts::of(&state.service, &loaded).await?;
-    let read = Arc::clone(&loaded);
-    let write = move |copied| plot(&View::new(loaded, parts, copied, None)).csv();
-    state.service.reports.compute(move || Copied::of(&read), write).await.map(Some)
 }

@@ -11,7 +11,6 @@ use maud::{Markup, html};
 
 use super::layout::{number, quantity};
 use super::scale::{Decades, Scale};
-use crate::service::transfer::cell;
 
 /// One line.
 pub(crate) struct Line<'a> {
@@ -35,10 +34,8 @@ pub(crate) struct Band<'a> {
 
 /// A plot. The x axis counts something.
 pub(crate) struct Plot<'a> {
-    /// Its name, part of the path of its data.
+    /// Its name, the start of ids on the page.
     pub name: &'static str,
-    /// The experiment.
-    pub experiment: &'a str,
     /// Description for screen readers.
     pub summary: String,
     /// Label of the x axis.
@@ -150,10 +147,7 @@ impl Plot<'_> {
                         @for line in &self.lines { li { span.key.(line.class) {} (line.label) } }
                         @for band in &self.bands { li { span.key.area.(band.class) {} (band.label) } }
                     }
-                    p.data {
-                        "Point at the picture, or use the arrow keys on it, for values. "
-                        a href={ "/experiments/" (self.experiment) "/charts/" (self.name) ".csv" } { "Data as CSV" }
-                    }
+                    p.data { "Point at the picture, or use the arrow keys on it, for values." }
                 }
             }
         })
@@ -211,49 +205,6 @@ impl Plot<'_> {
             values.iter().map(|(_, label, value)| format!("{label} {value}")).collect();
         format!("{} {}: {}", number(x.round() as u64), self.x_label, values.join(", "))
     }
-
-    /// The data of the plot as comma-separated values (RFC 4180), with a header.
-    pub fn csv(&self) -> String {
-        let lines = self.lines.iter().flat_map(|line| line.points.iter().map(|&(x, _)| x));
-        let bands = self.bands.iter().flat_map(|band| band.points.iter().map(|&(x, _, _)| x));
-        let mut all: Vec<f64> = lines.chain(bands).collect();
-        all.sort_by(f64::total_cmp);
-        all.dedup();
-        let mut text = quoted(self.x_label);
-        for line in &self.lines {
-            text.extend([",", &quoted(&line.label)]);
-        }
-        for band in &self.bands {
-            let side = |side: &str| quoted(&format!("{}, {side}", band.label));
-            text.extend([",", &side("low"), ",", &side("high")]);
-        }
-        text.push_str("\r\n");
-        for x in all {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{x}");
-            let mut add = |value: Option<f64>| {
-                text.push(',');
-                if let Some(value) = value {
-                    let _ = write!(text, "{}", self.y_axis.value(value));
-                }
-            };
-            for line in &self.lines {
-                add(line.points.iter().find(|(own, _)| *own == x).map(|&(_, y)| y));
-            }
-            for band in &self.bands {
-                let point = band.points.iter().find(|(own, _, _)| *own == x);
-                add(point.map(|&(_, low, _)| low));
-                add(point.map(|&(_, _, high)| high));
-            }
-            text.push_str("\r\n");
-        }
-        text
-    }
-}
-
-/// A text as a field of comma-separated values, for a spreadsheet.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", cell(text).replace('"', "\"\""))
 }
 
 #[cfg(test)]
@@ -264,7 +215,6 @@ mod tests {
     fn a_plot_needs_two_points_and_escapes_its_texts() {
         let plot = |points| Plot {
             name: "cost",
-            experiment: "search",
             summary: "<b>".into(),
             x_label: "steps",
             y_label: "regret",
@@ -282,7 +232,6 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("aria-label=\"5 steps: a &amp; b 2.00\""), "{text}");
-        assert_eq!(drawn.csv(), "\"steps\",\"a & b\"\r\n0,0\r\n10,4\r\n");
     }
 
     #[test]

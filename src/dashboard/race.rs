@@ -22,8 +22,7 @@ fn rivals(view: &View) -> Vec<(usize, f64)> {
     rivals
 }
 
-/// The picture of the race.
-pub(crate) fn plot(view: &View) -> Plot<'_> {
+fn plot(view: &View) -> Plot<'static> {
     let needed = view.verdict.evidence_needed;
     let decades = Decades::beyond(needed);
     let steps = view.regret.plug_in.steps as f64;
@@ -63,7 +62,6 @@ pub(crate) fn plot(view: &View) -> Plot<'_> {
     };
     Plot {
         name: "race",
-        experiment: &view.record.name,
         summary,
         x_label: "pages shown",
         y_label: "evidence",

@@ -16,7 +16,7 @@ use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::{Counted, History, RacePoint, Sequences};
+use dueling_bandits::evidence::{Counted, RacePoint, Sequences};
 use rankduel_engine::fold::counts::{Counts, PairTotals};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
@@ -49,7 +49,6 @@ pub(crate) struct View {
     pub chosen: usize,
     /// The pairs most likely to change the winner, at most ten, in both orders.
     pub deciding: HashSet<(usize, usize)>,
-    history: History,
     /// The evidence for the leader over time.
     pub race: Vec<RacePoint>,
     /// Days since the experiment was created.
@@ -101,7 +100,7 @@ pub(crate) struct Copied {
     standings: StandingsInput,
     statistics: StatisticsInput,
     initial_rankers: usize,
-    history: History,
+    checkpoints: Vec<Checkpoint>,
     race: Vec<RacePoint>,
     /// The answers that are expected to count, if any are left out.
     expected: Option<Counted>,
@@ -116,7 +115,7 @@ impl Copied {
             statistics: StatisticsInput::of(&fold, Arc::clone(&standings.counts)),
             standings,
             initial_rankers: fold.initial_rankers(),
-            history: fold.history().clone(),
+            checkpoints: fold.history().checkpoints(),
             race: fold.race().points().to_vec(),
             // since the rankers changed it leaves out all earlier answers, which the page shows
             expected: (counted.leaves_out() && fold.roster_changes().is_none())
@@ -147,13 +146,12 @@ impl View {
         chosen: Option<&str>,
     ) -> Self {
         let Parts { verdict, regret, traffic, alarms, batch, days } = parts;
-        let Copied { standings: input, history, initial_rankers, race, expected, .. } = copied;
+        let Copied { standings: input, checkpoints, initial_rankers, race, expected, .. } = copied;
         let standings = scores_of(&loaded, &input);
         let statistics = page_statistics(&loaded, &copied.statistics);
         let rankers = input.tally.rankers();
         let confidence = loaded.spec.verdict_target().confidence;
         let sequences = Sequences::new(initial_rankers, rankers, confidence);
-        let checkpoints = history.checkpoints();
         let ids: Vec<String> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
         let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_by(|&i, &j| {
@@ -197,7 +195,6 @@ impl View {
             active,
             chosen,
             deciding,
-            history,
             race,
             sequences,
             verdict,
@@ -208,19 +205,6 @@ impl View {
         }
     }
 
-    /// Half wins of the active rankers by the experiment's tie rule, row-major, best first; the row
-    /// is the winner.
-    pub fn half_wins_in_order(&self) -> Vec<u32> {
-        let active = self.active();
-        let row = |&i: &usize| active.iter().map(move |&j| self.tally.half_wins(i, j));
-        active.iter().flat_map(row).collect()
-    }
-
-    /// Whether the pair can change the winner.
-    pub fn is_deciding(&self, i: usize, j: usize) -> bool {
-        self.deciding.contains(&(i, j))
-    }
-
     /// The counts of `i` against `j`; `None` if they have not been compared.
     pub fn pairing(&self, i: usize, j: usize) -> Option<Pairing> {
         if i == j {
@@ -228,24 +212,13 @@ impl View {
         }
         let (rate, plays) = (self.tally.mean(i, j)?, self.tally.plays(i, j));
         let PairTotals { wins, losses, ties, .. } = self.counts.pair(i, j);
-        Some(Pairing { rate, plays, wins, losses, ties, deciding: self.is_deciding(i, j) })
+        Some(Pairing { rate, plays, wins, losses, ties, deciding: self.deciding.contains(&(i, j)) })
     }
 
     /// The interval of the rate at which `i` wins against `j`. All intervals together hold at all
     /// times, at the verdict's confidence.
     pub fn interval(&self, i: usize, j: usize) -> (f64, f64) {
         self.sequences.of(i, j).interval(self.tally.wins(i, j), self.tally.wins(j, i))
-    }
-
-    /// Number of duels of a pair with a win or a tie.
-    pub fn duels_with_result(&self, i: usize, j: usize) -> u64 {
-        let PairTotals { wins, losses, ties, .. } = self.counts.pair(i, j);
-        wins + losses + ties
-    }
-
-    /// Recent comparisons of two different rankers per page.
-    pub fn recent_rate(&self, i: usize, j: usize) -> f64 {
-        self.history.rate(i, j)
     }
 
     /// The active rankers, best first.

@@ -2,9 +2,9 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use maud::{Markup, html};
+use maud::html;
 
-use super::super::layout::{number, percent};
+use super::super::layout::number;
 use super::super::parts::fact;
 use super::confirm::Confirmation;
 use super::form::{Errors, Step, Values};
@@ -16,7 +16,6 @@ use crate::http::experiments::create::{NewExperimentBody, create_experiment, spe
 use crate::http::extract;
 use crate::http::problem::ApiResult;
 use crate::service::error::ServiceError;
-use crate::service::reports::time_to_verdict::TimeToVerdict;
 use rankduel_engine::experiment_spec::{ExperimentSpec, name_error};
 
 const TITLE: &str = "New experiment";
@@ -61,8 +60,7 @@ async fn review(form: &Submission, errors: &mut Errors) -> ApiResult<Option<Resp
     if !errors.is_empty() {
         return Ok(None);
     }
-    let times = service.times_to_verdict(&spec).await?;
-    let ask = move |page: &Page, values: &Values| ask(page, values, (&name, &spec), &times);
+    let ask = move |page: &Page, values: &Values| ask(page, values, &name, &spec);
     Ok(Some(form.show(ask).await))
 }
 
@@ -79,19 +77,20 @@ fn check(page: &Page, values: &Values, errors: &mut Errors) -> ApiResult<(String
     }
 }
 
-fn ask(
-    page: &Page,
-    values: &Values,
-    (name, spec): (&str, &ExperimentSpec),
-    times: &[TimeToVerdict],
-) -> Response {
+fn ask(page: &Page, values: &Values, name: &str, spec: &ExperimentSpec) -> Response {
     let confirmation = Confirmation {
         title: TITLE,
         sentence: html! {
             "Experiment " code { (name) } " will start at once: it issues duels of its "
             (spec.rankers.len()) " rankers to every backend that requests them."
         },
-        details: html! { (details(spec)) (outlook(times)) },
+        details: html! {
+            dl.facts {
+                (fact("Rankers", &html! { (number(spec.rankers.len() as u64)) }))
+                (fact("Policy", &policies::described(&spec.policy)))
+                (fact("Concludes", &super::overview::concludes(spec)))
+            }
+        },
         path: PATH,
         token: &page.token(),
         values,
@@ -102,44 +101,6 @@ fn ask(
         back: "/",
     };
     page.respond(StatusCode::OK, TITLE, &confirmation.page())
-}
-
-fn details(spec: &ExperimentSpec) -> Markup {
-    html! {
-        dl.facts {
-            (fact("Rankers", &html! { (number(spec.rankers.len() as u64)) }))
-            (fact("Policy", &policies::described(&spec.policy)))
-            (fact("Concludes", &super::overview::concludes(spec)))
-        }
-    }
-}
-
-/// How long the verdict takes.
-fn outlook(times: &[TimeToVerdict]) -> Markup {
-    html! {
-        @if !times.is_empty() {
-            h2 { "How long it takes" }
-            p {
-                "By simulation of this policy, if the best ranker wins this share of its duels against each other ranker and "
-                "the others are even:"
-            }
-            ul #outlook { @for time in times { li {
-                (percent(time.win_rate)) ": "
-                @match time.pages {
-                    Ok(pages) => { "about " b { (number(rounded(pages))) } " pages to the verdict" }
-                    Err(pages) => { "more than " (number(rounded(pages))) " pages" }
-                }
-            } } }
-            p.quiet { "Only pages with a click count, and only one of each unit if your backend names units." }
-        }
-    }
-}
-
-/// A number with two significant digits.
-fn rounded(pages: u64) -> u64 {
-    let digits = pages.checked_ilog10().unwrap_or(0).saturating_sub(1);
-    let unit = 10u64.pow(digits);
-    (pages + unit / 2) / unit * unit
 }
 
 /// Create the experiment; `None` with errors.

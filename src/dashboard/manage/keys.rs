@@ -17,7 +17,7 @@ use crate::service::keys::key_errors;
 use rankduel_engine::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
 use rankduel_store::ApiKeyRecord;
 
-pub(super) const PATH: &str = "/keys";
+const PATH: &str = "/keys";
 const NEW: &str = "/keys/new";
 const NEW_TITLE: &str = "New key";
 const POINTERS: [(&str, &str); 4] = [
@@ -106,7 +106,6 @@ fn table(page: &Page, keys: &[ApiKeyRecord], now: i64) -> Markup {
                     td {
                         @match KeyState::of(key, now) {
                             KeyState::Good => {
-                                a href={ (PATH) "/" (key.id) "/rotate" } { "Replace" span.sr { " " (key.name) } "…" } " "
                                 a href={ (PATH) "/" (key.id) "/revoke" } { "Revoke" span.sr { " " (key.name) } "…" }
                             }
                             ended => span.badge.archived { (ended.name()) },
@@ -124,17 +123,6 @@ fn experiments(key: &ApiKeyRecord) -> Markup {
 
 fn time(at: Option<i64>) -> Markup {
     html! { @match at { Some(at) => (timestamp(at)), None => "never" } }
-}
-
-/// The scopes of a key, and its last use.
-pub(super) fn facts(key: &ApiKeyRecord) -> Markup {
-    html! {
-        dl.facts {
-            (fact("Scopes", &html! { (key.scopes) }))
-            (fact("Experiments", &experiments(key)))
-            (fact("Last used", &time(key.last_used_at)))
-        }
-    }
 }
 
 /// The form of a new key.
@@ -186,7 +174,7 @@ pub(crate) async fn submit_new(form: Submission) -> Response {
         return form.show(move |page, values| ask_new(page, values, &request)).await;
     }
     match page.state.service.create_api_key(&request, &page.caller.actor()).await {
-        Ok((key, record)) => made(page, &key, &record, &Markup::default()),
+        Ok((key, record)) => made(page, &key, &record),
         Err(error) => {
             let problem = Problem::from(error);
             errors.add_problem(&problem, &POINTERS);
@@ -221,7 +209,7 @@ fn request(values: &Values, errors: &mut Errors) -> KeyRequest {
 
 /// The days until a key expires; `None` if the field is empty or is no number, which is an error
 /// then.
-pub(super) fn days(values: &Values, errors: &mut Errors) -> Option<u32> {
+fn days(values: &Values, errors: &mut Errors) -> Option<u32> {
     let text = values.get("expires_in_days");
     let days = text.parse().ok();
     if days.is_none() && !text.is_empty() {
@@ -277,8 +265,8 @@ fn ask_new(page: &Page, values: &Values, request: &KeyRequest) -> Response {
     page.respond(StatusCode::OK, NEW_TITLE, &confirmation.page())
 }
 
-/// The new key, which is shown in this one response and stored nowhere, and more about it.
-pub(super) fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord, more: &Markup) -> Response {
+/// The new key, which is shown in this one response and stored nowhere.
+fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
     let main = html! {
         h1 { "The new key" }
         p.notice role="status" { "Copy the key now: it is stored nowhere and never shown again." }
@@ -290,7 +278,6 @@ pub(super) fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord, more: &Mark
             (fact("Experiments", &experiments(record)))
             (fact("Expires", &time(record.expires_at)))
         }
-        (more)
         p { a.button href=(PATH) { "All keys" } }
     };
     page.respond(StatusCode::OK, "The new key", &main)
@@ -318,7 +305,13 @@ async fn ask_revoke(page: &Page, id: &str, errors: &Errors, status: StatusCode) 
             "every session that was opened with it."
             @if is_own { " It is the key of this session: you will be logged out." }
         },
-        details: facts(&key),
+        details: html! {
+            dl.facts {
+                (fact("Scopes", &html! { (key.scopes) }))
+                (fact("Experiments", &experiments(&key)))
+                (fact("Last used", &time(key.last_used_at)))
+            }
+        },
         path: &format!("{PATH}/{id}/revoke"),
         token: &page.token(),
         values: &Values::default(),

@@ -18,7 +18,6 @@ mod new_experiment;
 mod overview;
 mod page;
 mod policies;
-mod rotate_key;
 mod routes;
 mod submission;
 

@@ -21,7 +21,6 @@ mod silent_pages;
 pub(crate) mod single_flight;
 pub mod standings;
 pub mod statistics;
-pub mod time_to_verdict;
 pub mod traffic;
 mod traffic_summary;
 pub mod verdict;

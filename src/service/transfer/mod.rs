@@ -18,7 +18,6 @@ mod matrix;
 mod pages;
 mod reader;
 mod segments;
-mod spreadsheet;
 mod table;
 
 pub use export::export;
@@ -26,5 +25,4 @@ pub use import::{Import, import};
 pub use matrix::write_matrix;
 pub use pages::write_pages;
 pub use segments::{WrittenSegments, write_segments};
-pub(crate) use spreadsheet::cell;
 pub use table::TableFormat;

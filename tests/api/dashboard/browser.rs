@@ -61,7 +61,7 @@ async fn pages_match_the_api_and_log_no_errors() {
         let rows = cells.as_array().unwrap();
         // the second id of the canary takes no part
         let compared = ids.len() - usize::from(name == "merged");
-        assert_eq!(rows.len(), if compared > 16 { 0 } else { compared }, "{name}");
+        assert_eq!(rows.len(), compared.min(16), "{name}");
         let order: Vec<usize> = rows.iter().map(|row| index(row[0].as_str().unwrap())).collect();
         for (row, &i) in rows.iter().zip(&order) {
             for (cell, &j) in row.as_array().unwrap()[1..].iter().zip(&order) {
@@ -90,7 +90,7 @@ async fn pages_match_the_api_and_log_no_errors() {
             assert_eq!(json!(count(row[2].as_str().unwrap())), standings["wins"][j][i], "{name}");
         }
         let statistics = server.get(&format!("/v1/experiments/{name}/statistics")).await.json(200);
-        pairs_are_those_of_the_api(&browser, &standings, &statistics, name).await;
+        pairs_are_those_of_the_api(&browser, &statistics, name).await;
         let foreign = browser
             .run("return performance.getEntriesByType('resource').map((one) => one.name).filter((url) => !url.startsWith(location.origin) && !url.startsWith('data:'))")
             .await;
@@ -99,28 +99,14 @@ async fn pages_match_the_api_and_log_no_errors() {
     }
 }
 
-/// The tables of compared pairs and of interleaved pages match the API.
-async fn pairs_are_those_of_the_api(
-    browser: &Browser,
-    standings: &Value,
-    statistics: &Value,
-    name: &str,
-) {
+/// The table of interleaved pages matches the API.
+async fn pairs_are_those_of_the_api(browser: &Browser, statistics: &Value, name: &str) {
     let rows = |title: &str| {
         format!(
             "return [...document.querySelectorAll('section[aria-labelledby={title}] tbody tr')].map((row) => \
              [...row.children].map((cell) => cell.textContent))"
         )
     };
-    let met = browser.run(&rows("pairs-title")).await;
-    let decided: u64 = ["left", "right", "tie"]
-        .iter()
-        .map(|key| standings["outcomes"][key].as_u64().unwrap())
-        .sum();
-    let shown: u64 =
-        met.as_array().unwrap().iter().map(|row| count(row[1].as_str().unwrap())).sum();
-    assert_eq!(shown, decided, "{name}: duels with a result");
-
     let pages = browser.run(&rows("interleaved-title")).await;
     let of_version = |one: &&Value| !one["version"].is_null();
     let expected: Vec<&Value> =

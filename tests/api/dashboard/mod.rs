@@ -12,4 +12,3 @@ mod reference;
 mod scene;
 mod screenshots;
 mod visit;
-mod win_rates;
