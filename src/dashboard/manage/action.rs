@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::form::{Errors, Values};
+use super::page::{Page, Refusal};
 use super::{methods, policies};
 use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -32,9 +33,12 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    pub fn of(loaded: Arc<LoadedExperiment>) -> Self {
+    /// The experiment with this name, or the page that says why there is none.
+    pub async fn read(page: &Page, name: &str) -> Result<Self, Refusal> {
+        let loaded =
+            page.state.service.experiment(name).await.map_err(|error| page.refuse(error))?;
         let record = loaded.record();
-        Self { loaded, record }
+        Ok(Self { loaded, record })
     }
 
     /// Ids of the rankers that take part.

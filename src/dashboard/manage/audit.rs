@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::layout::timestamp;
-use super::page::Page;
+use super::page::{Page, Refusal};
 use rankduel_store::{AuditCursor, AuditPage, AuditRecord};
 
 /// Entries on one page.
@@ -27,7 +27,10 @@ pub(crate) struct AuditQuery {
 }
 
 /// The page.
-pub(crate) async fn show(page: Page, query: Result<Query<AuditQuery>, QueryRejection>) -> Response {
+pub(crate) async fn show(
+    page: Page,
+    query: Result<Query<AuditQuery>, QueryRejection>,
+) -> Result<Response, Refusal> {
     let AuditQuery { experiment, after } = query.map(|Query(query)| query).unwrap_or_default();
     let experiment =
         experiment.map(|name| name.trim().replace('\0', "")).filter(|name| !name.is_empty());
@@ -35,18 +38,13 @@ pub(crate) async fn show(page: Page, query: Result<Query<AuditQuery>, QueryRejec
         Some(name) => page.caller.require_experiment(name),
         None => page.caller.require_all_experiments(),
     };
-    if let Err(problem) = allowed {
-        return page.problem(&problem);
-    }
+    allowed.map_err(|problem| page.refuse(problem))?;
     let service = &page.state.service;
     let after = after
         .and_then(|after| URL_SAFE_NO_PAD.decode(after).ok())
         .and_then(AuditCursor::from_bytes);
     let read = service.audit_log(experiment.as_deref(), after.as_ref(), ENTRIES).await;
-    let AuditPage { records: entries, next } = match read {
-        Ok(entries) => entries,
-        Err(error) => return page.problem(&error.into()),
-    };
+    let AuditPage { records: entries, next } = read.map_err(|error| page.refuse(error))?;
     let of_experiment = experiment.as_deref().map_or_else(String::new, |name| {
         let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
         format!("experiment={name}&")
@@ -69,7 +67,7 @@ pub(crate) async fn show(page: Page, query: Result<Query<AuditQuery>, QueryRejec
             }
         }
     };
-    page.respond(StatusCode::OK, "Audit log", &main)
+    Ok(page.respond(StatusCode::OK, "Audit log", &main))
 }
 
 /// Entries as a table. `label` is the id of its title.

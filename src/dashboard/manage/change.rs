@@ -1,7 +1,5 @@
 //! `/experiments/{name}/manage/{action}`: one change of an experiment.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -9,11 +7,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::action::{Action, Subject};
-use super::action_form::{form, initial};
-use super::confirm::Confirmation;
-use super::form::{Errors, Step, Values};
-use super::page::{Page, no_page, see};
-use super::submission::Submission;
+use super::form::{Confirmation, Errors, Fields, Step, Values, step_button, token_field};
+use super::page::{Page, Refusal, Submission, see};
+use super::{methods, policies};
 use crate::http::experiments::change::{ExperimentChange, change_experiment, check_change};
 use crate::http::extract;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
@@ -28,71 +24,46 @@ pub(crate) async fn show(
     page: Page,
     Path((name, slug)): Path<(String, String)>,
     Query(query): Query<ChangeQuery>,
-) -> Response {
-    let Some(action) = Action::of_slug(&slug) else { return no_page(&page) };
-    let subject = match page.state.service.experiment(&name).await {
-        Ok(loaded) => Subject::of(loaded),
-        Err(error) => return page.problem(&error.into()),
-    };
+) -> Result<Response, Refusal> {
+    let action = Action::of_slug(&slug).ok_or_else(|| page.missing())?;
+    let subject = Subject::read(&page, &name).await?;
     let chosen = query.ranker.filter(|id| subject.active().contains(&id.as_str()));
     let values = initial(action, &subject, chosen.as_deref());
-    if action.refusal(&subject).is_none() && (chosen.is_some() || !action.has_fields()) {
-        return ask(&page, action, &subject, &values, &Errors::default(), StatusCode::OK);
-    }
-    edit(&page, action, &subject, &values, &Errors::default(), StatusCode::OK)
+    let write = if chosen.is_some() || !action.has_fields() { ask } else { edit };
+    Ok(write(&page, action, &subject, &values, &Errors::default(), StatusCode::OK))
 }
 
 /// Check a change, or make it.
 pub(crate) async fn submit(
     Path((name, slug)): Path<(String, String)>,
-    form: Submission,
-) -> Response {
-    let page = form.page();
-    let Some(action) = Action::of_slug(&slug) else { return no_page(page) };
-    let subject = match page.state.service.experiment(&name).await {
-        Ok(loaded) => Subject::of(loaded),
-        Err(error) => return page.problem(&error.into()),
-    };
-    let mut errors = Errors::default();
-    let outcome = match form.step() {
+    Submission { page, values }: Submission,
+) -> Result<Response, Refusal> {
+    let action = Action::of_slug(&slug).ok_or_else(|| page.missing())?;
+    let subject = Subject::read(&page, &name).await?;
+    let (step, mut errors) = (values.step(), Errors::default());
+    let outcome = match step {
         Step::Edit => {
-            let ok = StatusCode::OK;
-            return form
-                .show(move |page, values| edit(page, action, &subject, values, &errors, ok))
-                .await;
+            return Ok(edit(&page, action, &subject, &values, &errors, StatusCode::OK));
         }
-        Step::Confirm => make(&form, action, &name, &mut errors).await,
-        Step::Review => check(&form, action, &subject, &mut errors).await,
+        Step::Confirm => make(&page, &values, action, &name, &mut errors).await,
+        Step::Review => check(&values, action, &subject, &mut errors),
     };
     let status = match outcome {
         Ok(()) if !errors.is_empty() => StatusCode::UNPROCESSABLE_ENTITY,
-        Ok(()) if form.step() == Step::Confirm => {
-            return see(&format!("{}?done={}", subject.path(), action.slug()));
+        Ok(()) if step == Step::Confirm => {
+            return Ok(see(&format!("{}?done={}", subject.path(), action.slug())));
         }
-        Ok(()) => {
-            let ok = StatusCode::OK;
-            return form
-                .show(move |page, values| ask(page, action, &subject, values, &errors, ok))
-                .await;
-        }
-        Err(problem) => {
-            match problem.kind() {
-                ProblemKind::PreconditionFailed => errors.add_whole(STALE),
-                _ => errors.add_problem(&problem, action.pointers()),
-            }
+        Ok(()) => return Ok(ask(&page, action, &subject, &values, &errors, StatusCode::OK)),
+        Err(problem) if problem.kind() == ProblemKind::PreconditionFailed => {
+            errors.add_whole(STALE);
             problem.kind().status()
         }
+        Err(problem) => errors.add_problem(&problem, action.pointers()),
     };
     // The newest version: another change may have come first.
-    let subject = match page.state.service.experiment(&name).await {
-        Ok(loaded) => Subject::of(loaded),
-        Err(error) => return page.problem(&error.into()),
-    };
-    let write = match action.has_fields() {
-        true => edit,
-        false => ask,
-    };
-    form.show(move |page, values| write(page, action, &subject, values, &errors, status)).await
+    let subject = Subject::read(&page, &name).await?;
+    let write = if action.has_fields() { edit } else { ask };
+    Ok(write(&page, action, &subject, &values, &errors, status))
 }
 
 /// The explanation of a version that is not the newest.
@@ -100,50 +71,35 @@ const STALE: &str = "Somebody has changed the experiment since you opened this p
     shows its present state. Send it again if you still want the change.";
 
 /// Errors of a change before it is made, as far as the form and the spec tell.
-async fn check(
-    form: &Submission,
-    action: Action,
-    subject: &Subject,
-    errors: &mut Errors,
-) -> ApiResult<()> {
-    let (newest, loaded) = (subject.record.version, Arc::clone(&subject.loaded));
-    let read = move |_: &Page, values: &Values| {
-        let mut errors = Errors::default();
-        let mut check = || {
-            if version(values)? != newest {
-                errors.add_whole(STALE);
-            }
-            let body = action.body(values, &mut errors);
-            if action == Action::Archive || !errors.is_empty() {
-                return Ok(());
-            }
-            check_change(&loaded.spec, extract::object::<ExperimentChange>(body)?)
-        };
-        let checked = check();
-        (errors, checked)
-    };
-    let (found, checked) = form.read(read).await?;
-    *errors = found;
-    checked
+fn check(values: &Values, action: Action, subject: &Subject, errors: &mut Errors) -> ApiResult<()> {
+    if version(values)? != subject.record.version {
+        errors.add_whole(STALE);
+    }
+    let body = action.body(values, errors);
+    if action == Action::Archive || !errors.is_empty() {
+        return Ok(());
+    }
+    check_change(&subject.loaded.spec, extract::object::<ExperimentChange>(body)?)
 }
 
 /// Make the change.
-async fn make(form: &Submission, action: Action, name: &str, errors: &mut Errors) -> ApiResult<()> {
-    let read = move |_: &Page, values: &Values| {
-        let mut errors = Errors::default();
-        let body = action.body(values, &mut errors);
-        let has_body = action != Action::Archive && errors.is_empty();
-        let body = has_body.then(|| extract::object::<ExperimentChange>(body));
-        (version(values), errors, body)
-    };
-    let (version, found, body) = form.read(read).await?;
-    let (service, by) = (&form.page().state.service, form.page().caller.actor());
-    let version = Some(version?);
+async fn make(
+    page: &Page,
+    values: &Values,
+    action: Action,
+    name: &str,
+    errors: &mut Errors,
+) -> ApiResult<()> {
+    let (service, by) = (&page.state.service, page.caller.actor());
+    let version = Some(version(values)?);
     if action == Action::Archive {
         return Ok(service.archive(name, version, &by).await?);
     }
-    *errors = found;
-    let Some(body) = body.transpose()? else { return Ok(()) };
+    let body = action.body(values, errors);
+    if !errors.is_empty() {
+        return Ok(());
+    }
+    let body = extract::object::<ExperimentChange>(body)?;
     change_experiment(service, name, version, body, &by).await.map(drop)
 }
 
@@ -210,4 +166,60 @@ fn back(subject: &Subject) -> Markup {
     html! {
         p.quiet { a href=(subject.path()) { "Manage " (subject.record.name) } }
     }
+}
+
+/// The values that a form starts with. `chosen` is the ranker that a link has chosen, if any.
+fn initial(action: Action, subject: &Subject, chosen: Option<&str>) -> Values {
+    match action {
+        Action::Conclude => {
+            let champion = subject.champion().map(|(id, _)| id).unwrap_or_default();
+            Values::default().with("winner", champion)
+        }
+        Action::Policy => Values::default().with("policy", subject.loaded.spec.policy.kind()),
+        Action::Interleaving => methods::values(&subject.method().unwrap_or_default()),
+        Action::Retire => Values::default().with("ranker", chosen.unwrap_or_default()),
+        Action::Enlist | Action::Pause | Action::Resume | Action::Archive => Values::default(),
+    }
+}
+
+/// The form of a change.
+fn form(
+    action: Action,
+    subject: &Subject,
+    values: &Values,
+    errors: &Errors,
+    token: &str,
+) -> Markup {
+    let fields = Fields { values, errors };
+    html! {
+        form.fields method="post" action={ (subject.path()) "/" (action.slug()) } {
+            (token_field(token))
+            input type="hidden" name="version" value=(subject.record.version);
+            @match action {
+                Action::Conclude => { (ranker(&fields, subject, "winner", "Winner",
+                    "The ranker that every request is answered with from then on.")) }
+                Action::Retire => { (ranker(&fields, subject, "ranker", "Ranker",
+                    "The ranker that is never shown again.")) }
+                Action::Enlist => {
+                    (fields.text("ranker", "Id of the ranker",
+                        "The name by which your backend knows it, 1 to 128 characters; one that no ranker here has had."))
+                    (fields.text("description", "Description",
+                        "What makes it different, for people; you can leave it empty."))
+                }
+                Action::Policy => { (policies::fields(&fields)) }
+                Action::Interleaving => { (methods::fields(&fields)) }
+                Action::Pause | Action::Resume | Action::Archive => {}
+            }
+            div.buttons {
+                (step_button(Step::Review, "Continue", "main"))
+                a.button.other href=(subject.path()) { "Cancel" }
+            }
+        }
+    }
+}
+
+fn ranker(fields: &Fields<'_>, subject: &Subject, name: &str, label: &str, help: &str) -> Markup {
+    let active = subject.active();
+    let options: Vec<_> = active.iter().map(|id| (*id, *id)).collect();
+    fields.select(name, label, help, &options)
 }

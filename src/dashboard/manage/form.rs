@@ -1,5 +1,6 @@
 //! Forms: their values, their errors, and their fields as HTML.
 
+use axum::http::StatusCode;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Number, Value};
 
@@ -108,7 +109,12 @@ impl Errors {
 
     /// Add the errors of a problem. `fields` has the field for each start of a JSON pointer; the
     /// first one counts.
-    pub fn add_problem(&mut self, problem: &Problem, fields: &[(&str, &'static str)]) {
+    /// Returns the status of the problem.
+    pub fn add_problem(
+        &mut self,
+        problem: &Problem,
+        fields: &[(&str, &'static str)],
+    ) -> StatusCode {
         let mut found = false;
         for error in problem.errors() {
             let FieldError::Body { pointer, detail } = error else { continue };
@@ -121,6 +127,7 @@ impl Errors {
         if !found {
             self.add_whole(problem.detail());
         }
+        problem.kind().status()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -266,4 +273,53 @@ pub(crate) fn step_button(step: Step, text: &str, class: &str) -> Markup {
         Step::Confirm => "confirm",
     };
     html! { button.(class) type="submit" name=(STEP) value=(value) { (text) } }
+}
+
+/// A change that waits for its confirmation.
+pub(crate) struct Confirmation<'a> {
+    /// The change, as a title.
+    pub title: &'a str,
+    /// The effect.
+    pub sentence: Markup,
+    /// More about it.
+    pub details: Markup,
+    /// The path that takes the change.
+    pub path: &'a str,
+    pub token: &'a str,
+    /// The fields of the change.
+    pub values: &'a Values,
+    /// Why it was refused, if it was.
+    pub errors: &'a Errors,
+    /// The text of the button that makes the change.
+    pub button: &'a str,
+    /// Whether the change cannot be undone.
+    pub is_final: bool,
+    /// Whether there is a form to go back to.
+    pub has_form: bool,
+    /// The path to go to without a change.
+    pub back: &'a str,
+}
+
+impl Confirmation<'_> {
+    pub fn page(&self) -> Markup {
+        html! {
+            h1 { (self.title) }
+            (self.errors.summary())
+            section.confirm aria-labelledby="confirm-title" {
+                h2 #confirm-title { "What will happen" }
+                p.sentence #sentence { (self.sentence) }
+                @if self.is_final { p { b { "This cannot be undone." } } }
+                (self.details)
+                form method="post" action=(self.path) {
+                    (token_field(self.token))
+                    (self.values.hidden())
+                    div.buttons {
+                        (step_button(Step::Confirm, self.button, if self.is_final { "danger" } else { "main" }))
+                        @if self.has_form { (step_button(Step::Edit, "Back to the form", "other")) }
+                        a.button.other href=(self.back) { "Cancel" }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -8,11 +8,9 @@ use serde::Deserialize;
 
 use super::super::layout::timestamp;
 use super::super::parts::fact;
-use super::confirm::Confirmation;
-use super::form::{Errors, Fields, Step, Values, step_button, token_field};
-use super::page::{Page, no_page, see};
-use super::submission::Submission;
-use crate::http::problem::Problem;
+use super::form::{Confirmation, Errors, Fields, Step, Values, step_button, token_field};
+use super::page::{Page, Refusal, Submission, see};
+use crate::service::error::ServiceError;
 use crate::service::keys::key_errors;
 use rankduel_engine::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
 use rankduel_store::ApiKeyRecord;
@@ -41,14 +39,9 @@ pub(crate) struct KeysQuery {
 }
 
 /// The list of keys.
-pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> Response {
-    if let Err(refusal) = page.require_all_experiments() {
-        return *refusal;
-    }
-    let keys = match page.state.service.api_keys().await {
-        Ok(keys) => keys,
-        Err(error) => return page.problem(&error.into()),
-    };
+pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> Result<Response, Refusal> {
+    page.require_all_experiments()?;
+    let keys = page.state.service.api_keys().await.map_err(|error| page.refuse(error))?;
     let now = page.state.service.now_ms();
     let main = html! {
         div.title {
@@ -66,7 +59,7 @@ pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> Response
             p.quiet { "Keys from the server's environment (" code { "RANKDUEL_API_KEYS" } ") are not listed." }
         }
     };
-    page.respond(StatusCode::OK, "Keys", &main)
+    Ok(page.respond(StatusCode::OK, "Keys", &main))
 }
 
 /// A server without keys trusts everybody, so a page of it must not lock its operator out.
@@ -126,65 +119,46 @@ fn time(at: Option<i64>) -> Markup {
 }
 
 /// The form of a new key.
-pub(crate) async fn show_new(page: Page) -> Response {
-    if let Err(refusal) = page.require_all_experiments() {
-        return *refusal;
-    }
+pub(crate) async fn show_new(page: Page) -> Result<Response, Refusal> {
+    page.require_all_experiments()?;
     if !page.sessions.has_keys() {
-        return page.respond(
-            StatusCode::OK,
-            NEW_TITLE,
-            &html! { h1 { (NEW_TITLE) } (first_key()) },
-        );
+        let main = html! { h1 { (NEW_TITLE) } (first_key()) };
+        return Ok(page.respond(StatusCode::OK, NEW_TITLE, &main));
     }
-    edit(&page, &Values::default(), &Errors::default(), StatusCode::OK)
+    Ok(edit(&page, &Values::default(), &Errors::default(), StatusCode::OK))
 }
 
 /// Check a new key, or make it.
-pub(crate) async fn submit_new(form: Submission) -> Response {
-    let page = form.page();
-    if let Err(refusal) = page.require_all_experiments() {
-        return *refusal;
-    }
+pub(crate) async fn submit_new(
+    Submission { page, values }: Submission,
+) -> Result<Response, Refusal> {
+    page.require_all_experiments()?;
     if !page.sessions.has_keys() {
         let main = html! { h1 { (NEW_TITLE) } (first_key()) };
-        return page.respond(StatusCode::FORBIDDEN, NEW_TITLE, &main);
+        return Ok(page.respond(StatusCode::FORBIDDEN, NEW_TITLE, &main));
     }
-    if form.step() == Step::Edit {
-        return edit_again(&form, Errors::default(), StatusCode::OK).await;
+    let (step, mut errors) = (values.step(), Errors::default());
+    if step == Step::Edit {
+        return Ok(edit(&page, &values, &errors, StatusCode::OK));
     }
-    let read = |_: &Page, values: &Values| {
-        let mut errors = Errors::default();
-        let request = request(values, &mut errors);
-        let invalid = key_errors(&request);
-        if !invalid.is_empty() {
-            let problem = crate::service::error::ServiceError::Invalid(invalid).into();
-            errors.add_problem(&problem, &POINTERS);
-        }
-        (request, errors)
-    };
-    let (request, mut errors) = match form.read(read).await {
-        Ok(read) => read,
-        Err(problem) => return page.problem(&problem),
-    };
+    let request = request(&values, &mut errors);
+    let invalid = key_errors(&request);
+    if !invalid.is_empty() {
+        errors.add_problem(&ServiceError::Invalid(invalid).into(), &POINTERS);
+    }
     if !errors.is_empty() {
-        return edit_again(&form, errors, StatusCode::UNPROCESSABLE_ENTITY).await;
+        return Ok(edit(&page, &values, &errors, StatusCode::UNPROCESSABLE_ENTITY));
     }
-    if form.step() == Step::Review {
-        return form.show(move |page, values| ask_new(page, values, &request)).await;
+    if step == Step::Review {
+        return Ok(ask_new(&page, &values, &request));
     }
-    match page.state.service.create_api_key(&request, &page.caller.actor()).await {
-        Ok((key, record)) => made(page, &key, &record),
+    Ok(match page.state.service.create_api_key(&request, &page.caller.actor()).await {
+        Ok((key, record)) => made(&page, &key, &record),
         Err(error) => {
-            let problem = Problem::from(error);
-            errors.add_problem(&problem, &POINTERS);
-            edit_again(&form, errors, problem.kind().status()).await
+            let status = errors.add_problem(&error.into(), &POINTERS);
+            edit(&page, &values, &errors, status)
         }
-    }
-}
-
-async fn edit_again(form: &Submission, errors: Errors, status: StatusCode) -> Response {
-    form.show(move |page, values| edit(page, values, &errors, status)).await
+    })
 }
 
 /// The key that a form describes.
@@ -284,19 +258,19 @@ fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
 }
 
 /// The question whether to revoke a key.
-pub(crate) async fn show_revoke(page: Page, Path(id): Path<String>) -> Response {
-    if let Err(refusal) = page.require_all_experiments() {
-        return *refusal;
-    }
+pub(crate) async fn show_revoke(page: Page, Path(id): Path<String>) -> Result<Response, Refusal> {
+    page.require_all_experiments()?;
     ask_revoke(&page, &id, &Errors::default(), StatusCode::OK).await
 }
 
-async fn ask_revoke(page: &Page, id: &str, errors: &Errors, status: StatusCode) -> Response {
-    let key = match page.state.service.api_key(id).await {
-        Ok(Some(key)) => key,
-        Ok(None) => return no_page(page),
-        Err(error) => return page.problem(&error.into()),
-    };
+async fn ask_revoke(
+    page: &Page,
+    id: &str,
+    errors: &Errors,
+    status: StatusCode,
+) -> Result<Response, Refusal> {
+    let key = page.state.service.api_key(id).await.map_err(|error| page.refuse(error))?;
+    let key = key.ok_or_else(|| page.missing())?;
     let is_own = page.caller.key().is_some_and(|own| own.id().as_str() == id);
     let confirmation = Confirmation {
         title: "Revoke a key",
@@ -321,24 +295,24 @@ async fn ask_revoke(page: &Page, id: &str, errors: &Errors, status: StatusCode) 
         has_form: false,
         back: PATH,
     };
-    page.respond(status, "Revoke a key", &confirmation.page())
+    Ok(page.respond(status, "Revoke a key", &confirmation.page()))
 }
 
 /// Revoke a key.
-pub(crate) async fn submit_revoke(Path(id): Path<String>, form: Submission) -> Response {
-    let page = form.page();
-    if let Err(refusal) = page.require_all_experiments() {
-        return *refusal;
-    }
-    if form.step() != Step::Confirm {
-        return ask_revoke(page, &id, &Errors::default(), StatusCode::OK).await;
+pub(crate) async fn submit_revoke(
+    Path(id): Path<String>,
+    Submission { page, values }: Submission,
+) -> Result<Response, Refusal> {
+    page.require_all_experiments()?;
+    let mut errors = Errors::default();
+    if values.step() != Step::Confirm {
+        return ask_revoke(&page, &id, &errors, StatusCode::OK).await;
     }
     match page.state.service.revoke_api_key(&id, &page.caller.actor()).await {
-        Ok(_) => see("/keys?done=revoked"),
+        Ok(_) => Ok(see("/keys?done=revoked")),
         Err(error) => {
-            let (problem, mut errors) = (Problem::from(error), Errors::default());
-            errors.add_problem(&problem, &[]);
-            ask_revoke(page, &id, &errors, problem.kind().status()).await
+            let status = errors.add_problem(&error.into(), &[]);
+            ask_revoke(&page, &id, &errors, status).await
         }
     }
 }

@@ -3,22 +3,43 @@
 //! A page is a plain HTML form. Its submission is turned into the body of the API's operation and
 //! goes the way of that operation, so both refuse the same things with the same words. Every change
 //! takes two submissions: the first leads to a page that says what will happen, the second makes
-//! the change and redirects. Both need the token of the session ([`page::Page::require_token`]).
+//! the change and redirects. Both need the token of the session ([`page::Submission`]).
 
 mod action;
-mod action_form;
 mod audit;
 mod change;
-mod confirm;
 mod create;
 mod form;
 mod keys;
 mod methods;
-mod new_experiment;
 mod overview;
 mod page;
 mod policies;
-mod routes;
-mod submission;
 
-pub(crate) use routes::{MANAGING_PAGES, routes};
+use axum::Router;
+use axum::routing::get;
+
+use super::state::Dashboard;
+
+/// The pages, which need the scope `admin`. A session opens them, too.
+pub(crate) const MANAGING_PAGES: [&str; 7] =
+    [NEW_EXPERIMENT, EXPERIMENT, CHANGE, KEYS, NEW_KEY, REVOKE_KEY, AUDIT];
+
+const NEW_EXPERIMENT: &str = "/new-experiment";
+const EXPERIMENT: &str = "/experiments/{name}/manage";
+const CHANGE: &str = "/experiments/{name}/manage/{action}";
+const KEYS: &str = "/keys";
+const NEW_KEY: &str = "/keys/new";
+const REVOKE_KEY: &str = "/keys/{id}/revoke";
+const AUDIT: &str = "/audit";
+
+pub(crate) fn routes() -> Router<Dashboard> {
+    Router::new()
+        .route(NEW_EXPERIMENT, get(create::show).post(create::submit))
+        .route(EXPERIMENT, get(overview::show))
+        .route(CHANGE, get(change::show).post(change::submit))
+        .route(KEYS, get(keys::list))
+        .route(NEW_KEY, get(keys::show_new).post(keys::submit_new))
+        .route(REVOKE_KEY, get(keys::show_revoke).post(keys::submit_revoke))
+        .route(AUDIT, get(audit::show))
+}

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::super::layout::{number, percent, timestamp};
 use super::super::parts::{fact, status, with_code};
 use super::action::{Action, Subject};
-use super::page::Page;
+use super::page::{Page, Refusal};
 use super::{audit, methods, policies};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::AuditRecord;
@@ -28,17 +28,10 @@ pub(crate) async fn show(
     page: Page,
     Path(name): Path<String>,
     Query(query): Query<OverviewQuery>,
-) -> Response {
-    let service = &page.state.service;
-    let found = async {
-        let subject = Subject::of(service.experiment(&name).await?);
-        let entries = service.audit_log(Some(&name), None, ENTRIES).await?.records;
-        Ok::<_, crate::service::error::ServiceError>((subject, entries))
-    };
-    let (subject, entries) = match found.await {
-        Ok(found) => found,
-        Err(error) => return page.problem(&error.into()),
-    };
+) -> Result<Response, Refusal> {
+    let subject = Subject::read(&page, &name).await?;
+    let audit = page.state.service.audit_log(Some(&name), None, ENTRIES).await;
+    let entries = audit.map_err(|error| page.refuse(error))?.records;
     let main = html! {
         p.quiet { a href={ "/experiments/" (subject.record.name) } { "Results of " (subject.record.name) } }
         h1 { "Manage " (subject.record.name) " " (status(&subject.record)) }
@@ -51,7 +44,7 @@ pub(crate) async fn show(
         (interleaving(&subject))
         (history(&subject, &entries))
     };
-    page.respond(StatusCode::OK, &format!("Manage {}", subject.record.name), &main)
+    Ok(page.respond(StatusCode::OK, &format!("Manage {}", subject.record.name), &main))
 }
 
 fn done(slug: &str) -> Option<&'static str> {

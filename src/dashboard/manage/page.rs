@@ -1,6 +1,7 @@
 //! A request for one of these pages, and its response.
 
-use axum::extract::FromRequestParts;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -11,6 +12,7 @@ use super::super::response::problem_page;
 use super::super::session::{FORM_TOKEN, Sessions};
 use super::super::state::Dashboard;
 use super::form::Values;
+use crate::http::extract::LARGE_BYTES;
 use crate::http::problem::{Problem, ProblemKind};
 use crate::http::{AppState, Caller};
 
@@ -47,23 +49,28 @@ impl Page {
 
     /// Require that a form was made for this caller. Browsers also say from which site a form
     /// comes, and another layer refuses those of other sites.
-    pub fn require_token(&self, values: &Values) -> Result<(), Box<Response>> {
+    fn require_token(&self, values: &Values) -> Result<(), Refusal> {
         if self.sessions.is_form_token(&self.headers, &self.caller, values.get(FORM_TOKEN)) {
             return Ok(());
         }
         let detail = "The form was not made for this session, so nothing was changed. Open the page again and send it from \
              there.";
-        Err(Box::new(self.problem(&Problem::new(ProblemKind::Forbidden, detail))))
+        Err(self.refuse(Problem::new(ProblemKind::Forbidden, detail)))
     }
 
     /// Require that the caller's key is not limited to some experiments.
-    pub fn require_all_experiments(&self) -> Result<(), Box<Response>> {
-        self.caller.require_all_experiments().map_err(|problem| Box::new(self.problem(&problem)))
+    pub fn require_all_experiments(&self) -> Result<(), Refusal> {
+        self.caller.require_all_experiments().map_err(|problem| self.refuse(problem))
     }
 
     /// A problem as a page.
-    pub fn problem(&self, problem: &Problem) -> Response {
-        private(problem_page(problem, self.visitor()))
+    pub fn refuse(&self, problem: impl Into<Problem>) -> Refusal {
+        Refusal(Box::new(private(problem_page(&problem.into(), self.visitor()))))
+    }
+
+    /// There is no such page.
+    pub fn missing(&self) -> Refusal {
+        self.refuse(Problem::new(ProblemKind::NotFound, "There is no such page."))
     }
 
     /// This page. It is not stored, because its forms have a token.
@@ -78,9 +85,39 @@ pub(crate) fn see(path: &str) -> Response {
     Redirect::to(path).into_response()
 }
 
-/// There is no such page.
-pub(crate) fn no_page(page: &Page) -> Response {
-    page.problem(&Problem::new(ProblemKind::NotFound, "There is no such page."))
+/// The page of a problem, in place of the one that was requested.
+pub(crate) struct Refusal(Box<Response>);
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+/// A form that was made for its caller; an extractor.
+pub(crate) struct Submission {
+    pub page: Page,
+    pub values: Values,
+}
+
+impl FromRequest<Dashboard> for Submission {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, dashboard: &Dashboard) -> Result<Self, Refusal> {
+        let (mut parts, body) = request.into_parts();
+        let Ok(page) = Page::from_request_parts(&mut parts, dashboard).await;
+        let body = Bytes::from_request(Request::from_parts(parts, body), dashboard)
+            .await
+            .map_err(|rejection| Refusal(Box::new(rejection.into_response())))?;
+        // reading a larger one would hold up the requests that share its thread
+        if body.len() > LARGE_BYTES {
+            let detail = "A form has at most 64 KiB. The API takes larger experiments.";
+            return Err(page.refuse(Problem::new(ProblemKind::PayloadTooLarge, detail)));
+        }
+        let values = Values::parse(&body);
+        page.require_token(&values)?;
+        Ok(Self { page, values })
+    }
 }
 
 fn private(mut response: Response) -> Response {

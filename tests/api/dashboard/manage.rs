@@ -360,3 +360,27 @@ async fn a_server_without_keys_is_managed_by_everybody_and_makes_no_first_key() 
     assert_eq!(visitor.post("/keys/new", &fields).await.status, 403);
     assert_eq!(store.api_keys().await.unwrap().len(), 0);
 }
+
+#[tokio::test]
+async fn a_form_has_at_most_64_kib() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let server = serve(database.store().await).await;
+    create(&server, "search").await;
+    let visitor = Visitor::with(&server, ADMIN).await;
+    let path = "/experiments/search/manage/enlist";
+    let form = visitor.get(path).await;
+    let (token, version) = (form.token(), form.hidden("version"));
+    let before = changes_of(&server).await.len();
+    let description = "a".repeat(64 * 1024);
+    let fields = [
+        ("form_token", &*token),
+        ("version", &*version),
+        ("ranker", "late"),
+        ("step", "confirm"),
+        ("description", &*description),
+    ];
+    let answer = visitor.post(path, &fields).await;
+    assert_eq!(answer.status, 413);
+    assert!(answer.html.contains("at most 64 KiB"), "{}", answer.html);
+    assert_eq!(changes_of(&server).await.len(), before);
+}

@@ -3,7 +3,6 @@
 mod accessibility;
 mod browser;
 mod charts;
-mod large_forms;
 mod list;
 mod login;
 mod manage;
