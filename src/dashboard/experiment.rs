@@ -2,8 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Visitor, number, percent, seconds, timestamp};
-use super::parts::{fact, status, with_code};
+use super::layout::{Visitor, fact, number, percent, seconds, status, timestamp, with_code};
 use super::view::View;
 use super::{heat, history, interleaved, race, verdict};
 use crate::service::reports::alarms::SERVER_EVIDENCE;

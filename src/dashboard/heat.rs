@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{number, percent};
+use super::layout::{number, percent, table};
 use super::view::{Pairing, View};
 
 /// Most rankers in the table of win rates.
@@ -48,7 +48,7 @@ pub(crate) fn section(view: &View) -> Markup {
             @if active > TABLE_MAX {
                 p.quiet { "The table has the best " (TABLE_MAX) " of " (active) " rankers. Select any other below." }
             }
-            (table(view))
+            (matrix(view))
             ul.legend.shades aria-label="Shades" {
                 @for (class, label) in [("w0", "almost always loses"), ("w2", "loses"), ("w4", "even"), ("w6", "wins"),
                     ("w8", "almost always wins"), ("none", "never compared")] {
@@ -75,7 +75,7 @@ fn cell(view: &View, i: usize, j: usize) -> Markup {
     }
 }
 
-fn table(view: &View) -> Markup {
+fn matrix(view: &View) -> Markup {
     let shown = &view.active()[..view.active().len().min(TABLE_MAX)];
     html! {
         div.scroll role="group" aria-labelledby="rates-title" tabindex="0" {
@@ -108,6 +108,9 @@ fn against(view: &View) -> Markup {
         .iter()
         .filter_map(|&j| Some((j, view.pairing(chosen, j).filter(|_| j != chosen)?)))
         .collect();
+    let interval_of = format!("#{} interval", percent(view.verdict.confidence));
+    let heads = ["Opponent", "#Wins", "#Losses", "#Ties", "#Win rate", &interval_of, "Standing"];
+    let caption = html! { code { (view.ids[chosen]) } " against " (rows.len()) " of " (view.ids.len() - 1) " others" };
     html! {
         section #against aria-labelledby="against-title" {
             h2 #against-title { "One ranker against the others" }
@@ -123,33 +126,15 @@ fn against(view: &View) -> Markup {
             @if rows.is_empty() {
                 p { code { (view.ids[chosen]) } " has not been compared yet." }
             } @else {
-                div.scroll role="group" aria-labelledby="against-title" tabindex="0" {
-                    table {
-                        caption { code { (view.ids[chosen]) } " against " (rows.len()) " of " (view.ids.len() - 1) " others" }
-                        thead { tr {
-                            th scope="col" { "Opponent" }
-                            th.number scope="col" { "Wins" }
-                            th.number scope="col" { "Losses" }
-                            th.number scope="col" { "Ties" }
-                            th.number scope="col" { "Win rate" }
-                            th.number scope="col" { (percent(view.verdict.confidence)) " interval" }
-                            th scope="col" { "Standing" }
-                        } }
-                        tbody {
-                            @for (j, pair) in &rows {
-                                tr {
-                                    th scope="row" { span.name { (view.ids[*j]) } @if view.is_retired(*j) { " " span.small { "retired" } } }
-                                    td.number { (number(pair.wins)) }
-                                    td.number { (number(pair.losses)) }
-                                    td.number { (number(pair.ties)) }
-                                    td.number { (percent(pair.rate)) }
-                                    td.number { (interval(view.interval(chosen, *j))) }
-                                    td { (standing(pair, view.interval(chosen, *j))) }
-                                }
-                            }
-                        }
-                    }
-                }
+                (table("One ranker against the others", &heads, &caption, &html! { @for (j, pair) in &rows { tr {
+                    th scope="row" { span.name { (view.ids[*j]) } @if view.is_retired(*j) { " " span.small { "retired" } } }
+                    td.number { (number(pair.wins)) }
+                    td.number { (number(pair.losses)) }
+                    td.number { (number(pair.ties)) }
+                    td.number { (percent(pair.rate)) }
+                    td.number { (interval(view.interval(chosen, *j))) }
+                    td { (standing(pair, view.interval(chosen, *j))) }
+                } } }))
             }
         }
     }

@@ -2,12 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::layout::{number, percent};
+use super::layout::{number, percent, table};
 use super::view::View;
 use crate::service::reports::statistics::{PairStatistics, VersionStatistics};
 
 /// Maximum number of pairs shown for a version.
 const ROWS_MAX: usize = 10;
+const HEADS: [&str; 6] =
+    ["Pair", "#Δ", "#95 % interval", "#Wins : losses (ties)", "#No signal", "#More pages needed"];
 
 /// The section on interleaved pages; empty for an experiment without such pages.
 pub(crate) fn section(view: &View) -> Markup {
@@ -40,6 +42,11 @@ fn of_version(version: &VersionStatistics) -> Markup {
     let mut pairs: Vec<_> = version.pairs.iter().collect();
     pairs.sort_by_key(|pair| std::cmp::Reverse(pages(pair)));
     let shown = &pairs[..pairs.len().min(ROWS_MAX)];
+    let label = format!("Pairs of version {}", version.version.unwrap_or(1));
+    let caption = html! {
+        @if shown.len() < pairs.len() { "The " (ROWS_MAX) " pairs with the most pages, of " (number(pairs.len() as u64)) }
+        @else { "Δ above 0 favours the first ranker of the pair" }
+    };
     html! {
         h3 { "Version " (version.version.unwrap_or(1)) ": " (version.method.unwrap_or("")) }
         p.quiet {
@@ -47,23 +54,7 @@ fn of_version(version: &VersionStatistics) -> Markup {
             " and drafted first on " (share(version.pages.first_share)) " of them (both should be near 50 %); "
             (share(version.pages.competitive_share)) " of the slots can earn credit."
         }
-        div.scroll role="group" aria-label=(format!("Pairs of version {}", version.version.unwrap_or(1))) tabindex="0" {
-            table {
-                caption {
-                    @if shown.len() < pairs.len() { "The " (ROWS_MAX) " pairs with the most pages, of " (number(pairs.len() as u64)) }
-                    @else { "Δ above 0 favours the first ranker of the pair" }
-                }
-                thead { tr {
-                    th scope="col" { "Pair" }
-                    th.number scope="col" { "Δ" }
-                    th.number scope="col" { "95 % interval" }
-                    th.number scope="col" { "Wins : losses (ties)" }
-                    th.number scope="col" { "No signal" }
-                    th.number scope="col" { "More pages needed" }
-                } }
-                tbody { @for pair in shown { (row(pair)) } }
-            }
-        }
+        (table(&label, &HEADS, &caption, &html! { @for pair in shown { (row(pair)) } }))
         p.quiet {
             "Δ is the share of pages won minus one half. Its interval describes these counts only; do not stop the experiment because of \
              it. Use the verdict above, which is valid at all times."

@@ -1,8 +1,10 @@
-//! The frame of every page of the dashboard, and the formatting of numbers.
+//! The frame of every page of the dashboard, small parts, and the formatting of numbers.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::service::reports::grouped::grouped;
+use rankduel_store::ExperimentRecord;
+use rankduel_store::events::Status;
 
 /// The permissions of the reader of a page.
 #[derive(Debug, Clone, Copy, Default)]
@@ -119,6 +121,47 @@ pub(crate) fn timestamp(unix_ms: i64) -> Markup {
     let text = rankduel_engine::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000));
     let people = text.replace('T', " ").replace('Z', " UTC");
     html! { time datetime=(text) { (people) } }
+}
+
+/// An experiment's status as a badge.
+pub(crate) fn status(record: &ExperimentRecord) -> Markup {
+    let (class, text) = match (record.archived_at, record.status) {
+        (Some(_), _) => ("archived", "archived"),
+        (None, Status::Running) => ("running", "running"),
+        (None, Status::Paused) => ("paused", "paused"),
+        (None, Status::Concluded) => ("decided", "concluded"),
+    };
+    html! { span.badge.(class) { (text) } }
+}
+
+/// An entry of a list of facts.
+pub(crate) fn fact(label: &str, value: &Markup) -> Markup {
+    html! { div { dt { (label) } dd { (value) } } }
+}
+
+/// Text in which every second piece between backticks is code.
+pub(crate) fn with_code(text: &str) -> Markup {
+    html! {
+        @for (index, piece) in text.split('`').enumerate() {
+            @if index % 2 == 1 { code { (piece) } } @else { (piece) }
+        }
+    }
+}
+
+/// A table that scrolls by itself where it is too wide. A head that begins with `#` is of numbers.
+pub(crate) fn table(label: &str, heads: &[&str], caption: &Markup, rows: &Markup) -> Markup {
+    html! {
+        div.scroll role="group" aria-label=(label) tabindex="0" {
+            table {
+                @if !caption.0.is_empty() { caption { (caption) } }
+                thead { tr { @for head in heads { @match head.strip_prefix('#') {
+                    Some(head) => th.number scope="col" { (head) },
+                    None => th scope="col" { (head) },
+                } } } }
+                tbody { (rows) }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

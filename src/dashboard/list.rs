@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::layout::{Visitor, number, percent, quantity, timestamp};
-use super::parts::status;
+use super::layout::{Visitor, number, percent, quantity, status, timestamp};
 use crate::service::reports::overview::{Overview, Progress};
 use crate::service::reports::single_flight::Computed;
 use rankduel_engine::loaded::LoadedExperiment;

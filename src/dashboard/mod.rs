@@ -12,14 +12,12 @@ mod layout;
 mod list;
 mod manage;
 mod pages;
-mod parts;
 mod plot;
 mod race;
 mod response;
 mod scale;
 mod segments;
 mod session;
-mod state;
 mod verdict;
 mod view;
 

@@ -14,8 +14,8 @@ use tower_http::csrf::CsrfLayer;
 
 use super::layout::Visitor;
 use super::response::{POLICY, TaggedFile, TaggedPage, problem_page};
+use super::session::Dashboard;
 use super::session::{self, Sessions};
-use super::state::Dashboard;
 use super::view::{Copied, Parts, View};
 use super::{experiment, list, manage, segments};
 use crate::http::{AppState, Caller};
@@ -90,10 +90,7 @@ async fn experiments(
         let main = list::page(&rows, next.as_deref(), after.is_none(), visitor);
         TaggedPage::new("Experiments", visitor, &main)
     };
-    match state.service.reports.run(render).await {
-        Ok(page) => page.respond(&headers),
-        Err(error) => problem_page(&error.into(), visitor),
-    }
+    respond(state.service.reports.run(render).await, &headers, visitor)
 }
 
 /// The row of an experiment in memory; `None` while its state is folded again.
@@ -119,11 +116,17 @@ async fn one(
 ) -> Response {
     let visitor = sessions.visitor(&headers, &caller);
     let chosen = query.ok().and_then(|Query(query)| query.ranker);
-    let rendered = match state.service.experiment(&name).await {
-        Ok(loaded) => render(&state, loaded, chosen, visitor).await,
-        Err(error) => Err(error),
+    let rendered = async {
+        let loaded = state.service.experiment(&name).await?;
+        let parts = Parts::of(&state.service, &loaded).await?;
+        let read = Arc::clone(&loaded);
+        let render = move |copied| {
+            let view = View::new(loaded, parts, copied, chosen.as_deref());
+            TaggedPage::new(&view.loaded.name, visitor, &experiment::page(&view, visitor))
+        };
+        state.service.reports.compute(move || Copied::of(&read), render).await
     };
-    respond(rendered, &headers, visitor)
+    respond(rendered.await, &headers, visitor)
 }
 
 fn respond(
@@ -137,21 +140,6 @@ fn respond(
     }
 }
 
-async fn render(
-    state: &AppState,
-    loaded: Arc<LoadedExperiment>,
-    chosen: Option<String>,
-    visitor: Visitor,
-) -> Result<TaggedPage, ServiceError> {
-    let parts = Parts::of(&state.service, &loaded).await?;
-    let read = Arc::clone(&loaded);
-    let render = move |copied| {
-        let view = View::new(loaded, parts, copied, chosen.as_deref());
-        TaggedPage::new(&view.loaded.name, visitor, &experiment::page(&view, visitor))
-    };
-    state.service.reports.compute(move || Copied::of(&read), render).await
-}
-
 /// The results of one ranker by segment.
 async fn by_segment(
     State(state): State<AppState>,
@@ -163,26 +151,17 @@ async fn by_segment(
 ) -> Response {
     let visitor = sessions.visitor(&headers, &caller);
     let chosen = query.ok().and_then(|Query(query)| query.ranker);
-    let rendered = match state.service.experiment(&name).await {
-        Ok(loaded) => render_segments(&state, loaded, chosen, visitor).await,
-        Err(error) => Err(error),
+    let rendered = async {
+        let loaded = state.service.experiment(&name).await?;
+        // an unknown ranker is no error: the page then shows the winner or the leader
+        let ranker = chosen.and_then(|id| loaded.spec.ranker_index(&id));
+        let report = state.service.segments(&loaded, ranker).await?;
+        let render = move || {
+            let ids: Vec<_> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
+            let title = format!("{} by segment", loaded.name);
+            TaggedPage::without_updates(&title, visitor, &segments::page(&report, &ids))
+        };
+        state.service.reports.run(render).await
     };
-    respond(rendered, &headers, visitor)
-}
-
-async fn render_segments(
-    state: &AppState,
-    loaded: Arc<LoadedExperiment>,
-    chosen: Option<String>,
-    visitor: Visitor,
-) -> Result<TaggedPage, ServiceError> {
-    // an unknown ranker is no error: the page then shows the winner or the leader
-    let ranker = chosen.and_then(|id| loaded.spec.ranker_index(&id));
-    let report = state.service.segments(&loaded, ranker).await?;
-    let render = move || {
-        let ids: Vec<_> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
-        let title = format!("{} by segment", loaded.name);
-        TaggedPage::without_updates(&title, visitor, &segments::page(&report, &ids))
-    };
-    state.service.reports.run(render).await
+    respond(rendered.await, &headers, visitor)
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{number, percent};
+use super::layout::{number, percent, table};
 use crate::service::reports::segments::{OpponentRow, SegmentRow, SegmentsReport};
 
 /// Maximum number of rows in the table.
@@ -48,27 +48,17 @@ fn results(report: &SegmentsReport) -> Markup {
     }
     let rows: Vec<_> = report.segments.iter().flat_map(rows_of).collect();
     let shown = &rows[..rows.len().min(ROWS_MAX)];
-    html! {
-        div.scroll role="group" aria-label="Results by segment" tabindex="0" {
-            table #by-segment {
-                caption {
-                    @if shown.len() < rows.len() || report.segments.len() < report.segments_total {
-                        "The first " (number(shown.len() as u64)) " rows, of " (number(report.segments_total as u64)) " segments. "
-                    }
-                    "The segment with the most duels of " code { (report.ranker) } " comes first"
-                }
-                thead { tr {
-                    th scope="col" { "Segment" }
-                    th scope="col" { "Opponent" }
-                    th.number scope="col" { "Duels" }
-                    th.number scope="col" { "Wins : losses (ties)" }
-                    th.number scope="col" { "Win rate" }
-                    th.number scope="col" { "Interval" }
-                    th scope="col" { (report.ranker) " is" }
-                } }
-                tbody { @for (segment, row) in shown { (one(segment, row)) } }
-            }
+    let caption = html! {
+        @if shown.len() < rows.len() || report.segments.len() < report.segments_total {
+            "The first " (number(shown.len() as u64)) " rows, of " (number(report.segments_total as u64)) " segments. "
         }
+        "The segment with the most duels of " code { (report.ranker) } " comes first"
+    };
+    let is = format!("{} is", report.ranker);
+    let heads =
+        ["Segment", "Opponent", "#Duels", "#Wins : losses (ties)", "#Win rate", "#Interval", &is];
+    html! {
+        (table("Results by segment", &heads, &caption, &html! { @for (segment, row) in shown { (one(segment, row)) } }))
         p {
             "The interval is that of the probability that " code { (report.ranker) } " wins, if the duel is won or lost. All intervals "
             "of the experiment hold together with a probability of 95 %, however often you look. A row that is not decided has too "

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::{FromRef, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
@@ -20,9 +20,9 @@ use serde::Deserialize;
 
 use super::layout::{Frame, Visitor, page};
 use super::response::{POLICY, problem_page};
-use crate::http::Caller;
 use crate::http::problem::Problem;
 use crate::http::server::guard::PageSessions;
+use crate::http::{AppState, Caller};
 use crate::service::Service;
 use rankduel_engine::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
 use rankduel_engine::error::EngineError;
@@ -93,6 +93,25 @@ impl Sessions {
         let key = self.find(digest)?;
         (now_ms < ends_at && !self.service.is_session_ended(id) && key.use_at(now_ms))
             .then_some(Session { id: *id, key, ends_at })
+    }
+}
+
+/// The state that every page can extract.
+#[derive(Clone)]
+pub(crate) struct Dashboard {
+    pub state: AppState,
+    pub sessions: Sessions,
+}
+
+impl FromRef<Dashboard> for AppState {
+    fn from_ref(dashboard: &Dashboard) -> Self {
+        dashboard.state.clone()
+    }
+}
+
+impl FromRef<Dashboard> for Sessions {
+    fn from_ref(dashboard: &Dashboard) -> Self {
+        dashboard.sessions.clone()
     }
 }
 

@@ -3,8 +3,7 @@
 use maud::{Markup, html};
 
 use super::basis;
-use super::layout::{number, percent};
-use super::parts::{fact, with_code};
+use super::layout::{fact, number, percent, table, with_code};
 use super::view::View;
 use crate::service::reports::verdict::VerdictState;
 use crate::service::reports::verdict_sentence::error;
@@ -87,29 +86,19 @@ fn effects(view: &View) -> Markup {
     let added = view.ids.len() > view.loaded.spec.initial_rankers();
     let joint = (1.0 - verdict.confidence) * if added { 2.0 } else { 1.0 };
     let rate = |rate: Option<f64>| rate.map_or_else(|| "–".into(), percent);
+    let caption = html! {
+        "How often " (winner) " wins"
+        @if shown.len() < verdict.effects.len() { ", the " (EFFECTS_MAX) " smallest of " (number(verdict.effects.len() as u64)) }
+    };
+    let rows = html! { @for effect in shown { tr {
+        th scope="row" { (effect.rival) }
+        td.number { (rate(effect.estimate)) }
+        td.number { (percent(effect.low)) " to " (percent(effect.high)) }
+        td.number { (rate(effect.win_rate)) }
+        td.number { (number((effect.wins + effect.losses) as u64)) }
+    } } };
     html! {
-        div.scroll role="group" aria-label="Effects" tabindex="0" {
-            table #effects {
-                caption {
-                    "How often " (winner) " wins"
-                    @if shown.len() < verdict.effects.len() { ", the " (EFFECTS_MAX) " smallest of " (number(verdict.effects.len() as u64)) }
-                }
-                thead { tr {
-                    th scope="col" { "Against" }
-                    th.number scope="col" { "Estimate" }
-                    th.number scope="col" { "Interval" }
-                    th.number scope="col" { "In the counts" }
-                    th.number scope="col" { "Duels" }
-                } }
-                tbody { @for effect in shown { tr {
-                    th scope="row" { (effect.rival) }
-                    td.number { (rate(effect.estimate)) }
-                    td.number { (percent(effect.low)) " to " (percent(effect.high)) }
-                    td.number { (rate(effect.win_rate)) }
-                    td.number { (number((effect.wins + effect.losses) as u64)) }
-                } } }
-            }
-        }
+        (table("Effects", &["Against", "#Estimate", "#Interval", "#In the counts", "#Duels"], &caption, &rows))
         p.quiet {
             "The estimate corrects a share above one half, which is too high on average because the verdict came when the counts "
             "looked best. All intervals of pairs together are ever wrong in at most " (error(1.0 - joint)) " of experiments."

@@ -32,6 +32,19 @@ pub(super) struct Decided {
     pub after: Option<Value>,
 }
 
+impl Decided {
+    /// A change of the spec.
+    pub fn of_spec(
+        changed: &ExperimentSpec,
+        event: ControlEvent,
+        before: Value,
+        after: Value,
+    ) -> Self {
+        let change = Change { spec: Some(changed.to_text()), ..Change::default() };
+        Self { change, event, action: CHANGED, before: Some(before), after: Some(after) }
+    }
+}
+
 impl Service {
     /// Make the change that `decide` returns, if any, provided that the experiment is at
     /// `expected_version` (`None` for any version). If another change comes first and the version

@@ -1,7 +1,6 @@
 //! Pruning: which log entries a snapshot can replace. Those of duels that have expired.
 
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::fold::Fold;
+use crate::service::transfer::FoldedLog;
 use rankduel_store::events::Status;
 use rankduel_store::{ExperimentRecord, Snapshot, Store};
 
@@ -30,17 +29,13 @@ pub struct Pruning {
 /// refused because its duel has expired, which its token shows. So only entries that are older than
 /// the time to live of a duel can be deleted.
 pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruning, anyhow::Error> {
-    let record = store
-        .experiment(name)
-        .await?
-        .ok_or_else(|| anyhow::anyhow!("there is no experiment `{name}`"))?;
+    let log = FoldedLog::open(store, name).await?;
+    let (record, spec) = (log.record().clone(), log.spec().clone());
     anyhow::ensure!(
         record.status == Status::Concluded || record.archived_at.is_some(),
         "experiment `{name}` is not concluded: a running experiment needs its log; conclude it first"
     );
-    let spec =
-        ExperimentSpec::read(&record.spec).map_err(|why| anyhow::anyhow!("{name}: {why}"))?;
-    let fold = folded(store, &record, &spec).await?;
+    let fold = log.fold(store, |_, _| Ok(())).await?;
     let expired_before = now_ms - i64::from(spec.duel_ttl_seconds) * 1000 - CLOCKS_DIFFER_MS;
     let (to, entries) = expired(store, &record, expired_before).await?;
     anyhow::ensure!(
@@ -60,38 +55,6 @@ pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruni
         })
         .await?;
     Ok(Pruning { to, entries, format: fold.format() })
-}
-
-/// The state at the end of the log, folded from its first entry or from the snapshot that replaced
-/// pruned entries.
-async fn folded(
-    store: &dyn Store,
-    record: &ExperimentRecord,
-    spec: &ExperimentSpec,
-) -> Result<Fold, anyhow::Error> {
-    let mut fold = Fold::start(spec, record.seed, record.created_at);
-    if record.pruned_to > 0 {
-        let snapshot = store.newest_snapshot(record.id, fold.format()).await?;
-        fold = snapshot
-            .and_then(|snapshot| Fold::restore(spec, record.seed, &snapshot.state))
-            .filter(|fold| fold.position() >= record.pruned_to)
-            .ok_or_else(|| {
-                anyhow::anyhow!(
-                    "this version cannot read the snapshot that the pruned log starts from"
-                )
-            })?;
-    }
-    while fold.position() < record.head {
-        let chunk = store.read(record.id, fold.position(), CHUNK).await?;
-        anyhow::ensure!(
-            !chunk.is_empty(),
-            "the log ends at position {} instead of {}",
-            fold.position(),
-            record.head
-        );
-        fold.apply_chunk(|folding| chunk.iter().try_for_each(|entry| folding.apply(entry)))?;
-    }
-    Ok(fold)
 }
 
 /// The longest beginning of the log that was recorded before `before_ms`: its last position, and

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::service::Service;
-use crate::service::change::{CHANGED, Decided};
+use crate::service::change::Decided;
 use crate::service::error::ServiceError;
 use dueling_bandits::{MAX_RANKERS, MIN_RANKERS};
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Ranker, excerpt};
 use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::ExperimentRecord;
 use rankduel_store::events::{ControlEvent, Status};
-use rankduel_store::{Change, ExperimentRecord};
 
 impl Service {
     /// Add a ranker, if the experiment is at `expected_version` (`None` for any version). Adding an
@@ -119,13 +119,7 @@ impl Service {
         self.change_experiment(name, expected_version, by, |_, record, spec| {
             let Some((changed, event)) = decide(spec)? else { return Ok(None) };
             refuse_fixed(record, spec)?;
-            Ok(Some(Decided {
-                change: Change { spec: Some(changed.to_text()), ..Change::default() },
-                event,
-                action: CHANGED,
-                before: Some(before.clone()),
-                after: Some(after.clone()),
-            }))
+            Ok(Some(Decided::of_spec(&changed, event, before.clone(), after.clone())))
         })
         .await
     }

@@ -86,18 +86,27 @@ impl Action {
         Self::Interleaving,
     ];
 
+    /// The name in paths, the title, and the sentence after the change.
+    fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::Pause => ["pause", "Pause", "The experiment is paused."],
+            Self::Resume => ["resume", "Resume", "The experiment is running."],
+            Self::Conclude => ["conclude", "Conclude", "The experiment is concluded."],
+            Self::Archive => ["archive", "Archive", "The experiment is archived."],
+            Self::Enlist => {
+                ["enlist", "Add a ranker", "The ranker takes part from the next duel on."]
+            }
+            Self::Retire => ["retire", "Retire a ranker", "The ranker is retired."],
+            Self::Policy => ["policy", "Change the policy", "The policy is changed."],
+            Self::Interleaving => {
+                ["interleaving", "Change the interleaving", "The interleaving is changed."]
+            }
+        }
+    }
+
     /// Its name in paths.
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Conclude => "conclude",
-            Self::Archive => "archive",
-            Self::Enlist => "enlist",
-            Self::Retire => "retire",
-            Self::Policy => "policy",
-            Self::Interleaving => "interleaving",
-        }
+        self.words()[0]
     }
 
     pub fn of_slug(slug: &str) -> Option<Self> {
@@ -106,30 +115,12 @@ impl Action {
 
     /// The change in a few words, on buttons and as a title.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Pause => "Pause",
-            Self::Resume => "Resume",
-            Self::Conclude => "Conclude",
-            Self::Archive => "Archive",
-            Self::Enlist => "Add a ranker",
-            Self::Retire => "Retire a ranker",
-            Self::Policy => "Change the policy",
-            Self::Interleaving => "Change the interleaving",
-        }
+        self.words()[1]
     }
 
     /// The change that was made, as a sentence.
     pub fn done(self) -> &'static str {
-        match self {
-            Self::Pause => "The experiment is paused.",
-            Self::Resume => "The experiment is running.",
-            Self::Conclude => "The experiment is concluded.",
-            Self::Archive => "The experiment is archived.",
-            Self::Enlist => "The ranker takes part from the next duel on.",
-            Self::Retire => "The ranker is retired.",
-            Self::Policy => "The policy is changed.",
-            Self::Interleaving => "The interleaving is changed.",
-        }
+        self.words()[2]
     }
 
     /// Whether the change asks for values.

@@ -5,8 +5,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::layout::number;
-use super::super::parts::fact;
+use super::super::layout::{fact, number};
 use super::form::{Confirmation, Errors, Fields, Step, Values, step_button, token_field};
 use super::page::{Page, Submission, see};
 use super::{methods, policies};

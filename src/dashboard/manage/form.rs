@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Number, Value};
 
-use super::super::parts::with_code;
+use super::super::layout::with_code;
 use super::super::session::FORM_TOKEN;
 use crate::http::problem::{FieldError, Problem};
 

@@ -6,8 +6,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::timestamp;
-use super::super::parts::fact;
+use super::super::layout::{self, fact, timestamp};
 use super::form::{Confirmation, Errors, Fields, Step, Values, step_button, token_field};
 use super::page::{Page, Refusal, Submission, see};
 use crate::service::error::ServiceError;
@@ -75,39 +74,25 @@ fn first_key() -> Markup {
 
 fn table(page: &Page, keys: &[ApiKeyRecord], now: i64) -> Markup {
     let own = page.caller.key().map(|key| key.id().as_str().to_owned());
-    html! {
-        div.scroll role="group" aria-label="Keys" tabindex="0" {
-            table {
-                thead { tr {
-                    th scope="col" { "Id" }
-                    th scope="col" { "Name" }
-                    th scope="col" { "Scopes" }
-                    th scope="col" { "Experiments" }
-                    th scope="col" { "Created" }
-                    th scope="col" { "Expires" }
-                    th scope="col" { "Last used" }
-                    th scope="col" { "State" }
-                } }
-                tbody { @for key in keys { tr {
-                    th scope="row" { code { (key.id) } @if own.as_ref() == Some(&key.id) { " (yours)" } }
-                    td { (key.name) }
-                    td { (key.scopes) }
-                    td { (experiments(key)) }
-                    td { (timestamp(key.created_at)) }
-                    td { (time(key.expires_at)) }
-                    td { (time(key.last_used_at)) }
-                    td {
-                        @match KeyState::of(key, now) {
-                            KeyState::Good => {
-                                a href={ (PATH) "/" (key.id) "/revoke" } { "Revoke" span.sr { " " (key.name) } "…" }
-                            }
-                            ended => span.badge.archived { (ended.name()) },
-                        }
-                    }
-                } } }
+    let heads = ["Id", "Name", "Scopes", "Experiments", "Created", "Expires", "Last used", "State"];
+    let rows = html! { @for key in keys { tr {
+        th scope="row" { code { (key.id) } @if own.as_ref() == Some(&key.id) { " (yours)" } }
+        td { (key.name) }
+        td { (key.scopes) }
+        td { (experiments(key)) }
+        td { (timestamp(key.created_at)) }
+        td { (time(key.expires_at)) }
+        td { (time(key.last_used_at)) }
+        td {
+            @match KeyState::of(key, now) {
+                KeyState::Good => {
+                    a href={ (PATH) "/" (key.id) "/revoke" } { "Revoke" span.sr { " " (key.name) } "…" }
+                }
+                ended => span.badge.archived { (ended.name()) },
             }
         }
-    }
+    } } };
+    layout::table("Keys", &heads, &Markup::default(), &rows)
 }
 
 fn experiments(key: &ApiKeyRecord) -> Markup {

@@ -19,7 +19,7 @@ mod policies;
 use axum::Router;
 use axum::routing::get;
 
-use super::state::Dashboard;
+use super::session::Dashboard;
 
 /// The pages, which need the scope `admin`. A session opens them, too.
 pub(crate) const MANAGING_PAGES: [&str; 7] =

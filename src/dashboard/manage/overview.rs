@@ -6,8 +6,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::{number, percent, timestamp};
-use super::super::parts::{fact, status, with_code};
+use super::super::layout::{fact, number, percent, status, timestamp, with_code};
 use super::action::{Action, Subject};
 use super::page::{Page, Refusal};
 use super::{audit, methods, policies};

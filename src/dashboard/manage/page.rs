@@ -9,8 +9,8 @@ use maud::Markup;
 
 use super::super::layout::{self, Frame, Visitor};
 use super::super::response::problem_page;
+use super::super::session::Dashboard;
 use super::super::session::{FORM_TOKEN, Sessions};
-use super::super::state::Dashboard;
 use super::form::Values;
 use crate::http::extract::LARGE_BYTES;
 use crate::http::problem::{Problem, ProblemKind};

@@ -4,7 +4,7 @@ use dueling_bandits::PolicySpec;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::super::parts::with_code;
+use super::super::layout::with_code;
 use super::form::{Errors, Fields, Values};
 
 /// The fields of a policy, by the start of a JSON pointer.

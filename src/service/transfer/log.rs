@@ -66,7 +66,7 @@ pub(super) fn base_of(
 }
 
 /// An experiment whose log is folded, outside of a server.
-pub(super) struct FoldedLog {
+pub(crate) struct FoldedLog {
     record: ExperimentRecord,
     spec: ExperimentSpec,
     fold: Fold,
@@ -101,9 +101,8 @@ impl FoldedLog {
         &self.spec
     }
 
-    /// Index of the winner of a concluded experiment.
-    pub fn winner(&self) -> Option<u16> {
-        self.record.winner
+    pub fn record(&self) -> &ExperimentRecord {
+        &self.record
     }
 
     /// Fold the log up to its head, and call `with` for each duel that an entry answered.

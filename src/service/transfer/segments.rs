@@ -55,7 +55,7 @@ pub async fn write_segments(
     out: &mut (dyn Write + Send),
 ) -> Result<WrittenSegments, anyhow::Error> {
     let log = FoldedLog::open(store, name).await?;
-    let (spec, winner) = (log.spec().clone(), log.winner());
+    let (spec, winner) = (log.spec().clone(), log.record().winner);
     let named = ranker.map(|id| index_of(&spec, name, id)).transpose()?;
     let mut answers = SegmentAnswers::none_yet(spec);
     let fold = log
