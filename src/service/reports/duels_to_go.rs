@@ -95,7 +95,7 @@ pub(super) fn duels_to_go(
     present: Present<'_>,
     keep: bool,
     counting_share: f64,
-    saved: Option<SavedPolicy>,
+    saved: Option<&SavedPolicy>,
     rng: &mut PolicyRng,
 ) -> Result<DuelsToGo, String> {
     let Present { tally, tracker, .. } = present;
@@ -115,7 +115,7 @@ pub(super) fn duels_to_go(
         None => {
             let setup = Setup { rankers: loaded.spec.initial_rankers(), seed: 0 };
             let copy = || -> Option<Box<dyn Policy>> {
-                let SavedPolicy { format, state } = saved.as_ref()?;
+                let SavedPolicy { format, state } = saved?;
                 loaded.spec.policy.restore(setup, *format, state)
             };
             let budget = forecast_budget(tally.rankers());

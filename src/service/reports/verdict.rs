@@ -1,5 +1,6 @@
 //! The verdict: which ranker is best, and with what confidence.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -23,7 +24,7 @@ use dueling_bandits::evidence::{
 };
 use dueling_bandits::forecast::Present;
 use dueling_bandits::pairs::pairs_by_strips;
-use dueling_bandits::{Roster, Tally, step_rng};
+use dueling_bandits::{PolicyRng, Roster, Tally, step_rng};
 use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -167,7 +168,7 @@ impl Service {
         };
         let fit = shared_fit(loaded);
         let compute = move |input: VerdictInput| {
-            let verdict = verdict_of(&experiment, input, target, &fit);
+            let verdict = verdict_of(&experiment, &input, target, &fit);
             Ok((VerdictKey { position: verdict.position, version, target }, verdict))
         };
         let good_enough = |key: &VerdictKey| {
@@ -220,6 +221,47 @@ impl VerdictInput {
             saved,
         }
     }
+
+    /// The tracker at this target, and the one that counts the answers that wait too, if any do.
+    fn judged(&self, target: Target) -> (Cow<'_, VerdictTracker>, Option<VerdictTracker>) {
+        let (own, tally, active) = (&self.tracker, &self.tally, self.roster.active());
+        let is_own = target == own.target();
+        let tracker = match is_own {
+            true => Cow::Borrowed(own),
+            false => Cow::Owned(own.judge(target, tally, active)),
+        };
+        let expected = (!self.waiting.is_empty()).then(|| {
+            let mut expected = own.clone().counting(own.counted().with_waiting(&self.waiting));
+            if !is_own {
+                return expected.judge(target, tally, active);
+            }
+            expected.check(tally, active);
+            expected
+        });
+        (tracker, expected)
+    }
+
+    /// Whether a duel of two active rankers has had a winner.
+    fn has_compared(&self) -> bool {
+        let active = self.roster.active();
+        active.iter().any(|&i| active.iter().any(|&j| j < i && self.tally.half_plays(i, j) > 0))
+    }
+
+    /// The share of answered duels that have a winner and count or wait.
+    fn counting_share(&self) -> f64 {
+        let pairs = pairs_by_strips(self.tally.rankers());
+        let decided = pairs.map(|(i, j)| self.tally.half_plays(i, j)).sum::<u64>() as f64 / 2.0;
+        let answered = self.duels.max(1) as f64;
+        // an answer that was left out has had a winner as often as any other
+        (decided / answered * (1.0 - self.left_out as f64 / answered)).clamp(LEAST_SHARE, 1.0)
+    }
+}
+
+/// The pairs that the proof of a verdict rests on.
+struct Proof {
+    deciding_pairs: Vec<DecidingPair>,
+    deciding_pairs_total: usize,
+    effects: Vec<Effect>,
 }
 
 /// The target of a verdict: as requested, else as the experiment says. Returns the name of
@@ -246,74 +288,42 @@ pub fn requested_target(
 
 fn verdict_of(
     loaded: &LoadedExperiment,
-    input: VerdictInput,
+    input: &VerdictInput,
     target: Target,
     fit: &SharedFit,
 ) -> Verdict {
-    let VerdictInput { position, duels, tally, roster, initial_rankers, by_itself, .. } = input;
-    let (own, mut rests_on) = (input.tracker, input.basis);
-    let (seed, status, winner) =
-        loaded.with_record(|record| (record.seed, record.status, record.winner));
-    // the same stream at every position: otherwise the leader would change without new answers
-    let rng = &mut step_rng(seed ^ VERDICT_STREAM, 0);
-    let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
+    let (tally, roster) = (&input.tally, &input.roster);
     let active = roster.active();
-
-    let is_own = target == own.target();
-    // what will count if nothing else comes
-    let waits = !input.waiting.is_empty();
-    let expected = waits.then(|| own.clone().counting(own.counted().with_waiting(&input.waiting)));
-    let judge = |own: VerdictTracker| own.judge(target, &tally, active);
-    let tracker = if is_own { own } else { judge(own) };
-    let expected = expected.map(|mut expected| {
-        if !is_own {
-            return judge(expected);
-        }
-        expected.check(&tally, active);
-        expected
-    });
+    let is_own = target == input.tracker.target();
+    let (tracker, expected) = input.judged(target);
     let certified = tracker.verdict();
     let winners: Vec<usize> = certified
         .map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect());
-    if let Some(&winner) = winners.first() {
-        rests_on.stands(&tracker, &tally, active, winner);
-    }
-    let posterior = Posterior::with_fit(&tally, &roster, fit.at(position, &tally));
+    let rng = &mut verdict_rng(loaded);
     let draws = Posterior::draws(tally.rankers());
-    let chances = posterior.winner_probabilities(draws, rng);
-    let leader = leader(&chances.copeland, &tally, active, &winners);
-    let mut standing = tracker.standing(&tally, active, leader);
+    let chances = Posterior::with_fit(tally, roster, fit.at(input.position, tally))
+        .winner_probabilities(draws, rng);
+    let leader = leader(&chances.copeland, tally, active, &winners);
+    let mut standing = tracker.standing(tally, active, leader);
     if is_own && winners.is_empty() {
         keep_proven(&mut standing, &input.race);
     }
     let possible = possible(&standing, &winners);
-    let compared =
-        active.iter().any(|&i| active.iter().any(|&j| j < i && tally.half_plays(i, j) > 0));
-    let state = match (winners.is_empty(), compared) {
-        (false, _) => VerdictState::Decided,
-        (true, true) => VerdictState::Open,
-        (true, false) => VerdictState::NothingKnown,
+    let concluded = conclusion(loaded, input.by_itself.clone());
+    let forecast = if concluded.is_some() && winners.is_empty() {
+        Err("the experiment is concluded".to_owned())
+    } else {
+        let expected = expected.as_ref().filter(|_| winners.is_empty());
+        let present = Present { tally, roster, tracker: expected.unwrap_or(&tracker) };
+        duels_to_go(loaded, present, is_own, input.counting_share(), input.saved.as_ref(), rng)
     };
-    let concluded = (status == Status::Concluded).then(|| Conclusion {
-        winner: winner.map(|winner| id(winner.into())),
-        automatic: by_itself.is_some(),
-        reason: by_itself,
-    });
-    let forecast = match (&concluded, winners.is_empty()) {
-        (Some(_), true) => Err("the experiment is concluded".to_owned()),
-        _ => {
-            let expected = expected.as_ref().filter(|_| winners.is_empty());
-            let tracker = expected.unwrap_or(&tracker);
-            let present = Present { tally: &tally, roster: &roster, tracker };
-            let share = counting_share(&tally, duels, input.left_out);
-            duels_to_go(loaded, present, is_own, share, input.saved, rng)
-        }
-    };
-    let claims =
-        if winners.is_empty() { missing_claims(&tracker, &tally, active) } else { Vec::new() };
+    let mut rests_on = input.basis.clone();
+    if let Some(&winner) = winners.first() {
+        rests_on.stands(&tracker, tally, active, winner);
+    }
     let finding = Finding {
         rankers: active.len(),
-        compared,
+        compared: input.has_compared(),
         leader: standing.ranker,
         leader_probability: chances.copeland[standing.ranker],
         winners: &winners,
@@ -325,44 +335,42 @@ fn verdict_of(
         concluded: concluded.as_ref(),
         excluded: rests_on.excluded_units > 0,
     };
-    let sentence = finding.sentence(|ranker| &loaded.spec.rankers[ranker].id);
+    let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
+    let ids = |rankers: &[usize]| rankers.iter().map(|&ranker| id(ranker)).collect();
     let against = |i: usize| {
         let rival = standing.rivals.iter().find(|(rival, _)| *rival == i);
         rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
     };
-    let sequences = Sequences::new(initial_rankers, tally.rankers(), target.confidence);
-    let counted = tracker.counted().of(&tally);
-    let (deciding_pairs, deciding_pairs_total) =
-        deciding_pairs(loaded, claims, &counted, &sequences);
-    let evidence = LeadEvidence::over(target.margin);
-    let effects = winners.first().map_or_else(Vec::new, |&winner| {
-        effects(loaded, winner, active, &counted, &sequences, &evidence)
-    });
+    let ranker = |i: usize| RankerVerdict {
+        id: id(i),
+        retired: !roster.is_active(i),
+        possible: possible.contains(&i),
+        certain: winners.contains(&i),
+        evidence_against: against(i),
+        copeland_probability: chances.copeland[i],
+        condorcet_probability: chances.condorcet[i],
+    };
+    let Proof { deciding_pairs, deciding_pairs_total, effects } =
+        proof(loaded, input, target, &tracker, &winners);
     Verdict {
         experiment: loaded.name.clone(),
-        position,
-        duels,
+        position: input.position,
+        duels: input.duels,
         confidence: target.confidence,
         margin: target.margin,
-        state,
-        sentence,
+        state: match (winners.is_empty(), finding.compared) {
+            (false, _) => VerdictState::Decided,
+            (true, true) => VerdictState::Open,
+            (true, false) => VerdictState::NothingKnown,
+        },
+        sentence: finding.sentence(|ranker| &loaded.spec.rankers[ranker].id),
         condorcet: finding.condorcet,
         decided_after_duels: certified.map(|verdict| verdict.comparisons),
         leader: id(standing.ranker),
         evidence_needed: standing.threshold.exp(),
-        rankers: (0..tally.rankers())
-            .map(|i| RankerVerdict {
-                id: id(i),
-                retired: !roster.is_active(i),
-                possible: possible.contains(&i),
-                certain: winners.contains(&i),
-                evidence_against: against(i),
-                copeland_probability: chances.copeland[i],
-                condorcet_probability: chances.condorcet[i],
-            })
-            .collect(),
-        possible: possible.iter().map(|&ranker| id(ranker)).collect(),
-        winners: winners.iter().map(|&ranker| id(ranker)).collect(),
+        rankers: (0..tally.rankers()).map(ranker).collect(),
+        possible: ids(&possible),
+        winners: ids(&winners),
         deciding_pairs,
         deciding_pairs_total,
         effects,
@@ -376,6 +384,41 @@ fn verdict_of(
     }
 }
 
+/// The same stream at every position: otherwise the leader would change without new answers.
+fn verdict_rng(loaded: &LoadedExperiment) -> PolicyRng {
+    step_rng(loaded.with_record(|record| record.seed) ^ VERDICT_STREAM, 0)
+}
+
+fn conclusion(loaded: &LoadedExperiment, by_itself: Option<String>) -> Option<Conclusion> {
+    let (status, winner) = loaded.with_record(|record| (record.status, record.winner));
+    (status == Status::Concluded).then(|| Conclusion {
+        winner: winner.map(|winner| loaded.spec.rankers[usize::from(winner)].id.clone()),
+        automatic: by_itself.is_some(),
+        reason: by_itself,
+    })
+}
+
+fn proof(
+    loaded: &LoadedExperiment,
+    input: &VerdictInput,
+    target: Target,
+    tracker: &VerdictTracker,
+    winners: &[usize],
+) -> Proof {
+    let (tally, active) = (&input.tally, input.roster.active());
+    let sequences = Sequences::new(input.initial_rankers, tally.rankers(), target.confidence);
+    let counted = tracker.counted().of(tally);
+    let Some(&winner) = winners.first() else {
+        let claims = missing_claims(tracker, tally, active);
+        let (deciding_pairs, deciding_pairs_total) =
+            deciding_pairs(loaded, claims, &counted, &sequences);
+        return Proof { deciding_pairs, deciding_pairs_total, effects: Vec::new() };
+    };
+    let evidence = LeadEvidence::over(target.margin);
+    let effects = effects(loaded, winner, active, &counted, &sequences, &evidence);
+    Proof { deciding_pairs: Vec::new(), deciding_pairs_total: 0, effects }
+}
+
 /// The leader that [`Service::verdict`] reports at the current log position. Takes long with many
 /// rankers.
 pub(crate) fn current_leader(loaded: &LoadedExperiment) -> Result<usize, ServiceError> {
@@ -385,20 +428,10 @@ pub(crate) fn current_leader(loaded: &LoadedExperiment) -> Result<usize, Service
         let winners = verdict.map_or_else(Vec::new, |verdict| vec![verdict.winner()]);
         (fold.policy().tally().clone(), fold.roster().clone(), winners)
     };
-    let seed = loaded.with_record(|record| record.seed);
-    let rng = &mut step_rng(seed ^ VERDICT_STREAM, 0);
     let draws = Posterior::draws(tally.rankers());
-    let chances = Posterior::among(&tally, &roster).winner_probabilities(draws, rng);
+    let chances =
+        Posterior::among(&tally, &roster).winner_probabilities(draws, &mut verdict_rng(loaded));
     Ok(leader(&chances.copeland, &tally, roster.active(), &winners))
-}
-
-/// The share of answered duels that have a winner and count or wait.
-fn counting_share(tally: &Tally, answered: u64, left_out: u64) -> f64 {
-    let pairs = pairs_by_strips(tally.rankers());
-    let decided = pairs.map(|(i, j)| tally.half_plays(i, j)).sum::<u64>() as f64 / 2.0;
-    let answered = answered.max(1) as f64;
-    // an answer that was left out has had a winner as often as any other
-    (decided / answered * (1.0 - left_out as f64 / answered)).clamp(LEAST_SHARE, 1.0)
 }
 
 /// The first winner, or else the most probable Copeland winner. If several have the same
