@@ -34,6 +34,10 @@ const PATIENCE: f64 = 7e4;
 /// regret on them for nothing (the ski rental problem). But not for ever, so that a hopeless proof
 /// costs regret that grows only with the logarithm of time.
 const MOST_PATIENCE: f64 = 3e6;
+/// Share of pages that show the leader alone while all that the plan lacks is in flight. The others
+/// follow the plan: a duel that is never answered stays in flight until it expires, and without
+/// them a few dozen of these would stop the proof.
+const WAITING: f64 = 0.5;
 /// Share of exploration after the verdict.
 const EXPLORING: f64 = 0.001;
 
@@ -133,15 +137,24 @@ impl Deciding {
         steps.clamp(PATIENCE, MOST_PATIENCE) / (steps + self.plan.missing())
     }
 
-    /// A duel for the proof, if it lacks any beyond those in flight.
+    /// A duel for the proof; none if its plan has no leader, or lacks nothing and has no rival.
     fn proving(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Option<Selection> {
         let leader = self.plan.leader()?;
         if self.seen.is_expected {
             // the verdict only waits for answers to be counted
             return Some(Selection::of(leader, leader));
         }
-        let awaited = Awaited { in_flight, counting: self.seen.counting };
-        let drawn = self.plan.draw(awaited, rng.random());
+        let draw = |in_flight: &InFlight, rng: &mut PolicyRng| {
+            let awaited = Awaited { in_flight, counting: self.seen.counting };
+            self.plan.draw(awaited, rng.random())
+        };
+        let drawn = match draw(in_flight, rng) {
+            None if !self.plan.is_complete() => match rng.random::<f64>() < WAITING {
+                true => return Some(Selection::of(leader, leader)),
+                false => draw(&InFlight::new(), rng),
+            },
+            drawn => drawn,
+        };
         let (winner, loser) = drawn.or(self.seen.nearest.map(|rival| (leader, rival)))?;
         Some(Selection::of(winner, loser))
     }
