@@ -10,7 +10,7 @@ use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::regret::RegretReport;
 use crate::service::reports::single_flight::Computed;
-use crate::service::reports::standings::{Standings, StandingsInput, scores_of};
+use crate::service::reports::standings::{Standings, StandingsInput, standings_of};
 use crate::service::reports::statistics::{Statistics, StatisticsInput, page_statistics};
 use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::Verdict;
@@ -147,7 +147,7 @@ impl View {
     ) -> Self {
         let Parts { verdict, regret, traffic, alarms, batch, days } = parts;
         let Copied { standings: input, checkpoints, initial_rankers, race, expected, .. } = copied;
-        let standings = scores_of(&loaded, &input);
+        let standings = standings_of(&loaded, &input);
         let statistics = page_statistics(&loaded, &copied.statistics);
         let rankers = input.tally.rankers();
         let confidence = loaded.spec.verdict_target().confidence;

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::problem::{ApiResult, Problem};
-use super::server::deliver::{accepts_gzip, shared};
+use super::server::deliver::counted;
 use super::state::AppState;
 use crate::service::reports::single_flight::Computed;
 
@@ -26,20 +26,18 @@ pub(crate) fn unchanged(headers: &HeaderMap, tag: &str) -> Option<Response> {
 /// A report as JSON, with this tag. It is written once for all who ask.
 pub(crate) async fn tagged<T: Serialize + Send + Sync + 'static>(
     state: &AppState,
-    request: &HeaderMap,
     tag: &str,
     report: Arc<Computed<T>>,
 ) -> ApiResult<Response> {
-    let compressed = accepts_gzip(request);
-    let written = match report.written(compressed) {
+    let written = match report.written() {
         Some(written) => written,
         None => {
             let pool = Arc::clone(&state.service.reports);
-            state.service.reports.run(move || report.write(&pool, compressed)).await??
+            state.service.reports.run(move || report.write(&pool)).await??
         }
     };
     let json = HeaderValue::from_static("application/json");
-    Ok(with_etag(shared(written, [(header::CONTENT_TYPE, json)]), tag))
+    Ok(with_etag(counted(written, [(header::CONTENT_TYPE, json)]), tag))
 }
 
 fn with_etag(mut response: Response, tag: &str) -> Response {

@@ -28,7 +28,7 @@ use crate::service::reports::regret::RegretReport;
 use crate::service::reports::replay::Replay;
 use crate::service::reports::segments::SegmentsReport;
 use crate::service::reports::single_flight::Computed;
-use crate::service::reports::standings::{Rows, Standings};
+use crate::service::reports::standings::Standings;
 use crate::service::reports::statistics::Statistics;
 use crate::service::reports::verdict::{Verdict, requested_target};
 use crate::service::reports::winners::Winners;
@@ -63,45 +63,11 @@ async fn respond<T: Serialize + Send + Sync + 'static>(
         return Ok(unchanged);
     }
     let report = report.await?;
-    tagged(state, request, &tag(position(&report)), report).await
-}
-
-/// Rows of the matrices.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct RowsQuery {
-    /// Index of the ranker of the first row of `wins` and `ties`; 0 by default.
-    #[param(minimum = 0, maximum = 1023, nullable = false)]
-    offset: Option<usize>,
-    /// Most rows, 1 to 256; 256 by default.
-    #[param(minimum = 1, maximum = 256, nullable = false)]
-    limit: Option<usize>,
-}
-
-impl RowsQuery {
-    fn rows(&self, rankers: usize) -> ApiResult<Rows> {
-        let rows =
-            Rows { offset: self.offset.unwrap_or(0), limit: self.limit.unwrap_or(Rows::MAX) };
-        let wrong = |name: &str, detail: String| Err(Problem::invalid(&detail).query(name, detail));
-        if rows.offset >= rankers {
-            let (offset, last) = (rows.offset, rankers - 1);
-            return wrong("offset", format!("`offset` is {offset}; it must be 0 to {last}"));
-        }
-        if !(1..=Rows::MAX).contains(&rows.limit) {
-            let (limit, most) = (rows.limit, Rows::MAX);
-            return wrong("limit", format!("`limit` is {limit}; it must be 1 to {most}"));
-        }
-        Ok(rows)
-    }
+    tagged(state, &tag(position(&report)), report).await
 }
 
 /// Counts, scores and leaders
-///
-/// The matrices have a row for each of at most 256 rankers; for more rankers, select
-/// them with `offset` and `limit`.
 #[utoipa::path(get, path = "/v1/experiments/{name}/standings", tag = "results",
-    params(RowsQuery),
     responses(
         (status = 200, body = Standings, description = "The standings.", headers(("etag" = String))),
         (status = 304, description = "Unchanged."),
@@ -109,16 +75,10 @@ impl RowsQuery {
 async fn standings(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
-    QueryOf(query): QueryOf<RowsQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let rows = query.rows(loaded.spec.rankers.len())?;
-    let tag = |position: u64| match rows {
-        Rows::FIRST => position.to_string(),
-        Rows { offset, limit } => format!("{position}-{offset}-{limit}"),
-    };
-    let report = state.service.standings(&loaded, rows);
+    let (tag, report) = (|position: u64| position.to_string(), state.service.standings(&loaded));
     respond(&state, &headers, &loaded, tag, report, |standings| standings.position).await
 }
 
@@ -210,7 +170,7 @@ async fn segments(
     if let Some(unchanged) = unchanged(&headers, &tag) {
         return Ok(unchanged);
     }
-    tagged(&state, &headers, &tag, report).await
+    tagged(&state, &tag, report).await
 }
 
 /// Index of the ranker that the parameter `ranker` of a query names; an error if the experiment has

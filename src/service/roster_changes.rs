@@ -12,9 +12,9 @@ use serde_json::json;
 use crate::service::Service;
 use crate::service::change::Decided;
 use crate::service::error::ServiceError;
-use dueling_bandits::{MAX_RANKERS, MIN_RANKERS};
+use dueling_bandits::MIN_RANKERS;
 use rankduel_engine::access::Actor;
-use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Ranker, excerpt};
+use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, RANKERS_MAX, Ranker, excerpt};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::{ControlEvent, Status};
@@ -46,9 +46,10 @@ impl Service {
                     ))),
                 };
             }
-            if spec.rankers.len() >= MAX_RANKERS {
+            if spec.rankers.len() >= RANKERS_MAX {
                 return Err(fixed(format!(
-                    "experiment `{name}` has had {MAX_RANKERS} rankers, including retired ones, which is the limit"
+                    "experiment `{name}` has had {RANKERS_MAX} rankers, including retired ones, which is the \
+                     limit; create another experiment with those that are still of interest"
                 )));
             }
             let index = spec.rankers.len();

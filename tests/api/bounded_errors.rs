@@ -35,11 +35,15 @@ async fn a_refused_experiment_lists_few_errors(database: TestDatabase) {
         }
         errors(&server.post("/v1/experiments", &body).await)
     };
-    // Of too many rankers, it only says that they are too many.
-    let found = refused(json!({"rankers": vec![""; 100_000]})).await;
-    assert_eq!((found.len(), &found[0]["pointer"]), (1, &json!("/rankers")));
+    // Of too many rankers, it only says that they are too many, and what to do.
+    for count in [257, 100_000] {
+        let found = refused(json!({"rankers": vec![""; count]})).await;
+        assert_eq!((found.len(), &found[0]["pointer"]), (1, &json!("/rankers")));
+        let detail = found[0]["detail"].as_str().expect("a text");
+        assert!(detail.contains(&format!("2 to 256 rankers; this one has {count}: leave out")));
+    }
     // Each of these has two errors: it is empty, and listed twice.
-    let found = refused(json!({"rankers": vec![""; 1024]})).await;
+    let found = refused(json!({"rankers": vec![""; 256]})).await;
     assert_eq!((found.len(), &found[0]["pointer"]), (ERRORS_MAX, &json!("/rankers/0")));
     let events: serde_json::Map<String, Value> =
         (0..50_000).map(|event| (format!("event-{event}"), json!(0))).collect();

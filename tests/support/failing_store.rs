@@ -189,13 +189,13 @@ impl ExperimentLog for FailingStore {
         }
     }
 
-    async fn read_page(
+    async fn read(
         &self,
         experiment: ExperimentId,
         after: u64,
         limit: u32,
-    ) -> Result<LogPage, StoreError> {
-        self.look(self.inner.read_page(experiment, after, limit)).await
+    ) -> Result<Vec<LogEntry>, StoreError> {
+        self.look(self.inner.read(experiment, after, limit)).await
     }
 
     async fn find(

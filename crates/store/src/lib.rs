@@ -70,7 +70,6 @@ mod error;
 pub mod events;
 mod experiment_id;
 mod keys;
-mod log_page;
 mod postgres;
 mod record;
 mod schema;
@@ -83,7 +82,6 @@ pub use connect::{ConnectError, connect, connect_with};
 pub use error::{StoreError, in_time};
 pub use experiment_id::experiment_id;
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
-pub use log_page::LogPage;
 pub use record::{
     AppendUnit, Appended, Change, Changed, Created, Distributed, ExperimentId, ExperimentRecord,
     Head, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,

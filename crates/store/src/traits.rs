@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use super::error::StoreError;
 use super::{
     ApiKeyRecord, AppendUnit, Appended, AuditCursor, AuditNote, AuditPage, AuditRecord, Change,
-    Changed, Created, Distributed, ExperimentId, ExperimentRecord, Head, LogEntry, LogPage,
-    NewEvent, NewExperiment, Nonce, Notice, SessionId, SigningKey, Snapshot,
+    Changed, Created, Distributed, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent,
+    NewExperiment, Nonce, Notice, SessionId, SigningKey, Snapshot,
 };
 
 /// A whole store.
@@ -103,23 +103,13 @@ pub trait ExperimentLog: Send + Sync {
         recorded_at: i64,
     ) -> Result<Vec<Appended>, StoreError>;
 
-    /// Log entries after position `after`, in order, at most `limit`. They may still be encoded.
-    async fn read_page(
-        &self,
-        experiment: ExperimentId,
-        after: u64,
-        limit: u32,
-    ) -> Result<LogPage, StoreError>;
-
-    /// [`ExperimentLog::read_page`], decoded.
+    /// Log entries after position `after`, in order, at most `limit`.
     async fn read(
         &self,
         experiment: ExperimentId,
         after: u64,
         limit: u32,
-    ) -> Result<Vec<LogEntry>, StoreError> {
-        self.read_page(experiment, after, limit).await?.decode_off_worker().await
-    }
+    ) -> Result<Vec<LogEntry>, StoreError>;
 
     /// The log entry under each of these nonces, in the order given. An entry that is found is as
     /// durable as one that was just appended.

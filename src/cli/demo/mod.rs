@@ -58,7 +58,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     duels: Option<u64>,
     /// Number of concurrent users
-    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     users: u32,
     /// The policy: KIND or KIND:name=value,… [default: that of the service]
     #[arg(long, value_name = "POLICY")]

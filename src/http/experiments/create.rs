@@ -32,8 +32,8 @@ pub(crate) struct NewExperimentBody {
     /// archived.
     #[schema(example = "search-ranking", pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
     name: String,
-    /// 2 to 1024 rankers, each as its id or as an object.
-    #[schema(value_type = Vec<schemas::RankerBody>, example = json!(["bm25", "bm25-title", {"id": "neural", "description": "two towers"}]), min_items = 2, max_items = 1024)]
+    /// 2 to 256 rankers, each as its id or as an object.
+    #[schema(value_type = Vec<schemas::RankerBody>, example = json!(["bm25", "bm25-title", {"id": "neural", "description": "two towers"}]), min_items = 2, max_items = 256)]
     rankers: Vec<Ranker>,
     /// The policy that chooses the duels; `d-ts-verdict` by default. Its
     /// `confidence` and `margin` follow `conclude_at`.

@@ -1,21 +1,27 @@
 //! The last step of a response: compression, and the count of the memory that large ones take until
 //! they are sent. Both happen away from the threads that serve requests.
 
+use std::io::Write as _;
+
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, IntoResponseParts, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use hyper::body::Body as _;
 
 use crate::http::problem::Problem;
-use crate::service::reports::pool::{ReportPool, gzip};
-use crate::service::reports::single_flight::{COMPRESS_FROM_BYTES, Written};
+use crate::service::reports::pool::ReportPool;
 
+/// Smaller responses are not compressed: they fit into a few packets, and compressing takes longer
+/// than sending.
+const COMPRESS_FROM_BYTES: usize = 4 * 1024;
 /// A response from this size on counts against the memory for answers.
 const COUNTED_FROM_BYTES: usize = 64 * 1024;
 
-/// Marks a response that needs nothing more.
+/// Marks a response whose text is counted already.
 #[derive(Debug, Clone, Copy)]
-struct Ready;
+struct Counted;
 
 /// Whether the caller can read gzip (RFC 9110 §12.5.3).
 pub(crate) fn accepts_gzip(request: &HeaderMap) -> bool {
@@ -28,15 +34,10 @@ pub(crate) fn accepts_gzip(request: &HeaderMap) -> bool {
     })
 }
 
-/// A response with a text that is shared by all who have it.
-pub(crate) fn shared(written: Written, headers: impl IntoResponseParts) -> Response {
-    let mut response = (headers, Body::from(written.bytes)).into_response();
-    response.extensions_mut().insert(Ready);
-    let vary = HeaderValue::from_static("accept-encoding");
-    response.headers_mut().insert(header::VARY, vary);
-    if written.compressed {
-        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
+/// A response with a text that is counted already, or that all who have it share.
+pub(crate) fn counted(text: Bytes, headers: impl IntoResponseParts) -> Response {
+    let mut response = (headers, Body::from(text)).into_response();
+    response.extensions_mut().insert(Counted);
     response
 }
 
@@ -44,21 +45,22 @@ pub(crate) fn shared(written: Written, headers: impl IntoResponseParts) -> Respo
 pub(crate) async fn deliver(response: Response, compress: bool, pool: &ReportPool) -> Response {
     let size = response.body().size_hint().exact();
     let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-    if size < COMPRESS_FROM_BYTES || response.extensions().get::<Ready>().is_some() {
+    if size < COMPRESS_FROM_BYTES {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let Ok(bytes) = to_bytes(body, size).await else {
-        return Problem::internal("a response has no body").into_response();
-    };
     let encoded = parts.headers.contains_key(header::CONTENT_ENCODING);
     if !encoded && !parts.headers.contains_key(header::VARY) {
         parts.headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     }
     let compress = compress && !encoded;
-    if !compress && size < COUNTED_FROM_BYTES {
-        return Response::from_parts(parts, Body::from(bytes));
+    let is_counted = parts.extensions.get::<Counted>().is_some();
+    if !compress && (is_counted || size < COUNTED_FROM_BYTES) {
+        return Response::from_parts(parts, body);
     }
+    let Ok(bytes) = to_bytes(body, size).await else {
+        return Problem::internal("a response has no body").into_response();
+    };
     match pack(bytes, compress, pool).await {
         Ok(bytes) => {
             parts.headers.remove(header::CONTENT_LENGTH);
@@ -81,6 +83,13 @@ async fn pack(bytes: Bytes, compress: bool, pool: &ReportPool) -> Result<Bytes, 
         true => Ok(bytes.into()),
         false => Ok(pool.hold(bytes)?),
     }
+}
+
+/// `text`, compressed.
+fn gzip(text: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 4), Compression::fast());
+    encoder.write_all(text)?;
+    encoder.finish()
 }
 
 /// A text of the program, which all its readers share.
@@ -110,12 +119,13 @@ impl SharedText {
         request: &HeaderMap,
         headers: [(HeaderName, HeaderValue); N],
     ) -> Response {
-        let written = match &self.gzip {
+        let vary = [(header::VARY, HeaderValue::from_static("accept-encoding"))];
+        match &self.gzip {
             Some(gzip) if accepts_gzip(request) => {
-                Written { bytes: gzip.clone(), compressed: true }
+                let encoding = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
+                counted(gzip.clone(), (headers, vary, encoding))
             }
-            _ => Written { bytes: self.plain.clone(), compressed: false },
-        };
-        shared(written, headers)
+            _ => counted(self.plain.clone(), (headers, vary)),
+        }
     }
 }

@@ -19,9 +19,6 @@ use rankduel_engine::loaded::LoadedExperiment;
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// A forecast is used again until the number of steps has grown by this share.
 const STALE_AFTER: f64 = 0.05;
-/// Most rankers for which a forecast is simulated on a request. Each of its simulations starts from
-/// a copy of the policy, whose size grows with the square.
-const RANKERS_MAX: usize = 256;
 
 /// Estimated number of further pages (answered duels and self-duels) until the verdict, from
 /// simulations of the policy with preferences drawn from the posterior. Answers that wait are
@@ -64,9 +61,6 @@ pub(super) fn forecast_input(
 ) -> Option<SavedPolicy> {
     let policy = fold.policy();
     let own = target == fold.verdict().target();
-    if policy.tally().rankers() > RANKERS_MAX {
-        return None;
-    }
     if own
         && (fold.verdict().verdict().is_some()
             || kept_forecast(loaded, policy.tally().steps(), target).is_some())
@@ -101,12 +95,6 @@ pub(super) fn duels_to_go(
     let Present { tally, tracker, .. } = present;
     if tracker.verdict().is_some() {
         return Ok(DuelsToGo { estimate: 0, low: 0, high: Some(0) });
-    }
-    if tally.rankers() > RANKERS_MAX {
-        return Err(format!(
-            "not simulated for more than {RANKERS_MAX} rankers; there are {}",
-            tally.rankers()
-        ));
     }
     let steps = tally.steps();
     let kept = if keep { kept_forecast(loaded, steps, tracker.target()) } else { None };

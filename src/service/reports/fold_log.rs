@@ -4,7 +4,7 @@ use super::pool::ReportPool;
 use crate::service::error::ServiceError;
 use crate::service::threads::IsAwaited;
 use rankduel_engine::fold::{Answered, Fold, FoldError};
-use rankduel_store::{ExperimentLog, ExperimentRecord, LogEntry, LogPage};
+use rankduel_store::{ExperimentLog, ExperimentRecord, LogEntry};
 
 /// Longest log that a request can fold.
 pub(super) const REQUEST_ENTRIES_MAX: u64 = 200_000;
@@ -38,17 +38,17 @@ impl Folding<'_> {
     ) -> Result<(Fold, S), ServiceError> {
         while fold.position() < head {
             let starts = (fold.position()..head).step_by(PAGE as usize).take(CHUNK_PAGES);
-            let mut pages = Vec::new();
+            let mut entries = Vec::new();
             for start in starts {
-                let page = self.store.read_page(record.id, start, PAGE);
-                pages.push(match self.pool {
+                let page = self.store.read(record.id, start, PAGE);
+                entries.extend(match self.pool {
                     Some(pool) => pool.read_log(page).await?,
                     None => page.await?,
                 });
             }
             let before = fold.position();
             let fold_chunk = move |is_awaited: IsAwaited<'_>| {
-                fold_chunk((fold, seen), pages, head, see, is_awaited)
+                fold_chunk((fold, seen), entries, head, see, is_awaited)
             };
             (fold, seen) = self.in_background(fold_chunk).await??;
             if fold.position() == before {
@@ -78,15 +78,11 @@ impl Folding<'_> {
 
 fn fold_chunk<S>(
     (mut fold, mut seen): (Fold, S),
-    pages: Vec<LogPage>,
+    entries: Vec<LogEntry>,
     head: u64,
     see: fn(&mut S, &Answered, &LogEntry),
     is_awaited: IsAwaited<'_>,
 ) -> Result<(Fold, S), ServiceError> {
-    let mut entries = Vec::new();
-    for page in pages {
-        entries.extend(page.decode()?);
-    }
     fold.apply_chunk(|chunk| {
         let to_fold = entries.iter().take_while(|entry| entry.position <= head);
         // The next chunk is not started for a caller that has gone.

@@ -29,22 +29,18 @@ pub struct Overview {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
     /// There is none yet. The share of the logarithm of the needed evidence that the leader has
-    /// against its strongest rival; `None` before the first comparison that counts, and with more
-    /// than [`RANKERS_MAX`] rankers.
+    /// against its strongest rival; `None` before the first comparison that counts.
     Open(Option<f64>),
     /// There is a verdict.
     Decided,
 }
-
-/// With more rankers, the evidence takes too long for a line of a list.
-const RANKERS_MAX: usize = 128;
 
 impl Progress {
     fn of(tracker: &VerdictTracker, tally: &Tally, active: &[usize]) -> Self {
         if tracker.verdict().is_some() {
             return Self::Decided;
         }
-        if tracker.comparisons() == 0 || active.len() > RANKERS_MAX {
+        if tracker.comparisons() == 0 {
             return Self::Open(None);
         }
         let standing = tracker.leader(tally, active);

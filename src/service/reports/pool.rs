@@ -3,30 +3,22 @@
 //! The work of a report grows with the number of rankers, so it has
 //! [threads of its own](crate::service::threads).
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::service::error::ServiceError;
 use crate::service::threads::{IsAwaited, LowPriorityThreads};
 use rankduel_engine::error::EngineError;
 
-/// The pause after an input was read, in times of that. An answer that is recorded meanwhile waits
-/// for the read, and duels wait for the answer. With 1024 rankers a read takes some 2 to 5 ms, so
-/// it has to be rare for a 99 % quantile below that.
-const PAUSE_TIMES: u32 = 40;
 /// The pause after a part of a log was read, in times of that. The database reads it at the
 /// priority of the threads that serve requests, and more than a fifth of a processor would hold up
 /// duels.
 const LOG_PAUSE_TIMES: u32 = 4;
-/// The longest such pause. Without it, a machine that stops for a second while an input is read
-/// would hold up all reports for 20 seconds, longer than a request may take. A tenth of it would
-/// hold up duels: with 1024 rankers and both processors busy, an input takes more than 5 ms.
+/// The longest such pause: a machine that stops for a second must not hold up all reports for
+/// longer than a request may take.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// The unit of the budget of memory.
 const UNIT_BYTES: usize = 1024;
@@ -37,8 +29,6 @@ pub struct ReportPool {
     threads: LowPriorityThreads,
     /// One for each computation whose input is in memory.
     inputs: Semaphore,
-    /// When the next input may be read.
-    next_copy: tokio::sync::Mutex<Instant>,
     /// When the next part of a log may be read.
     next_log_read: tokio::sync::Mutex<Instant>,
     written: Arc<Semaphore>,
@@ -53,15 +43,13 @@ impl ReportPool {
         Ok(Self {
             inputs: Semaphore::new(threads.count() + 1),
             threads,
-            next_copy: tokio::sync::Mutex::new(Instant::now()),
             next_log_read: tokio::sync::Mutex::new(Instant::now()),
             written,
         })
     }
 
     /// Run `compute` on what `copy` has read. Few inputs are in memory at once, however many
-    /// callers there are, and reading them takes a small share of the time: while one is read,
-    /// feedback waits for the lock, and duels wait for feedback.
+    /// callers there are.
     ///
     /// `copy` holds the lock of a fold and runs on a thread of normal priority: a lock held by one
     /// of low priority would hold up the duels. It must be short.
@@ -72,18 +60,19 @@ impl ReportPool {
     ) -> Result<T, ServiceError> {
         // The semaphore is never closed.
         let _input = self.inputs.acquire().await;
-        // Inside `async`, because a blocking task starts when it is made.
-        let copy = async { tokio::task::spawn_blocking(copy).await };
-        let copied = spaced(&self.next_copy, PAUSE_TIMES, copy).await.map_err(|error| {
-            ServiceError::internal(format!("the input of a report was not read: {error}"))
-        })??;
+        let copied = read(copy).await??;
         self.run(move || compute(copied)).await
     }
 
     /// Run `read`, which reads a part of a log from the store. One runs at a time, and they take a
     /// small share of the time.
     pub async fn read_log<T>(&self, read: impl Future<Output = T>) -> T {
-        spaced(&self.next_log_read, LOG_PAUSE_TIMES, read).await
+        let mut next = self.next_log_read.lock().await;
+        tokio::time::sleep_until((*next).into()).await;
+        let started = Instant::now();
+        let result = read.await;
+        *next = Instant::now() + (started.elapsed() * LOG_PAUSE_TIMES).min(PAUSE_MAX);
+        result
     }
 
     /// Run `read`, which holds locks of folds, on a thread of normal priority. Few run at once.
@@ -93,9 +82,7 @@ impl ReportPool {
     ) -> Result<T, ServiceError> {
         // The semaphore is never closed.
         let _input = self.inputs.acquire().await;
-        tokio::task::spawn_blocking(read)
-            .await
-            .map_err(|error| ServiceError::internal(format!("a report was not read: {error}")))
+        self::read(read).await
     }
 
     /// Run `job` on one of the threads. A job whose caller has gone is not run.
@@ -125,25 +112,12 @@ impl ReportPool {
     }
 }
 
-/// Run `read` when it is its turn, and let the next one wait for `times` what it took.
-async fn spaced<T>(
-    next: &tokio::sync::Mutex<Instant>,
-    times: u32,
-    read: impl Future<Output = T>,
-) -> T {
-    let mut next = next.lock().await;
-    tokio::time::sleep_until((*next).into()).await;
-    let started = Instant::now();
-    let result = read.await;
-    *next = Instant::now() + (started.elapsed() * times).min(PAUSE_MAX);
-    result
-}
-
-/// `text`, compressed.
-pub(crate) fn gzip(text: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 4), Compression::fast());
-    encoder.write_all(text)?;
-    encoder.finish()
+async fn read<T: Send + 'static>(
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    tokio::task::spawn_blocking(read).await.map_err(|error| {
+        ServiceError::internal(format!("the input of a report was not read: {error}"))
+    })
 }
 
 struct Held {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::pool::{ReportPool, gzip};
+use super::pool::ReportPool;
 use crate::service::error::ServiceError;
 
 /// How long a result is kept that nobody asks for.
@@ -59,7 +59,7 @@ impl<K: Send + 'static, T: Send + Sync + 'static> SingleFlight<K, T> {
         let (pool, newest) = (Arc::clone(pool), Arc::clone(&self.newest));
         let computed = tokio::spawn(async move {
             let (key, value) = pool.compute(copy, compute).await??;
-            let result = Arc::new(Computed { value, json: OnceLock::new(), gzip: OnceLock::new() });
+            let result = Arc::new(Computed { value, json: OnceLock::new() });
             let cached = Cached { key, result: Arc::clone(&result), used: Instant::now() };
             if lock(&newest).replace(cached).is_none() {
                 tokio::spawn(forget_when_unused(Arc::downgrade(&newest)));
@@ -104,25 +104,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Smaller answers are not compressed: they fit into a few packets, and compressing takes longer
-/// than sending.
-pub(crate) const COMPRESS_FROM_BYTES: usize = 4 * 1024;
-
-/// The text of a result.
-#[derive(Debug, Clone)]
-pub struct Written {
-    /// The bytes, shared by all who have them.
-    pub bytes: Bytes,
-    /// Whether they are gzip.
-    pub compressed: bool,
-}
-
-/// A result, and its texts once somebody has asked for them.
+/// A result, and its text once somebody has asked for it.
 #[derive(Debug)]
 pub struct Computed<T> {
     value: T,
     json: OnceLock<Bytes>,
-    gzip: OnceLock<Bytes>,
 }
 
 impl<T> Deref for Computed<T> {
@@ -135,35 +121,19 @@ impl<T> Deref for Computed<T> {
 
 impl<T: Serialize> Computed<T> {
     /// The result as JSON, if it is written already.
-    pub fn written(&self, compressed: bool) -> Option<Written> {
-        let json = self.json.get()?;
-        if compressed && json.len() >= COMPRESS_FROM_BYTES {
-            let gzip = self.gzip.get()?;
-            return Some(Written { bytes: gzip.clone(), compressed: true });
-        }
-        Some(Written { bytes: json.clone(), compressed: false })
+    pub fn written(&self) -> Option<Bytes> {
+        self.json.get().cloned()
     }
 
     /// The result as JSON, written once. Run this on a thread of the pool.
-    pub fn write(&self, pool: &ReportPool, compressed: bool) -> Result<Written, ServiceError> {
-        if let Some(written) = self.written(compressed) {
-            return Ok(written);
+    pub fn write(&self, pool: &ReportPool) -> Result<Bytes, ServiceError> {
+        if let Some(json) = self.written() {
+            return Ok(json);
         }
-        let failed = |error: &dyn std::fmt::Display| {
+        let json = serde_json::to_vec(&self.value).map_err(|error| {
             ServiceError::internal(format!("a report was not written: {error}"))
-        };
-        let json = match self.json.get() {
-            Some(json) => json.clone(),
-            None => {
-                let text = serde_json::to_vec(&self.value).map_err(|error| failed(&error))?;
-                let text = pool.hold(text)?;
-                self.json.get_or_init(|| text).clone()
-            }
-        };
-        if !compressed || json.len() < COMPRESS_FROM_BYTES {
-            return Ok(Written { bytes: json, compressed: false });
-        }
-        let text = pool.hold(gzip(&json).map_err(|error| failed(&error))?)?;
-        Ok(Written { bytes: self.gzip.get_or_init(|| text).clone(), compressed: true })
+        })?;
+        let json = pool.hold(json)?;
+        Ok(self.json.get_or_init(|| json).clone())
     }
 }

@@ -35,12 +35,10 @@ pub struct Standings {
     pub champion: String,
     /// One row for each ranker, in the order of the experiment.
     pub rankers: Vec<RankerStanding>,
-    /// Index in `rankers` of the ranker of the first row of `wins` and `ties`.
-    pub offset: usize,
-    /// `wins[i][j]`: duels that ranker `offset + i` won against ranker `j`, in the order of
-    /// `rankers`. Ties are not included. At most 256 rows; `offset` and `limit` select them.
+    /// `wins[i][j]`: duels that ranker `i` won against ranker `j`, in the order of `rankers`. Ties
+    /// are not included.
     pub wins: Vec<Vec<u64>>,
-    /// `ties[i][j]`: duels of `offset + i` and `j` without a winner.
+    /// `ties[i][j]`: duels of `i` and `j` without a winner.
     pub ties: Vec<Vec<u64>>,
 }
 
@@ -138,24 +136,6 @@ fn borda_scores(tally: &Tally, roster: &Roster) -> Vec<f64> {
     rates.iter().enumerate().map(|(i, rates)| rates / others(roster, i) as f64).collect()
 }
 
-/// Rows of the matrices of standings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
-    /// Index of the ranker of the first row.
-    pub offset: usize,
-    /// Most rows.
-    pub limit: usize,
-}
-
-impl Rows {
-    /// Most rows of a response. A row has a number for each ranker.
-    pub const MAX: usize = 256;
-    /// The first rows.
-    pub const FIRST: Self = Self { offset: 0, limit: Self::MAX };
-    const ALL: Self = Self { offset: 0, limit: usize::MAX };
-    const NONE: Self = Self { offset: 0, limit: 0 };
-}
-
 /// Input of standings.
 pub(crate) struct StandingsInput {
     pub position: u64,
@@ -184,33 +164,27 @@ impl Service {
     pub async fn standings(
         &self,
         loaded: &Arc<LoadedExperiment>,
-        rows: Rows,
     ) -> Result<Arc<Computed<Standings>>, ServiceError> {
         let asked_at = loaded.fold()?.position();
         let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
         let copy = move || Ok(StandingsInput::of(&*read.fold()?));
         let compute = move |input: StandingsInput| {
-            let standings = standings_of(&experiment, &input, rows);
-            Ok(((standings.position, rows), standings))
+            let standings = standings_of(&experiment, &input);
+            Ok((standings.position, standings))
         };
-        let good_enough = |(position, of): &(u64, Rows)| *position >= asked_at && *of == rows;
-        let reports = loaded.extensions().get::<SingleFlight<(u64, Rows), Standings>>();
+        let good_enough = |position: &u64| *position >= asked_at;
+        let reports = loaded.extensions().get::<SingleFlight<u64, Standings>>();
         reports.get(&self.reports, good_enough, copy, compute).await
     }
 }
 
-/// Counts and scores at the current log position, with the whole matrices.
+/// Counts and scores at the current log position.
 pub fn standings(loaded: &LoadedExperiment) -> Result<Standings, ServiceError> {
     let input = StandingsInput::of(&*loaded.fold()?);
-    Ok(standings_of(loaded, &input, Rows::ALL))
+    Ok(standings_of(loaded, &input))
 }
 
-/// Counts and scores without the matrices.
-pub(crate) fn scores_of(loaded: &LoadedExperiment, input: &StandingsInput) -> Standings {
-    standings_of(loaded, input, Rows::NONE)
-}
-
-fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput, rows: Rows) -> Standings {
+pub(crate) fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput) -> Standings {
     let StandingsInput { counts, tally, roster, .. } = input;
     let scores = copeland_scores(tally, roster);
     let best = roster.active().iter().map(|&i| scores[i]).max().unwrap_or(0);
@@ -240,7 +214,7 @@ fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput, rows: Rows) -
         let k = scores.len();
         let row =
             |i: usize| (0..k).map(|j| if i == j { 0 } else { cell(counts.pair(i, j)) }).collect();
-        (0..k).skip(rows.offset).take(rows.limit).map(row).collect()
+        (0..k).map(row).collect()
     };
     let [left, right, tie, none] = counts.shown;
     Standings {
@@ -251,7 +225,6 @@ fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput, rows: Rows) -
         outcomes: OutcomeCounts { left, right, tie, none },
         leaders: rankers.iter().filter(|row| row.leader).map(|row| row.id.clone()).collect(),
         champion: loaded.spec.rankers[input.champion].id.clone(),
-        offset: rows.offset,
         wins: matrix(|pair| pair.wins),
         ties: matrix(|pair| pair.ties),
         rankers,

@@ -14,10 +14,6 @@ use rankduel_engine::loaded::LoadedExperiment;
 
 /// Most deciding pairs in a verdict.
 const PAIRS_MAX: usize = 50;
-/// Most active rankers for which the cheapest proof is sought. The time for it grows with more than
-/// the cube of their number where no ranker beats most others: with 1024, it took over half a
-/// minute, and all other reports waited.
-const PROVEN_RANKERS_MAX: usize = 256;
 
 /// A pair that completes the leader's proof.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -71,16 +67,12 @@ pub struct Effect {
 
 // The tallies have only the wins that count for the verdict: repeated answers of one unit would
 // make the intervals too narrow.
-/// The claims that the cheapest proof lacks; none with more than [`PROVEN_RANKERS_MAX`] active
-/// rankers.
+/// The claims that the cheapest proof lacks.
 pub(super) fn missing_claims(
     tracker: &VerdictTracker,
     tally: &Tally,
     active: &[usize],
 ) -> Vec<Claim> {
-    if active.len() > PROVEN_RANKERS_MAX {
-        return Vec::new();
-    }
     Plan::make(tracker, tally, active).claims().to_vec()
 }
 

@@ -12,8 +12,6 @@ use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Roster, Tally};
 use rankduel_engine::loaded::LoadedExperiment;
 
-/// Most rankers for which the random walk, which takes K³ steps, is computed on a request.
-const WALK_RANKERS_MAX: usize = 400;
 /// Most rankers in the linear program of the von Neumann winner on a request. The program has the
 /// rankers of the Smith set: each beats every ranker outside.
 const PROGRAM_RANKERS_MAX: usize = 60;
@@ -131,14 +129,6 @@ fn notions(loaded: &LoadedExperiment, matrix: &PreferenceMatrix, active: &[usize
         matrix.condorcet_winner().into_iter().collect(),
         None,
     );
-    let walk = |winners, scores| {
-        notion(
-            "random-walk",
-            "is where a random walk to better rankers spends most time",
-            winners,
-            scores,
-        )
-    };
     let mixture = |winners, scores| {
         notion(
             "von-neumann",
@@ -160,17 +150,12 @@ fn notions(loaded: &LoadedExperiment, matrix: &PreferenceMatrix, active: &[usize
             matrix.borda_winners(),
             Some(matrix.borda_scores()),
         ),
-        if rankers > WALK_RANKERS_MAX {
-            absent(
-                walk(Vec::new(), None),
-                format!(
-                    "not computed for more than {WALK_RANKERS_MAX} rankers; there are {rankers}"
-                ),
-            )
-        } else {
-            let scores = matrix.random_walk_distribution();
-            walk(matrix.random_walk_winners(), Some(scores))
-        },
+        notion(
+            "random-walk",
+            "is where a random walk to better rankers spends most time",
+            matrix.random_walk_winners(),
+            Some(matrix.random_walk_distribution()),
+        ),
         if program_rankers > PROGRAM_RANKERS_MAX {
             absent(
                 mixture(Vec::new(), None),

@@ -204,7 +204,7 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
     for (field, value, message) in [
         ("name", "No Spaces", "An experiment's name is 1 to 64"),
         ("name", "taken", "There is an experiment `taken` already"),
-        ("rankers", "alone", "2 to 1024"),
+        ("rankers", "alone", "2 to 256"),
         ("rankers", "twice\ntwice", "ranker `twice` is listed twice"),
         ("policy", "no-such", "There is no policy `no-such`"),
         ("parameters", "alpha", "is not of the form name=value"),

@@ -10,13 +10,16 @@ use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
 use dueling_bandits::evidence::Target;
-use dueling_bandits::{MAX_RANKERS, MIN_RANKERS, PolicySpec, Roster, TieRule};
+use dueling_bandits::{MIN_RANKERS, PolicySpec, Roster, TieRule};
 use rankduel_store::events::{Exclusion, UnitHash};
 
 /// Default time to live of a duel.
 pub const DEFAULT_DUEL_TTL_SECONDS: u32 = 3600;
 /// Longest time to live of a duel: 30 days.
 pub const MAX_DUEL_TTL_SECONDS: u32 = 30 * 24 * 3600;
+/// Most rankers of an experiment, the retired included. The library allows more; up to here the
+/// state of an experiment is small enough to copy, write and fold between two duels.
+pub const RANKERS_MAX: usize = 256;
 const MAX_NAME_BYTES: usize = 64;
 
 /// An experiment as requested, with defaults filled in. Two requests for one name are repeats of
@@ -24,7 +27,7 @@ const MAX_NAME_BYTES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentSpec {
-    /// 2 to 1024 rankers: all that the experiment has ever had, in the order they were added.
+    /// 2 to 256 rankers: all that the experiment has ever had, in the order they were added.
     pub rankers: Vec<Ranker>,
     /// The current policy.
     pub policy: PolicySpec,
@@ -104,9 +107,9 @@ impl ExperimentSpec {
             )
         })?;
         let count = spec.rankers.len();
-        if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
+        if !(MIN_RANKERS..=RANKERS_MAX).contains(&count) {
             return Err(format!(
-                "it has {count} rankers, and this version supports {MIN_RANKERS} to {MAX_RANKERS}"
+                "it has {count} rankers, and this version supports {MIN_RANKERS} to {RANKERS_MAX}"
             ));
         }
         if spec.former_policies.len() >= MAX_POLICIES {
@@ -144,14 +147,19 @@ impl ExperimentSpec {
     pub fn errors(&self) -> Vec<FieldError> {
         let mut errors = FirstErrors::default();
         let count = self.rankers.len();
-        if !(MIN_RANKERS..=MAX_RANKERS).contains(&count) {
+        if !(MIN_RANKERS..=RANKERS_MAX).contains(&count) {
+            let remedy = match count > RANKERS_MAX {
+                true => ": leave out the least promising, or compare parts of them first",
+                false => "",
+            };
             errors.push(FieldError::new(
                 "/rankers",
                 format!(
-                    "an experiment has {MIN_RANKERS} to {MAX_RANKERS} rankers; this one has {count}"
+                    "an experiment has {MIN_RANKERS} to {RANKERS_MAX} rankers; this one has \
+                     {count}{remedy}"
                 ),
             ));
-            if count > MAX_RANKERS {
+            if count > RANKERS_MAX {
                 // Which of them are wrong helps nobody.
                 return errors.into_vec();
             }

@@ -14,5 +14,4 @@ mod state;
 
 pub use apply::{Answered, COIN_TIES_MAX, Chunk, FoldError, ties_of};
 pub use methods::MethodVersion;
-pub use saved::FoldCopy;
 pub use state::{Fold, MAX_POSITION};

@@ -18,7 +18,7 @@ use crate::page_rules::MAX_METHOD_VERSIONS;
 use dueling_bandits::Roster;
 use dueling_bandits::evidence::{HeavyUnits, History};
 use dueling_bandits::parameters::Setup;
-use dueling_bandits::run::{Run, RunCopy, SavedRun};
+use dueling_bandits::run::{Run, SavedRun};
 use rankduel_store::Nonce;
 
 /// Bytes of the digest at the end of a saved fold. It shows damage: damaged bytes could decode to
@@ -44,12 +44,6 @@ struct Saved {
     page_counts: PageCounts,
     heavy_units: HeavyUnits,
     excluded: ExcludedUnits,
-}
-
-/// The state of a [`Fold`], apart from it: making bytes of it takes long, and needs no lock.
-pub struct FoldCopy {
-    saved: Saved,
-    run: RunCopy,
 }
 
 impl Fold {
@@ -129,11 +123,6 @@ impl Fold {
 
     /// The state as bytes, for a snapshot of [`Fold::format`].
     pub fn save(&self) -> Vec<u8> {
-        self.copy().into_bytes()
-    }
-
-    /// A copy of the state, for [`FoldCopy::into_bytes`].
-    pub fn copy(&self) -> FoldCopy {
         let saved = Saved {
             position: self.position,
             policy_text: self.policy_text.clone(),
@@ -160,14 +149,7 @@ impl Fold {
             heavy_units: self.heavy_units.clone(),
             excluded: self.excluded.clone(),
         };
-        FoldCopy { saved, run: self.run.copy() }
-    }
-}
-
-impl FoldCopy {
-    /// The state as bytes, as [`Fold::save`] makes them.
-    pub fn into_bytes(self) -> Vec<u8> {
-        let mut bytes = postcard::to_stdvec(&(self.saved, self.run.into_saved()))
+        let mut bytes = postcard::to_stdvec(&(saved, self.run.copy().into_saved()))
             .expect("numbers, strings and vectors of them always serialise");
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);

@@ -1,6 +1,6 @@
 //! The loaded experiment, and what can be read of it.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::condition::{Condition, ConditionCell};
@@ -9,13 +9,16 @@ use crate::error::EngineError;
 use crate::experiment_spec::ExperimentSpec;
 use crate::extensions::Extensions;
 use crate::fold::Fold;
-use crate::loaded::snapshot_schedule::SnapshotSchedule;
 use crate::log_regression;
 use crate::metrics::Metrics;
 use crate::outstanding::Outstanding;
 use crate::self_duels::SelfDuels;
 use crate::traffic::Traffic;
 use rankduel_store::{ExperimentId, ExperimentRecord, Nonce, Snapshot};
+
+/// Entries folded between two snapshots of an experiment. In a database they take about as many
+/// bytes as the largest snapshot.
+const SNAPSHOT_ENTRIES: u64 = 10_000;
 
 /// An experiment that this process serves.
 #[derive(Debug)]
@@ -43,7 +46,8 @@ pub struct LoadedExperiment {
     pub(super) due: Arc<DueExperiments>,
     /// Whether it was added to `due`: once is enough, the maintenance rounds do the rest.
     pub(super) was_due: AtomicBool,
-    pub(super) snapshots: SnapshotSchedule,
+    /// Position of the newest snapshot in the store; 0 without one.
+    pub(super) snapshot_at: AtomicU64,
     /// Unix milliseconds of about the last request.
     pub(super) last_used_ms: AtomicI64,
     /// Unix milliseconds at which it was loaded: this process knows its duels since then.
@@ -195,32 +199,28 @@ impl LoadedExperiment {
 
     /// Whether enough of the log was folded since the newest snapshot to save another one.
     pub fn snapshot_is_due(&self) -> bool {
-        self.snapshots.is_due(self.position())
+        self.position() >= self.snapshot_at.load(Ordering::Relaxed) + SNAPSHOT_ENTRIES
     }
 
     /// Whether the newest snapshot lacks entries of the log.
     pub fn snapshot_is_behind(&self) -> bool {
-        self.snapshots.is_behind(self.position())
+        self.position() > self.snapshot_at.load(Ordering::Relaxed)
     }
 
     /// A snapshot of the current state.
     pub fn snapshot(&self, now_ms: i64) -> Result<Snapshot, EngineError> {
-        let (position, format, copy) = {
-            let fold = self.fold()?;
-            (fold.position(), fold.format(), fold.copy())
-        };
+        let fold = self.fold()?;
         Ok(Snapshot {
             experiment: self.id,
-            position,
-            format,
-            // with many rankers this takes long: not under the lock
-            state: copy.into_bytes(),
+            position: fold.position(),
+            format: fold.format(),
+            state: fold.save(),
             created_at: now_ms,
         })
     }
 
     /// The store has this snapshot.
     pub fn snapshot_saved(&self, snapshot: &Snapshot) {
-        self.snapshots.saved(snapshot.position, snapshot.state.len());
+        self.snapshot_at.fetch_max(snapshot.position, Ordering::Relaxed);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::{EndedBatch, LoadedExperiment, apart};
+use super::{EndedBatch, LoadedExperiment};
 use crate::condition::Condition;
 use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
@@ -71,7 +71,7 @@ impl LoadedExperiment {
     /// How much there is to fold. The answer that ends a batch counts a row for each pair: the
     /// policy looks at all of them then.
     fn rows_of(&self, entries: &[LogEntry]) -> usize {
-        let rows = entries.iter().map(apart::rows).sum();
+        let rows = entries.iter().map(rows).sum();
         let batch = self.fold().ok().and_then(|fold| Some(fold.policy().batches()?.progress()));
         match batch {
             Some(batch) if batch.needed <= batch.answered + entries.len() as u64 => {
@@ -87,31 +87,12 @@ impl LoadedExperiment {
         // a defect of a policy must not stop the writer, which serves all experiments; the panic
         // poisons the lock, so that nothing is selected from the state it leaves behind
         catch_unwind(AssertUnwindSafe(|| {
-            let mut rest = entries;
-            while let Some(at) = rest.iter().position(apart::is_long) {
-                let (before, from) = rest.split_at(at);
-                let (long, after) = from.split_at(1);
-                let is_absorbed = self.absorb_here(before)?
-                    && (self.fold_apart(&long[0])? || self.absorb_here(long)?);
-                if !is_absorbed {
-                    return Ok(false);
-                }
-                rest = after;
-            }
-            self.absorb_here(rest)
+            let mut fold = self.fold.write().map_err(|_| self.panicked())?;
+            let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
+            self.signal_if_due(&fold);
+            absorbed
         }))
         .unwrap_or_else(|_| Err(self.panicked()))
-    }
-
-    /// [`LoadedExperiment::absorb`], under the lock.
-    fn absorb_here(&self, entries: &[LogEntry]) -> Result<bool, EngineError> {
-        if entries.is_empty() {
-            return Ok(true);
-        }
-        let mut fold = self.fold.write().map_err(|_| self.panicked())?;
-        let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
-        self.signal_if_due(&fold);
-        absorbed
     }
 
     fn absorb_into(
@@ -163,12 +144,12 @@ impl LoadedExperiment {
     }
 
     /// Remember the end of a batch for the audit log.
-    pub(super) fn note_end(&self, ended: EndedBatch) {
+    fn note_end(&self, ended: EndedBatch) {
         self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
     }
 
     /// If the fold has reached what concludes the experiment, say so, once.
-    pub(super) fn signal_if_due(&self, fold: &Fold) {
+    fn signal_if_due(&self, fold: &Fold) {
         let Some(at) = self.spec.conclude_at else { return };
         let reached = fold.verdict().verdict().is_some()
             || at.max_duels.is_some_and(|most| fold.counts().answered_duels() >= most);
@@ -248,6 +229,14 @@ pub(super) async fn fold_off_worker<T: Send + 'static>(
     tokio::task::spawn_blocking(fold).await.map_err(|error| {
         EngineError::Internal(format!("a chunk of the log was not folded: {error}"))
     })
+}
+
+/// How much there is to fold: rows of results, or one for any other entry.
+fn rows(entry: &LogEntry) -> usize {
+    match &entry.event {
+        Event::Control(ControlEvent::BatchResults { results, .. }) => results.len().max(1),
+        _ => 1,
+    }
 }
 
 fn changes_roster(event: &Event) -> bool {

@@ -1,10 +1,9 @@
 //! How an experiment is loaded: the newest readable snapshot, then the log from there.
 
-use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::folding::fold_off_worker;
-use super::snapshot_schedule::SnapshotSchedule;
 use super::{LoadedExperiment, Process};
 use crate::condition::{Condition, ConditionCell};
 use crate::consistency::{beyond_head, short_log, sound_spec, state_errors};
@@ -33,7 +32,7 @@ impl LoadedExperiment {
     ) -> Result<Arc<Self>, EngineError> {
         let unreadable = |why| EngineError::Unreadable { name: record.name.clone(), why };
         let spec = sound_spec(&record).map_err(unreadable)?;
-        let NewestState { fold, snapshot_bytes, log_regressed } =
+        let NewestState { fold, log_regressed } =
             newest_state(store, &record, &spec, metrics).await?;
         if fold.position() < record.pruned_to {
             return Err(unreadable(format!(
@@ -60,7 +59,7 @@ impl LoadedExperiment {
             ended_batches: Mutex::default(),
             due,
             was_due: AtomicBool::new(false),
-            snapshots: SnapshotSchedule::new(fold.position(), snapshot_bytes),
+            snapshot_at: AtomicU64::new(fold.position()),
             last_used_ms: AtomicI64::new(i64::MIN),
             opened_at: now_ms,
             is_first: record.created_at >= process.since_ms && record.head == 0,
@@ -124,8 +123,6 @@ impl LoadedExperiment {
 /// The state to start folding from.
 struct NewestState {
     fold: Fold,
-    /// Bytes of the snapshot that it was read from; 0 if there is none.
-    snapshot_bytes: usize,
     /// Whether a snapshot shows that the log has regressed.
     log_regressed: bool,
 }
@@ -140,7 +137,7 @@ async fn newest_state(
     let (rankers, seed, created_at) = (spec.rankers.len(), record.seed, record.created_at);
     let (pairs, of) = (rankers * rankers.saturating_sub(1) / 2, spec.clone());
     let fold = fold_off_worker(pairs, move || Fold::start(&of, seed, created_at)).await?;
-    let start = NewestState { fold, snapshot_bytes: 0, log_regressed: false };
+    let start = NewestState { fold, log_regressed: false };
     let Some(snapshot) = in_time(store.newest_snapshot(record.id, start.fold.format())).await?
     else {
         return Ok(start);
@@ -155,12 +152,10 @@ async fn newest_state(
             return Ok(NewestState { log_regressed: true, ..start });
         }
     }
-    let (position, snapshot_bytes, of) = (snapshot.position, snapshot.state.len(), spec.clone());
+    let (position, of) = (snapshot.position, spec.clone());
     let restore = move || Fold::restore(&of, seed, &snapshot.state);
     match fold_off_worker(pairs, restore).await? {
-        Some(fold) if fold.position() == position => {
-            Ok(NewestState { fold, snapshot_bytes, log_regressed: false })
-        }
+        Some(fold) if fold.position() == position => Ok(NewestState { fold, log_regressed: false }),
         _ => {
             tracing::warn!(
                 experiment = record.name,

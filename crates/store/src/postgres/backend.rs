@@ -16,13 +16,12 @@ use super::transaction::PgTransaction;
 use crate::error::is_retryable;
 use crate::sql::backend::{Backend, Transaction as _};
 use crate::sql::log_row::{LogRow, in_order_of};
-use crate::sql::rows::{HeadRow, ascending, records};
+use crate::sql::rows::{HeadRow, ascending, decoded, records};
 use crate::sql::statement::Statement;
 use crate::sql::table_row::TableRow;
 use crate::sql::value::{Value, bind_all};
 use crate::{
-    AppendUnit, Appended, ExperimentId, Head, LogEntry, LogPage, NewEvent, Nonce, Notices,
-    StoreError,
+    AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
 };
 
 /// Time limit of a whole call. The server's own limits come first; this one is for a server that
@@ -93,7 +92,7 @@ impl Backend for PostgresStore {
         experiment: ExperimentId,
         after: i64,
         limit: u32,
-    ) -> Result<LogPage, StoreError> {
+    ) -> Result<Vec<LogEntry>, StoreError> {
         let numbers = [experiment, after, i64::from(limit)];
         let statement = (1..).zip(numbers).fold(READ_BULK.sql().to_owned(), |sql, (n, number)| {
             sql.replace(&format!("${n}"), &number.to_string())
@@ -106,7 +105,7 @@ impl Backend for PostgresStore {
         }
         drop(stream);
         transaction.commit().await?;
-        Ok(LogPage::encoded(copy::is_empty(&data), move || copy::entries(&data)))
+        decoded(move || copy::entries(&data)).await
     }
 
     async fn find_entries(

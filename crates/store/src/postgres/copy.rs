@@ -32,12 +32,6 @@ pub(super) fn write(rows: &[LogRow]) -> Result<Vec<u8>, StoreError> {
     Ok(copy)
 }
 
-/// Whether a copy has no rows. False for one that cannot be read.
-pub(super) fn is_empty(copy: &[u8]) -> bool {
-    let mut reader = CopyReader(copy);
-    reader.header().is_some() && matches!(reader.take().map(i16::from_be_bytes), Some(END))
-}
-
 /// The entries of a copy.
 pub(super) fn entries(copy: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
     let unreadable =

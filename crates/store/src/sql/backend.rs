@@ -5,8 +5,7 @@ use super::statement::Statement;
 use super::table_row::TableRow;
 use super::value::Value;
 use crate::{
-    AppendUnit, Appended, ExperimentId, Head, LogEntry, LogPage, NewEvent, Nonce, Notices,
-    StoreError,
+    AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
 };
 
 /// The result of a call, as a future that any thread can run.
@@ -44,7 +43,7 @@ pub(crate) trait Backend: Send + Sync {
     fn read_heads(&self, experiments: &[ExperimentId]) -> call!(Vec<Head>);
 
     /// Many entries of a log after position `after`.
-    fn read_bulk(&self, experiment: ExperimentId, after: i64, limit: u32) -> call!(LogPage);
+    fn read_bulk(&self, experiment: ExperimentId, after: i64, limit: u32) -> call!(Vec<LogEntry>);
 
     /// See [`ExperimentLog::find`](crate::ExperimentLog::find).
     fn find_entries(

@@ -13,8 +13,8 @@ use super::value::{Value, values};
 use crate::events::Status;
 use crate::{
     AppendUnit, Appended, AuditNote, Change, Changed, Created, EntryChunks, ExperimentId,
-    ExperimentLog, ExperimentRecord, Head, LogEntry, LogPage, NewEvent, NewExperiment, Nonce,
-    Notices, Snapshot, StoreError, experiment_id,
+    ExperimentLog, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notices,
+    Snapshot, StoreError, experiment_id,
 };
 
 /// From this limit on, entries are read by the database's bulk statement.
@@ -138,19 +138,19 @@ impl<B: Backend> ExperimentLog for B {
         self.attempt(|| self.append_events(events, recorded_at)).await
     }
 
-    async fn read_page(
+    async fn read(
         &self,
         experiment: ExperimentId,
         after: u64,
         limit: u32,
-    ) -> Result<LogPage, StoreError> {
+    ) -> Result<Vec<LogEntry>, StoreError> {
         let after = i64::try_from(after).unwrap_or(i64::MAX);
         if limit >= READ_BULK_FROM {
             return self.attempt(|| self.read_bulk(experiment, after, limit)).await;
         }
         let values = values![experiment, after, limit];
         let rows: Vec<LogRow> = self.fetch(&statements::READ, values).await?;
-        records::<_, LogEntry>(rows).map(LogPage::from)
+        records(rows)
     }
 
     async fn find(

@@ -17,6 +17,20 @@ where
     rows.into_iter().map(Record::try_from).collect()
 }
 
+/// What `decode` makes of many rows, on a thread for blocking work: it takes milliseconds, which
+/// the threads that serve requests do not have.
+pub(crate) async fn decoded<T: Send + 'static>(
+    decode: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(decode).await.unwrap_or_else(|error| {
+        Err(match error.is_panic() {
+            true => StoreError::Corrupt(format!("a page of the log: {error}")),
+            // the program ends
+            false => StoreError::Unavailable(sqlx::Error::WorkerCrashed),
+        })
+    })
+}
+
 /// The numbers of experiments, each once, ascending: the order in which their rows are locked.
 pub(crate) fn ascending(experiments: impl Iterator<Item = ExperimentId>) -> Vec<ExperimentId> {
     let mut ids: Vec<_> = experiments.collect();

@@ -9,13 +9,12 @@ use super::store::SqliteStore;
 use crate::append_plan::{nonces_of, plan};
 use crate::sql::backend::{Backend, Transaction};
 use crate::sql::log_row::{LogRow, in_order_of};
-use crate::sql::rows::{HeadRow, ascending, records};
+use crate::sql::rows::{HeadRow, ascending, decoded, records};
 use crate::sql::statement::{Statement, statements};
 use crate::sql::table_row::TableRow;
 use crate::sql::value::{Value, bind_all, values};
 use crate::{
-    AppendUnit, Appended, ExperimentId, Head, LogEntry, LogPage, NewEvent, Nonce, Notices,
-    StoreError,
+    AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
 };
 
 statements! {
@@ -113,17 +112,18 @@ impl Backend for SqliteStore {
         experiment: ExperimentId,
         after: i64,
         limit: u32,
-    ) -> Result<LogPage, StoreError> {
+    ) -> Result<Vec<LogEntry>, StoreError> {
         let rows = self.fetch(&READ_BULK, values![experiment, after, limit]).await?;
         let text = rows.into_iter().next().map_or_else(String::new, |(text,): (String,)| text);
-        Ok(LogPage::encoded(text == "[]", move || {
+        decoded(move || {
             let rows: Vec<LogRow> = serde_json::from_str(&text).map_err(|error| {
                 StoreError::Corrupt(format!(
                     "the log of experiment {experiment} after position {after}: {error}"
                 ))
             })?;
             records(rows)
-        }))
+        })
+        .await
     }
 
     async fn find_entries(
