@@ -1,9 +1,10 @@
 //! How many more duels until the verdict, at the policy that runs.
 //!
 //! The forecast is a simulation. Each draw takes the preferences from their posterior, lets a copy
-//! of the [`Run`] select duels and observe outcomes from there on, and stops when there is a verdict. The draws share a budget of steps and run side by side, so the
-//! estimate is known before the longest have ended. If the budget ends before that, the draws that
-//! have ended predict the others ([`Durations`]).
+//! of the [`Run`] select duels and observe outcomes from there on, and stops when there is a
+//! verdict. The draws share a budget of steps and run side by side, so the estimate is known before
+//! the longest have ended. If the budget ends before that, the draws that have ended predict the
+//! others ([`Durations`]).
 
 use rand::RngExt;
 use special::Error as _;
