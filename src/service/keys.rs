@@ -2,9 +2,7 @@
 
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use rankduel_engine::access::{
-    self, Actor, KEY_DAYS_MAX, KeyChangeError, KeyRequest, KeyRotation, NewKey,
-};
+use rankduel_engine::access::{self, Actor, KEY_DAYS_MAX, KeyChangeError, KeyRequest, NewKey};
 use rankduel_engine::experiment_spec::{FieldError, FirstErrors, name_error};
 use rankduel_store::ApiKeyRecord;
 
@@ -39,27 +37,6 @@ impl Service {
         let made = made.map_err(of_key_change)?;
         self.read_keys_again().await;
         Ok(made)
-    }
-
-    /// Replace an API key by a new one with the same rights. This server accepts the new key at
-    /// once. Returns its record and that of the old key.
-    pub async fn rotate_api_key(
-        &self,
-        id: &str,
-        rotation: &KeyRotation,
-        by: &Actor,
-    ) -> Result<(NewKey, ApiKeyRecord, ApiKeyRecord), ServiceError> {
-        let errors = rotation.errors();
-        if !errors.is_empty() {
-            let errors = errors.into_iter();
-            let errors = errors.map(|(pointer, detail)| FieldError::new(pointer, detail));
-            return Err(ServiceError::Invalid(errors.collect()));
-        }
-        let rotated =
-            access::rotate_key(&*self.engine.store, id, rotation, by, self.now_ms()).await;
-        let rotated = rotated.map_err(of_key_change)?;
-        self.read_keys_again().await;
-        Ok(rotated)
     }
 
     /// Revoke an API key: this server refuses it at once, others within ten seconds. Returns

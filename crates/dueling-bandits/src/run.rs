@@ -9,7 +9,6 @@ use crate::evidence::{Cohorts, Counted, Race, Target, TimedAnswer, VerdictTracke
 use crate::{
     Batches, Duel, InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
 };
-#[cfg(feature = "serde")]
 use crate::{
     PolicySpec, SaveLater, Setup,
     evidence::{cohorts, verdict},
@@ -295,13 +294,11 @@ impl Policy for Run {
     }
 
     /// Of the policy alone.
-    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         self.policy.format()
     }
 
     /// Of the policy alone.
-    #[cfg(feature = "serde")]
     fn save_later(&self) -> SaveLater {
         self.policy.save_later()
     }
@@ -319,7 +316,6 @@ fn view<'a>(
 }
 
 /// The saved state of a [`Run`], without its roster.
-#[cfg(feature = "serde")]
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct SavedRun {
     policy: Vec<u8>,
@@ -329,13 +325,11 @@ pub struct SavedRun {
 }
 
 /// A copy of the state of a [`Run`]. Making bytes of it needs the run no more.
-#[cfg(feature = "serde")]
 pub struct RunCopy {
     policy: SaveLater,
     saved: SavedRun,
 }
 
-#[cfg(feature = "serde")]
 impl RunCopy {
     /// The state that is to be saved.
     pub fn into_saved(self) -> SavedRun {
@@ -343,7 +337,6 @@ impl RunCopy {
     }
 }
 
-#[cfg(feature = "serde")]
 impl Run {
     /// Version of the layout of a [`SavedRun`], without that of the policy.
     pub const FORMAT: u32 = 1;

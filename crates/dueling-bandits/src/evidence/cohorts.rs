@@ -60,8 +60,7 @@ pub struct Cohorts {
 }
 
 /// The saved state of [`Cohorts`].
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Saved {
     /// Answers of duels that were issued before this time come too late.
     complete_until: i64,

@@ -19,8 +19,7 @@ use std::collections::BTreeMap;
 const UNITS: usize = 32;
 
 /// The counts of one unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct HeavyUnit {
     /// Answers, at most.
     pub answers: u64,
@@ -43,8 +42,7 @@ impl HeavyUnit {
 }
 
 /// The units that answer most.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct HeavyUnits {
     counts: BTreeMap<u64, HeavyUnit>,
     answers: u64,

@@ -14,8 +14,7 @@ pub const CHECKPOINTS_MAX: usize = 128;
 const FADE_FROM: u64 = 1024;
 
 /// Counts over time. A function of the folded duels and their times alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct History {
     rankers: usize,
     /// Time-steps: answered duels and self-duels.
@@ -35,8 +34,7 @@ pub struct History {
 }
 
 /// The time from one checkpoint to the next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Stretch {
     position: u64,
     steps: u64,

@@ -95,11 +95,6 @@ impl LeadEvidence {
         Self { terms, scored }
     }
 
-    /// The most by which one outcome can raise `ln E`: a win, if only the largest lead counts.
-    pub fn most_gain(&self) -> f64 {
-        self.terms.iter().map(|term| term.win).fold(0.0, f64::max)
-    }
-
     /// `ln E` after so many wins and losses, which may be halves. The same on every machine.
     pub fn ln(&self, wins: f64, losses: f64) -> f64 {
         let exponent = |term: &Term| term.weight + wins * term.win + losses * term.loss;

@@ -79,8 +79,7 @@ pub struct Plan {
 }
 
 /// The parts of a [`Plan`] that are saved. The others follow from the counts.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SavedPlan {
     leader: Option<u16>,
     /// Winner, loser, target and regret of each claim.
@@ -183,7 +182,6 @@ impl Plan {
     }
 
     /// The parts that are to be saved.
-    #[cfg(feature = "serde")]
     pub(crate) fn saved(&self) -> SavedPlan {
         let claim =
             |claim: &Claim| (claim.winner as u16, claim.loser as u16, claim.target, claim.regret);
@@ -194,7 +192,6 @@ impl Plan {
     }
 
     /// The plan that was saved, before [`Plan::update`]; `None` if it does not fit the rankers.
-    #[cfg(feature = "serde")]
     pub(crate) fn restore(saved: &SavedPlan, active: &[usize]) -> Option<Self> {
         let known = |ranker: u16| active.binary_search(&ranker.into()).is_ok();
         let is_sound = saved.leader.is_none_or(known)

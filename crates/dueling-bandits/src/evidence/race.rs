@@ -15,8 +15,7 @@ pub const RANKERS_MAX: usize = 128;
 const RIVALS_MAX: usize = 16;
 
 /// The evidence at one moment.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct RacePoint {
     /// Steps so far, self-duels included.
     pub steps: u64,
@@ -30,8 +29,7 @@ pub struct RacePoint {
 }
 
 /// The points so far.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Race {
     points: Vec<RacePoint>,
     /// Comparisons so far, and those at which the next point is taken.

@@ -22,8 +22,7 @@ const CHOICES_EACH: u64 = 20;
 const MOST_LN: f64 = 40.0;
 
 /// The refuter of every rival. Rankers are places in the list of active ones.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Refuters {
     /// The ranker that was ahead of most others at the newest choice.
     leader: Option<u16>,
@@ -32,8 +31,7 @@ pub struct Refuters {
     next_at: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 struct Rival {
     refuter: Option<u16>,
     /// `ln X` without what the present refuter adds: the gains of earlier refuters, less `ln E` of

@@ -107,8 +107,7 @@ impl Score {
 pub type Levels = [u32; LEVELS];
 
 /// The scores of one ordered pair: those that decided for its first ranker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 struct PairScores {
     levels: Levels,
     /// How many of them the coin made a win.
@@ -116,8 +115,7 @@ struct PairScores {
 }
 
 /// Counts of scores by ordered pair.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct ScoreCounts {
     pairs: BTreeMap<(u16, u16), PairScores>,
 }

@@ -15,8 +15,7 @@ const WORDS: usize = (BITS / 64) as usize;
 const PROBES: u64 = 4;
 
 /// A set of units that may contain a few more than were inserted.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct SeenUnits {
     /// Empty before the first unit.
     words: Vec<u64>,

@@ -6,8 +6,8 @@ use crate::tally::widened;
 
 /// A list of saturating `u32` counts. A count below 65,536 takes two bytes. Serialised as a plain
 /// list of `u32`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(from = "Vec<u32>"))]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(from = "Vec<u32>")]
 pub struct SmallCounts {
     /// The low 16 bits of each count.
     low: Vec<u16>,
@@ -92,7 +92,6 @@ impl From<Vec<u32>> for SmallCounts {
     }
 }
 
-#[cfg(feature = "serde")]
 impl serde::Serialize for SmallCounts {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())

@@ -35,8 +35,7 @@ const LEADERS_MAX: usize = 8;
 const FEW: usize = 64;
 
 /// The requirements of a verdict.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Target {
     /// In (0, 1): the verdict is wrong in at most a share `1 - confidence` of experiments.
     pub confidence: f64,
@@ -45,8 +44,7 @@ pub struct Target {
 }
 
 /// A certified winner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Verdict {
     /// The certified Copeland winners: the leader, then all others that were certified with it.
     pub winners: Vec<u16>,
@@ -77,8 +75,7 @@ pub struct Standing {
 }
 
 /// The saved state of a [`VerdictTracker`].
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct State {
     /// Changes of the roster so far.
     changes: u32,

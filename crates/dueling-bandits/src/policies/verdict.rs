@@ -21,12 +21,8 @@ use crate::policies::verdict::policy::Deciding;
 use crate::{Policy, Tally};
 
 /// Parameters of D-TS-Verdict.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(deny_unknown_fields, default)
-)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct DoubleThompsonVerdict {
     /// Width of the confidence bounds of the explorer; above 0.5.
     pub alpha: f64,
@@ -89,7 +85,6 @@ impl PolicyParameters for DoubleThompsonVerdict {
         Box::new(Deciding::from_tally(Tally::new(setup.rankers), self.alpha, self.target()))
     }
 
-    #[cfg(feature = "serde")]
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         let policy = Deciding::restore(setup, format, state, self.alpha, self.target())?;
         Some(Box::new(policy))

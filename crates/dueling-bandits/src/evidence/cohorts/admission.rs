@@ -75,8 +75,7 @@ pub enum Reason {
 }
 
 /// How many answers do not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct LeftOut {
     /// For [`Reason::RepeatedUnit`].
     pub repeated_unit: u64,

@@ -17,8 +17,7 @@ const OUTCOMES: u8 = 3;
 /// Codes of scores follow those of outcomes.
 const SCORES_FROM: u8 = 2 * OUTCOMES;
 
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Cohort {
     /// First wins, second wins and halves of ordered pairs, of answers without a unit.
     pub(super) pairs: BTreeMap<(u16, u16), [u32; 3]>,
@@ -32,8 +31,7 @@ pub(super) struct Cohort {
 pub(super) type ScoresByPair = BTreeMap<(u16, u16, u8), u32>;
 
 /// The answer of a unit that waits.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct UnitAnswer {
     pub(super) unit: u64,
     issued_at: i64,

@@ -5,8 +5,7 @@ use crate::evidence::scores::{Score, ScoreCounts};
 use crate::{Duel, Outcome, Tally};
 
 /// The answers of a tally that count.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Counted {
     /// Wins of the tally that do not count: those before the newest change of the roster, and those
     /// left out. `None` if all count.

@@ -56,8 +56,7 @@ pub(super) fn default_seed_exponent() -> f64 {
 macro_rules! seeded_parameters {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq)]
-        #[derive(serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             /// `T`, in comparisons.

@@ -10,14 +10,12 @@ use crate::policies::double_thompson::{Sampler, Ties};
 use crate::{
     Duel, InFlight, Observation, Policy, PolicyRng, RosterError, Selection, Tally, VerdictPlanning,
 };
-#[cfg(feature = "serde")]
 use crate::{
     evidence::plan::SavedPlan,
     parameters::Setup,
     saved_state::{SaveLater, load_state, save_later},
 };
 
-#[cfg(feature = "serde")]
 const FORMAT: u32 = 7;
 /// A plan is made anew once the number of steps has grown by this share, and by as many steps.
 const REPLAN_SHARE: f64 = 0.05;
@@ -75,7 +73,6 @@ impl Default for Seen {
 }
 
 /// The saved state.
-#[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Saved {
     tally: Tally,
@@ -101,7 +98,6 @@ impl Deciding {
         }
     }
 
-    #[cfg(feature = "serde")]
     pub(super) fn restore(
         setup: Setup,
         format: u32,
@@ -275,12 +271,10 @@ impl Policy for Deciding {
         Some(self)
     }
 
-    #[cfg(feature = "serde")]
     fn format(&self) -> u32 {
         FORMAT
     }
 
-    #[cfg(feature = "serde")]
     fn save_later(&self) -> SaveLater {
         let (tally, retired) = self.explorer.bounds().parts();
         save_later(Saved {
