@@ -133,6 +133,19 @@ impl Deciding {
         steps.clamp(PATIENCE, MOST_PATIENCE) / (steps + self.plan.missing())
     }
 
+    /// Before the first plan hardly anything is known, and a page of one ranker alone would teach
+    /// nothing: it meets another ranker instead.
+    fn opening(&self, selection: Selection, rng: &mut PolicyRng) -> Selection {
+        let (active, first) = (self.active(), selection.duel.first);
+        let is_planned = self.plan.leader().is_some() || self.steps() >= self.least_rest();
+        if is_planned || !selection.duel.is_self() || active.len() < 2 {
+            return selection;
+        }
+        let place = rng.random_range(0..active.len() - 1);
+        let other = active.iter().copied().filter(|&ranker| ranker != first).nth(place);
+        other.map_or(selection, |other| Selection::of(first, other))
+    }
+
     /// A duel for the proof; none if its plan has no leader, or lacks nothing and has no rival.
     fn proving(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Option<Selection> {
         let leader = self.plan.leader()?;
@@ -166,13 +179,18 @@ impl Deciding {
 
     fn is_plan_due(&self) -> bool {
         let since = self.steps() - self.planned_at;
-        let rankers = self.active().len() as u64;
         let rarely = REPLAN_STEPS.max((self.steps() as f64 * REPLAN_SHARE) as u64);
         let is_due = self.is_stale
             || self.plan.leader().is_none()
             || self.plan.is_complete()
             || since >= rarely;
-        is_due && since >= (rankers * rankers / PAIRS_A_STEP).max(LEAST_REST)
+        is_due && since >= self.least_rest()
+    }
+
+    /// Least number of steps between two plans, and before the first one.
+    fn least_rest(&self) -> u64 {
+        let rankers = self.active().len() as u64;
+        (rankers * rankers / PAIRS_A_STEP).max(LEAST_REST)
     }
 
     /// Reads what selections need of the evidence.
@@ -228,7 +246,8 @@ impl Policy for Deciding {
         let patience = self.patience();
         let is_proving = patience >= 1.0 || patience > 0.0 && rng.random::<f64>() < patience;
         let proving = if is_proving { self.proving(in_flight, rng) } else { None };
-        proving.unwrap_or_else(|| self.explorer.select(in_flight, rng))
+        let selection = proving.unwrap_or_else(|| self.explorer.select(in_flight, rng));
+        self.opening(selection, rng)
     }
 
     fn observe(&mut self, observation: &Observation) {
