@@ -26,7 +26,7 @@ const (
 	Recorded Status = "recorded"
 	// Duplicate feedback was stored before: an earlier attempt had arrived.
 	Duplicate Status = "duplicate"
-	// Late clicks arrived after the duel was settled.
+	// Late clicks arrived after the duel was settled, by a call with final true or by the time.
 	Late Status = "late"
 	// Ignored feedback is about a fallback page; it was not sent.
 	Ignored Status = "ignored"
@@ -41,6 +41,9 @@ const (
 	Tie   Outcome = "tie"
 	None  Outcome = "none"
 )
+
+// The server issues no more duels at once.
+const mostDuels = 1000
 
 // Options of a client. The zero value has the defaults.
 type Options struct {
@@ -80,8 +83,11 @@ func New(url, experiment, control string, options Options) (*Client, error) {
 			return nil, usage("a time limit is %v; it must not be negative", limit)
 		}
 	}
-	if options.Stock < 0 {
-		return nil, usage("Stock is %d; it must be at least 0", options.Stock)
+	if experiment == "" || control == "" {
+		return nil, usage("experiment is %q and control %q; both must be names", experiment, control)
+	}
+	if options.Stock < 0 || options.Stock > mostDuels {
+		return nil, usage("Stock is %d; it must be from 0 to %d", options.Stock, mostDuels)
 	}
 	if options.Queue < 0 {
 		return nil, usage("Queue is %d; it must be at least 1", options.Queue)
@@ -96,6 +102,8 @@ func New(url, experiment, control string, options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	// who prints a client must not see the key
+	options.Key = ""
 	client := &Client{experiment: experiment, control: control, options: options}
 	client.server = newServer(transport, experiment)
 	client.queue = newQueue(client.server, options.Queue, options.Log)
@@ -280,10 +288,12 @@ func notNil[T any](list []T) []T {
 }
 
 // ReportClicks reports the clicks on the page of a duel; none if there were none. Transient
-// failures are repeated for at most Options.ReportTime. With final false, more clicks can follow,
-// in any order; all clicks of a duel together count as one outcome. An empty duelID is that of a
-// fallback page, and is ignored. If the error is an *Error and Retryable, the same feedback may be
-// accepted later.
+// failures are repeated for at most Options.ReportTime. An empty duelID is that of a fallback page,
+// and is ignored. If the error is an *Error and Retryable, the same feedback may be accepted later.
+//
+// Clicks that come after a call with final true are late and do not count. If you call it once for
+// each click, pass false: more clicks can then follow, in any order, and all clicks of a duel
+// together count as one outcome.
 func (c *Client) ReportClicks(ctx context.Context, duelID string, clicks []Click, final bool) (Status, error) {
 	return c.report(ctx, duelID, clicksItem(duelID, clicks, final))
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,10 +24,15 @@ func TestWrongArguments(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	for _, options := range []rankduel.Options{{Stock: -1}, {Deadline: -1}, {ReportTime: -1}, {StockAge: -1}, {Queue: -1}} {
-		if _, err := rankduel.New("http://127.0.0.1", "search", "bm25", options); err == nil {
-			t.Errorf("%+v is accepted", options)
+	for _, options := range []rankduel.Options{{Stock: -1}, {Key: "S3cret\n"}, {Key: "\u201cS3cret\u201d"}, {Deadline: -1}, {ReportTime: -1}, {StockAge: -1}, {Queue: -1}} {
+		_, err := rankduel.New("http://127.0.0.1", "search", "bm25", options)
+		if err == nil || strings.Contains(fmt.Sprintf("%+v", err), "S3cret") {
+			t.Errorf("%+v: %v", options, err)
 		}
+	}
+	client, err := rankduel.New("http://127.0.0.1", "search", "bm25", rankduel.Options{Key: "S3cret"})
+	if printed := fmt.Sprintf("%+v", client); err != nil || strings.Contains(printed, "S3cret") {
+		t.Errorf("%v, %s", err, printed)
 	}
 }
 
@@ -143,5 +150,45 @@ func TestCancelledReportEnds(t *testing.T) {
 	var failed *rankduel.Error
 	if _, err := client.ReportOutcome(ctx, "duel", rankduel.Left); !errors.As(err, &failed) || !failed.Retryable() {
 		t.Errorf("%v", err)
+	}
+}
+
+// One item that is late or that makes the server refuse the request spoils no other.
+func TestOneBadItem(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if err != nil || strings.Contains(string(body), "bad") {
+			writer.WriteHeader(http.StatusRequestEntityTooLarge)
+			return
+		}
+		results := []map[string]string{}
+		for _, part := range strings.Split(string(body), "duel_id")[1:] {
+			status := "recorded"
+			if strings.Contains(part, "late") {
+				status = "late"
+			}
+			results = append(results, map[string]string{"status": status})
+		}
+		writer.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(writer).Encode(map[string]any{"results": results}); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	log := ""
+	client, err := rankduel.New(server.URL, "search", "a", rankduel.Options{Log: func(message string) { log += message }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for item := range [20]int{} {
+		id := map[int]string{7: "bad", 12: "late"}[item]
+		client.QueueClicks(rankduel.Duel{ID: fmt.Sprint(id, item)}, nil, true)
+	}
+	client.QueueClicks(rankduel.Duel{}, nil, true)
+	if !client.Close(time.Minute) || client.Counts() != (rankduel.Counts{Recorded: 18, Refused: 2}) {
+		t.Errorf("%+v", client.Counts())
+	}
+	if !strings.Contains(log, "final false") {
+		t.Error(log)
 	}
 }

@@ -17,6 +17,10 @@ const (
 	keptTime = 24 * time.Hour
 )
 
+// aboutAnItem has the statuses with which a server or a proxy refuses a whole request, perhaps for
+// one of its items.
+var aboutAnItem = map[int]bool{400: true, 413: true, 422: true}
+
 // Counts is the number of queued items of feedback since the client was created, by result.
 type Counts struct {
 	// Recorded items are stored by the server, and count.
@@ -47,11 +51,12 @@ type queue struct {
 	log       func(string)
 	closed    chan struct{}
 
-	lock    sync.Mutex
-	items   []queued
-	sending int
-	running bool
-	closing bool
+	lock     sync.Mutex
+	items    []queued
+	sending  int
+	together int
+	running  bool
+	closing  bool
 	// idle is closed as soon as nothing waits; nil while nobody asks.
 	idle   chan struct{}
 	counts Counts
@@ -60,6 +65,7 @@ type queue struct {
 func newQueue(server *server, most int, log func(string)) *queue {
 	return &queue{
 		transport: server.transport, path: server.path + "/feedback", most: most, log: log, closed: make(chan struct{}),
+		together: batchSize,
 	}
 }
 
@@ -161,7 +167,7 @@ func (q *queue) take() []queued {
 	}
 	now := time.Now()
 	var batch []queued
-	for len(q.items) > 0 && len(batch) < batchSize {
+	for len(q.items) > 0 && len(batch) < q.together {
 		if item := q.items[0]; item.expiresAt.After(now) {
 			batch = append(batch, item)
 		} else {
@@ -195,13 +201,15 @@ func (q *queue) send(batch []queued, failures int) time.Duration {
 	}
 	var failed *Error
 	again := errors.As(err, &failed) && failed.Retryable()
+	split := failed != nil && aboutAnItem[failed.Status] && len(batch) > 1
 	var found Counts
 	switch {
+	case split:
 	case again && failures == 0:
 		q.say("feedback is sent again later: %v", err)
 	case again:
 	case err != nil:
-		q.say("feedback is discarded: %v", err)
+		q.say("feedback is refused: %v", err)
 		found.Refused = len(batch)
 	default:
 		for _, result := range answer.Results {
@@ -211,7 +219,11 @@ func (q *queue) send(batch []queued, failures int) time.Duration {
 			case Duplicate:
 				found.Duplicate++
 			default:
-				q.say("feedback is refused (%s): %s", result.Status, result.Detail)
+				hint := ""
+				if Status(result.Status) == Late {
+					hint = "; if clicks come one by one, queue them with final false"
+				}
+				q.say("feedback is refused (%s): %s%s", result.Status, result.Detail, hint)
 				found.Refused++
 			}
 		}
@@ -222,10 +234,18 @@ func (q *queue) send(batch []queued, failures int) time.Duration {
 	q.counts.Recorded += found.Recorded
 	q.counts.Duplicate += found.Duplicate
 	q.counts.Refused += found.Refused
-	if !again {
+	if err == nil {
+		q.together = min(2*q.together, batchSize)
+	}
+	if !split && !again {
 		return 0
 	}
 	q.items = append(batch, q.items...)
+	if split {
+		// send fewer together, until the item that is refused is alone
+		q.together = len(batch) / 2
+		return 0
+	}
 	return waitAfter(failures, failed.RetryAfter)
 }
 

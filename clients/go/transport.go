@@ -26,10 +26,17 @@ type transport struct {
 }
 
 func newTransport(address, key string) (*transport, error) {
-	parsed, err := url.Parse(address)
-	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" ||
-		parsed.RawQuery != "" || parsed.Fragment != "" {
-		return nil, usage("%q is not the address of a server; it must look like http://rankduel.internal:7171", address)
+	if !isAddress(address) {
+		shown := strconv.Quote(address)
+		if strings.Contains(address, "@") {
+			// the message must not show a password
+			shown = "the URL"
+		}
+		return nil, usage("%s is not the address of a server; it must look like http://rankduel.internal:7171", shown)
+	}
+	if !isVisible(key) {
+		// nor must this one show the key
+		return nil, usage("the key has a character that no key has, such as a space, a line break or a typographic quote")
 	}
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	pool.MaxIdleConnsPerHost = 32
@@ -38,7 +45,22 @@ func newTransport(address, key string) (*transport, error) {
 		// a key must not reach another server
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &transport{strings.TrimRight(parsed.String(), "/"), key, client}, nil
+	return &transport{strings.TrimRight(address, "/"), key, client}, nil
+}
+
+func isAddress(address string) bool {
+	parsed, err := url.Parse(address)
+	if err != nil || !isVisible(address) {
+		return false
+	}
+	port, err := strconv.ParseUint(parsed.Port(), 10, 16)
+	return (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" && parsed.User == nil &&
+		(parsed.Port() == "" || err == nil && port > 0) && parsed.RawQuery == "" && parsed.Fragment == ""
+}
+
+// isVisible reports whether the text has neither spaces nor characters beyond ASCII.
+func isVisible(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
 // send decodes an answer with status 200 into answer. For any other answer it returns an *Error.

@@ -18,6 +18,11 @@ namespace Rankduel;
  */
 final class Client
 {
+    /** Above any useful time limit. */
+    private const LONGEST_LIMIT = 86400;
+    /** The server issues no more duels at once. */
+    private const MOST_DUELS = 1000;
+
     private readonly Server $server;
     private readonly ?Stock $stock;
 
@@ -32,18 +37,27 @@ final class Client
      *     fallback to the control
      */
     public function __construct(
-        string $url,
+        #[\SensitiveParameter] string $url,
         private readonly string $experiment,
         private readonly string $control,
-        ?string $key = null,
+        #[\SensitiveParameter] ?string $key = null,
         private readonly float $deadline = 0.05,
         private readonly float $reportSeconds = 10.0,
         int $stock = 0,
         float $stockSeconds = 5.0,
         private readonly ?\Closure $onFallback = null,
     ) {
-        if (!($deadline > 0 && $reportSeconds > 0 && $stockSeconds > 0) || $stock < 0) {
-            throw new \InvalidArgumentException('time limits must be above 0, and the stock at least 0');
+        foreach (compact('deadline', 'reportSeconds', 'stockSeconds') as $name => $seconds) {
+            if (!($seconds > 0 && $seconds <= self::LONGEST_LIMIT)) {
+                $wanted = 'it must be a number of seconds above 0 and at most a day';
+                throw new \InvalidArgumentException("$name is $seconds; $wanted");
+            }
+        }
+        if ($stock < 0 || $stock > self::MOST_DUELS) {
+            throw new \InvalidArgumentException("stock is $stock; it must be from 0 to " . self::MOST_DUELS);
+        }
+        if ($experiment === '' || $control === '') {
+            throw new \InvalidArgumentException('the experiment and the control must have names');
         }
         $this->server = new Server(new Transport($url, $key), $experiment);
         $this->stock = $stock > 0 ? new Stock($this->server, $stock, $stockSeconds) : null;
@@ -96,8 +110,10 @@ final class Client
      *
      * @param array<string, list<string>>|callable(string): list<string> $rankings the document ids of
      *     every ranker, best first; or a function that makes those of one ranker. It is called for the
-     *     two rankers that rankduel selects. If it fails for one of them, the page has the control's
-     *     ranking.
+     *     two rankers that rankduel selects. If a ranking is not a list, or the function fails, the
+     *     page has the control's ranking.
+     * @throws \InvalidArgumentException if the control's ranking is missing or not a list: there is
+     *     nothing to show; if the function fails for it, its exception reaches you
      */
     public function page(array|callable $rankings, Window $window = new Window()): Page
     {
@@ -108,7 +124,11 @@ final class Client
         }
         $control = $this->controlOf($rankings);
         try {
-            $body = $window->body() + ['rankings' => (object) array_map(array_values(...), $rankings)];
+            $all = [];
+            foreach ($rankings as $ranker => $ranking) {
+                $all[$ranker] = self::sent((string) $ranker, static fn () => self::ids($ranker, $ranking));
+            }
+            $body = $window->body() + ['rankings' => (object) $all];
             $answer = $this->server->ask('/next-duel', $body, $this->deadline);
             $duel = Duel::fromAnswer($answer);
             return Page::fromAnswer($answer, $duel->left, $duel->right);
@@ -128,7 +148,7 @@ final class Client
     {
         if (!is_callable($rankings)) {
             $this->controlOf($rankings);
-            $rankings = static fn (string $ranker): array => $rankings[$ranker]
+            $rankings = static fn (string $ranker): mixed => $rankings[$ranker]
                 ?? throw new \InvalidArgumentException("rankings lack $ranker");
         }
         $lists = [];
@@ -140,7 +160,7 @@ final class Client
                 $reason = $this->fellBack($failed);
             }
         }
-        $control = $lists[$this->control] ?? $rankings($this->control);
+        $control = $lists[$this->control] ?? self::ids($this->control, $rankings($this->control));
         return Page::ofControl($this->control, $control, $reason, $window);
     }
 
@@ -149,31 +169,57 @@ final class Client
     {
         $body = $window->body() + ['duel_id' => $of->id];
         foreach (['left' => $of->left, 'right' => $of->right] as $side => $ranker) {
-            try {
-                $lists[$ranker] ??= array_values($rankings($ranker));
-            } catch (\Throwable $error) {
-                throw new RankduelException('ranker-failed', "$ranker: {$error->getMessage()}", cause: $error);
-            }
+            $lists[$ranker] ??= self::sent($ranker, static fn () => self::ids($ranker, $rankings($ranker)));
             $body[$side] = $lists[$ranker];
         }
         return Page::fromAnswer($this->server->ask('/interleave', $body, $this->deadline), $of->left, $of->right);
     }
 
+    /** @return list<mixed> the documents; numbers as text, because keys of arrays become numbers */
+    private static function ids(int|string $ranker, mixed $ranking): array
+    {
+        if (!is_array($ranking)) {
+            $type = get_debug_type($ranking);
+            throw new \InvalidArgumentException("the ranking of $ranker is $type; it must be a list of document ids");
+        }
+        $isText = static fn (mixed $document): bool => is_int($document) || $document instanceof \Stringable;
+        return array_map(
+            static fn (mixed $document): mixed => $isText($document) ? (string) $document : $document,
+            array_values($ranking),
+        );
+    }
+
+    /**
+     * @param \Closure(): list<mixed> $ranking
+     * @return list<mixed>
+     */
+    private static function sent(string $ranker, \Closure $ranking): array
+    {
+        try {
+            return $ranking();
+        } catch (\Throwable $error) {
+            throw new RankduelException('ranker-failed', "$ranker: {$error->getMessage()}", cause: $error);
+        }
+    }
+
     /**
      * @param array<string, list<string>> $rankings
-     * @return list<string>
+     * @return list<mixed>
      */
     private function controlOf(array $rankings): array
     {
         $shown = 'which is shown if rankduel does not answer';
-        return $rankings[$this->control]
-            ?? throw new \InvalidArgumentException("rankings lack the control, $this->control, $shown");
+        return self::ids($this->control, $rankings[$this->control]
+            ?? throw new \InvalidArgumentException("rankings lack the control, $this->control, $shown"));
     }
 
     /**
      * Reports clicks on the page of a duel; `[]` if there were none. Transient failures are repeated
-     * while the time of a report lasts. If not final, more clicks can follow, in any order; all clicks
-     * of a duel together count as one outcome.
+     * while the time of a report lasts.
+     *
+     * Clicks that come after a final call are late and do not count. If you call it once for each
+     * click, pass `final: false`: more clicks can then follow, in any order, and all clicks of a
+     * duel together count as one outcome.
      *
      * @param ?string $duelId null is that of a fallback page, whose clicks are ignored
      * @param list<int|string|array{position?: int, document?: string, slot?: string, event?: string}> $clicks
@@ -199,7 +245,7 @@ final class Client
     /** @param array<string, mixed> $item */
     private function report(?string $duelId, array $item): Status
     {
-        if ($duelId === null) {
+        if ($duelId === null || $duelId === '') {
             return Status::Ignored;
         }
         return $this->server->report(['duel_id' => $duelId] + $item, $this->reportSeconds);
@@ -207,8 +253,10 @@ final class Client
 
     private function fellBack(RankduelException $failed): string
     {
-        if ($this->onFallback !== null) {
-            ($this->onFallback)($failed);
+        try {
+            ($this->onFallback ?? static fn () => null)($failed);
+        } catch (\Throwable) {
+            // the page does not depend on it
         }
         return $failed->reason;
     }

@@ -76,14 +76,14 @@ final class Page implements \JsonSerializable
      * The control's ranking without repeats, with the pinned documents at their positions.
      *
      * @internal
-     * @param list<string> $ranking
+     * @param list<mixed> $ranking without what is not text: a slot cannot have it
      */
     public static function ofControl(string $control, array $ranking, ?string $reason, Window $window): self
     {
         $pins = $window->pinned;
         $shown = array_fill_keys($pins, true);
         $documents = [];
-        foreach ($ranking as $document) {
+        foreach (array_filter($ranking, is_string(...)) as $document) {
             if (isset($shown[$document])) {
                 continue;
             }
@@ -99,7 +99,7 @@ final class Page implements \JsonSerializable
         $documents = [...$documents, ...array_values($pins)];
         $slots = [];
         $end = min(count($documents), $window->offset + $window->length);
-        for ($position = $window->offset; $position < $end; $position++) {
+        for ($position = max($window->offset, 0); $position < $end; $position++) {
             $slots[] = new Slot($position, $documents[$position], null);
         }
         return new self(Duel::ofControl($control, $reason), $slots, count($documents), false);

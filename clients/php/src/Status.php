@@ -10,7 +10,7 @@ enum Status: string
     case Recorded = 'recorded';
     /** It was stored before: an earlier attempt had arrived. */
     case Duplicate = 'duplicate';
-    /** The clicks arrived after the duel was settled, and change nothing. */
+    /** The clicks arrived after a final call or the end of the window, and change nothing. */
     case Late = 'late';
     /** It is about a fallback page, and was not sent. */
     case Ignored = 'ignored';

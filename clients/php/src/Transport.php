@@ -19,22 +19,33 @@ final class Transport
     private readonly string $host;
     private readonly string $path;
 
-    public function __construct(string $url, private readonly ?string $key)
+    public function __construct(#[\SensitiveParameter] string $url, #[\SensitiveParameter] private readonly ?string $key)
     {
-        $parts = parse_url($url);
+        // parse_url returns false for a port above 65535
+        $parts = preg_match('/^[!-~]+$/D', $url) === 1 ? (parse_url($url) ?: []) : [];
         $scheme = $parts['scheme'] ?? '';
-        $isAddress = in_array($scheme, ['http', 'https'], true) && isset($parts['host']);
-        if (!$isAddress || isset($parts['query']) || isset($parts['fragment'])) {
+        $others = array_diff_key($parts, ['scheme' => 1, 'host' => 1, 'port' => 1, 'path' => 1]);
+        $isAddress = in_array($scheme, ['http', 'https'], true) && isset($parts['host']) && ($parts['port'] ?? 1) > 0;
+        if (!$isAddress || $others !== []) {
+            // the message must not show a password
+            $shown = str_contains($url, '@') ? 'the url' : "\"$url\"";
             $example = 'it must look like http://rankduel.internal:7171';
-            throw new \InvalidArgumentException("$url is not the address of a server; $example");
+            throw new \InvalidArgumentException("$shown is not the address of a server; $example");
         }
         $port = $parts['port'] ?? ($scheme === 'https' ? 443 : 80);
         $this->socket = ($scheme === 'https' ? 'tls' : 'tcp') . "://{$parts['host']}:$port";
         $this->host = "{$parts['host']}:$port";
         $this->path = rtrim($parts['path'] ?? '', '/');
-        if ($key !== null && preg_match('/^[\x21-\x7e]+$/', $key) !== 1) {
-            throw new \InvalidArgumentException('the key contains a character that no key has');
+        if (preg_match('/^[!-~]*$/D', $key ?? '') !== 1) {
+            $such = 'such as a space, a line break or a typographic quote';
+            throw new \InvalidArgumentException("the key has a character that no key has, $such");
         }
+    }
+
+    /** @return array<string, string> without the key: errors and logs show what they dump */
+    public function __debugInfo(): array
+    {
+        return ['socket' => $this->socket, 'path' => $this->path];
     }
 
     /**
@@ -69,7 +80,7 @@ final class Transport
             'connection: close',
             'accept: application/json',
         ];
-        if ($this->key !== null) {
+        if ($this->key !== null && $this->key !== '') {
             $head[] = "authorization: Bearer $this->key";
         }
         $content = '';
@@ -199,12 +210,17 @@ final class Transport
             throw RankduelException::notRankduel('its content is not a JSON object');
         }
         $problem = is_array($content) ? $content : [];
-        $slug = substr((string) strrchr('/' . ($problem['type'] ?? ''), '/'), 1);
-        $detail = $problem['detail'] ?? "status $status";
-        foreach ($problem['errors'] ?? [] as $error) {
-            $detail .= '; ' . ($error['pointer'] ?? '') . ': ' . ($error['detail'] ?? '');
+        $slug = substr((string) strrchr('/' . self::text($problem['type'] ?? ''), '/'), 1);
+        $detail = self::text($problem['detail'] ?? "status $status");
+        foreach (array_filter((array) ($problem['errors'] ?? []), is_array(...)) as $error) {
+            $detail .= '; ' . self::text($error['pointer'] ?? '') . ': ' . self::text($error['detail'] ?? '');
         }
         $names = preg_match('/^retry-after:\s*(\d{1,9})\s*$/im', $head, $found) === 1;
         throw new RankduelException($slug ?: "status-$status", $detail, $status, $names ? (int) $found[1] : null);
+    }
+
+    private static function text(mixed $value): string
+    {
+        return is_string($value) ? $value : '';
     }
 }

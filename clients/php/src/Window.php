@@ -23,9 +23,6 @@ final class Window
         public readonly ?string $unit = null,
         public readonly ?string $segment = null,
     ) {
-        if ($length < 0 || $offset < 0) {
-            throw new \InvalidArgumentException("length is $length and offset $offset; they must not be negative");
-        }
     }
 
     /**
@@ -42,7 +39,7 @@ final class Window
     }
 
     /**
-     * The members of a request that say whose page it is, without those that are null.
+     * The members of a request that say whose page it is, without those that are null or empty.
      *
      * @internal
      * @return array<string, string>
@@ -50,6 +47,6 @@ final class Window
     public static function visit(?string $unit, ?string $segment): array
     {
         $members = ['unit' => $unit, 'segment' => $segment];
-        return array_filter($members, static fn (?string $value): bool => $value !== null);
+        return array_filter($members, static fn (?string $value): bool => $value !== null && $value !== '');
     }
 }

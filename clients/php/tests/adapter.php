@@ -99,7 +99,7 @@ while (($line = fgets(STDIN)) !== false) {
     } catch (ApplicationException) {
         $answer = ['error' => ['reason' => 'application']];
     } catch (InvalidArgumentException | ValueError $error) {
-        $answer = ['error' => ['reason' => 'usage', 'detail' => $error->getMessage()]];
+        $answer = ['error' => ['reason' => 'usage', 'detail' => (string) $error]];
     }
     echo json_encode($answer, JSON_THROW_ON_ERROR), "\n";
 }

@@ -41,7 +41,15 @@ foreach (['rankduel:7171', 'ftp://rankduel', 'http://', 'http://host/?a=b', 'htt
 refuses(static fn () => new Client('http://host', 'search', 'bm25', key: "a\r\nb: c"));
 refuses(static fn () => new Client('http://host', 'search', 'bm25', deadline: 0.0));
 refuses(static fn () => new Client('http://host', 'search', 'bm25', stock: -1));
-refuses(static fn () => new Window(-1));
+foreach (['deadline', 'reportSeconds', 'stockSeconds'] as $name) {
+    foreach ([0.0, -1.0, NAN, INF] as $limit) {
+        refuses(static fn () => new Client('http://host', 'search', 'bm25', ...[$name => $limit]));
+    }
+}
+refuses(static fn () => new Client('http://host', 'search', 'bm25', stock: 1001));
+ob_start();
+var_dump(new Client('http://host', 'search', 'bm25', key: 'S3cret'));
+same(false, str_contains((string) ob_get_clean(), 'S3cret'));
 
 // nobody listens at this port: the control's ranking, whatever its ids look like
 $client = new Client('http://127.0.0.1:1', 'search', '7', deadline: 60.0);
@@ -50,4 +58,20 @@ same(['2', '3'], $page->documents());
 same([3, '7', 'unreachable'], [$page->total, $page->duel->left, $page->duel->fallback]);
 $page = $client->page(['7' => ["\xff"]]);
 same([["\xff"], 'invalid-request'], [$page->documents(), $page->duel->fallback]);
+
+// a page, whatever the rankings, the callback and the arguments are
+$fails = static fn () => throw new Exception('a callback that fails');
+$client = new Client('http://127.0.0.1:1', 'search', '7', deadline: 60.0, onFallback: $fails);
+foreach ([['1', null], [1, 2.5], ['1', ['id' => 2]], ['1', NAN], ['x' => '1']] as $ranking) {
+    foreach ([['7' => $ranking], static fn (string $ranker): array => $ranking] as $form) {
+        same(['1'], $client->page($form)->documents());
+    }
+}
+same([], $client->page(['7' => ['1']], new Window(-1, -1))->documents());
+$page = $client->page(['7' => ['1'], '8' => '8']);
+same([['1'], 'ranker-failed'], [$page->documents(), $page->duel->fallback]);
+same('ranker-failed', $client->more(new Duel('7', '8', 'AQ', 1.5), ['7' => ['1'], '8' => '8'])->duel->fallback);
+refuses(static fn () => $client->page(['7' => '7']));
+refuses(static fn () => $client->page(static fn (string $ranker): string => '7'));
+same('ignored', $client->reportClicks('', [0])->value);
 echo "php: all passed\n";

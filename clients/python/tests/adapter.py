@@ -11,6 +11,7 @@ import inspect
 import json
 import logging
 import sys
+import traceback
 from typing import Any
 
 from rankduel import AsyncRankduel, Duel, Page, Rankduel, RankduelError
@@ -118,8 +119,8 @@ async def answer(client: Client, request: dict[str, Any]) -> dict[str, Any]:
         return {"error": {member: getattr(error, member) for member in members}}
     except ApplicationError:
         return {"error": {"reason": "application"}}
-    except ValueError as error:
-        return {"error": {"reason": "usage", "detail": str(error)}}
+    except ValueError:
+        return {"error": {"reason": "usage", "detail": traceback.format_exc()}}
 
 
 async def main() -> None:

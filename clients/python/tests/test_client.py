@@ -8,9 +8,10 @@ import socket
 import threading
 import time
 import unittest
+import uuid
 from typing import Any
 
-from rankduel import AsyncRankduel, Duel, Page, Rankduel
+from rankduel import AsyncRankduel, Duel, Page, Rankduel, RankduelError
 from server import Server, free_port
 
 SECONDS = 60.0
@@ -135,6 +136,59 @@ class Pages(WithServer):
         self.assertTrue(client.flush(SECONDS))
         self.assertEqual((client.counts().refused, self.duels()), (1, 0))
 
+    def test_one_bad_item_spoils_no_other(self) -> None:
+        client = self.client()
+        pages = [client.page(RANKINGS) for _ in range(20)]
+        unsendable: list[Any] = [b"a", float("nan"), "x\ud83d"]
+        refused: list[Any] = [*unsendable, uuid.uuid4(), {"position": -1}]
+        with self.assertLogs("rankduel") as logs:
+            for number, page in enumerate(pages):
+                client.clicked(page, refused[number : number + 1] or [0])
+            self.assertTrue(client.flush(SECONDS))
+        self.assertEqual((client.counts().recorded, client.counts().refused, self.duels()), (15, 5, 15))
+        self.assertEqual(sum("refused: invalid-request" in line for line in logs.output), len(unsendable))
+        with self.assertRaisesRegex(RankduelError, "bytes has no form in JSON"):
+            client.report_clicks(client.page(RANKINGS), unsendable[:1])
+
+    def test_late_clicks_name_the_remedy(self) -> None:
+        client = self.client()
+        page = client.page(RANKINGS)
+        with self.assertLogs("rankduel") as logs:
+            client.clicked(page, [0])
+            client.clicked(page, [1])
+            self.assertTrue(client.flush(SECONDS))
+        self.assertEqual((client.counts().recorded, client.counts().refused), (1, 1))
+        self.assertIn("final=False", "".join(logs.output))
+
+    def test_ids_that_are_uuids(self) -> None:
+        one, two = uuid.uuid4(), uuid.uuid4()
+        rankings: Any = {"bm25": [one, two], "neural": [two, one]}
+        page = self.client().page(rankings, unit=one)  # type: ignore[arg-type]
+        self.assertEqual((page.fallback, set(page.documents)), (None, {str(one), str(two)}))
+        page = connect(f"http://127.0.0.1:{free_port()}").page(rankings)
+        self.assertEqual((page.fallback, page.documents), ("unreachable", [str(one), str(two)]))
+
+    def test_a_page_whatever_the_rankings_have(self) -> None:
+        client = self.client()
+        odd: Any = {"id": "a"}
+        for ranking in ([odd, odd], ["a", None], [b"a"], [float("nan")], ["x\ud83d"], (odd for _ in range(2))):
+            given: Any = list(ranking)
+            for rankings in ({"bm25": given, "neural": ["a"]}, lambda ranker, given=given: given):
+                page = client.page(rankings)
+                self.assertEqual((page.fallback, page.documents), ("invalid-request", given))
+
+    def test_a_ranking_that_is_one_text(self) -> None:
+        client = self.client()
+        rankings: Any = {"bm25": ["a", "b"], "neural": "neural-1"}
+        for form in (rankings, rankings.__getitem__):
+            page = client.page(form)
+            self.assertEqual((page.fallback, page.documents), ("ranker-failed", ["a", "b"]))
+            self.assertEqual(client.more(client.next_duel(), form).fallback, "ranker-failed")
+        rankings = {"bm25": "bm25-1", "neural": ["a"]}
+        for form in (rankings, rankings.__getitem__):
+            with self.assertRaisesRegex(ValueError, "ranking of 'bm25' is str"):
+                client.page(form)
+
     def test_many_threads(self) -> None:
         client = self.client(connections=2)
 
@@ -179,6 +233,14 @@ class Asyncio(WithServer):
         self.assertEqual(self.duels(), 100)
         # both rankings of a page are made at the same time
         self.assertGreaterEqual(most, 2)
+
+    def test_a_page_after_close(self) -> None:
+        async def search() -> Page:
+            client = AsyncRankduel(self.server.url, experiment=self.experiment, control="bm25")
+            await client.close()
+            return await client.page(RANKINGS)
+
+        self.assertEqual(asyncio.run(search()).fallback, "closed")
 
 
 class Faults(WithServer):
@@ -356,10 +418,20 @@ class WithoutServer(unittest.TestCase):
             client.page({"neural": ["a"]})
         with self.assertRaisesRegex(ValueError, "left, right, tie or none"):
             client.outcome("x", "up")
-        wrong: list[dict[str, Any]] = [{"deadline": 0}, {"queue": 0}, {"stock": -1}, {"stock_seconds": 0}]
+        limits = [0, -1, float("nan"), float("inf"), 1e10, "0.05", None]
+        wrong: list[dict[str, Any]] = [{name: limit} for name in ("deadline", "stock_seconds") for limit in limits]
+        wrong += [{"queue": 0}, {"queue": 1.5}, {"connections": 0}, {"stock": -1}, {"stock": 1001}, {"key": b"k"}]
         for options in wrong:
-            with self.assertRaises(ValueError):
+            with self.subTest(options), self.assertRaises(ValueError):
                 connect("http://127.0.0.1", **options)
+        with self.assertRaisesRegex(ValueError, "address"):
+            connect(f"http://{'a' * 64}.internal")
+
+    def test_a_callback_that_fails(self) -> None:
+        def fails(_reason: str) -> None:
+            raise RuntimeError
+
+        self.assertEqual(connect(f"http://127.0.0.1:{free_port()}", on_fallback=fails).page(RANKINGS).total, 4)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ rescue Rankduel::Error => e
 rescue ApplicationError
   { error: { reason: "application" } }
 rescue ArgumentError => e
-  { error: { reason: "usage", detail: e.message } }
+  { error: { reason: "usage", detail: e.full_message(highlight: false) } }
 end
 
 adapter = Adapter.new

@@ -32,10 +32,16 @@ same(duel, Rankduel::Duel.from_json(JSON.generate(duel)))
   refuses { client(url) }
 end
 refuses { client(deadline: 0) }
-refuses { client(stock: -1) }
-refuses { client(queue: 0) }
-refuses { client.page({ "7" => [] }, length: -1) }
+[0, -1, Float::NAN, Float::INFINITY, "0.05", nil].each do |limit|
+  %i[deadline report_seconds stock_seconds].each { |name| refuses { client(name => limit) } }
+end
+[{ stock: -1 }, { stock: 1001 }, { queue: 0 }, { queue: 1.5 }, { key: "S3cret\n" }].each do |options|
+  refuses { client(**options) }
+end
 refuses { client.more(duel) }
+refuses { client.page({ "7" => "7" }) }
+refuses { client.page { |_ranker| nil } }
+raise "the key is shown" if client(key: "S3cret").inspect.include?("S3cret")
 
 # nobody listens at this port
 reasons = []
@@ -44,4 +50,38 @@ same([%w[b c], 3, "unreachable"], [page.documents, page.total, page.fallback])
 same([], client.page({ "7" => ["a"] }, offset: 5).documents)
 page = client(on_fallback: ->(error) { reasons << error.reason }).page({ "7" => ["\xff"] })
 same([["\xff"], %w[unreachable invalid-request]], [page.documents, reasons])
+
+# a page, whatever the rankings, the callback and the arguments are
+odd = client(on_fallback: ->(_error) { raise "a callback that fails" })
+[["a", nil], [{ "id" => "a" }], [Float::NAN], [17]].each do |ranking|
+  same(ranking, odd.page({ "7" => ranking }).documents)
+  same(ranking, odd.page { |_ranker| ranking }.documents)
+end
+same("ranker-failed", odd.page({ "7" => ["a"], "8" => "8" }).fallback)
+same("ranker-failed", client.more(duel, { "7" => ["a"] }).fallback)
+same([], odd.page({ "7" => ["a"] }, length: -1, offset: -1).documents)
+
+# the late item and the one that has no form in JSON spoil no other
+messages = Class.new(Array) { def warn(message) = self << message && raise("a logger that fails") }.new
+listener = TCPServer.new("127.0.0.1", 0)
+Thread.new do
+  while (socket = listener.accept)
+    length = 0
+    while (line = socket.gets.to_s.chomp) != ""
+      length = line[/\d+/].to_i if line.start_with?(/content-length/i)
+    end
+    items = JSON.parse(socket.read(length))["feedback"]
+    results = items.map { |item| { status: item["duel_id"] == "late" ? "late" : "recorded" } }
+    text = JSON.generate(results: results)
+    socket.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: #{text.size}\r\n\r\n#{text}")
+    socket.close
+  end
+end
+queued = client("http://127.0.0.1:#{listener.addr[1]}", logger: messages)
+["a", "\xff", "late", "b"].each { |id| queued.queue_clicks(id, [0]) }
+queued.queue_clicks("c", [Float::NAN])
+queued.queue_clicks("", [0])
+same(true, queued.close(60))
+same([2, 3, 0], queued.counts.to_h.values_at(:recorded, :refused, :waiting))
+same([2, 1], [messages.grep(/invalid-request/).size, messages.grep(/final: false/).size])
 puts "ruby: all passed"

@@ -7,9 +7,9 @@ export function inFull({ length = 10, offset = 0, pinned = [], ...visit }: Windo
   return { length, offset, ...(pinned.length > 0 ? { pinned } : {}), ...given(visit) };
 }
 
-/** The members of a request that say whose page it is, without those that are undefined. */
-export function given({ unit, segment }: Visit): Visit {
-  return { ...(unit === undefined ? {} : { unit }), ...(segment === undefined ? {} : { segment }) };
+/** The members of a request that say whose page it is, without those that are empty. */
+export function given({ unit = "", segment = "" }: Visit): Visit {
+  return { ...(unit === "" ? {} : { unit: String(unit) }), ...(segment === "" ? {} : { segment: String(segment) }) };
 }
 
 /** The members of an answer, with checked types. */

@@ -9,6 +9,10 @@ import { Transport } from "./transport.js";
 const LOG_EVERY_MS = 60_000;
 /** Feedback for which only the `duelId` is known is repeated at most this long. */
 const KEPT_MS = 24 * 3_600_000;
+/** Above any useful time limit, and below what a timer accepts. */
+const DAY_MS = 24 * 3_600_000;
+/** The server issues no more duels at once. */
+const MOST_DUELS = 1000;
 const OUTCOMES = ["left", "right", "tie", "none"] as const;
 
 type Ranking = (ranker: string) => readonly string[] | Promise<readonly string[]>;
@@ -66,13 +70,22 @@ export class Rankduel {
     this.#options = options;
     this.#control = options.control;
     this.#deadlineMs = options.deadlineMs ?? 50;
-    if (!(this.#deadlineMs > 0)) throw new RangeError(`deadlineMs is ${this.#deadlineMs}; it must be a number above 0`);
     const { queue = 10_000, stock = 0, stockSeconds = 5 } = options;
-    if (!(queue >= 1)) throw new RangeError(`queue is ${queue}; it must be at least 1`);
-    if (!(stock >= 0)) throw new RangeError(`stock is ${stock}; it must be at least 0`);
-    if (!(stockSeconds > 0)) throw new RangeError(`stockSeconds is ${stockSeconds}; it must be a number above 0`);
+    limit("deadlineMs", this.#deadlineMs, DAY_MS);
+    limit("stockSeconds", stockSeconds, DAY_MS / 1000);
+    whole("queue", queue, 1, Number.MAX_SAFE_INTEGER);
+    whole("stock", stock, 0, MOST_DUELS);
+    for (const name of ["experiment", "control"] as const) {
+      if (typeof options[name] !== "string" || !options[name]) throw new TypeError(`${name} must be a name`);
+    }
     const log = options.log ?? ((message: string) => console.warn(message));
-    this.#log = (message) => log(`rankduel: ${message}`);
+    this.#log = (message) => {
+      try {
+        log(`rankduel: ${message}`);
+      } catch {
+        // a page and the queue go on without it
+      }
+    };
     const transport = new Transport(options.url, options.key);
     this.#server = new Server(transport, options.experiment);
     const ask = (body: object, milliseconds: number) => this.#server.ask("/next-duel", body, milliseconds);
@@ -115,14 +128,16 @@ export class Rankduel {
   /**
    * A page of two interleaved rankings. If rankduel does not answer in time, it has the control's
    * ranking only. If `rankings` is a function, it is called for the two rankers that rankduel
-   * selects; if it fails for one of them, the page has the control's ranking. For later pages of the
-   * same list, use `more`.
+   * selects. If a ranking is not a list, or its function fails, the page has the control's ranking.
+   * It rejects only if there is nothing to show: the control's ranking is missing (`TypeError`), is
+   * not a list (`TypeError`), or fails itself. For later pages of the same list, use `more`.
    */
   async page(rankings: Rankings, window: Window = {}): Promise<Page> {
     if (typeof rankings !== "function") {
       const control = this.#controlOf(rankings);
       const page = await this.#orReason(async () => {
-        const body = { ...inFull(window), rankings };
+        const all = Object.entries(rankings).map(([ranker, ranking]) => [ranker, sent(ranker, () => ids(ranker, ranking))]);
+        const body = { ...inFull(window), rankings: Object.fromEntries(all) };
         const answer = await this.#server.ask("/next-duel", body, this.#deadlineMs);
         const { left, right } = asDuel(answer);
         return asPage(answer, left, right);
@@ -152,7 +167,7 @@ export class Rankduel {
 
   #controlOf(rankings: Readonly<Record<string, readonly string[]>>): readonly string[] {
     const control = rankings[this.#control];
-    if (control !== undefined) return control;
+    if (control !== undefined) return ids(this.#control, control);
     const name = JSON.stringify(this.#control);
     throw new TypeError(`rankings lack the control, ${name}, which is shown if rankduel does not answer`);
   }
@@ -161,7 +176,7 @@ export class Rankduel {
     const lists: Lists = new Map();
     const makes = async (ranker: string): Promise<void> => {
       try {
-        lists.set(ranker, { ranking: await rankings(ranker) });
+        lists.set(ranker, { ranking: ids(ranker, await rankings(ranker)) });
       } catch (error) {
         lists.set(ranker, { error });
       }
@@ -178,11 +193,7 @@ export class Rankduel {
     return this.#orReason(async () => {
       const body: Record<string, unknown> = { ...inFull(window), duel_id: of.duelId };
       for (const side of ["left", "right"] as const) {
-        const list = lists.get(of[side]);
-        if (list === undefined || "error" in list) {
-          throw new RankduelError("ranker-failed", `${of[side]}: ${String(list?.error)}`);
-        }
-        body[side] = list.ranking;
+        body[side] = sent(of[side], () => this.#rankingOf(of[side], lists));
       }
       return asPage(await this.#server.ask("/interleave", body, this.#deadlineMs), of.left, of.right);
     });
@@ -196,8 +207,11 @@ export class Rankduel {
 
   /**
    * Report the clicks on a page, or on the page of a `duelId`; `[]` if there were none. Returns at
-   * once. The clicks are sent in the background until the server has them. With `final: false`, more
-   * clicks can follow, in any order; all clicks of a duel together count as one outcome.
+   * once. The clicks are sent in the background until the server has them.
+   *
+   * A call is final unless it says otherwise: clicks that come after it are late and do not count.
+   * If you call it once for each click, pass `final: false`: more clicks can then follow, in any
+   * order, and all clicks of a duel together count as one outcome.
    */
   clicked(of: Page | string | null, clicks: readonly Click[], options: { readonly final?: boolean } = {}): void {
     this.#put(of, { clicks, final: options.final ?? true });
@@ -209,9 +223,9 @@ export class Rankduel {
   }
 
   /**
-   * The same as `clicked`, but resolves to the result: `recorded`, `duplicate`, `late`, or `ignored`
-   * for a fallback page. Transient failures are repeated while there is time. Rejects with
-   * `RankduelError`; if its `retryable` is true, the same feedback may be accepted later.
+   * The same as `clicked`, but resolves to the result: `recorded`, `duplicate`, `late` (after a
+   * final call), or `ignored` for a fallback page. Transient failures are repeated while there is
+   * time. Rejects with `RankduelError`; if its `retryable` is true, the same feedback may be accepted later.
    */
   async reportClicks(
     of: Page | string | null,
@@ -227,14 +241,14 @@ export class Rankduel {
   }
 
   async #report(of: Duel | Page | string | null, item: object, options: ReportOptions): Promise<string> {
-    const duelId = typeof of === "string" || of === null ? of : of.duelId;
-    if (duelId === null) return "ignored";
+    const duelId = typeof of === "object" ? of?.duelId : of;
+    if (!duelId) return "ignored";
     return this.#server.report({ duel_id: duelId, ...item }, options.milliseconds ?? 10_000);
   }
 
   #put(of: Duel | Page | string | null, item: object): void {
-    if (typeof of === "string") this.#feedback.put({ duel_id: of, ...item }, Date.now() + KEPT_MS);
-    else if (of !== null && of.duelId !== null) this.#feedback.put({ duel_id: of.duelId, ...item }, of.expiresAt);
+    const { duelId, expiresAt } = typeof of === "object" && of ? of : { duelId: of, expiresAt: Date.now() + KEPT_MS };
+    if (duelId) this.#feedback.put({ duel_id: duelId, ...item }, expiresAt);
   }
 
   /** Number of feedback items so far, by result. */
@@ -257,17 +271,46 @@ export class Rankduel {
   async #orReason<T>(ask: () => Promise<T>): Promise<T | string> {
     try {
       return await ask();
-    } catch (error) {
-      if (!(error instanceof RankduelError)) throw error;
+    } catch (failed) {
+      // whatever it is, the search must get a page
+      const error = failed instanceof RankduelError ? failed : new RankduelError("unreachable", String(failed));
       const now = performance.now();
       if (now - (this.#loggedAt.get(error.reason) ?? -LOG_EVERY_MS) >= LOG_EVERY_MS) {
         this.#loggedAt.set(error.reason, now);
         this.#log(`the control is shown: ${error.message}`);
       }
-      this.#options.onFallback?.(error.reason);
+      try {
+        this.#options.onFallback?.(error.reason);
+      } catch (failed) {
+        this.#log(`onFallback failed: ${String(failed)}`);
+      }
       return error.reason;
     }
   }
+}
+
+/** A ranking, if it is a list. */
+function ids(ranker: string, ranking: readonly string[]): readonly string[] {
+  if (Array.isArray(ranking)) return ranking;
+  throw new TypeError(`the ranking of ${JSON.stringify(ranker)} is ${typeof ranking}; it must be a list of document ids`);
+}
+
+function sent(ranker: string, ranking: () => readonly string[]): readonly string[] {
+  try {
+    return ranking();
+  } catch (error) {
+    throw new RankduelError("ranker-failed", `${ranker}: ${String(error)}`);
+  }
+}
+
+function limit(name: string, value: number, most: number): void {
+  if (typeof value === "number" && value > 0 && value <= most) return;
+  throw new RangeError(`${name} is ${value}; it must be a number above 0 and at most ${most}`);
+}
+
+function whole(name: string, value: number, least: number, most: number): void {
+  if (Number.isInteger(value) && value >= least && value <= most) return;
+  throw new RangeError(`${name} is ${value}; it must be a whole number from ${least} to ${most}`);
 }
 
 function checked(outcome: Outcome): Outcome {

@@ -1,5 +1,5 @@
 import { RankduelError, notRankduel } from "./errors.js";
-import { isObject, type Transport } from "./transport.js";
+import { type Transport, encode, isObject } from "./transport.js";
 
 /** Number of feedback items since the client was created, by result. */
 export interface Counts {
@@ -22,9 +22,12 @@ const BATCH = 100;
 const SEND_MS = 10_000;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 30_000;
+/** Statuses that refuse a whole request, perhaps for one of its items. */
+const ABOUT_AN_ITEM = [400, 413, 422];
+const LATE = "; if clicks come one by one, pass final: false";
 
 interface Item {
-  readonly body: unknown;
+  readonly text: string;
   readonly expiresAt: number;
 }
 
@@ -39,6 +42,7 @@ export class FeedbackQueue {
   readonly #log: (message: string) => void;
   readonly #counts = { recorded: 0, duplicate: 0, refused: 0, dropped: 0 };
   #items: Item[] = [];
+  #together = BATCH;
   #sending = 0;
   #running: Promise<void> | null = null;
   #closing = false;
@@ -51,8 +55,18 @@ export class FeedbackQueue {
     this.#log = log;
   }
 
-  /** Queue an item. It is sent repeatedly until the server has it, at most until `expiresAt`. */
-  put(body: unknown, expiresAt: number): void {
+  /**
+   * Queue an item. It is sent repeatedly until the server has it, at most until `expiresAt`. An item
+   * that has no form in JSON is refused at once.
+   */
+  put(body: object, expiresAt: number): void {
+    let text: string;
+    try {
+      text = encode(body);
+    } catch (error) {
+      this.#refused(1, String(error));
+      return;
+    }
     if (this.#closing) {
       this.#counts.dropped += 1;
       return;
@@ -62,7 +76,7 @@ export class FeedbackQueue {
       this.#items.shift();
       this.#counts.dropped += 1;
     }
-    this.#items.push({ body, expiresAt });
+    this.#items.push({ text, expiresAt });
     this.#running ??= this.#run();
   }
 
@@ -109,6 +123,11 @@ export class FeedbackQueue {
     this.#running = null;
   }
 
+  #refused(number: number, why: string): void {
+    this.#counts.refused += number;
+    this.#log(`feedback is refused: ${why}`);
+  }
+
   #wait(milliseconds: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, milliseconds);
@@ -122,7 +141,7 @@ export class FeedbackQueue {
   #take(): Item[] {
     const now = Date.now();
     const batch: Item[] = [];
-    const taken = this.#items.splice(0, BATCH);
+    const taken = this.#items.splice(0, this.#together);
     for (const item of taken) {
       if (item.expiresAt <= now) this.#counts.dropped += 1;
       else batch.push(item);
@@ -134,25 +153,31 @@ export class FeedbackQueue {
   /** Send a batch. Resolves to the milliseconds to wait before the next one. */
   async #send(batch: Item[], failures: number): Promise<number> {
     try {
-      const answer = await this.#transport.post(this.#path, { feedback: batch.map((item) => item.body) }, SEND_MS);
+      const content = `{"feedback":[${batch.map((item) => item.text).join(",")}]}`;
+      const answer = await this.#transport.post(this.#path, content, SEND_MS);
       const results = answer["results"];
       if (!Array.isArray(results) || results.length !== batch.length) {
         throw notRankduel("it has no result for each item");
       }
+      this.#together = Math.min(2 * this.#together, BATCH);
       for (const result of results.map((result) => (isObject(result) ? result : {}))) {
         const status = result["status"];
         if (status === "recorded" || status === "duplicate") this.#counts[status] += 1;
         else {
-          this.#counts.refused += 1;
-          this.#log(`feedback is refused (${String(status)}): ${String(result["detail"] ?? "")}`);
+          this.#refused(1, `${String(status)}: ${String(result["detail"] ?? "")}${status === "late" ? LATE : ""}`);
         }
       }
       return 0;
     } catch (error) {
       const failed = error instanceof RankduelError ? error : new RankduelError("unreachable", String(error));
+      if (ABOUT_AN_ITEM.includes(failed.status ?? 0) && batch.length > 1) {
+        // send fewer together, until the item that is refused is alone
+        this.#together = Math.floor(batch.length / 2);
+        this.#items.unshift(...batch);
+        return 0;
+      }
       if (!failed.retryable) {
-        this.#counts.refused += batch.length;
-        this.#log(`feedback is discarded: ${failed.message}`);
+        this.#refused(batch.length, failed.message);
         return 0;
       }
       this.#items.unshift(...batch);

@@ -1,5 +1,5 @@
 import { RankduelError, notRankduel } from "./errors.js";
-import { type Transport, isObject } from "./transport.js";
+import { type Transport, encode, isObject } from "./transport.js";
 
 /** After this many consecutive requests without an answer, the client pauses for `REST_MS`. */
 const FAILURES_TO_REST = 5;
@@ -24,7 +24,7 @@ export class Server {
   }
 
   /** Request a duel or a page, in one attempt: a search waits for the answer. */
-  async ask(path: string, body: unknown, milliseconds: number): Promise<Record<string, unknown>> {
+  async ask(path: string, body: object | undefined, milliseconds: number): Promise<Record<string, unknown>> {
     if (this.#closed) throw new RankduelError("closed", "the client was closed");
     const now = performance.now();
     if (now < this.#restUntil) {
@@ -51,11 +51,12 @@ export class Server {
    * for a whole one; the server counts the item once.
    */
   async report(item: object, milliseconds: number): Promise<string> {
+    const content = encode(item);
     const limit = milliseconds / ATTEMPTS;
     const last = performance.now() + milliseconds - limit;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const { status } = await this.#transport.post(`${this.path}/feedback`, item, limit);
+        const { status } = await this.#transport.post(`${this.path}/feedback`, content, limit);
         if (typeof status !== "string") throw notRankduel("it has no status");
         return status;
       } catch (error) {

@@ -6,26 +6,22 @@ export class Transport {
   readonly #headers: Record<string, string>;
 
   constructor(url: string, key: string | undefined) {
-    let parsed: URL;
-    try {
-      parsed = new URL(url);
-    } catch {
-      throw new TypeError(`${JSON.stringify(url)} is not the address of a server; it must look like http://rankduel.internal:7171`);
-    }
-    if (!["http:", "https:"].includes(parsed.protocol) || parsed.search || parsed.hash) {
-      throw new TypeError(`${JSON.stringify(url)} is not the address of a server; it must look like http://rankduel.internal:7171`);
-    }
-    this.#base = parsed.href.replace(/\/$/, "");
+    this.#base = address(url);
     this.#headers = { accept: "application/json" };
-    if (key !== undefined) this.#headers["authorization"] = `Bearer ${key}`;
+    if (key) {
+      // the message must not show the key
+      const wrong = "key has a character that no key has, such as a space, a line break or a typographic quote";
+      if (!/^[!-~]+$/.test(key)) throw new TypeError(wrong);
+      this.#headers["authorization"] = `Bearer ${key}`;
+    }
   }
 
   /**
-   * The content of an answer with status 200. Rejects with `RankduelError` for any other answer, and
-   * if there is none within this time.
+   * The content of an answer with status 200. Rejects with `RankduelError` for any other answer, if
+   * there is none within this time, and if the body, an object or its text, has no form in JSON.
    */
-  post(path: string, body: unknown, milliseconds: number): Promise<Record<string, unknown>> {
-    return this.#request("POST", path, body, milliseconds);
+  async post(path: string, body: object | string | undefined, milliseconds: number): Promise<Record<string, unknown>> {
+    return this.#request("POST", path, typeof body === "object" ? encode(body) : body, milliseconds);
   }
 
   /** The same for a GET request. */
@@ -36,7 +32,7 @@ export class Transport {
   async #request(
     method: string,
     path: string,
-    body: unknown,
+    body: string | undefined,
     milliseconds: number,
   ): Promise<Record<string, unknown>> {
     const signal = AbortSignal.timeout(Math.max(1, Math.ceil(milliseconds)));
@@ -44,7 +40,7 @@ export class Transport {
       const response = await fetch(this.#base + path, {
         method,
         headers: body === undefined ? this.#headers : { ...this.#headers, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body }),
         redirect: "manual",
         signal,
       });
@@ -55,6 +51,30 @@ export class Transport {
       if (signal.aborted) throw new RankduelError("timeout", `no answer within ${milliseconds} ms`);
       throw new RankduelError("unreachable", describe(error));
     }
+  }
+}
+
+function address(url: string): string {
+  // the message must not show a password
+  const shown = String(url).includes("@") ? "url" : JSON.stringify(url);
+  const wrong = `${shown} is not the address of a server; it must look like http://rankduel.internal:7171`;
+  if (!/^https?:\/\/[^@/:][!-?A-~]*$/i.test(url)) throw new TypeError(wrong);
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch {
+    throw new TypeError(wrong);
+  }
+  if (parsed.search || parsed.hash || parsed.port === "0") throw new TypeError(wrong);
+  return parsed.href.replace(/\/$/, "");
+}
+
+/** A body as JSON. Throws `RankduelError` if it has no form in JSON, as a `bigint` has none. */
+export function encode(body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    throw new RankduelError("invalid-request", describe(error));
   }
 }
 

@@ -1,5 +1,6 @@
 /** The adapter of this client for conformance/check_clients.py: one request and one answer a line. */
 import { createInterface } from "node:readline";
+import { inspect } from "node:util";
 
 import { type Duel, type Options, type Page, Rankduel, RankduelError, type Window } from "../src/index.js";
 
@@ -68,7 +69,9 @@ async function answer(request: { do: string; with: unknown }): Promise<object> {
       return { error: { reason, status, retry_after: retryAfterMs === null ? null : retryAfterMs / 1000, retryable } };
     }
     if (error instanceof ApplicationError) return { error: { reason: "application" } };
-    if (error instanceof TypeError) return { error: { reason: "usage", detail: error.message } };
+    if (error instanceof TypeError || error instanceof RangeError) {
+      return { error: { reason: "usage", detail: inspect(error) } };
+    }
     throw error;
   }
 }

@@ -111,6 +111,54 @@ describe("with a server", () => {
     assert.deepEqual([client.counts().refused, await server.duels(name)], [1, 0]);
   });
 
+  test("one bad item spoils no other", async () => {
+    const messages: string[] = [];
+    const { name, client } = await experiment({ log: (message) => messages.push(message) });
+    const bad: unknown[] = [1n, NaN, "x\ud83d", -1];
+    for (const page of await Promise.all(Array.from({ length: 20 }, () => client.page(RANKINGS)))) {
+      client.clicked(page, [(bad.length > 0 ? bad.shift() : 0) as number]);
+    }
+    assert.ok(await client.flush(MILLISECONDS));
+    assert.deepEqual([client.counts().recorded, client.counts().refused, await server.duels(name)], [16, 4, 16]);
+    assert.ok(messages.some((message) => /refused: .*BigInt/.test(message)));
+    await assert.rejects(client.reportClicks("id", [1n as unknown as number]), /invalid-request/);
+  });
+
+  test("late clicks name the remedy", async () => {
+    const messages: string[] = [];
+    const { client } = await experiment({ log: (message) => messages.push(message) });
+    const page = await client.page(RANKINGS);
+    client.clicked(page, [0]);
+    client.clicked(page, [1]);
+    assert.ok(await client.flush(MILLISECONDS));
+    assert.deepEqual([client.counts().recorded, client.counts().refused], [1, 1]);
+    assert.match(messages.join(), /late.*final: false/);
+  });
+
+  test("a page whatever the rankings have", async () => {
+    const { client } = await experiment();
+    for (const ranking of [[{ id: "a" }], ["a", null], [1n], [NaN], [17], ["x\ud83d"]]) {
+      const rankings = { bm25: ranking as string[], neural: ["a"] };
+      for (const form of [rankings, () => rankings.bm25]) {
+        const page = await client.page(form);
+        assert.deepEqual([page.fallback, documents(page)], ["invalid-request", ranking]);
+      }
+    }
+  });
+
+  test("a ranking that is one text", async () => {
+    const { client } = await experiment();
+    const given = { bm25: ["a", "b"], neural: "neural-1" as unknown as string[] };
+    const ranking = (ranker: string): string[] => given[ranker as keyof typeof given];
+    for (const form of [given, ranking]) {
+      const page = await client.page(form);
+      assert.deepEqual([page.fallback, documents(page)], ["ranker-failed", ["a", "b"]]);
+      assert.equal((await client.more(await client.nextDuel(), form)).fallback, "ranker-failed");
+    }
+    given.bm25 = given.neural;
+    for (const form of [given, ranking]) await assert.rejects(client.page(form), /TypeError: the ranking of "bm25"/);
+  });
+
   test("a hundred at once", async () => {
     const { name, client } = await experiment();
     const search = async (): Promise<void> => client.clicked(await client.page(RANKINGS), [0]);
@@ -250,6 +298,22 @@ describe("without a server", () => {
       assert.throws(() => clientOf(url, "search"), TypeError);
     }
     await assert.rejects(clientOf("http://127.0.0.1:1", "search").page({ neural: ["a"] }), /control/);
-    assert.throws(() => clientOf("http://127.0.0.1:1", "search", { deadlineMs: 0 }), RangeError);
+    const wrong: unknown[] = [0, -1, NaN, Infinity, 2 ** 31, "50"];
+    for (const name of ["deadlineMs", "stockSeconds"]) {
+      for (const value of wrong) assert.throws(() => clientOf("http://127.0.0.1:1", "search", { [name]: value }), RangeError);
+    }
+    for (const more of [{ queue: 0 }, { queue: 1.5 }, { stock: -1 }, { stock: 1001 }, { stock: NaN }]) {
+      assert.throws(() => clientOf("http://127.0.0.1:1", "search", more), RangeError);
+    }
+  });
+
+  test("callbacks that fail", async () => {
+    const fails = (): never => {
+      throw new Error();
+    };
+    const client = clientOf("http://127.0.0.1:1", "search", { log: fails, onFallback: fails });
+    assert.deepEqual(documents(await client.page(RANKINGS)), RANKINGS.bm25);
+    client.clicked("id", [1n as unknown as number]);
+    assert.equal(client.counts().refused, 1);
   });
 });

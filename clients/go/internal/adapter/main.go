@@ -208,7 +208,7 @@ func asError(err error) map[string]any {
 		}
 		return members
 	case errors.As(err, &usage):
-		return map[string]any{"reason": "usage", "detail": usage.Detail}
+		return map[string]any{"reason": "usage", "detail": fmt.Sprintf("%+v", err)}
 	case errors.Is(err, errApplication):
 		return map[string]any{"reason": "application"}
 	}

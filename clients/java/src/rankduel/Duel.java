@@ -55,7 +55,9 @@ public record Duel(String left, String right, String id, double expiresAt, Strin
 
     static Duel ofAnswer(Map<String, Object> answer, String left, String right) throws RankduelException {
         try {
-            Instant expiresAt = Instant.parse(Json.string(answer.get("expires_at")));
+            // an instant has at most nine digits of a fraction
+            String time = Json.string(answer.get("expires_at")).replaceFirst("(\\.\\d{9})\\d+", "$1");
+            Instant expiresAt = Instant.parse(time);
             String id = Json.string(answer.get("duel_id"));
             return new Duel(left, right, id, expiresAt.toEpochMilli() / 1000.0, null);
         } catch (IllegalArgumentException | DateTimeParseException error) {

@@ -6,6 +6,7 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 
@@ -18,13 +19,19 @@ final class FeedbackQueue {
     private static final long SEND_MILLIS = 10_000;
     private static final long FIRST_WAIT_MILLIS = 100;
     private static final long LONGEST_WAIT_MILLIS = 30_000;
+    /** Statuses that refuse a whole request, perhaps for one of its items. */
+    private static final Set<Integer> ABOUT_AN_ITEM = Set.of(400, 413, 422);
+    private static final String REFUSED = "feedback is refused: ";
+    private static final String LATE = "; if clicks come one by one, queue them as not final";
 
-    private record Item(Map<String, Object> body, double expiresAt) {}
+    private record Item(String json, double expiresAt) {}
 
     private final Server server;
     private final int most;
     private final Consumer<String> log;
     private final Deque<Item> items = new ArrayDeque<>();
+    /** Number of items of a request; only the sending thread uses it. */
+    private volatile int together = BATCH;
     private int sending;
     private boolean isRunning;
     private boolean isClosing;
@@ -39,8 +46,22 @@ final class FeedbackQueue {
         this.log = log;
     }
 
-    /** Queues an item. It is sent again until the server has it, at most until the duel expires. */
-    synchronized void put(Map<String, Object> body, double expiresAt) {
+    /**
+     * Queues an item. It is sent again until the server has it, at most until the duel expires. An
+     * item that has no form in JSON is refused at once.
+     */
+    void put(Map<String, Object> body, double expiresAt) {
+        try {
+            put(new Item(Transport.encode(body), expiresAt));
+        } catch (RankduelException failed) {
+            log.accept(REFUSED + failed.getMessage());
+            synchronized (this) {
+                refused += 1;
+            }
+        }
+    }
+
+    private synchronized void put(Item item) {
         if (isClosing) {
             dropped += 1;
             return;
@@ -50,7 +71,7 @@ final class FeedbackQueue {
             items.removeFirst();
             dropped += 1;
         }
-        items.addLast(new Item(body, expiresAt));
+        items.addLast(item);
         if (!isRunning) {
             isRunning = true;
             Thread thread = new Thread(this::run, "rankduel-feedback");
@@ -124,7 +145,7 @@ final class FeedbackQueue {
         }
         double now = System.currentTimeMillis() / 1000.0;
         List<Item> batch = new ArrayList<>();
-        while (!items.isEmpty() && batch.size() < BATCH) {
+        while (!items.isEmpty() && batch.size() < together) {
             Item item = items.removeFirst();
             if (item.expiresAt > now) {
                 batch.add(item);
@@ -143,18 +164,21 @@ final class FeedbackQueue {
     /** Sends a batch. Returns the time to wait before the next one; 0 if this one has its results. */
     private long send(List<Item> batch, int failures) {
         try {
-            List<Object> results = server.feedback(batch.stream().map(Item::body).toList(), SEND_MILLIS);
-            List<String> statuses = results.stream().map(FeedbackQueue::status).toList();
-            for (int at = 0; at < statuses.size(); at += 1) {
-                if (statuses.get(at).equals("refused")) {
-                    log.accept("feedback is refused: " + Json.write(results.get(at)));
-                }
-            }
-            settle(statuses);
+            List<Object> results = server.feedback(batch.stream().map(Item::json).toList(), SEND_MILLIS);
+            together = Math.min(2 * together, BATCH);
+            settle(results.stream().map(this::status).toList());
             return 0;
         } catch (RankduelException failed) {
+            if (ABOUT_AN_ITEM.contains(failed.status().orElse(0)) && batch.size() > 1) {
+                // send fewer together, until the item that is refused is alone
+                together = batch.size() / 2;
+                putBack(batch);
+                return 0;
+            }
             if (!failed.isRetryable()) {
-                return discard(batch, failed);
+                log.accept(REFUSED + failed.getMessage());
+                settle(Collections.nCopies(batch.size(), "refused"));
+                return 0;
             }
             if (failures == 0) {
                 log.accept("feedback is sent again later: " + failed.getMessage());
@@ -163,21 +187,16 @@ final class FeedbackQueue {
             long longest = Math.min(LONGEST_WAIT_MILLIS, FIRST_WAIT_MILLIS << Math.min(failures, 10));
             long wait = ThreadLocalRandom.current().nextLong(longest / 2, longest);
             return Math.max(wait, Math.min(failed.retryAfterMillis(), LONGEST_WAIT_MILLIS));
-        } catch (RuntimeException error) {
-            // the thread must go on for the other items
-            return discard(batch, error);
         }
     }
 
-    private long discard(List<Item> batch, Exception error) {
-        log.accept("feedback is discarded: " + error);
-        settle(Collections.nCopies(batch.size(), "refused"));
-        return 0;
-    }
-
-    private static String status(Object result) {
+    private String status(Object result) {
         Object status = result instanceof Map<?, ?> members ? members.get("status") : null;
-        return "recorded".equals(status) || "duplicate".equals(status) ? (String) status : "refused";
+        if ("recorded".equals(status) || "duplicate".equals(status)) {
+            return (String) status;
+        }
+        log.accept(REFUSED + Json.write(result) + ("late".equals(status) ? LATE : ""));
+        return "refused";
     }
 
     private synchronized void settle(List<String> statuses) {

@@ -86,7 +86,7 @@ public record Page(Duel duel, List<Slot> slots, int total, boolean informative) 
         }
         documents.addAll(pins.values());
         List<Slot> slots = new ArrayList<>();
-        int end = Math.min(documents.size(), window.offset() + window.length());
+        long end = Math.min(documents.size(), (long) window.offset() + window.length());
         for (int position = Math.max(window.offset(), 0); position < end; position += 1) {
             slots.add(new Slot(position, documents.get(position), null));
         }

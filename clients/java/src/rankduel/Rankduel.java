@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 
@@ -26,6 +27,9 @@ public final class Rankduel implements AutoCloseable {
     /** Feedback of which only the id of the duel is known is sent again for a day. */
     private static final double KEPT_SECONDS = 24 * 3600.0;
     private static final Duration CLOSING = Duration.ofSeconds(10);
+    private static final Duration LONGEST_LIMIT = Duration.ofDays(1);
+    /** The server issues no more at once. */
+    private static final int MOST_DUELS = 1000;
 
     private final String experiment;
     private final String control;
@@ -67,9 +71,16 @@ public final class Rankduel implements AutoCloseable {
         private Consumer<RankduelException> onFallback = reason -> {};
 
         private Builder(String url, String experiment, String control) {
-            this.url = url;
-            this.experiment = experiment;
-            this.control = control;
+            this.url = Objects.requireNonNull(url, "url");
+            this.experiment = name("experiment", experiment);
+            this.control = name("control", control);
+        }
+
+        private static String name(String what, String name) {
+            if (name == null || name.isEmpty()) {
+                throw new IllegalArgumentException("the " + what + " has no name");
+            }
+            return name;
         }
 
         /** An API key, if the server requires one. */
@@ -92,8 +103,8 @@ public final class Rankduel implements AutoCloseable {
 
         /** Number of duels to request at once, and the time for which one may be used. */
         public Builder stock(int stock, Duration stockAge) {
-            if (stock < 0) {
-                throw new IllegalArgumentException("stock is " + stock + "; it must be at least 0");
+            if (stock < 0 || stock > MOST_DUELS) {
+                throw new IllegalArgumentException("stock is " + stock + "; it must be from 0 to " + MOST_DUELS);
             }
             this.stock = stock;
             this.stockAge = positive(stockAge);
@@ -114,14 +125,26 @@ public final class Rankduel implements AutoCloseable {
 
         /** Called with each message about queued feedback that is refused or sent again. */
         public Builder log(Consumer<String> log) {
-            this.log = log;
+            this.log = whatever(log);
             return this;
         }
 
         /** Called with the error behind each fallback to the control. */
         public Builder onFallback(Consumer<RankduelException> onFallback) {
-            this.onFallback = onFallback;
+            this.onFallback = whatever(onFallback);
             return this;
+        }
+
+        /** Goes on if the consumer fails: a page and the queue do not depend on it. */
+        private static <T> Consumer<T> whatever(Consumer<T> consumer) {
+            Objects.requireNonNull(consumer);
+            return value -> {
+                try {
+                    consumer.accept(value);
+                } catch (RuntimeException error) {
+                    System.getLogger("rankduel").log(System.Logger.Level.WARNING, "a callback failed", error);
+                }
+            };
         }
 
         /** The client. */
@@ -130,10 +153,11 @@ public final class Rankduel implements AutoCloseable {
         }
 
         private static Duration positive(Duration duration) {
-            if (duration.toMillis() > 0) {
+            if (duration.compareTo(LONGEST_LIMIT) <= 0 && duration.toMillis() > 0) {
                 return duration;
             }
-            throw new IllegalArgumentException("a time limit is " + duration + "; it must be above 0");
+            throw new IllegalArgumentException(
+                    "a time limit is " + duration + "; it must be at least 1 ms and at most a day");
         }
     }
 
@@ -182,6 +206,8 @@ public final class Rankduel implements AutoCloseable {
     /**
      * A page of two interleaved rankings, from the document ids of every ranker, best first. If
      * rankduel does not answer in time, it has the control's ranking.
+     *
+     * @throws IllegalArgumentException if the rankings lack the control: there is nothing to show
      */
     public Page page(Map<String, List<String>> rankings, Window window) {
         List<String> controls = controlOf(rankings);
@@ -295,8 +321,11 @@ public final class Rankduel implements AutoCloseable {
 
     /**
      * Reports clicks on the page of a duel. Transient failures are repeated while the time of a report
-     * lasts. If not final, more clicks can follow, in any order; all clicks of a duel together count
-     * as one outcome. The id of a fallback page is null; its clicks are ignored.
+     * lasts. The id of a fallback page is null; its clicks are ignored.
+     *
+     * <p>Clicks after a final call are late and do not count. If you call it once for each click, let
+     * no call be final: more clicks can then follow, in any order, and all clicks of a duel together
+     * count as one outcome.
      *
      * @throws RankduelException if its {@code isRetryable} is true, the same feedback may be accepted
      *     later
@@ -373,14 +402,14 @@ public final class Rankduel implements AutoCloseable {
     }
 
     private void put(String duelId, Map<String, Object> item, double expiresAt) {
-        if (duelId != null) {
+        if (duelId != null && !duelId.isEmpty()) {
             item.put("duel_id", duelId);
             queue.put(item, expiresAt);
         }
     }
 
     private Status report(String duelId, Map<String, Object> item) throws RankduelException {
-        if (duelId == null) {
+        if (duelId == null || duelId.isEmpty()) {
             return Status.IGNORED;
         }
         item.put("duel_id", duelId);

@@ -8,7 +8,7 @@ public enum Status {
     RECORDED,
     /** It was stored before: an earlier attempt had arrived. */
     DUPLICATE,
-    /** The clicks arrived after the duel was settled, and change nothing. */
+    /** The clicks arrived after a final call or the end of the window, and change nothing. */
     LATE,
     /** It is about a fallback page, and was not sent. */
     IGNORED;

@@ -1,7 +1,7 @@
 package rankduel;
 
-import java.io.IOException;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -19,15 +19,16 @@ final class Transport {
     private final HttpClient client;
 
     Transport(String url, String key) {
-        URI parsed;
-        try {
-            parsed = URI.create(url);
-        } catch (IllegalArgumentException error) {
-            throw wrong(url);
+        if (!isAddress(url)) {
+            // the message must not show a password
+            String shown = url.contains("@") ? "the url" : '"' + url + '"';
+            throw new IllegalArgumentException(
+                    shown + " is not the address of a server; it must look like http://rankduel.internal:7171");
         }
-        boolean isHttp = "http".equals(parsed.getScheme()) || "https".equals(parsed.getScheme());
-        if (!isHttp || parsed.getHost() == null || parsed.getQuery() != null || parsed.getFragment() != null) {
-            throw wrong(url);
+        if (key != null && !key.matches("[!-~]*")) {
+            // nor must this one show the key
+            throw new IllegalArgumentException("the key has a character that no key has,"
+                    + " such as a space, a line break or a typographic quote");
         }
         this.base = url.replaceAll("/+$", "");
         this.key = key;
@@ -38,13 +39,37 @@ final class Transport {
                 .build();
     }
 
-    private static IllegalArgumentException wrong(String url) {
-        return new IllegalArgumentException(
-                url + " is not the address of a server; it must look like http://rankduel.internal:7171");
+    private static boolean isAddress(String url) {
+        try {
+            URI parsed = new URI(url);
+            int port = parsed.getPort();
+            return ("http".equals(parsed.getScheme()) || "https".equals(parsed.getScheme()))
+                    && parsed.getHost() != null
+                    && parsed.getUserInfo() == null
+                    && (port == -1 || port > 0 && port < 65536)
+                    && parsed.getQuery() == null
+                    && parsed.getFragment() == null
+                    && url.matches("[!-~]+");
+        } catch (URISyntaxException error) {
+            return false;
+        }
     }
 
     Map<String, Object> post(String path, Map<String, Object> body, long millis) throws RankduelException {
-        return send(path, "POST", HttpRequest.BodyPublishers.ofString(Json.write(body)), millis);
+        return post(path, encode(body), millis);
+    }
+
+    Map<String, Object> post(String path, String body, long millis) throws RankduelException {
+        return send(path, "POST", HttpRequest.BodyPublishers.ofString(body), millis);
+    }
+
+    /** A body as JSON. */
+    static String encode(Map<String, Object> body) throws RankduelException {
+        try {
+            return Json.write(body);
+        } catch (RuntimeException error) {
+            throw new RankduelException("invalid-request", String.valueOf(error.getMessage()), error);
+        }
     }
 
     Map<String, Object> get(String path, long millis) throws RankduelException {
@@ -57,7 +82,7 @@ final class Transport {
                 .method(method, body)
                 .header("accept", "application/json")
                 .header("content-type", "application/json");
-        if (key != null) {
+        if (key != null && !key.isEmpty()) {
             request.header("authorization", "Bearer " + key);
         }
         // the time limit of HttpRequest covers the headers of the answer alone
@@ -73,10 +98,8 @@ final class Transport {
             Thread.currentThread().interrupt();
             throw new RankduelException("interrupted", "the thread was interrupted", error);
         } catch (ExecutionException error) {
-            if (error.getCause() instanceof IOException cause) {
-                throw new RankduelException("unreachable", cause.toString(), cause);
-            }
-            throw new IllegalStateException(error.getCause());
+            // whatever it is, the search must get a page
+            throw new RankduelException("unreachable", String.valueOf(error.getCause()), error.getCause());
         }
     }
 

@@ -3,6 +3,8 @@ package rankduel;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
@@ -43,10 +45,16 @@ public final class Adapter {
             error.put("retryable", failed.isRetryable());
             return Map.of("error", error);
         } catch (IllegalArgumentException error) {
-            return Map.of("error", Map.of("reason", "usage", "detail", error.toString()));
+            return Map.of("error", Map.of("reason", "usage", "detail", trace(error)));
         } catch (ApplicationException error) {
             return Map.of("error", Map.of("reason", "application"));
         }
+    }
+
+    private static String trace(Throwable error) {
+        StringWriter trace = new StringWriter();
+        error.printStackTrace(new PrintWriter(trace));
+        return trace.toString();
     }
 
     private Map<String, Object> act(String what, Map<String, Object> given) throws Exception {

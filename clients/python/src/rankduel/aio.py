@@ -8,9 +8,9 @@ import concurrent.futures
 import functools
 from typing import Any, Awaitable, Callable, Mapping, Sequence, TypeVar, Union
 
-from .client import Rankduel
+from .client import Lists, Rankduel, shown
 from .feedback import Counts
-from .pages import Click, Duel, Page, Window, control_page
+from .pages import Click, Duel, Page, Window, control_page, ids
 
 AsyncRankings = Union[Mapping[str, Sequence[str]], Callable[[str], Awaitable[Sequence[str]]]]
 """The document ids of every ranker, best first; or a coroutine function that returns those of one
@@ -35,8 +35,12 @@ class AsyncRankduel:
         self._searches = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="rankduel-search")
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._searches, functools.partial(call, *arguments, **options))
+        bound = functools.partial(call, *arguments, **options)
+        try:
+            result = asyncio.get_running_loop().run_in_executor(self._searches, bound)
+        except RuntimeError:  # the client was closed, so the call does not wait
+            return bound()
+        return await result
 
     async def check(self, seconds: float = 5.0) -> list[str]:
         """See `Rankduel.check`."""
@@ -86,22 +90,22 @@ class AsyncRankduel:
         ranking: Callable[[str], Awaitable[Sequence[str]]],
         window: Window,
     ) -> Page:
-        rankers = [] if of.duel_id is None else list(dict.fromkeys((of.left, of.right)))
-        found = await asyncio.gather(*map(ranking, rankers), return_exceptions=True)
-        lists: dict[str, Sequence[str] | Exception] = {}
-        for ranker, of_ranker in zip(rankers, found):
-            if isinstance(of_ranker, BaseException) and not isinstance(of_ranker, Exception):
-                raise of_ranker
-            lists[ranker] = of_ranker
+        lists: Lists = {}
+
+        async def make(ranker: str) -> None:
+            try:
+                lists[ranker] = ids(ranker, await ranking(ranker))
+            except Exception as error:
+                lists[ranker] = error
+
+        if of.duel_id is not None:
+            await asyncio.gather(*map(make, dict.fromkeys((of.left, of.right))))
         page = await self._in_thread(self._client._interleaved, of, lists, window)
         if isinstance(page, Page):
             return page
-        control = lists.get(self._control)
-        if isinstance(control, Exception):
-            raise control
-        if control is None:
-            control = await ranking(self._control)
-        return control_page(self._control, control, page, window)
+        if self._control not in lists:
+            await make(self._control)
+        return control_page(self._control, shown(self._control, lists), page, window)
 
     def clicked(self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True) -> None:
         """See `Rankduel.clicked`. It does not wait, so it is not a coroutine."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Any, Callable, Mapping, Sequence, Union
+from typing import Any, Callable, Dict, Mapping, Sequence, Union
 
 from .errors import RankduelError
 from .feedback import Counts, FeedbackQueue
-from .pages import UNLIMITED, Click, Duel, Page, Rankings, Window, control_page, duel_of, page_of, visit
+from .pages import UNLIMITED, Click, Duel, Page, Rankings, Window, control_page, duel_of, ids, page_of, visit
 from .server import Server
 from .stock import Stock
 from .transport import Transport
@@ -20,7 +20,12 @@ LOG_EVERY_SECONDS = 60.0
 KEPT_SECONDS = 24 * 3600.0
 """Feedback for which only the `duel_id` is known is repeated at most this long."""
 
-Lists = Mapping[str, Union[Sequence[str], Exception]]
+LONGEST_LIMIT = 86_400.0
+"""Above any useful time limit, and below what a socket accepts."""
+MOST_DUELS = 1000
+"""The server issues no more at once."""
+
+Lists = Dict[str, Union[Sequence[str], Exception]]
 """The ranking of each ranker, or the exception that it raised."""
 
 
@@ -52,12 +57,17 @@ class Rankduel:
         stock_seconds: float = 5.0,
         on_fallback: Callable[[str], None] | None = None,
     ):
-        if not deadline > 0:
-            raise ValueError(f"deadline is {deadline}; it must be a number of seconds above 0")
-        if queue < 1 or connections < 1:
-            raise ValueError("queue and connections must be at least 1")
-        if stock < 0 or not stock_seconds > 0:
-            raise ValueError("stock must be at least 0, and stock_seconds above 0")
+        for name, seconds in (("deadline", deadline), ("stock_seconds", stock_seconds)):
+            if not isinstance(seconds, (int, float)) or not 0 < seconds <= LONGEST_LIMIT:
+                raise ValueError(f"{name} is {seconds!r}; it must be a number of seconds above 0 and at most a day")
+        for name, number, least in (("queue", queue, 1), ("connections", connections, 1), ("stock", stock, 0)):
+            if not isinstance(number, int) or number < least:
+                raise ValueError(f"{name} is {number!r}; it must be a whole number of at least {least}")
+        if stock > MOST_DUELS:
+            raise ValueError(f"stock is {stock}; it must be at most {MOST_DUELS}")
+        for name, text in (("experiment", experiment), ("control", control)):
+            if not isinstance(text, str) or not text:
+                raise ValueError(f"{name} is {text!r}; it must be a name")
         self._experiment = experiment
         self._control = control
         self._deadline = deadline
@@ -112,16 +122,20 @@ class Rankduel:
 
         `rankings` has the document ids of every ranker, best first. Alternatively it is a function
         that returns the ids of one ranker; it is called for the two rankers that rankduel selects.
-        If it raises an exception for one of them, the page has the control's ranking. `pinned` has
-        pairs of a position (from 0) and the document to show there, independent of the rankings.
-        For later pages of the same list, use `more`.
+        If one of these is not a list, or raises an exception, the page has the control's ranking.
+        There is no page, but an exception, only if there is nothing to show: the control's ranking
+        is missing (`ValueError`), is not a list (`ValueError`), or raises its own exception.
+        `pinned` has pairs of a position (from 0) and the document to show there, independent of the
+        rankings. For later pages of the same list, use `more`.
         """
         window = Window(length, offset, pinned, unit, segment)
         if not callable(rankings):
-            control = self._control_of(rankings)
+            self._control_of(rankings)
+            lists = {ranker: _made(ranker, rankings.__getitem__) for ranker in rankings}
+            control = shown(self._control, lists)
             body = window.body()
-            body["rankings"] = {ranker: list(ranking) for ranker, ranking in rankings.items()}
             try:
+                body["rankings"] = {ranker: _sent(ranker, lists) for ranker in lists}
                 answer = self._server.ask("/next-duel", body, self._deadline)
                 duel = duel_of(answer)
                 return page_of(answer, duel.left, duel.right)
@@ -147,8 +161,7 @@ class Rankduel:
         window = Window(length, offset, pinned, unit, segment)
         if not callable(rankings):
             self._control_of(rankings)
-            given = rankings
-            rankings = lambda ranker: given[ranker]  # noqa: E731
+            rankings = rankings.__getitem__
         return self._page_of_pair(of, rankings, window)
 
     def _duel_for(self, window: Window) -> Duel:
@@ -157,27 +170,20 @@ class Rankduel:
             return self.next_duel()
         return self.next_duel(unit=window.unit, segment=window.segment)
 
-    def _control_of(self, rankings: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    def _control_of(self, rankings: Mapping[str, Sequence[str]]) -> None:
         if self._control not in rankings:
-            shown = "which is shown if rankduel does not answer"
-            raise ValueError(f"rankings lack the control, {self._control!r}, {shown}")
-        return rankings[self._control]
+            why = "which is shown if rankduel does not answer"
+            raise ValueError(f"rankings lack the control, {self._control!r}, {why}")
 
     def _page_of_pair(self, of: Page | Duel, ranking: Callable[[str], Sequence[str]], window: Window) -> Page:
-        lists: dict[str, Sequence[str] | Exception] = {}
-        if of.duel_id is not None:
-            for ranker in dict.fromkeys((of.left, of.right)):
-                try:
-                    lists[ranker] = ranking(ranker)
-                except Exception as error:
-                    lists[ranker] = error
+        rankers = () if of.duel_id is None else (of.left, of.right)
+        lists = {ranker: _made(ranker, ranking) for ranker in dict.fromkeys(rankers)}
         page = self._interleaved(of, lists, window)
         if isinstance(page, Page):
             return page
-        control = lists.get(self._control)
-        if isinstance(control, Exception):
-            raise control
-        return control_page(self._control, ranking(self._control) if control is None else control, page, window)
+        if self._control not in lists:
+            lists[self._control] = _made(self._control, ranking)
+        return control_page(self._control, shown(self._control, lists), page, window)
 
     def _interleaved(self, of: Page | Duel, lists: Lists, window: Window) -> Page | str | None:
         """The page, or the reason for a fallback."""
@@ -187,10 +193,7 @@ class Rankduel:
         body["duel_id"] = of.duel_id
         try:
             for side, ranker in (("left", of.left), ("right", of.right)):
-                ranking = lists[ranker]
-                if isinstance(ranking, Exception):
-                    raise RankduelError("ranker-failed", f"{ranker}: {ranking!r}") from ranking
-                body[side] = list(ranking)
+                body[side] = _sent(ranker, lists)
             return page_of(self._server.ask("/interleave", body, self._deadline), of.left, of.right)
         except RankduelError as failed:
             self._fell_back(failed)
@@ -198,9 +201,11 @@ class Rankduel:
 
     def clicked(self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True) -> None:
         """Report the clicks on a page, or on the page of a `duel_id`; `[]` if there were none.
-        Returns at once. The clicks are sent in the background until the server has them. With
-        `final=False`, more clicks can follow, in any order; all clicks of a duel together count as
-        one outcome."""
+        Returns at once. The clicks are sent in the background until the server has them.
+
+        A call is final unless it says otherwise: clicks that come after it are late and do not
+        count. If you call it once for each click, pass `final=False`: more clicks can then follow,
+        in any order, and all clicks of a duel together count as one outcome."""
         self._put(of, {"clicks": list(clicks), "final": final})
 
     def outcome(self, of: Duel | Page | str | None, outcome: str) -> None:
@@ -211,8 +216,8 @@ class Rankduel:
     def report_clicks(
         self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True, seconds: float = 10.0
     ) -> str:
-        """The same as `clicked`, but waits for the result: `recorded`, `duplicate`, `late`, or
-        `ignored` for a fallback page. Transient failures are repeated for at most this time. Raises
+        """The same as `clicked`, but waits for the result: `recorded`, `duplicate`, `late` (after a
+        final call), or `ignored` for a fallback page. Transient failures are repeated for at most this time. Raises
         `RankduelError`; if its `retryable` is true, the same feedback may be accepted later."""
         return self._report(of, {"clicks": list(clicks), "final": final}, seconds)
 
@@ -221,14 +226,13 @@ class Rankduel:
         return self._report(of, {"outcome": _outcome(outcome)}, seconds)
 
     def _report(self, of: Duel | Page | str | None, item: dict[str, Any], seconds: float) -> str:
-        duel_id = of if isinstance(of, str) or of is None else of.duel_id
-        return "ignored" if duel_id is None else self._server.report({"duel_id": duel_id, **item}, seconds)
+        duel_id = getattr(of, "duel_id", of)
+        return self._server.report({"duel_id": duel_id, **item}, seconds) if duel_id else "ignored"
 
     def _put(self, of: Duel | Page | str | None, item: dict[str, Any]) -> None:
-        if isinstance(of, str):
-            self._feedback.put({"duel_id": of, **item}, time.time() + KEPT_SECONDS)
-        elif of is not None and of.duel_id is not None:
-            self._feedback.put({"duel_id": of.duel_id, **item}, of.expires_at)
+        duel_id = getattr(of, "duel_id", of)
+        if duel_id:
+            self._feedback.put({"duel_id": duel_id, **item}, getattr(of, "expires_at", time.time() + KEPT_SECONDS))
 
     def counts(self) -> Counts:
         """Number of feedback items so far, by result."""
@@ -260,7 +264,32 @@ class Rankduel:
         if due:
             log.warning("the control is shown: %s", failed)
         if self._on_fallback is not None:
-            self._on_fallback(failed.reason)
+            try:
+                self._on_fallback(failed.reason)
+            except Exception:
+                log.exception("on_fallback failed")
+
+
+def _made(ranker: str, ranking: Callable[[str], Sequence[str]]) -> Sequence[str] | Exception:
+    try:
+        return ids(ranker, ranking(ranker))
+    except Exception as error:
+        return error
+
+
+def _sent(ranker: str, lists: Lists) -> Sequence[str]:
+    ranking = lists[ranker]
+    if isinstance(ranking, Exception):
+        raise RankduelError("ranker-failed", f"{ranker}: {ranking!r}") from ranking
+    return ranking
+
+
+def shown(control: str, lists: Lists) -> Sequence[str]:
+    """The control's ranking. Raises its exception: there is nothing else to show."""
+    ranking = lists[control]
+    if isinstance(ranking, Exception):
+        raise ranking
+    return ranking
 
 
 def _outcome(outcome: str) -> str:

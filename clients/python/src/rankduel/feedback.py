@@ -12,7 +12,7 @@ import time
 from typing import Any, Mapping
 
 from .errors import RankduelError
-from .transport import Transport
+from .transport import Transport, encode
 
 log = logging.getLogger("rankduel")
 
@@ -20,6 +20,9 @@ BATCH = 100
 SEND_SECONDS = 10.0
 FIRST_WAIT = 0.1
 LONGEST_WAIT = 30.0
+ABOUT_AN_ITEM = (400, 413, 422)
+"""Statuses with which a server or a proxy refuses a whole request, perhaps for one of its items."""
+LATE = "; if clicks come one by one, pass final=False"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +51,8 @@ class FeedbackQueue:
         self._transport = transport
         self._path = path
         self._most = most
-        self._items: collections.deque[tuple[float, Mapping[str, Any]]] = collections.deque()
+        self._items: collections.deque[tuple[float, bytes]] = collections.deque()
+        self._together = BATCH
         self._changed = threading.Condition()
         self._sending = 0
         self._closing = False
@@ -58,7 +62,14 @@ class FeedbackQueue:
 
     def put(self, item: Mapping[str, Any], expires_at: float) -> None:
         """Queue an item. It is sent repeatedly until the server has it, at most until `expires_at`
-        (Unix seconds)."""
+        (Unix seconds). An item that has no form in JSON is refused at once."""
+        try:
+            content = encode(item)
+        except RankduelError as failed:
+            log.warning("feedback is refused: %s", failed)
+            with self._changed:
+                self._counts["refused"] += 1
+            return
         with self._changed:
             if self._closing:
                 self._counts["dropped"] += 1
@@ -67,7 +78,7 @@ class FeedbackQueue:
                 # drop the oldest item: newer ones have more time left to arrive
                 self._items.popleft()
                 self._counts["dropped"] += 1
-            self._items.append((expires_at, item))
+            self._items.append((expires_at, content))
             # a forked process has a copy of the queue, but not the thread
             if self._thread is None or self._process != os.getpid():
                 self._process = os.getpid()
@@ -111,10 +122,10 @@ class FeedbackQueue:
             failures = 0 if wait == 0 else failures + 1
             wait = self._send(batch, failures)
 
-    def _take(self) -> list[tuple[float, Mapping[str, Any]]]:
+    def _take(self) -> list[tuple[float, bytes]]:
         now = time.time()
-        batch: list[tuple[float, Mapping[str, Any]]] = []
-        while self._items and len(batch) < BATCH:
+        batch: list[tuple[float, bytes]] = []
+        while self._items and len(batch) < self._together:
             item = self._items.popleft()
             if item[0] <= now:
                 self._counts["dropped"] += 1
@@ -124,22 +135,31 @@ class FeedbackQueue:
         self._changed.notify_all()
         return batch
 
-    def _send(self, batch: list[tuple[float, Mapping[str, Any]]], failures: int) -> float:
+    def _send(self, batch: list[tuple[float, bytes]], failures: int) -> float:
         """Send a batch. Returns the seconds to wait before the next one."""
         statuses: list[str] = []
         wait = 0.0
         again = False
         try:
-            answer = self._transport.post(self._path, {"feedback": [item for _, item in batch]}, SEND_SECONDS)
+            content = b'{"feedback":[' + b",".join(item for _, item in batch) + b"]}"
+            answer = self._transport.post(self._path, content, SEND_SECONDS)
             results = answer.get("results")
             if not isinstance(results, list) or len(results) != len(batch):
                 raise RankduelError("not-rankduel", "the answer has no result for each item", 200)
+            self._together = min(2 * self._together, BATCH)
             for result in results:
-                status = str(result["status"])
+                members = result if isinstance(result, dict) else {}
+                status = members.get("status")
                 statuses.append(status if status in ("recorded", "duplicate") else "refused")
                 if statuses[-1] == "refused":
-                    log.warning("feedback is refused (%s): %s", status, result.get("detail", ""))
+                    hint = LATE if status == "late" else ""
+                    log.warning("feedback is refused (%s): %s%s", status, members.get("detail", ""), hint)
         except RankduelError as failed:
+            if failed.status in ABOUT_AN_ITEM and len(batch) > 1:
+                # send fewer together, until the item that is refused is alone
+                self._together = len(batch) // 2
+                self._put_back(batch)
+                return 0.0
             again = failed.retryable
             wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0**failures) * random.uniform(0.5, 1.0)
             if failed.retry_after is not None:
@@ -148,13 +168,16 @@ class FeedbackQueue:
                 log.warning("feedback %s: %s", "is sent again later" if again else "is discarded", failed)
             if not again:
                 statuses = ["refused"] * len(batch)
-        except Exception:
-            log.exception("feedback is discarded: the answer was not from rankduel")
-            statuses = ["refused"] * len(batch)
+        if again:
+            self._put_back(batch)
+            return wait
         with self._changed:
-            if again:
-                self._items.extendleft(reversed(batch))
             self._counts.update(statuses)
             self._sending = 0
             self._changed.notify_all()
         return wait
+
+    def _put_back(self, batch: list[tuple[float, bytes]]) -> None:
+        with self._changed:
+            self._items.extendleft(reversed(batch))
+            self._sending = 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Callable, Mapping, Sequence, TypedDict, Union
+from typing import Any, Callable, Iterable, Mapping, Sequence, TypedDict, Union
 
 from .errors import RankduelError
 
@@ -109,7 +111,15 @@ Rankings = Union[Mapping[str, Sequence[str]], Callable[[str], Sequence[str]]]
 def visit(unit: str | None, segment: str | None) -> dict[str, str]:
     """The members of a request that say whose page it is, without those that are None."""
     members = {"unit": unit, "segment": segment}
-    return {name: value for name, value in members.items() if value is not None}
+    return {name: str(value) for name, value in members.items() if value not in (None, "")}
+
+
+def ids(ranker: str, ranking: Iterable[str]) -> list[str]:
+    """A ranking as a list. Raises `ValueError` if it is not one."""
+    if isinstance(ranking, (str, bytes)) or not isinstance(ranking, Iterable):
+        found = type(ranking).__name__
+        raise ValueError(f"the ranking of {ranker!r} is {found}; it must be a list of document ids")
+    return [str(document) if isinstance(document, uuid.UUID) else document for document in ranking]
 
 
 @dataclass(frozen=True)
@@ -131,8 +141,16 @@ class Window:
         return {**body, **visit(self.unit, self.segment)}
 
 
+# Python 3.10 reads fractions of three or six digits alone
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-]\d\d:\d\d))", re.ASCII)
+
+
 def _expires_at(answer: Mapping[str, Any]) -> float:
-    return datetime.fromisoformat(str(answer["expires_at"]).replace("Z", "+00:00")).timestamp()
+    found = _TIME.fullmatch(_text(answer, "expires_at"))
+    if found is None:
+        raise ValueError("expires_at is not a time")
+    day, time, fraction, offset = found.groups()
+    return datetime.fromisoformat(f"{day}T{time}{offset or '+00:00'}").timestamp() + float(fraction or 0)
 
 
 def _text(answer: Mapping[str, Any], name: str) -> str:
@@ -171,9 +189,13 @@ def page_of(answer: Any, left: str, right: str) -> Page:
 def control_page(control: str, ranking: Sequence[str], reason: str | None, window: Window) -> Page:
     """The control's ranking without repeats, with the pinned documents at their positions."""
     pins = dict(window.pinned)
-    pinned = set(pins.values())
+    pinned = list(pins.values())
     documents: list[str] = []
-    for document in dict.fromkeys(ranking):
+    try:
+        unique = list(dict.fromkeys(ranking))
+    except TypeError:  # these are not ids: the server cannot know them, but the application can
+        unique = list(ranking)
+    for document in unique:
         if document in pinned:
             continue
         while len(documents) in pins:

@@ -9,7 +9,7 @@ from typing import Any, Mapping
 from urllib.parse import quote
 
 from .errors import RankduelError
-from .transport import Transport
+from .transport import Transport, encode
 
 FAILURES_TO_REST = 5
 """After this many consecutive requests without an answer, the client pauses for `REST_SECONDS`."""
@@ -61,11 +61,12 @@ class Server:
     def report(self, item: Mapping[str, Any], seconds: float) -> str:
         """Send one item of feedback. Transient errors are followed by another attempt while there
         is time for a whole one; the server counts the item once."""
+        content = encode(item)
         limit = seconds / ATTEMPTS
         last = time.monotonic() + seconds - limit
         for attempt in range(1000):
             try:
-                answer = self._transport.post(self.path + "/feedback", item, limit)
+                answer = self._transport.post(self.path + "/feedback", content, limit)
                 status = answer.get("status")
                 if not isinstance(status, str):
                     raise RankduelError("not-rankduel", "the answer is not from rankduel: it has no status", 200)

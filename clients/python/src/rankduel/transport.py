@@ -6,11 +6,13 @@ import http.client
 import io
 import json
 import queue
+import re
 import socket
 import ssl
 import time
+import uuid
 from typing import Any, Mapping, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from .errors import RankduelError
 
@@ -87,38 +89,41 @@ class Transport:
     """Requests to one server over persistent connections. Threads can share it."""
 
     def __init__(self, url: str, key: str | None, connections: int):
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"{url!r} is not the address of a server; it must look like http://rankduel.internal:7171")
+        parts = _address(url)
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._host = parts.hostname
+        self._host = parts.hostname or ""
         self._port = parts.port or (443 if self._tls else 80)
         self._path = parts.path.rstrip("/")
         self._headers = {"content-type": "application/json", "accept": "application/json"}
-        if key is not None:
+        if key:
+            if not isinstance(key, str) or not re.fullmatch("[!-~]+", key):
+                # the message must not show the key
+                raise ValueError("key has a character that no key has, such as a space, a line break or a typographic quote")
             self._headers["authorization"] = f"Bearer {key}"
         self._idle: queue.LifoQueue[http.client.HTTPConnection] = queue.LifoQueue(connections)
 
-    def post(self, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
-        """The content of an answer with status 200. Raises `RankduelError` for any other answer, and
-        if there is none within this many seconds."""
-        return self._request("POST", path, body, seconds)
+    def post(self, path: str, body: Mapping[str, Any] | bytes | None, seconds: float) -> Any:
+        """The content of an answer with status 200. Raises `RankduelError` for any other answer, if
+        there is none within this many seconds, and if the body has no form in JSON."""
+        content = body if body is None or isinstance(body, bytes) else encode(body)
+        return self._request("POST", path, content, seconds)
 
     def get(self, path: str, seconds: float) -> Any:
         """The same for a GET request."""
         return self._request("GET", path, None, seconds)
 
-    def _request(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Any:
+    def _request(self, method: str, path: str, content: bytes | None, seconds: float) -> Any:
         deadline = _Deadline(seconds)
         try:
-            return self._send(method, path, body, deadline)
+            return self._send(method, path, content, deadline)
+        except RankduelError:
+            raise
         except TimeoutError as error:
             raise RankduelError("timeout", f"no answer within {seconds:.3f} s") from error
-        except (OSError, http.client.HTTPException) as error:
+        except Exception as error:  # whatever it is, the search must get a page
             raise RankduelError("unreachable", f"{type(error).__name__}: {error}") from error
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None, deadline: _Deadline) -> Any:
-        content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+    def _send(self, method: str, path: str, content: bytes | None, deadline: _Deadline) -> Any:
         while True:
             connection, fresh = self._connection(deadline)
             try:
@@ -169,13 +174,43 @@ class Transport:
                 return
 
 
+def _address(url: str) -> SplitResult:
+    # the message must not show a password
+    shown = "url" if "@" in str(url) else repr(url)
+    wrong = f"{shown} is not the address of a server; it must look like http://rankduel.internal:7171"
+    try:
+        parts = urlsplit(url)
+        is_wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
+        # a name that IDNA refuses would fail in every search
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        raise ValueError(wrong) from None
+    if is_wrong or parts.query or parts.fragment or "@" in parts.netloc or not re.fullmatch("[!-~]+", url):
+        raise ValueError(wrong)
+    return parts
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """A body as JSON. Raises `RankduelError` if it has no form in JSON, as NaN and bytes have none."""
+    try:
+        return json.dumps(body, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RankduelError("invalid-request", str(error)) from None
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
 def _content(response: http.client.HTTPResponse, answer: bytes) -> Any:
     kind = (response.getheader("content-type") or "none").partition(";")[0].strip().lower()
     content = None
     if kind == "application/json" or kind.endswith("+json"):
         try:
             content = json.loads(answer)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     if response.status == 200:
         if isinstance(content, dict):
@@ -185,7 +220,8 @@ def _content(response: http.client.HTTPResponse, answer: bytes) -> Any:
     problem = content if isinstance(content, dict) else {}
     slug = str(problem.get("type", "")).rpartition("/")[2]
     errors = problem.get("errors")
-    where = "".join(f"; {error.get('pointer')}: {error.get('detail')}" for error in errors) if isinstance(errors, list) else ""
+    listed = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
+    where = "".join(f"; {error.get('pointer')}: {error.get('detail')}" for error in listed)
     raise RankduelError(
         slug or f"status-{response.status}",
         str(problem.get("detail") or problem.get("title") or f"status {response.status}") + where,

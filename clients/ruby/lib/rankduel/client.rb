@@ -15,7 +15,11 @@ module Rankduel
     OUTCOMES = %w[left right tie none].freeze
     # Queued feedback of which only the `duel_id` is known is sent again for a day.
     KEPT_SECONDS = 24 * 3600
-    private_constant :KEPT_SECONDS
+    # Above any useful time limit.
+    LONGEST_LIMIT = 24 * 3600
+    # The server issues no more duels at once.
+    MOST_DUELS = 1000
+    private_constant :KEPT_SECONDS, :LONGEST_LIMIT, :MOST_DUELS
 
     # `control` is the ranker to show if rankduel does not answer within `deadline` seconds. A
     # report of feedback has `report_seconds` for all attempts. With `stock`, the client requests
@@ -24,12 +28,16 @@ module Rankduel
     # `on_fallback` is called with the error behind each fallback to the control.
     def initialize(url, experiment:, control:, key: nil, deadline: 0.05, report_seconds: 10.0,
                    stock: 0, stock_seconds: 5.0, queue: 10_000, logger: nil, on_fallback: nil)
-      unless [deadline, report_seconds, stock_seconds].all?(&:positive?) && !stock.negative?
-        raise ArgumentError, "time limits must be above 0, and the stock at least 0"
+      { deadline: deadline, report_seconds: report_seconds, stock_seconds: stock_seconds }.each do |name, value|
+        verify(name, value, "a number of seconds above 0 and at most a day") do
+          value.is_a?(Numeric) && value.positive? && value <= LONGEST_LIMIT
+        end
       end
-
-      raise ArgumentError, "queue is #{queue}; it must be at least 1" unless queue.positive?
-
+      verify(:stock, stock, "from 0 to #{MOST_DUELS}") { stock.is_a?(Integer) && stock.between?(0, MOST_DUELS) }
+      verify(:queue, queue, "at least 1") { queue.is_a?(Integer) && queue.positive? }
+      { experiment: experiment, control: control }.each do |name, value|
+        verify(name, value, "a name") { value.is_a?(String) && !value.empty? }
+      end
       @experiment = experiment
       @control = control
       @deadline = deadline
@@ -56,7 +64,7 @@ module Rankduel
     # for the part of the traffic that the page belongs to, such as `mobile`. A duel with one of
     # them is requested by itself, not taken from the stock.
     def next_duel(unit: nil, segment: nil)
-      visit = { unit: unit, segment: segment }.compact
+      visit = Window.visit(unit, segment)
       return @stock.take(@deadline) if @stock && visit.empty?
 
       Duel.of_answer(@server.ask("/next-duel", visit, @deadline))
@@ -68,8 +76,10 @@ module Rankduel
     # ranking.
     #
     # `rankings` has the document ids of every ranker, best first. Instead of it, a block may return
-    # those of one ranker; it is called for the two rankers that rankduel selects. If it fails for
-    # one of them, the page has the control's ranking. `pinned` has documents by position (from 0).
+    # those of one ranker; it is called for the two rankers that rankduel selects. If a ranking is
+    # not an array, or the block fails, the page has the control's ranking. It raises only if there
+    # is nothing to show: the control's ranking is missing (`ArgumentError`), is not an array
+    # (`ArgumentError`), or fails itself. `pinned` has documents by position (from 0).
     def page(rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, segment: nil, &ranking)
       options = { length: length, offset: offset, pinned: pinned, unit: unit, segment: segment }
       if rankings.nil?
@@ -79,9 +89,10 @@ module Rankduel
       end
 
       control = control_of(rankings)
-      window = window(**options)
+      window = Window.new(**options)
       begin
-        answer = @server.ask("/next-duel", window.body.merge(rankings: rankings), @deadline)
+        all = rankings.to_h { |ranker, ranking| [ranker, sent(ranker) { ids(ranker, ranking) }] }
+        answer = @server.ask("/next-duel", window.body.merge(rankings: all), @deadline)
         duel = Duel.of_answer(answer)
         Page.of_answer(answer, duel.left, duel.right)
       rescue Error => e
@@ -97,8 +108,8 @@ module Rankduel
 
       control_of(rankings) unless rankings.nil?
       ranking = rankings.method(:fetch) unless rankings.nil?
-      window = window(length: length, offset: offset, pinned: pinned, unit: unit, segment: segment)
-      made = Hash.new { |all, ranker| all[ranker] = ranking.call(ranker) }
+      window = Window.new(length: length, offset: offset, pinned: pinned, unit: unit, segment: segment)
+      made = Hash.new { |all, ranker| all[ranker] = ids(ranker, ranking.call(ranker)) }
       reason = of.fallback
       unless of.duel_id.nil?
         begin
@@ -115,9 +126,12 @@ module Rankduel
     # `purchase`. Returns `recorded`, `duplicate` or `late`; or `ignored` if `duel_id` is nil, which
     # is that of a fallback page.
     #
-    # Transient failures are repeated while the time of a report lasts. If not `final`, more clicks
-    # can follow, in any order; all clicks of a duel together count as one outcome. Raises `Error`;
-    # if it is `retryable?`, the same feedback may be accepted later.
+    # Clicks that come after a final call are late and do not count. If you call it once for each
+    # click, pass `final: false`: more clicks can then follow, in any order, and all clicks of a
+    # duel together count as one outcome.
+    #
+    # Transient failures are repeated while the time of a report lasts. Raises `Error`; if it is
+    # `retryable?`, the same feedback may be accepted later.
     def report_clicks(duel_id, clicks, final: true)
       report(duel_id, clicks: clicks, final: final)
     end
@@ -157,33 +171,39 @@ module Rankduel
 
     private
 
-    def window(length:, offset:, pinned:, unit:, segment:)
-      if length.negative? || offset.negative?
-        raise ArgumentError, "length is #{length} and offset #{offset}; they must not be negative"
-      end
+    def verify(name, value, wanted)
+      raise ArgumentError, "#{name} is #{value.inspect}; it must be #{wanted}" unless yield
+    end
 
-      Window.new(length: length, offset: offset, pinned: pinned, unit: unit, segment: segment)
+    def ids(ranker, ranking)
+      Array.try_convert(ranking) ||
+        raise(ArgumentError, "the ranking of #{ranker} is a #{ranking.class}; it must be an array of document ids")
+    end
+
+    def sent(ranker)
+      yield
+    rescue StandardError => e
+      raise Error.new("ranker-failed", "#{ranker}: #{e.class}: #{e.message}")
     end
 
     def interleaved(of, made, window)
       body = window.body.merge(duel_id: of.duel_id)
       { left: of.left, right: of.right }.each do |side, ranker|
-        body[side] = made[ranker]
-      rescue StandardError => e
-        raise Error.new("ranker-failed", "#{ranker}: #{e.class}: #{e.message}")
+        body[side] = sent(ranker) { made[ranker] }
       end
       Page.of_answer(@server.ask("/interleave", body, @deadline), of.left, of.right)
     end
 
     def control_of(rankings)
-      rankings.fetch(@control) do
+      ranking = rankings.fetch(@control) do
         raise ArgumentError,
               "rankings lack the control, #{@control.inspect}, which is shown if rankduel does not answer"
       end
+      ids(@control, ranking)
     end
 
     def report(duel_id, item)
-      duel_id.nil? ? "ignored" : @server.report({ duel_id: duel_id, **item }, @report_seconds.to_f)
+      duel_id.to_s.empty? ? "ignored" : @server.report({ duel_id: duel_id, **item }, @report_seconds.to_f)
     end
 
     def known(outcome)
@@ -196,12 +216,15 @@ module Rankduel
       is_id = of.nil? || of.is_a?(String)
       duel_id = is_id ? of : of.duel_id
       expires_at = is_id ? Time.now.to_f + KEPT_SECONDS : of.expires_at
-      @queue.put({ duel_id: duel_id, **item }, expires_at) unless duel_id.nil?
+      @queue.put({ duel_id: duel_id, **item }, expires_at) unless duel_id.to_s.empty?
       nil
     end
 
     def fell_back(error)
       @on_fallback&.call(error)
+      error.reason
+    rescue StandardError
+      # the page does not depend on it
       error.reason
     end
   end

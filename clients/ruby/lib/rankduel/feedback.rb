@@ -18,7 +18,9 @@ module Rankduel
     SEND_SECONDS = 10.0
     FIRST_WAIT = 0.1
     LONGEST_WAIT = 30.0
-    Item = Struct.new(:body, :expires_at)
+    # Statuses with which a server or a proxy refuses a whole request, perhaps for one of its items.
+    ABOUT_AN_ITEM = [400, 413, 422].freeze
+    Item = Struct.new(:json, :expires_at)
     private_constant :Item
 
     def initialize(server, most, logger)
@@ -29,21 +31,27 @@ module Rankduel
       @changed = ConditionVariable.new
       @items = []
       @sending = []
+      @together = BATCH
       @closing = false
       @thread = nil
       @counts = { recorded: 0, duplicate: 0, refused: 0, dropped: 0 }
     end
 
-    # Queues an item. It is sent again until the server has it, at most until `expires_at`.
+    # Queues an item. It is sent again until the server has it, at most until `expires_at`. An item
+    # that has no form in JSON is refused at once.
     def put(body, expires_at)
+      item = Item.new(Transport.encode(body), expires_at)
       @lock.synchronize do
         return count(:dropped) if @closing
 
         # drop the oldest item: newer ones have more time left to arrive
         count(:dropped) && @items.shift if @items.size >= @most
-        @items << Item.new(body, expires_at)
+        @items << item
         start
       end
+    rescue Error => e
+      warn("refused: #{e.message}")
+      @lock.synchronize { count(:refused) }
     end
 
     def counts
@@ -113,7 +121,7 @@ module Rankduel
       @lock.synchronize do
         count(:dropped, @items.slice!(0..).size) if @closing
         batch = []
-        until @items.empty? || batch.size == BATCH
+        until @items.empty? || batch.size == @together
           item = @items.shift
           item.expires_at > Time.now.to_f ? batch << item : count(:dropped)
         end
@@ -126,35 +134,49 @@ module Rankduel
 
     # Returns the seconds to wait before the next batch; 0 if this one has its results.
     def send_batch(batch, failures)
-      results = @server.feedback(batch.map(&:body), SEND_SECONDS)
+      results = @server.feedback(batch.map(&:json), SEND_SECONDS)
+      @together = [2 * @together, BATCH].min
       settle(results.map { |result| result_of(result) })
       0
     rescue Error => e
-      return discard(batch, e) unless e.retryable?
+      if ABOUT_AN_ITEM.include?(e.status) && batch.size > 1
+        # send fewer together, until the item that is refused is alone
+        @together = batch.size / 2
+        return put_back(batch, 0)
+      end
+      return refuse(batch, e) unless e.retryable?
 
-      @logger&.warn("rankduel: feedback is sent again later: #{e.message}") if failures.zero?
+      warn("sent again later: #{e.message}") if failures.zero?
+      wait = [FIRST_WAIT * (2**[failures, 10].min), LONGEST_WAIT].min * rand(0.5..1.0)
+      put_back(batch, [wait, [e.retry_after || 0, LONGEST_WAIT].min].max)
+    end
+
+    def put_back(batch, wait)
       @lock.synchronize do
         @items.unshift(*batch)
         @sending = []
       end
-      wait = [FIRST_WAIT * (2**[failures, 10].min), LONGEST_WAIT].min * rand(0.5..1.0)
-      [wait, [e.retry_after || 0, LONGEST_WAIT].min].max
-    rescue StandardError => e
-      # the thread must go on for the other items
-      discard(batch, e)
+      wait
     end
 
-    def discard(batch, error)
-      @logger&.warn("rankduel: feedback is discarded: #{error.message}")
+    def refuse(batch, error)
+      warn("refused: #{error.message}")
       settle([:refused] * batch.size)
       0
+    end
+
+    def warn(what)
+      @logger&.warn("rankduel: feedback is #{what}")
+    rescue StandardError
+      # the thread must go on for the other items
     end
 
     def result_of(result)
       status = result.is_a?(Hash) ? result["status"] : nil
       return status.to_sym if %w[recorded duplicate].include?(status)
 
-      @logger&.warn("rankduel: feedback is refused: #{result.inspect}")
+      hint = "; if clicks come one by one, pass final: false" if status == "late"
+      warn("refused: #{result.inspect}#{hint}")
       :refused
     end
 

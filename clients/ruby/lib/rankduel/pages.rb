@@ -21,7 +21,8 @@ module Rankduel
     end
 
     def seconds(answer, name)
-      Time.iso8601(member(answer, name, String)).to_f
+      # to_f of a time may be off by a microsecond
+      Time.iso8601(member(answer, name, String)).to_r.to_f
     rescue ArgumentError
       raise Error.not_rankduel("its #{name} is not a time")
     end
@@ -99,7 +100,7 @@ module Rankduel
       end
       documents.concat(pins.sort.map(&:last))
       slots = documents.each_with_index.map { |document, at| Slot.new(position: at, document: document) }
-      new(slots: slots.slice(window.offset, window.length) || [], total: documents.size, informative: false,
+      new(slots: slots[[window.offset, 0].max, [window.length, 0].max] || [], total: documents.size, informative: false,
           **Duel.of_control(control, reason).to_h)
     end
   end
@@ -111,7 +112,12 @@ module Rankduel
     def body
       body = { length: length, offset: offset }
       body[:pinned] = pinned.map { |position, document| { position: position, document: document } } if pinned.any?
-      body.merge({ unit: unit, segment: segment }.compact)
+      body.merge(Window.visit(unit, segment))
+    end
+
+    # The members of a request that say whose page it is, without those that are nil or empty.
+    def self.visit(unit, segment)
+      { unit: unit, segment: segment }.transform_values(&:to_s).reject { |_, value| value.empty? }
     end
   end
 

@@ -36,10 +36,11 @@ module Rankduel
     # Sends one item of feedback. Transient errors are followed by another attempt while there is
     # time for a whole one; the server counts the item once.
     def report(item, seconds)
+      content = Transport.encode(item)
       limit = seconds / ATTEMPTS
       last = now + seconds - limit
       (0..).each do |attempt|
-        return status(@transport.request("#{@path}/feedback", item, limit))
+        return status(@transport.request("#{@path}/feedback", content, limit))
       rescue Error => e
         wait = FIRST_WAIT * (2**[attempt, 10].min) * rand(0.5..1.0)
         wait = [wait, e.retry_after || 0].max
@@ -49,9 +50,9 @@ module Rankduel
       end
     end
 
-    # Sends items of feedback together, in one attempt. Returns a result for each.
+    # Sends items of feedback, as JSON, together, in one attempt. Returns a result for each.
     def feedback(items, seconds)
-      results = @transport.request("#{@path}/feedback", { feedback: items }, seconds)["results"]
+      results = @transport.request("#{@path}/feedback", "{\"feedback\":[#{items.join(",")}]}", seconds)["results"]
       return results if results.is_a?(Array) && results.size == items.size
 
       raise Error.not_rankduel("it has no result for each item")

@@ -9,22 +9,30 @@ module Rankduel
   # Requests to one server, each with its own connection. Each ends at its deadline, even if the
   # answer arrives slowly.
   class Transport
-    NETWORK_ERRORS = [SystemCallError, SocketError, IOError, OpenSSL::SSL::SSLError, Net::ProtocolError,
-                      Net::HTTPBadResponse, Zlib::Error].freeze
-    private_constant :NETWORK_ERRORS
-
     def initialize(url, key)
-      @uri = URI.parse(url)
-      is_address = @uri.is_a?(URI::HTTP) && !@uri.host.to_s.empty? && @uri.query.nil? && @uri.fragment.nil?
-      raise URI::InvalidURIError unless is_address
+      unless key.to_s.match?(/\A[!-~]*\z/)
+        # the message must not show the key
+        raise ArgumentError, "key has a character that no key has, such as a space, a line break or a typographic quote"
+      end
 
+      @uri = address(url)
       @headers = { "accept" => "application/json", "accept-encoding" => "identity", "connection" => "close" }
-      @headers["authorization"] = "Bearer #{key}" unless key.nil?
-    rescue URI::InvalidURIError
-      raise ArgumentError, "#{url} is not the address of a server; it must look like http://rankduel.internal:7171"
+      @headers["authorization"] = "Bearer #{key}" unless key.to_s.empty?
     end
 
-    # The content of an answer with status 200; `body` is nil for a GET request.
+    # A body as JSON. Raises `Error` if it has no form in JSON, as NaN has none.
+    def self.encode(body)
+      JSON.generate(body)
+    rescue StandardError => e
+      raise Error.new("invalid-request", e.message)
+    end
+
+    # Without the key: errors and logs show what they inspect.
+    def inspect
+      "#<#{self.class} #{@uri}>"
+    end
+
+    # The content of an answer with status 200; `body` is a hash or its JSON, nil for a GET request.
     def request(path, body, seconds)
       request = build(path, body)
       raise Error.new("timeout", "there was no time left") unless seconds.positive?
@@ -32,7 +40,10 @@ module Rankduel
       content(Timeout.timeout(seconds, DeadlinePassed) { exchange(request) })
     rescue DeadlinePassed, Net::OpenTimeout, Net::ReadTimeout, Net::WriteTimeout
       raise Error.new("timeout", "no answer within #{seconds} s")
-    rescue *NETWORK_ERRORS => e
+    rescue Error
+      raise
+    rescue StandardError => e
+      # whatever it is, the search must get a page
       raise Error.new("unreachable", "#{e.class}: #{e.message}")
     end
 
@@ -43,16 +54,32 @@ module Rankduel
 
     private
 
+    def address(url)
+      uri = begin
+        URI.parse(url)
+      rescue URI::InvalidURIError
+        nil
+      end
+      return uri if address?(uri) && url.match?(/\A[!-~]+\z/)
+
+      # the message must not show a password
+      shown = url.to_s.include?("@") ? "url" : url.inspect
+      raise ArgumentError, "#{shown} is not the address of a server; it must look like http://rankduel.internal:7171"
+    end
+
+    def address?(uri)
+      uri.is_a?(URI::HTTP) && !uri.host.to_s.empty? && uri.port.between?(1, 65_535) &&
+        [uri.userinfo, uri.query, uri.fragment].none?
+    end
+
     def build(path, body)
       kind = body.nil? ? Net::HTTP::Get : Net::HTTP::Post
       request = kind.new("#{@uri.path.chomp("/")}#{path}", @headers)
       unless body.nil?
         request["content-type"] = "application/json"
-        request.body = JSON.generate(body)
+        request.body = body.is_a?(String) ? body : Transport.encode(body)
       end
       request
-    rescue JSON::GeneratorError, EncodingError => e
-      raise Error.new("invalid-request", e.message)
     end
 
     def exchange(request)
