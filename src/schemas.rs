@@ -64,21 +64,21 @@ fn policy(kind: &str, about: &Description) -> Object {
 }
 
 /// The schema of a parameter. A default in words depends on other parameters; such a parameter can
-/// also be `null`.
+/// also be `null`. Defaults are in the description alone: generated clients would send a `default`
+/// of the schema, also where the service would have chosen another value.
 fn value_of(parameter: &Parameter) -> Object {
-    let computed = |text: &str| serde_json::from_str::<Value>(text).is_err();
     let (kind, format, names) = match parameter.values {
         Values::Number => (Type::Number, Some(KnownFormat::Double), None),
         Values::Integer => (Type::Integer, Some(KnownFormat::Int64), None),
         Values::Boolean => (Type::Boolean, None, None),
         Values::OneOf(names) => (Type::String, None, Some(names)),
     };
-    let default = match (parameter.default, names) {
-        (Some(text), Some(names)) if names.contains(&text) => Some(Value::from(text)),
-        (Some(text), None) if !computed(text) => serde_json::from_str(text).ok(),
-        _ => None,
-    };
-    let or_null = parameter.default.is_some() && default.is_none();
+    let or_null = parameter.default.is_some_and(|text| match names {
+        Some(names) => !names.contains(&text),
+        None => serde_json::from_str::<Value>(text).is_err(),
+    });
+    let default = parameter.default.map(|text| format!(" Default: {text}."));
+    let meaning = parameter.meaning.to_owned() + &default.unwrap_or_default();
     let types =
         if or_null { SchemaType::from_iter([kind, Type::Null]) } else { SchemaType::new(kind) };
     let names = names.map(|names| {
@@ -88,9 +88,8 @@ fn value_of(parameter: &Parameter) -> Object {
     ObjectBuilder::new()
         .schema_type(types)
         .format(format.map(SchemaFormat::KnownFormat))
-        .description(Some(parameter.meaning))
+        .description(Some(meaning))
         .minimum((parameter.values == Values::Integer).then_some(0))
-        .default(default)
         .enum_values(names)
         .build()
 }

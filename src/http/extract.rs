@@ -100,13 +100,49 @@ impl JsonText {
     /// large bodies, so it should do all the work on them that takes long.
     pub async fn read<T: Send + 'static>(
         self,
-        read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+        read: impl Fn(&[u8]) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
+        let read = move || {
+            read(&self.bytes).or_else(|problem| match without_zero_fractions(&self.bytes) {
+                Some(integers) => read(&integers),
+                None => Err(problem),
+            })
+        };
         match self.threads {
-            None => read(&self.bytes),
-            Some(threads) => threads.run(move || read(&self.bytes)).await?,
+            None => read(),
+            Some(threads) => threads.run(read).await?,
         }
     }
+}
+
+/// The text with `10` for `10.0`, if it has such a number. In JSON both are the same integer, but
+/// only the first is read as one.
+pub(crate) fn without_zero_fractions(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut kept, mut rest, mut in_string) = (Vec::new(), text, false);
+    while let [byte, after @ ..] = rest {
+        match byte {
+            b'"' => in_string = !in_string,
+            // An escape has a second byte, which may be a quote.
+            b'\\' if in_string => {
+                kept.push(*byte);
+                kept.extend(after.first());
+                rest = after.get(1..).unwrap_or_default();
+                continue;
+            }
+            b'.' if !in_string => {
+                let zeros = after.iter().take_while(|digit| **digit == b'0').count();
+                let ends = !matches!(after.get(zeros), Some(b'0'..=b'9' | b'e' | b'E'));
+                if zeros > 0 && ends {
+                    rest = &after[zeros..];
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        kept.push(*byte);
+        rest = after;
+    }
+    (kept.len() < text.len()).then_some(kept)
 }
 
 async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<JsonText, Problem> {

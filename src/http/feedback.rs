@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::click::{ClickList, ClickShape};
-use super::extract::{self, JsonText, Object, PathOf, without_place};
+use super::extract::{self, JsonText, Object, PathOf, without_place, without_zero_fractions};
 use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, FeedbackConflict, InvalidDuel,
@@ -90,7 +90,7 @@ impl One {
     fn read(self) -> Result<Feedback, (&'static str, &'static str)> {
         let (unit, segment) = (self.unit, self.segment);
         if unit.as_deref().is_some_and(|unit| unit_error(unit).is_some()) {
-            return Err(("/unit", "a unit has 1 to 256 bytes"));
+            return Err(("/unit", "a unit has at most 256 bytes"));
         }
         if let Some(ClickList(clicks)) = self.clicks {
             if self.outcome.is_some() || self.left_clicks.is_some() || self.right_clicks.is_some() {
@@ -196,7 +196,11 @@ fn one_feedback(one: One) -> ApiResult<Posted> {
 }
 
 fn read_item(text: &str) -> Result<Feedback, String> {
-    match serde_json::from_str(text) {
+    let parsed = serde_json::from_str(text).or_else(|error| {
+        let integers = without_zero_fractions(text.as_bytes());
+        integers.map_or(Err(error), |integers| serde_json::from_slice(&integers))
+    });
+    match parsed {
         Ok(Object::<One>(one)) => one.read().map_err(|(_, detail)| detail.to_owned()),
         Err(error) => {
             let of_value =

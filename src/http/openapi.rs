@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{Object, Type};
+use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder};
 use utoipa::{Modify, ToSchema as _};
@@ -101,6 +101,19 @@ fn complete_one(operation: &mut Operation, row: &operations::Operation) {
             vec![SecurityRequirement::new("key", [scope.name()]), SecurityRequirement::default()]
         }
     });
+    // A body that may be left out may also be `null`, which generators of clients cannot read.
+    let contents = match &mut operation.request_body {
+        Some(RefOr::T(body)) => body.content.values_mut().collect(),
+        _ => Vec::new(),
+    };
+    for content in contents {
+        if let RefOr::T(content) = content
+            && let Some(RefOr::T(Schema::OneOf(forms))) = &content.schema
+            && let [_, form @ RefOr::Ref(_)] = &*forms.items
+        {
+            content.schema = Some(form.clone());
+        }
+    }
     if row.path.contains("{name}") {
         let name = RefOr::Ref(Ref::new("#/components/parameters/name"));
         operation.parameters.get_or_insert_default().insert(0, name);
@@ -141,22 +154,25 @@ fn add_shared_components(openapi: &mut OpenApi, operations: &[operations::Operat
     ]);
 }
 
-/// The problems of each status. Every operation can have each problem of the server, so these are
-/// one.
+/// The problems of each status. Those of every operation are its default.
 fn by_status(problems: &[ProblemKind]) -> BTreeMap<String, Vec<ProblemKind>> {
-    let of_server = |kind: &ProblemKind| kind.status().is_server_error();
     let mut by_status: BTreeMap<String, Vec<ProblemKind>> = BTreeMap::new();
-    for kind in problems.iter().filter(|kind| !of_server(kind)) {
+    for kind in problems.iter().filter(|kind| !is_of_any(kind)) {
         by_status.entry(kind.status().as_str().to_owned()).or_default().push(*kind);
     }
-    let server = ProblemKind::ALL.iter().copied().filter(of_server).collect();
-    by_status.insert("5XX".to_owned(), server);
+    let of_any = ProblemKind::ALL.iter().copied().filter(is_of_any).collect();
+    by_status.insert("default".to_owned(), of_any);
     by_status
+}
+
+/// Whether every operation can have this problem.
+fn is_of_any(kind: &ProblemKind) -> bool {
+    kind.status().is_server_error() || *kind == ProblemKind::HeaderFieldsTooLarge
 }
 
 fn response_name(kinds: &[ProblemKind]) -> String {
     match kinds {
-        [kind, ..] if kind.status().is_server_error() => "ServerProblem".to_owned(),
+        [kind, ..] if is_of_any(kind) => "AnyOperation".to_owned(),
         kinds => kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or"),
     }
 }

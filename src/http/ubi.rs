@@ -53,16 +53,23 @@ struct UbiEvent {
     action_name: String,
     /// The `duel_id` of the page, or a key of `duels`.
     query_id: Option<String>,
-    /// Id of the client: the unit of the page, if `next-duel` was not told. A keyed hash of it is
-    /// kept; the verdict counts one answer of each.
-    #[schema(value_type = Option<String>)]
+    /// Id of the client, a string or an integer: the unit of the page, if `next-duel` was not told.
+    /// A keyed hash of it is kept; the verdict counts one answer of each.
+    #[schema(value_type = Option<Id>)]
     client_id: Option<Value>,
-    /// The target of the event.
-    event_attributes: Option<Attributes>,
+    /// The target of the event. An empty list is as none.
+    #[schema(value_type = Option<Attributes>)]
+    event_attributes: Option<Value>,
+}
+
+/// The member of a UBI event that tells whether the others are read.
+#[derive(Debug, Deserialize)]
+struct Action {
+    action_name: String,
 }
 
 /// The target of an event.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = UbiEventAttributes)]
 struct Attributes {
     /// The `duel_id` of the page, if `query_id` is something else.
@@ -92,12 +99,22 @@ enum Id {
     Number(i64),
 }
 
+impl Id {
+    fn text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
 /// The position of an event.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UbiPosition)]
 struct PositionOf {
-    /// Position on the page; UBI counts from 1.
-    ordinal: Option<i64>,
+    /// Position on the page, also as a string; UBI counts from 1.
+    #[schema(value_type = Option<i64>)]
+    ordinal: Option<Id>,
 }
 
 /// The result for one event.
@@ -185,7 +202,7 @@ async fn events(
 struct ReadEvent {
     action: String,
     /// The event as feedback, or why it is none.
-    part: Result<Feedback, &'static str>,
+    part: Result<Feedback, String>,
 }
 
 /// The events of a body, each with its error if it is malformed.
@@ -197,9 +214,11 @@ fn read_events(text: &[u8]) -> ApiResult<Vec<Result<ReadEvent, String>>> {
         return Err(Problem::invalid(&detail).field("/events", detail));
     }
     let read = |event: Box<RawValue>| {
-        let event: UbiEvent =
-            serde_json::from_str(event.get()).map_err(|error| without_place(&error))?;
-        Ok(ReadEvent { action: event.action_name.clone(), part: part(event, &duels) })
+        let error = |error| without_place(&error);
+        let Action { action_name } = serde_json::from_str(event.get()).map_err(error)?;
+        let event = serde_json::from_str(event.get()).map_err(error);
+        let part = event.and_then(|event| part(event, &duels));
+        Ok(ReadEvent { action: action_name, part })
     };
     Ok(events.into_iter().map(read).collect())
 }
@@ -215,41 +234,46 @@ impl From<Receipt> for EventReceipt {
 }
 
 /// The event as a part of the clicks on its page.
-fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, &'static str> {
-    let (named, object, position) = match event.event_attributes {
-        Some(Attributes { duel_id, object, position }) => (duel_id, object, position),
-        None => (None, None, None),
+fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, String> {
+    let Attributes { duel_id, object, position } = match event.event_attributes {
+        // Some languages write an empty map as an empty list.
+        Some(Value::Array(list)) if list.is_empty() => Attributes::default(),
+        Some(attributes) => serde_json::from_value(attributes)
+            .map_err(|error| format!("`event_attributes`: {}", without_place(&error)))?,
+        None => Attributes::default(),
     };
     let of_query = || {
-        let query = event.query_id.as_deref()?;
+        let query = event.query_id.as_deref().filter(|id| !id.is_empty())?;
         Some(duels.get(query).map_or_else(|| Arc::from(query), Arc::clone))
     };
-    let duel_id = named
+    let duel_id = duel_id
+        .filter(|id| !id.is_empty())
         .map(Arc::from)
         .or_else(of_query)
         .ok_or("the event has no duel: send `query_id` or `event_attributes.duel_id`")?;
-    let on = match (
-        object.and_then(|object| object.object_id),
-        position.and_then(|position| position.ordinal),
-    ) {
-        (Some(Id::Text(id)), _) => Clicked::Document(id),
-        (Some(Id::Number(id)), _) => Clicked::Document(id.to_string()),
+    let document = object.and_then(|object| object.object_id).map(Id::text);
+    let ordinal = position.and_then(|position| position.ordinal).map(Id::text);
+    let on = match (document.filter(|id| !id.is_empty()), ordinal) {
+        (Some(id), _) => Clicked::Document(id),
         (None, Some(ordinal)) => {
-            let position = ordinal.checked_sub(1).and_then(|position| u64::try_from(position).ok());
-            Clicked::Position(position.ok_or("`position.ordinal` counts from 1")?)
+            let ordinal = ordinal.parse::<u64>().ok();
+            let position = ordinal.and_then(|ordinal| ordinal.checked_sub(1));
+            Clicked::Position(position.ok_or("`position.ordinal` is a number from 1")?)
         }
         (None, None) => {
-            return Err(
-                "the event has no document: send `event_attributes.object.object_id` or `position.ordinal`",
-            );
+            return Err("the event has no document: send `event_attributes.object.object_id` or \
+                        `position.ordinal`"
+                .to_owned());
         }
     };
     let clicks = vec![PageEvent { on, event: event.action_name }];
     // an id that cannot be a unit is as none: the event still counts
     let unit = match event.client_id {
-        Some(Value::String(unit)) if unit_error(&unit).is_none() => Some(unit),
+        Some(Value::String(unit)) => Some(unit),
+        Some(Value::Number(unit)) if !unit.is_f64() => Some(unit.to_string()),
         _ => None,
-    };
+    }
+    .filter(|unit| unit_error(unit).is_none());
     Ok(Feedback {
         duel_id,
         content: FeedbackContent::Clicks { clicks, last: false },

@@ -9,7 +9,7 @@ use crate::service::change::{CHANGED, Decided};
 use crate::service::error::ServiceError;
 use rankduel_engine::access::Actor;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{ExperimentSpec, name_error};
+use rankduel_engine::experiment_spec::{ExperimentSpec, MAX_SEED, name_error};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::entropy;
 use rankduel_store::events::{ControlEvent, Status};
@@ -30,7 +30,7 @@ impl Service {
         }
         let seed = match spec.seed {
             Some(seed) => seed,
-            None => entropy::number().map_err(EngineError::from)?,
+            None => entropy::number().map_err(EngineError::from)? & MAX_SEED,
         };
         let canonical = spec.to_text();
         let now = self.now_ms();
@@ -51,7 +51,7 @@ impl Service {
             Created::Taken(record) => {
                 // compared as values: another version of the program may have written other text
                 let existing: Option<ExperimentSpec> = serde_json::from_str(&record.spec).ok();
-                if existing.as_ref().map(ExperimentSpec::as_created).as_ref() != Some(spec) {
+                if !existing.is_some_and(|existing| existing.is_repeated_by(spec, record.seed)) {
                     return Err(ServiceError::Exists(name.into()));
                 }
                 false

@@ -111,7 +111,8 @@ impl Service {
         by: &Actor,
     ) -> Result<Arc<LoadedExperiment>, ServiceError> {
         for (index, unit) in units.iter().enumerate() {
-            if let Some(detail) = unit_error(unit) {
+            let empty = unit.is_empty().then(|| "an empty id is no unit".to_owned());
+            if let Some(detail) = empty.or_else(|| unit_error(unit)) {
                 return Err(ServiceError::field(format!("/exclude/units/{index}"), detail));
             }
         }

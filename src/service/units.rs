@@ -35,7 +35,8 @@ impl UnitHasher {
 
     /// The audience, with the hash of its unit.
     pub fn audience(self, NamedAudience { unit, segment }: NamedAudience<'_>) -> Audience {
-        Audience { unit: unit.map(|unit| self.hash(unit)), segment }
+        let unit = unit.filter(|unit| !unit.is_empty()).map(|unit| self.hash(unit));
+        Audience { unit, segment }
     }
 
     /// The hash of a unit.
@@ -49,9 +50,10 @@ impl UnitHasher {
     }
 }
 
-/// Why a unit's id is not valid; `None` if it is.
+/// Why a unit's id is not valid; `None` if it is. An empty id is valid where a unit may be left
+/// out, and is as none.
 pub fn unit_error(unit: &str) -> Option<String> {
     let bytes = unit.len();
-    (!(1..=MAX_UNIT_BYTES).contains(&bytes))
-        .then(|| format!("a unit has 1 to {MAX_UNIT_BYTES} bytes; this one has {bytes}"))
+    (bytes > MAX_UNIT_BYTES)
+        .then(|| format!("a unit has at most {MAX_UNIT_BYTES} bytes; this one has {bytes}"))
 }

@@ -68,7 +68,7 @@ async fn every_change_of_an_experiment_is_in_the_audit_log(database: TestDatabas
         assert!(who.strip_prefix("key:").is_some_and(|id| id.len() == 8), "{who}");
         assert!(!entry.to_string().contains(KEY));
         assert_eq!(entry["request_id"], "by-hand");
-        assert_eq!(entry["at"], "2026-09-21T14:13:20Z");
+        assert_eq!(entry["at"], "2026-09-21T14:13:20.000Z");
         assert_eq!((&entry["subject"], &entry["experiment"]), (&json!("search"), &json!("search")));
     }
 }

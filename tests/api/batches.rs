@@ -604,7 +604,7 @@ async fn many_equal_ties_take_no_longer_than_one(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     for (ties, status) in [("skip", 200), ("half", 200), ("coin", 422)] {
         let body = json!({
-            "name": ties, "rankers": ["a", "b"], "ties": ties, "conclude_at": null,
+            "name": ties, "rankers": ["a", "b"], "ties": ties, "conclude_at": "never",
             "policy": {"kind": "pcomp", "horizon": 2_000_000_000_u64, "batches": 1},
         });
         server.create(&body).await;

@@ -97,7 +97,7 @@ async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) 
     let server = Server::start(database.store().await).await;
     let experiment = json!({
         "name": "search", "rankers": ["b", "b2", "c", "d"], "canary": ["b", "b2"],
-        "policy": {"kind": "uniform"}, "conclude_at": null,
+        "policy": {"kind": "uniform"}, "conclude_at": "never",
     });
     let created = server.create(&experiment).await;
     assert_eq!(created["canary_share"], 0.05);

@@ -66,15 +66,13 @@ fn every_reference_resolves_and_every_operation_is_described() {
             assert!(!summary.is_empty() && !summary.ends_with('.'), "{method} {path}: {summary:?}");
             let id = operation["operationId"].as_str().unwrap();
             assert!(ids.insert(id.to_owned()), "{method} {path}: {id} is used twice");
-            for status in ["431", "5XX"] {
-                assert!(operation["responses"].get(status).is_some(), "{method} {path}: {status}");
-            }
+            assert!(operation["responses"].get("default").is_some(), "{method} {path}");
             assert_eq!(
                 operation["responses"].get("401").is_some(),
                 !matches!(path.as_str(), "/livez" | "/readyz")
             );
             for (status, response) in operation["responses"].as_object().unwrap() {
-                let problem = status.starts_with(['4', '5']);
+                let problem = status.starts_with(['4', 'd']);
                 assert_eq!(
                     problem,
                     response.get("$ref").is_some(),

@@ -109,7 +109,7 @@ async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatab
     let experiment = json!({
         // D-TS can show one ranker alone before the excluded units have any answers
         "name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}, "seed": 3,
-        "conclude_at": null,
+        "conclude_at": "never",
     });
     first.create(&experiment).await;
     for number in 0..60 {

@@ -26,6 +26,7 @@ on_sqlite! {
     a_concluded_experiment_shows_its_winner
     a_concluded_experiment_can_be_reopened
     only_a_concluded_experiment_is_archived
+    numbers_that_other_languages_write_are_read
 }
 
 const EXPERIMENTS: &str = "/v1/experiments";
@@ -50,7 +51,7 @@ async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
         json!({"kind": "d-ts-verdict", "alpha": 0.51, "confidence": 0.95, "margin": 0.01})
     );
     let own = json!({"kind": "d-ts-verdict", "confidence": 0.99, "margin": 0.0});
-    let body = json!({"name": "own", "rankers": ["a", "b"], "policy": own, "conclude_at": null});
+    let body = json!({"name": "own", "rankers": ["a", "b"], "policy": own, "conclude_at": "never"});
     let policy = &server.post(EXPERIMENTS, &body).await.json(201)["policy"];
     assert_eq!((&policy["confidence"], &policy["margin"]), (&json!(0.99), &json!(0.0)));
     assert_eq!(created["conclude_at"], json!({"confidence": 0.95, "margin": 0.01}));
@@ -91,6 +92,25 @@ async fn a_repeated_creation_returns_the_same_experiment(database: TestDatabase)
     spelled["duel_ttl_seconds"] = json!(3600);
     spelled["answer_window_seconds"] = json!(3600);
     assert_eq!(server.post(EXPERIMENTS, &spelled).await.json(200), created);
+    // Its own members, with the seed that the service has chosen, and `null` for what is unknown.
+    for field in [
+        "policy",
+        "interleaving",
+        "event_weights",
+        "settle_after_seconds",
+        "canary_share",
+        "seed",
+        "conclude_at",
+    ] {
+        spelled[field] = created[field].clone();
+    }
+    assert_eq!(server.post(EXPERIMENTS, &spelled).await.json(200), created);
+    for field in ["conclude_at", "seed", "ties", "duel_ttl_seconds", "canary"] {
+        spelled[field] = Value::Null;
+    }
+    assert_eq!(server.post(EXPERIMENTS, &spelled).await.json(200), created);
+    spelled["conclude_at"] = json!("never");
+    server.post(EXPERIMENTS, &spelled).await.problem(ProblemKind::ExperimentExists);
 
     // A repeated creation does not undo later changes.
     server.clock.advance_ms(5000);
@@ -103,6 +123,35 @@ async fn a_repeated_creation_returns_the_same_experiment(database: TestDatabase)
     server.stop().await;
     let server = Server::start(database.connect().await).await;
     assert_eq!(server.post(EXPERIMENTS, &search()).await.json(200), again.json(200));
+}
+
+async fn numbers_that_other_languages_write_are_read(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    // JavaScript changes a larger seed, and some languages write every number with a fraction.
+    for drawn in 0..20 {
+        let body = json!({"name": format!("drawn-{drawn}"), "rankers": ["a", "b"]});
+        assert!(server.create(&body).await["seed"].as_u64().unwrap() < 1 << 53);
+    }
+    let largest = (1_u64 << 53) - 1;
+    let body = json!({"name": "large", "rankers": ["a", "b"], "seed": largest});
+    assert_eq!(server.create(&body).await["seed"], largest);
+    let body = json!({"name": "larger", "rankers": ["a", "b"], "seed": largest + 1});
+    server.post(EXPERIMENTS, &body).await.problem_at(ProblemKind::InvalidRequest, "/seed");
+    let body = json!({"name": "1.0", "rankers": ["a.0", "\\\"2.0"], "duel_ttl_seconds": 60.0, "seed": 7.00});
+    let created = server.create(&body).await;
+    assert_eq!((&created["duel_ttl_seconds"], &created["seed"]), (&json!(60), &json!(7)));
+    assert_eq!(created["rankers"][1]["id"], "\\\"2.0");
+    let duel = server.next_duel("1.0").await["duel_id"].clone();
+    let item = json!({"duel_id": duel, "left_clicks": 1.0, "right_clicks": 0.0});
+    let many = server.feedback("1.0", &json!({"feedback": [item, item]})).await.json(200);
+    assert_eq!(many["results"][0]["status"], "recorded", "{many}");
+    assert_eq!(server.feedback("1.0", &item).await.json(200)["status"], "duplicate");
+    for (field, wrong) in [("duel_ttl_seconds", json!(60.5)), ("seed", json!(1e300))] {
+        let mut body = body.clone();
+        body[field] = wrong;
+        let pointer = format!("/{field}");
+        server.post(EXPERIMENTS, &body).await.problem_at(ProblemKind::InvalidRequest, &pointer);
+    }
 }
 
 async fn a_different_experiment_with_a_taken_name_is_refused(database: TestDatabase) {

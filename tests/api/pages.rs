@@ -320,6 +320,11 @@ async fn ubi_events_are_accepted_unchanged(database: TestDatabase) {
         json!({"action_name": "click", "timestamp": "2026-11-21T16:00:00Z"}),
         json!({"query_id": "x"}),
         json!(3),
+        json!({"action_name": "hover", "query_id": 7, "event_attributes": []}),
+        json!({"action_name": "hover", "event_attributes": {"position": [1], "object": ["r1"]}}),
+        event("click", &short, json!([])),
+        event("click", &json!(""), json!({"duel_id": "", "object": {"object_id": "r1"}})),
+        event("click", &short, json!({"object": {"object_id": ""}, "position": {"ordinal": (place + 1).to_string()}})),
     ]});
     let receipts = server.post(path, &body).await.json(200);
     let statuses: Vec<_> = receipts["results"]
@@ -342,7 +347,12 @@ async fn ubi_events_are_accepted_unchanged(database: TestDatabase) {
             "invalid",
             "invalid",
             "invalid",
-            "invalid"
+            "invalid",
+            "ignored",
+            "ignored",
+            "invalid",
+            "invalid",
+            "duplicate"
         ],
         "{receipts}"
     );

@@ -38,7 +38,7 @@ async fn retire(server: &Server, id: &str) -> Answer {
 fn search(policy: &str) -> Value {
     let rankers = ["a", "b", "c"];
     let policy = json!({"kind": policy});
-    json!({"name": "search", "rankers": rankers, "policy": policy, "seed": 5, "conclude_at": null, "answer_window_seconds": 0})
+    json!({"name": "search", "rankers": rankers, "policy": policy, "seed": 5, "conclude_at": "never", "answer_window_seconds": 0})
 }
 
 /// The rankers shown in this many duels, which are not answered.

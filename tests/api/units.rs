@@ -155,7 +155,7 @@ async fn a_client_id_is_a_unit(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
     let documents = |ranker: &str| (0..10).map(|n| format!("{ranker}{n}")).collect::<Vec<_>>();
-    for client in ["c-1", "c-1", "c-2"] {
+    for client in [json!(42), json!("42"), json!("c-2")] {
         let body = json!({
             "rankings": {"a": documents("a"), "b": documents("b")},
             "length": 10,
@@ -321,16 +321,22 @@ async fn a_late_answer_teaches_the_policy_only(database: TestDatabase) {
 async fn an_invalid_unit_or_window_is_refused(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b"])).await;
-    for unit in [String::new(), "u".repeat(257)] {
-        let path = "/v1/experiments/search/next-duel";
-        server
-            .post(path, &json!({"unit": unit}))
-            .await
-            .problem_at(ProblemKind::InvalidRequest, "/unit");
+    let path = "/v1/experiments/search/next-duel";
+    for long in ["u".repeat(257), "ü".repeat(129)] {
+        let refused = server.post(path, &json!({"unit": long})).await;
+        refused.problem_at(ProblemKind::InvalidRequest, "/unit");
         let duel = server.pair("search").await;
-        let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "unit": unit});
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "unit": long});
         server.feedback("search", &body).await.problem_at(ProblemKind::InvalidRequest, "/unit");
     }
+    // An empty id is as none: two answers with it are not those of one unit.
+    for _ in 0..2 {
+        server.post(path, &json!({"unit": ""})).await.json(200);
+        let duel = server.pair("search").await;
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "unit": ""});
+        server.feedback("search", &body).await.json(200);
+    }
+    assert_eq!(counted(&server, "search").await, (2, 0));
     let mut body = steady("other", &["a", "b"]);
     for (window, settle) in [(3601, None), (10, Some(20))] {
         body["answer_window_seconds"] = json!(window);

@@ -425,8 +425,8 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
 async fn an_experiment_with_null_never_concludes(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let mut body = steady("search", &["a", "b"]);
-    body["conclude_at"] = json!(null);
-    assert_eq!(server.create(&body).await["conclude_at"], json!(null));
+    body["conclude_at"] = json!("never");
+    assert_eq!(server.create(&body).await["conclude_at"], json!("never"));
     play(&server, "search", 25).await;
     assert_eq!(verdict(&server, "search").await["state"], "decided");
     decided_as(&server, "other").await;

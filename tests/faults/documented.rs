@@ -22,7 +22,7 @@ impl Documented {
                 for (status, response) in responses {
                     let operation = format!("{} {path}", method.to_uppercase());
                     let statuses = match status.as_str() {
-                        "5XX" => vec![500, 503, 504],
+                        "default" => vec![431, 500, 503, 504],
                         status => vec![status.parse().expect("a status")],
                     };
                     for status in statuses {

@@ -238,7 +238,7 @@ pub fn steady(name: &str, rankers: &[&str]) -> Value {
         "name": name,
         "rankers": rankers,
         "policy": {"kind": "pcomp", "horizon": 1_000_000, "batches": 1},
-        "conclude_at": null,
+        "conclude_at": "never",
     })
 }
 

@@ -51,8 +51,9 @@ pub fn is_a_time(unix_ms: i64) -> bool {
     jiff::Timestamp::from_millisecond(unix_ms).is_ok()
 }
 
-/// A unix time in milliseconds as RFC 3339 text.
+/// A unix time in milliseconds as RFC 3339 text with three digits of a second and `Z`: all times
+/// have the same width, so their order as text is their order in time.
 pub fn rfc3339(unix_ms: i64) -> String {
     jiff::Timestamp::from_millisecond(unix_ms)
-        .map_or_else(|_| unix_ms.to_string(), |time| time.to_string())
+        .map_or_else(|_| unix_ms.to_string(), |time| format!("{time:.3}"))
 }

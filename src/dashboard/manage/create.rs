@@ -76,7 +76,7 @@ fn body(values: &Values, errors: &mut Errors) -> Map<String, Value> {
         }
     }
     let conclude_at = match values.get("concludes") {
-        "never" => Value::Null,
+        "never" => "never".into(),
         _ => {
             let mut at = Map::new();
             for name in CONCLUDE_AT {

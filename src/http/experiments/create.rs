@@ -7,15 +7,16 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use dueling_bandits::TieRule;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
+use super::conclusion::{Conclusion, ConclusionShape};
 use super::representation::Experiment;
 use crate::http::AppState;
 use crate::http::caller::Caller;
-use crate::http::extract::{self, JsonBody};
+use crate::http::extract::JsonBody;
 use crate::http::problem::ApiResult;
 use crate::http::{schemas, spec_bodies};
 use rankduel_engine::experiment_spec::ExperimentSpec;
@@ -40,13 +41,11 @@ pub(crate) struct NewExperimentBody {
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
     /// How a tie counts; `skip` by default.
-    #[serde(default)]
-    #[schema(value_type = schemas::TieRule)]
-    ties: TieRule,
+    #[schema(value_type = Option<schemas::TieRule>, nullable = false)]
+    ties: Option<TieRule>,
     /// Seconds after which a duel without feedback expires; 3600 by default.
-    #[serde(default = "default_ttl")]
-    #[schema(default = 3600, minimum = 1, maximum = 2_592_000)]
-    duel_ttl_seconds: u32,
+    #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
+    duel_ttl_seconds: Option<u32>,
     /// Seconds within which the answers come that the verdict counts; `duel_ttl_seconds` by
     /// default, and at most that. The verdict counts a duel once this time has passed since its
     /// issue, or earlier if a server that is alone has an answer to every duel issued before. With
@@ -55,13 +54,12 @@ pub(crate) struct NewExperimentBody {
     #[schema(maximum = 2_592_000, nullable = false)]
     answer_window_seconds: Option<u32>,
     /// Seed of every random choice made while folding the log; random by default.
-    #[schema(nullable = false)]
+    #[schema(maximum = 9_007_199_254_740_991_i64, nullable = false)]
     seed: Option<u64>,
     /// When the experiment concludes automatically. By default, as soon as a winner is certain at
-    /// 95 %, with a margin of 0.01. With `null`, never.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<ConcludeAt>)]
-    conclude_at: Option<Option<extract::Object<ConcludeAt>>>,
+    /// 95 %, with a margin of 0.01.
+    #[schema(value_type = Option<ConclusionShape>, nullable = false)]
+    conclude_at: Option<Conclusion>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -105,17 +103,6 @@ fn event_weights() -> Object {
         .build()
 }
 
-/// A member that is there, even if it is `null`.
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
-fn default_ttl() -> u32 {
-    DEFAULT_DUEL_TTL_SECONDS
-}
-
 /// Create the experiment of a body, if the caller's key includes it. Returns whether it is new.
 pub(crate) async fn create_experiment(
     state: &AppState,
@@ -129,16 +116,15 @@ pub(crate) async fn create_experiment(
 
 /// The name and the spec in a body. The service validates both.
 pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentSpec)> {
-    let conclude_at = match body.conclude_at {
-        Some(at) => at.map(|extract::Object(at)| at),
-        None => Some(ConcludeAt::default()),
-    };
+    let Conclusion(conclude_at) =
+        body.conclude_at.unwrap_or(Conclusion(Some(ConcludeAt::default())));
     let policy = spec_bodies::policy_of_experiment(body.policy, conclude_at)?;
     let interleaving =
         body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
     let mut event_weights = body.event_weights.unwrap_or_default();
     event_weights.entry(CLICK.to_owned()).or_insert(1);
     let default_canary_share = if body.canary.is_some() { DEFAULT_CANARY_SHARE } else { 0.0 };
+    let duel_ttl_seconds = body.duel_ttl_seconds.unwrap_or(DEFAULT_DUEL_TTL_SECONDS);
     let spec = ExperimentSpec {
         pages: PageRules {
             interleaving,
@@ -149,9 +135,9 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         },
         rankers: body.rankers,
         policy,
-        ties: body.ties,
-        duel_ttl_seconds: body.duel_ttl_seconds,
-        answer_window_seconds: body.answer_window_seconds.unwrap_or(body.duel_ttl_seconds),
+        ties: body.ties.unwrap_or_default(),
+        duel_ttl_seconds,
+        answer_window_seconds: body.answer_window_seconds.unwrap_or(duel_ttl_seconds),
         seed: body.seed,
         conclude_at,
         former_policies: Vec::new(),

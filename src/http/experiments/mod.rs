@@ -1,6 +1,7 @@
 //! `/v1/experiments`: create, list, read, change and archive experiments.
 
 pub(crate) mod change;
+mod conclusion;
 pub(crate) mod create;
 mod list;
 mod representation;

@@ -9,11 +9,12 @@ use dueling_bandits::{PolicySpec, TieRule};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::conclusion::{Conclusion, ConclusionShape};
 use crate::http::problem::ApiResult;
 use crate::http::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec};
+use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::CurrentMethod;
 use rankduel_store::ExperimentRecord;
@@ -65,8 +66,9 @@ pub(crate) struct Experiment {
     pub exclusions: Vec<ListedExclusion>,
     /// Seed of every random choice made while folding the log.
     pub seed: u64,
-    /// When the experiment concludes automatically; `null` for never.
-    pub conclude_at: Option<ConcludeAt>,
+    /// When the experiment concludes automatically.
+    #[schema(value_type = ConclusionShape)]
+    pub conclude_at: Conclusion,
     /// Number of the current version, starting at 1 and increased by each change; also the `ETag`.
     pub version: u64,
     /// Time of creation.
@@ -148,7 +150,7 @@ impl Experiment {
                 })
                 .collect(),
             seed: record.seed,
-            conclude_at: spec.conclude_at,
+            conclude_at: Conclusion(spec.conclude_at),
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),

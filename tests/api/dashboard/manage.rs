@@ -63,7 +63,7 @@ fn changes() -> Vec<Change> {
                 "/experiments/search/manage/archive",
                 &[],
                 "/archived_at",
-                json!("2026-09-21T14:13:20Z"),
+                json!("2026-09-21T14:13:20.000Z"),
             )
         },
     ]
@@ -278,7 +278,7 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         assert_eq!(limited.post("/new-experiment", &fields).await.status, status, "{name}");
     }
     let made = api(&server, "GET", "/v1/experiments/mine", None).await;
-    assert_eq!(made["conclude_at"], Value::Null);
+    assert_eq!(made["conclude_at"], "never");
 }
 
 #[tokio::test]

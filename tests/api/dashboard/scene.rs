@@ -103,7 +103,7 @@ pub async fn merged(server: &Server, name: &str, pages: usize) {
         "policy": {"kind": "uniform"},
         "canary": ["tf-idf", "tf-idf-again"],
         // the verdict would come before all pages are made
-        "conclude_at": null,
+        "conclude_at": "never",
     });
     server.create(&spec).await;
     let mut rng = rand::rngs::StdRng::seed_from_u64(11);

@@ -43,7 +43,7 @@ async fn a_batch_opens_and_closes_once(database: TestDatabase) {
     servers[0]
         .create(&json!({
             "name": "search", "rankers": ["a", "b", "c", "d", "e"], "seed": 3,
-            "policy": {"kind": "pcomp", "horizon": 1500, "batches": 5}, "conclude_at": null,
+            "policy": {"kind": "pcomp", "horizon": 1500, "batches": 5}, "conclude_at": "never",
         }))
         .await;
     let handed_out = Arc::new(Mutex::new(HandedOut::default()));

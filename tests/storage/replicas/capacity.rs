@@ -53,7 +53,7 @@ async fn idle_experiments_are_evicted_and_reload_unchanged(database: TestDatabas
         Server::with(database.store().await, settings(Duration::from_secs(60), 1 << 30)).await;
     server
         .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"},
-            "conclude_at": null}))
+            "conclude_at": "never"}))
         .await;
     server.create(&steady("batch", &["a", "b"])).await;
     let mut self_duels = 0;
@@ -93,7 +93,7 @@ async fn requests_during_an_eviction_are_not_lost(database: TestDatabase) {
         Server::with(database.store().await, settings(Duration::from_millis(1), 1 << 30)).await;
     server
         .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "d-ts"},
-            "conclude_at": null}))
+            "conclude_at": "never"}))
         .await;
     let mut callers = JoinSet::new();
     for _ in 0..4 {

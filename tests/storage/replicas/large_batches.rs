@@ -43,7 +43,7 @@ async fn results_of_many_pairs_give_the_state_of_the_log(database: TestDatabase)
     let ids: Vec<String> = (0..RANKERS).map(|number| format!("ranker-{number:02}")).collect();
     let policy = json!({"kind": "pcomp", "horizon": 1_000_000, "batches": 6});
     let search = json!({
-        "name": "search", "rankers": ids, "seed": 3, "policy": policy, "conclude_at": null,
+        "name": "search", "rankers": ids, "seed": 3, "policy": policy, "conclude_at": "never",
     });
     servers[0].create(&search).await;
     // an answer before each of the results

@@ -65,7 +65,7 @@ async fn all_servers_serve_during_roster_changes(database: TestDatabase) {
     let ((_one, one), (_other, other)) = (serve(&database, &flags), serve(&database, &flags));
     one.create(
         &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"},
-            "conclude_at": null}),
+            "conclude_at": "never"}),
     )
     .await;
     let stop = AtomicBool::new(false);
@@ -104,7 +104,7 @@ async fn servers_with_one_stale_roster(
     one.1
         .create(
             &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"},
-                "conclude_at": null}),
+                "conclude_at": "never"}),
         )
         .await;
     assert_eq!(other.1.position("search").await, 0, "the other has it in memory");
@@ -163,7 +163,7 @@ async fn notifications_carry_roster_changes_on_postgresql() {
         (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
     one.create(
         &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"},
-            "conclude_at": null}),
+            "conclude_at": "never"}),
     )
     .await;
     other.standings("search").await;

@@ -94,7 +94,7 @@ async fn the_verdict_is_a_function_of_the_log(database: TestDatabase) {
     let servers = two(&database, Duration::from_secs(3600)).await;
     let clients = [servers[0].client(), servers[1].client()];
     let experiment = json!({
-        "name": "search", "rankers": ["a", "b", "c", "d"], "seed": 5, "conclude_at": null,
+        "name": "search", "rankers": ["a", "b", "c", "d"], "seed": 5, "conclude_at": "never",
     });
     clients[0].create(&experiment).await;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);

@@ -108,7 +108,7 @@ async fn policies_of_all_kinds_are_restored(database: TestDatabase) {
                 }
                 client
                     .create(&json!({"name": name, "rankers": ["a", "b", "c", "d"], "policy": policy, "ties": "coin",
-                        "conclude_at": null}))
+                        "conclude_at": "never"}))
                     .await;
             }
         }

@@ -20,7 +20,7 @@ async fn a_stop_under_load_loses_nothing(database: TestDatabase) {
     client.create(&steady("search", &["a", "b", "c"])).await;
     client
         .create(&json!({"name": "live", "rankers": ["a", "b"], "policy": {"kind": "uniform"},
-            "conclude_at": null}))
+            "conclude_at": "never"}))
         .await;
     let searching = storm(&client, &["search"], &memory);
     let alone = Shared::default();

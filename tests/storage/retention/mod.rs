@@ -41,7 +41,7 @@ async fn filled(database: &TestDatabase) -> Value {
     server.clock.advance_ms(LONG_AGO_MS - crate::support::service::START_MS);
     server
         .create(&json!({"name": "search", "rankers": ["a", "b", "c"], "ties": "half", "seed": 7,
-        "conclude_at": null, "policy": {"kind": "pcomp", "horizon": 400, "batches": 3}}))
+        "conclude_at": "never", "policy": {"kind": "pcomp", "horizon": 400, "batches": 3}}))
         .await;
     server.create(&steady("young", &["a", "b"])).await;
     for number in 0..60 {

@@ -34,7 +34,7 @@ pub struct DoubleThompsonVerdict {
 
 impl Default for DoubleThompsonVerdict {
     fn default() -> Self {
-        Self { alpha: DEFAULT_ALPHA, confidence: 0.95, margin: 0.0 }
+        Self { alpha: DEFAULT_ALPHA, confidence: 0.95, margin: 0.01 }
     }
 }
 
@@ -65,7 +65,7 @@ impl PolicyParameters for DoubleThompsonVerdict {
                 values: Values::Number,
                 meaning: "Pairs within this margin of 1/2 may count for either ranker; 0 to 0.2. \
                           In an experiment it follows `conclude_at`.",
-                default: Some("0"),
+                default: Some("0.01"),
             },
         ],
         fixed_rankers: None,

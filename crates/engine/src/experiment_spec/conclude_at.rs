@@ -22,15 +22,15 @@ const DAYS_MAX: f64 = 3650.0;
 pub struct ConcludeAt {
     /// Conclude as soon as a Copeland winner is certain at this confidence, 0.5 to 0.9999. However
     /// long the experiment runs, it concludes on another ranker with probability at most one minus
-    /// this confidence.
+    /// this confidence. 0.95 by default.
     #[serde(default = "default_confidence")]
     #[schema(minimum = 0.5, maximum = 0.9999, example = 0.95)]
     pub confidence: f64,
     /// Differences up to this size do not matter, 0 to 0.2. With 0.01, pairs between 49 % and 51 %
     /// may count for either ranker. A margin above 0 lets the experiment end even if its two best
-    /// rankers are equal; with 0 it would never end.
+    /// rankers are equal; with 0 it would never end. 0.01 by default.
     #[serde(default = "default_margin")]
-    #[schema(minimum = 0.0, maximum = 0.2, default = 0.01)]
+    #[schema(minimum = 0.0, maximum = 0.2)]
     pub margin: f64,
     /// Conclude on the leader after this many answered duels, even without a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]

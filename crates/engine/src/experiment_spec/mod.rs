@@ -13,6 +13,6 @@ pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
 pub use field_error::{FirstErrors, excerpt};
 pub use ranker::Ranker;
 pub use spec::{
-    DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_DUEL_TTL_SECONDS, MAX_POLICIES, RANKERS_MAX,
-    RosterChanges, name_error,
+    DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_DUEL_TTL_SECONDS, MAX_POLICIES, MAX_SEED,
+    RANKERS_MAX, RosterChanges, name_error,
 };

@@ -20,6 +20,8 @@ pub const MAX_DUEL_TTL_SECONDS: u32 = 30 * 24 * 3600;
 /// Most rankers of an experiment, the retired included. The library allows more; up to here the
 /// state of an experiment is small enough to copy, write and fold between two duels.
 pub const RANKERS_MAX: usize = 256;
+/// Largest seed: every JSON parser reads the integers up to here exactly.
+pub const MAX_SEED: u64 = (1 << 53) - 1;
 const MAX_NAME_BYTES: usize = 64;
 
 /// An experiment as requested, with defaults filled in. Two requests for one name are repeats of
@@ -219,6 +221,12 @@ impl ExperimentSpec {
                 ),
             ));
         }
+        if let Some(seed) = self.seed
+            && seed > MAX_SEED
+        {
+            let detail = format!("`seed` is {seed}; it must be at most {MAX_SEED}");
+            errors.push(FieldError::new("/seed", detail));
+        }
         let window = self.answer_window_seconds;
         if window > self.duel_ttl_seconds {
             errors.push(FieldError::new(
@@ -318,6 +326,18 @@ impl ExperimentSpec {
             exclusions: Vec::new(),
             ..self.clone()
         }
+    }
+
+    /// Whether a request to create `requested` repeats the creation of this experiment, which has
+    /// `seed`. A request may spell out the defaults and the seed that the service has chosen.
+    pub fn is_repeated_by(&self, requested: &Self, seed: u64) -> bool {
+        let spelt_out = |spec: &Self| {
+            let mut spec = spec.clone();
+            spec.seed.get_or_insert(seed);
+            spec.pages.settle_after_seconds = Some(spec.settle_after_seconds());
+            spec
+        };
+        spelt_out(&self.as_created()) == spelt_out(requested)
     }
 
     /// How many rankers the experiment was created with.
