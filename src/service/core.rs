@@ -21,8 +21,8 @@ use rankduel_engine::settings::EngineSettings;
 use rankduel_store::entropy;
 use rankduel_store::{AuditCursor, AuditPage, SessionId, SharedStore, Store, StoreError};
 
-/// Linear programs whose solutions are cached. Each takes some kilobytes.
-const PLANS_KEPT: usize = 1000;
+/// Bytes of the linear programs whose solutions are cached.
+const PLANS_BYTES: usize = 8 << 20;
 /// Replays that run at once. Each has a state of its own in memory.
 const REPLAYS_MAX: usize = 2;
 
@@ -60,7 +60,7 @@ impl Service {
             access: Arc::new(AccessKeys::load(store).await?),
             ended_sessions,
             selection_seed: entropy::number().map_err(EngineError::from)?,
-            plans: Arc::new(PlanCache::new(PLANS_KEPT)),
+            plans: Arc::new(PlanCache::new(PLANS_BYTES)),
             reports: Arc::new(ReportPool::start(answer_bytes).map_err(|error| {
                 ServiceError::internal(format!("no threads for reports: {error}"))
             })?),

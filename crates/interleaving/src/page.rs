@@ -1,6 +1,7 @@
 //! From two rankings of ids to the slots of one page.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::clicks::InvalidClick;
 use crate::coins::{Coins, DuelCoins};
@@ -81,13 +82,10 @@ pub fn interleave<'a, S: AsRef<str>>(
     plans: &dyn Plans,
 ) -> Result<Page<'a>, InvalidRequest> {
     let pins = request.check()?;
-    let mut numbers = Numbers::default();
-    for &(_, document) in &pins {
-        numbers.of(document);
-    }
-    let [left, right] = [request.left, request.right].map(|list| numbers.of_all(list));
-    let repeats =
-        [&left, &right].map(|list| list.len() - list.iter().collect::<HashSet<_>>().len());
+    let mut numbers = Numbers::of(&pins, request.left.len() + request.right.len());
+    let [(left, left_repeats), (right, right_repeats)] =
+        [(request.left, 1), (request.right, 2)].map(|(list, side)| numbers.of_all(list, side));
+    let repeats = [left_repeats, right_repeats];
     // Pinned documents have the lowest numbers.
     let [left, right] = [left, right].map(|mut list| {
         list.retain(|&number| number as usize >= pins.len());
@@ -159,21 +157,52 @@ pub fn alone<'a, S: AsRef<str>>(
 }
 
 /// Numbers the ids in the order of their first occurrence.
-#[derive(Default)]
 struct Numbers<'a> {
     documents: Vec<&'a str>,
+    /// By document: one bit for each side that has it.
+    sides: Vec<u8>,
     numbers: HashMap<&'a str, u32>,
 }
 
 impl<'a> Numbers<'a> {
-    fn of(&mut self, id: &'a str) -> u32 {
-        *self.numbers.entry(id).or_insert_with(|| {
-            self.documents.push(id);
-            (self.documents.len() - 1) as u32
-        })
+    /// The numbers of the pins. `capacity` ids may follow.
+    fn of(pins: &[(usize, &'a str)], capacity: usize) -> Self {
+        let capacity = pins.len() + capacity;
+        let mut numbers = Self {
+            documents: Vec::with_capacity(capacity),
+            sides: Vec::with_capacity(capacity),
+            numbers: HashMap::with_capacity(capacity),
+        };
+        for &(_, document) in pins {
+            numbers.number(document);
+        }
+        numbers
     }
 
-    fn of_all(&mut self, ids: &'a [impl AsRef<str>]) -> Vec<u32> {
-        ids.iter().map(|id| self.of(id.as_ref())).collect()
+    fn number(&mut self, id: &'a str) -> u32 {
+        match self.numbers.entry(id) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                self.documents.push(id);
+                self.sides.push(0);
+                *new.insert((self.documents.len() - 1) as u32)
+            }
+        }
+    }
+
+    /// The numbers of a side's ids, and how many ids are repeats.
+    fn of_all(&mut self, ids: &'a [impl AsRef<str>], side: u8) -> (Vec<u32>, usize) {
+        let mut repeats = 0;
+        let numbers = ids
+            .iter()
+            .map(|id| {
+                let number = self.number(id.as_ref());
+                let sides = &mut self.sides[number as usize];
+                repeats += usize::from(*sides & side != 0);
+                *sides |= side;
+                number
+            })
+            .collect();
+        (numbers, repeats)
     }
 }

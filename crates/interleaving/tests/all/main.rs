@@ -5,6 +5,7 @@ mod click_models;
 mod exact;
 mod fairness;
 mod hostile;
+mod optimized;
 mod properties;
 mod specs;
 mod vectors;

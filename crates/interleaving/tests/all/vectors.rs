@@ -468,7 +468,7 @@ fn plans_have_the_largest_sensitivity() {
         );
         assert!(plan.lists.len() <= case.allowed, "{}", case.id);
         assert_eq!(
-            instance.allowed_lists(true).map(|lists| lists.len()),
+            instance.allowed_lists().map(|lists| lists.len()),
             Some(case.allowed),
             "{}",
             case.id

@@ -19,8 +19,8 @@ use interleaving::{Method, PlanCache, Spec};
 use lab::estimate::report::{DataSummary, Entry, Report, Settings};
 use lab::estimate::{Comparing, compare_all};
 
-/// Capacity of the cache of linear programs: enough for a data set with some thousand queries.
-const PLANS: usize = 100_000;
+/// Bytes of the linear programs whose solutions are cached.
+const PLANS_BYTES: usize = 64 << 20;
 
 /// Estimate a preference matrix from a learning-to-rank data set
 ///
@@ -158,7 +158,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         seed: arguments.seed,
     };
     let pairs = (rankers.len() * (rankers.len() - 1) / 2) as u64;
-    let plans = PlanCache::new(PLANS);
+    let plans = PlanCache::new(PLANS_BYTES);
     let workers = Workers::start(arguments.threads)?;
     let counts = workers
         .work(pairs.saturating_mul(arguments.comparisons), |progress| {

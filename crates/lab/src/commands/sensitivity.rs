@@ -18,8 +18,8 @@ use interleaving::{ClickWeights, PlanCache, Spec};
 use lab::estimate::learn::{Lesson, learn};
 use lab::estimate::sensitivity::{Experiments, PairVerdicts, Verdicts, experiment};
 
-/// Capacity of the cache of linear programs: enough for a data set with some thousand queries.
-const PLANS: usize = 100_000;
+/// Bytes of the linear programs whose solutions are cached.
+const PLANS_BYTES: usize = 64 << 20;
 
 /// Measure how many pages each interleaving method takes to a verdict
 ///
@@ -147,7 +147,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         .collect();
 
     let length = usize::try_from(arguments.length).unwrap_or(usize::MAX);
-    let plans = PlanCache::new(PLANS);
+    let plans = PlanCache::new(PLANS_BYTES);
     if let Some(pages) = arguments.learn {
         let ndcg = |ranker: usize| data.mean_ndcg(ranker, length);
         let better_first: Vec<(usize, usize)> =

@@ -18,12 +18,13 @@ pub fn draft(
     coins: &mut impl Coins,
     plans: &dyn Plans,
 ) -> Draft {
-    let depth = parameters.depth as usize;
-    let (left, right) = (
-        &lists.left()[..depth.min(lists.left().len())],
-        &lists.right()[..depth.min(lists.right().len())],
-    );
-    let (instance, documents) = Instance::of(left, right, parameters);
+    let (instance, documents) = Instance::of(lists.left(), lists.right(), parameters);
+    let exchanged = Instance::of(lists.right(), lists.left(), parameters);
+    let (sign, (instance, documents)) = if instance.stands_for(&exchanged.0) {
+        (1.0, (instance, documents))
+    } else {
+        (-1.0, exchanged)
+    };
     let plan = plans.plan(&instance);
     // A score is fair only if the page is drawn from an unbiased distribution.
     let usable = plan.filter(|plan| parameters.verdict.is_sign() || !plan.is_biased());
@@ -35,7 +36,7 @@ pub fn draft(
     let mut slots: Vec<Drafted> = chosen
         .iter()
         .map(|&label| {
-            let credit = instance.credit(label);
+            let credit = sign * instance.credit(label);
             let team = if credit > 0.0 {
                 Team::Left
             } else if credit < 0.0 {

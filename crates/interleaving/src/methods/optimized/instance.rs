@@ -1,9 +1,7 @@
 //! An instance of the linear program, and its solution.
 
-use std::collections::HashMap;
-
-use super::parameters::Optimized;
-use super::program::{ROUNDING, distribution, largest_bias, sensitivity};
+use super::parameters::{MAX_DEPTH, Optimized};
+use super::program::{ROUNDING, distribution, sensitivity};
 
 /// Two lists whose documents are replaced by labels. A document of the left list has its rank there
 /// (from 0) as its label; the other documents are labelled in the order of the right list. Two
@@ -38,12 +36,27 @@ impl Plan {
     pub fn is_biased(&self) -> bool {
         self.bias > ROUNDING
     }
+
+    /// Bytes that it takes in memory, about.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.lists.iter().map(|list| size_of_val(list) + list.capacity());
+        size_of::<Self>() + size_of_val(&*self.probabilities) + lists.sum::<usize>()
+    }
+}
+
+/// The beginning of a list that may be shown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Prefix {
+    labels: [u8; MAX_DEPTH as usize],
+    /// For each side, one bit for each of its ranks.
+    shown: [u16; 2],
 }
 
 impl Instance {
-    /// The instance of two lists, and the documents by label. The lists have no repeats and are not
-    /// longer than the depth.
+    /// The instance of two lists without repeats, cut to the depth, and the documents by label.
     pub fn of(left: &[u32], right: &[u32], parameters: Optimized) -> (Self, Vec<u32>) {
+        let depth = parameters.depth.min(MAX_DEPTH) as usize;
+        let [left, right] = [left, right].map(|list| &list[..depth.min(list.len())]);
         let mut documents = left.to_vec();
         let labels: Vec<u8> = right
             .iter()
@@ -53,15 +66,25 @@ impl Instance {
                     documents.push(document);
                     documents.len() - 1
                 });
-                u8::try_from(label).unwrap_or(u8::MAX)
+                label as u8
             })
             .collect();
         let mut right_ranks = vec![0; documents.len()];
         for (rank, &label) in (1..).zip(&labels) {
             right_ranks[usize::from(label)] = rank;
         }
-        let left = u8::try_from(left.len()).unwrap_or(u8::MAX);
-        (Self { left, right: labels, right_ranks, parameters }, documents)
+        (Self { left: left.len() as u8, right: labels, right_ranks, parameters }, documents)
+    }
+
+    /// Bytes that it takes in memory, about.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.right.capacity() + self.right_ranks.capacity()
+    }
+
+    /// Whether this instance stands for itself and for that of the exchanged lists. Both pairs then
+    /// get the same plan, so that neither side gains from being called left.
+    pub(super) fn stands_for(&self, exchanged: &Self) -> bool {
+        (self.left, &self.right) <= (exchanged.left, &exchanged.right)
     }
 
     /// The credit of a click on a label in favour of the left.
@@ -74,54 +97,83 @@ impl Instance {
         self.parameters.credit.of(u32::from(left), u32::from(right))
     }
 
-    /// The solution; `None` if there are too many lists or the solver fails.
-    ///
-    /// Often several distributions are optimal. The result is the mean of the solution of this
-    /// instance and the solution of the instance with exchanged sides. This mean is optimal too,
-    /// and it treats both sides alike.
+    /// The solution; `None` if there are too many lists or the solver fails. If the lists can be
+    /// exchanged without a change of the instance, exchanging them mirrors the plan.
     pub fn solve(&self) -> Option<Plan> {
-        let lists = self.allowed_lists(true)?;
-        let position: HashMap<&[u8], usize> =
-            lists.iter().enumerate().map(|(i, list)| (&list[..], i)).collect();
-        let exchanged = self.allowed_lists(false)?;
-        let mut probabilities = distribution(&self.credits(&lists, 1.0))?;
-        for (list, weight) in exchanged.iter().zip(distribution(&self.credits(&exchanged, -1.0))?) {
-            probabilities[position[&list[..]]] += weight;
-        }
-        let total: f64 = probabilities.iter().sum();
-        let (lists, probabilities): (Vec<_>, Vec<_>) = lists
+        let lists = self.prefixes()?;
+        let length = self.length();
+        let by_label: Vec<f64> =
+            (0..self.right_ranks.len()).map(|l| self.credit(l as u8)).collect();
+        let credit = |&label: &u8| by_label[usize::from(label)];
+        let sensitivity = |list: &[u8]| sensitivity(list.iter().map(credit));
+        let gain: Vec<f64> = lists.iter().map(|list| sensitivity(&list.labels[..length])).collect();
+        let credits: Vec<Vec<f64>> = (0..length)
+            .map(|at| lists.iter().map(|list| credit(&list.labels[at])).collect())
+            .collect();
+        let solution = distribution(&credits, &gain)?;
+        let mut plan: Vec<(Vec<u8>, f64)> = solution
             .into_iter()
-            .zip(probabilities.into_iter().map(|probability| probability / total))
-            .filter(|(_, probability)| *probability > 1e-12)
-            .unzip();
-        let credits = self.credits(&lists, 1.0);
-        let bias = largest_bias(&credits, &probabilities);
-        let sensitivity =
-            credits.iter().zip(&probabilities).map(|(credits, p)| p * sensitivity(credits)).sum();
+            .map(|(at, weight)| (lists[at].labels[..length].to_vec(), weight))
+            .collect();
+        if let Some(mirror) = self.mirror() {
+            for (list, weight) in plan.clone() {
+                let list = list.into_iter().map(|label| mirror[usize::from(label)]).collect();
+                match plan.iter_mut().find(|(other, _)| *other == list) {
+                    Some((_, other)) => *other += weight,
+                    None => plan.push((list, weight)),
+                }
+            }
+        }
+        plan.retain(|(_, weight)| *weight > 1e-12);
+        // The order must not depend on the steps of the solver.
+        plan.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let total: f64 = plan.iter().map(|(_, weight)| weight).sum();
+        let (lists, probabilities): (Vec<_>, Vec<_>) =
+            plan.into_iter().map(|(list, weight)| (list, weight / total)).unzip();
+        let mean = |value: &dyn Fn(&Vec<u8>) -> f64| -> f64 {
+            lists.iter().zip(&probabilities).map(|(list, p)| p * value(list)).sum()
+        };
+        let bias = (0..length).map(|at| mean(&|list| credit(&list[at])).abs()).fold(0.0, f64::max);
+        let sensitivity = mean(&|list| sensitivity(list));
         Some(Plan { lists, probabilities, bias, sensitivity })
     }
 
-    /// The credit of each position of each list, times `sign`.
-    fn credits(&self, lists: &[Vec<u8>], sign: f64) -> Vec<Vec<f64>> {
-        let credit = |&label: &u8| sign * self.credit(label);
-        lists.iter().map(|list| list.iter().map(credit).collect()).collect()
+    /// Number of positions of a list.
+    fn length(&self) -> usize {
+        self.parameters.depth.min(MAX_DEPTH).min(self.right_ranks.len() as u32) as usize
     }
 
-    /// Every list whose documents are each the highest remaining one of either side. The lists that
-    /// continue with the left side come first, or those that continue with the right side. `None`
-    /// if there are more than the parameters allow.
-    pub fn allowed_lists(&self, left_first: bool) -> Option<Vec<Vec<u8>>> {
-        let length = (self.parameters.depth as usize).min(self.right_ranks.len());
-        let mut open = vec![Vec::with_capacity(length)];
-        for _ in 0..length {
+    /// By label: the label of the document with exchanged ranks, if each document has one.
+    fn mirror(&self) -> Option<Vec<u8>> {
+        let labels: Vec<u32> = (0..self.right_ranks.len() as u32).collect();
+        let right: Vec<u32> = self.right.iter().map(|&label| label.into()).collect();
+        let (exchanged, mirror) =
+            Self::of(&right, &labels[..usize::from(self.left)], self.parameters);
+        (exchanged == *self).then(|| mirror.into_iter().map(|label| label as u8).collect())
+    }
+
+    /// Every list whose documents are each the highest remaining one of either side. `None` if
+    /// there are more than the parameters allow.
+    pub fn allowed_lists(&self) -> Option<Vec<Vec<u8>>> {
+        let length = self.length();
+        Some(self.prefixes()?.iter().map(|list| list.labels[..length].to_vec()).collect())
+    }
+
+    fn prefixes(&self) -> Option<Vec<Prefix>> {
+        let lengths = [self.left, self.right.len() as u8];
+        let mut open = vec![Prefix::default()];
+        for at in 0..self.length() {
             let mut longer = Vec::with_capacity(2 * open.len());
             for list in open {
-                let left = (0..self.left).find(|label| !list.contains(label));
-                let right = self.right.iter().copied().find(|label| !list.contains(label));
-                let (first, second) = if left_first { (left, right) } else { (right, left) };
-                let extended = |label: u8| [&list[..], &[label]].concat();
-                longer.extend(first.map(extended));
-                longer.extend(second.filter(|_| second != first).map(extended));
+                let next = [0, 1].map(|side| {
+                    let rank = list.shown[side].trailing_ones() as u8;
+                    (rank < lengths[side]).then_some(rank)
+                });
+                let labels = [next[0], next[1].map(|rank| self.right[usize::from(rank)])];
+                let second = labels[1].filter(|_| labels[1] != labels[0]);
+                longer.extend(
+                    labels[0].into_iter().chain(second).map(|label| self.with(list, at, label)),
+                );
             }
             if longer.len() > self.parameters.max_lists as usize {
                 return None;
@@ -129,5 +181,16 @@ impl Instance {
             open = longer;
         }
         Some(open)
+    }
+
+    fn with(&self, mut list: Prefix, at: usize, label: u8) -> Prefix {
+        list.labels[at] = label;
+        if label < self.left {
+            list.shown[0] |= 1 << label;
+        }
+        if let Some(rank) = self.right_ranks[usize::from(label)].checked_sub(1) {
+            list.shown[1] |= 1 << rank;
+        }
+        list
     }
 }

@@ -19,6 +19,7 @@ mod instance;
 mod parameters;
 mod plans;
 mod program;
+mod simplex;
 
 pub use drafting::draft;
 pub(crate) use drafting::{bounded, score};

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::instance::{Instance, Plan};
 
+/// Bytes of an entry beside those of its instance and its plan, with room for growth.
+const ENTRY_BYTES: usize = 128;
+
 /// A source of plans.
 pub trait Plans: Sync {
     /// The plan of an instance; `None` if [`Instance::solve`] returns `None`.
@@ -22,24 +25,26 @@ impl Plans for Uncached {
     }
 }
 
-/// Keeps a limited number of plans and evicts the oldest first.
+/// Keeps plans up to a limited number of bytes and evicts the oldest first.
 #[derive(Debug)]
 pub struct PlanCache {
-    capacity: usize,
+    bytes: usize,
     entries: Mutex<Entries>,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
-    plans: HashMap<Instance, Option<Arc<Plan>>>,
-    /// Oldest first.
-    order: VecDeque<Instance>,
+    plans: HashMap<Arc<Instance>, Option<Arc<Plan>>>,
+    /// Oldest first, with the bytes of each.
+    order: VecDeque<(Arc<Instance>, usize)>,
+    bytes: usize,
 }
 
 impl PlanCache {
-    /// A cache of at most `capacity` plans, at least one. A plan takes some kilobytes.
-    pub fn new(capacity: usize) -> Self {
-        Self { capacity: capacity.max(1), entries: Mutex::default() }
+    /// A cache of plans that take `bytes` together, and of at least one plan. A plan of ten
+    /// documents takes about 1200 bytes.
+    pub fn new(bytes: usize) -> Self {
+        Self { bytes, entries: Mutex::default() }
     }
 
     /// Number of plans in the cache.
@@ -52,6 +57,11 @@ impl PlanCache {
         self.len() == 0
     }
 
+    /// The plan of an instance, if it is in the cache.
+    pub fn cached(&self, instance: &Instance) -> Option<Option<Arc<Plan>>> {
+        self.lock().plans.get(instance).cloned()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Entries> {
         // A panic cannot leave an entry half written, so a poisoned lock is safe to use.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
@@ -60,18 +70,22 @@ impl PlanCache {
 
 impl Plans for PlanCache {
     fn plan(&self, instance: &Instance) -> Option<Arc<Plan>> {
-        if let Some(plan) = self.lock().plans.get(instance) {
-            return plan.clone();
+        if let Some(plan) = self.cached(instance) {
+            return plan;
         }
         // The lock is released while solving: two threads with the same instance both solve it.
         let plan = instance.solve().map(Arc::new);
+        let bytes = ENTRY_BYTES + instance.bytes() + plan.as_ref().map_or(0, |plan| plan.bytes());
+        let instance = Arc::new(instance.clone());
         let mut entries = self.lock();
-        if entries.plans.insert(instance.clone(), plan.clone()).is_none() {
-            entries.order.push_back(instance.clone());
+        if entries.plans.insert(Arc::clone(&instance), plan.clone()).is_none() {
+            entries.order.push_back((instance, bytes));
+            entries.bytes += bytes;
         }
-        while entries.plans.len() > self.capacity {
-            let Some(oldest) = entries.order.pop_front() else { break };
+        while entries.bytes > self.bytes && entries.plans.len() > 1 {
+            let Some((oldest, bytes)) = entries.order.pop_front() else { break };
             entries.plans.remove(&oldest);
+            entries.bytes -= bytes;
         }
         plan
     }
