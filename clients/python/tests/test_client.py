@@ -165,8 +165,9 @@ class Pages(WithServer):
         rankings: Any = {"bm25": [one, two], "neural": [two, one]}
         page = self.client().page(rankings, unit=one)  # type: ignore[arg-type]
         self.assertEqual((page.fallback, set(page.documents)), (None, {str(one), str(two)}))
-        page = connect(f"http://127.0.0.1:{free_port()}").page(rankings)
-        self.assertEqual((page.fallback, page.documents), ("unreachable", [str(one), str(two)]))
+        pinned: Any = [(0, two)]
+        page = connect(f"http://127.0.0.1:{free_port()}").page(rankings, pinned=pinned)
+        self.assertEqual((page.fallback, page.documents), ("unreachable", [str(two), str(one)]))
 
     def test_a_page_whatever_the_rankings_have(self) -> None:
         client = self.client()
@@ -418,6 +419,13 @@ class WithoutServer(unittest.TestCase):
             client.page({"neural": ["a"]})
         with self.assertRaisesRegex(ValueError, "left, right, tie or none"):
             client.outcome("x", "up")
+        for clicks in ("d7", b"d7", {"position": 0}):
+            with self.assertRaisesRegex(ValueError, "must be a list"):
+                client.clicked("x", clicks)  # type: ignore[arg-type]
+        for seconds in (0, float("inf")):
+            with self.assertRaises(ValueError):
+                client.report_outcome("x", "left", seconds=seconds)
+        self.assertTrue(client.flush(float("inf")))
         limits = [0, -1, float("nan"), float("inf"), 1e10, "0.05", None]
         wrong: list[dict[str, Any]] = [{name: limit} for name in ("deadline", "stock_seconds") for limit in limits]
         wrong += [{"queue": 0}, {"queue": 1.5}, {"connections": 0}, {"stock": -1}, {"stock": 1001}, {"key": b"k"}]

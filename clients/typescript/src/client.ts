@@ -242,8 +242,9 @@ export class Rankduel {
 
   async #report(of: Duel | Page | string | null, item: object, options: ReportOptions): Promise<string> {
     const duelId = typeof of === "object" ? of?.duelId : of;
-    if (!duelId) return "ignored";
-    return this.#server.report({ duel_id: duelId, ...item }, options.milliseconds ?? 10_000);
+    const milliseconds = options.milliseconds ?? 10_000;
+    limit("milliseconds", milliseconds, DAY_MS);
+    return duelId ? this.#server.report({ duel_id: duelId, ...item }, milliseconds) : "ignored";
   }
 
   #put(of: Duel | Page | string | null, item: object): void {

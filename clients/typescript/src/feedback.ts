@@ -24,6 +24,8 @@ const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 30_000;
 /** Statuses that refuse a whole request, perhaps for one of its items. */
 const ABOUT_AN_ITEM = [400, 413, 422];
+/** A timer above it ends at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const LATE = "; if clicks come one by one, pass final: false";
 
 interface Item {
@@ -89,7 +91,7 @@ export class FeedbackQueue {
     if (this.#running === null) return true;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {
-      timer = setTimeout(() => resolve(false), milliseconds);
+      timer = setTimeout(() => resolve(false), Math.min(milliseconds, LONGEST_TIMER_MS));
     });
     const sent = this.#running.then(() => this.counts().waiting === 0);
     return Promise.race([sent, late]).finally(() => clearTimeout(timer));

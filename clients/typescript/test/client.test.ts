@@ -307,6 +307,15 @@ describe("without a server", () => {
     }
   });
 
+  test("a limit without an end", async () => {
+    const client = clientOf("http://127.0.0.1:1", "search");
+    await assert.rejects(client.reportOutcome("id", "left", { milliseconds: Infinity }), RangeError);
+    client.clicked("id", [0]);
+    const flushed = client.flush(Infinity);
+    await client.close(0);
+    assert.equal(await flushed, true);
+  });
+
   test("callbacks that fail", async () => {
     const fails = (): never => {
       throw new Error();

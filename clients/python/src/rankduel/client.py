@@ -58,8 +58,7 @@ class Rankduel:
         on_fallback: Callable[[str], None] | None = None,
     ):
         for name, seconds in (("deadline", deadline), ("stock_seconds", stock_seconds)):
-            if not isinstance(seconds, (int, float)) or not 0 < seconds <= LONGEST_LIMIT:
-                raise ValueError(f"{name} is {seconds!r}; it must be a number of seconds above 0 and at most a day")
+            _check_limit(name, seconds)
         for name, number, least in (("queue", queue, 1), ("connections", connections, 1), ("stock", stock, 0)):
             if not isinstance(number, int) or number < least:
                 raise ValueError(f"{name} is {number!r}; it must be a whole number of at least {least}")
@@ -84,6 +83,7 @@ class Rankduel:
         """The rankers of the experiment. Call it when your service starts: it raises `RankduelError`
         if the server, the experiment or the key is wrong, or if the control is not one of the
         rankers, which otherwise shows only in an outage. A key needs the scope `read` for it."""
+        _check_limit("seconds", seconds)
         rankers = self._server.rankers(seconds)
         if self._control not in rankers:
             listed = ", ".join(rankers)
@@ -206,7 +206,7 @@ class Rankduel:
         A call is final unless it says otherwise: clicks that come after it are late and do not
         count. If you call it once for each click, pass `final=False`: more clicks can then follow,
         in any order, and all clicks of a duel together count as one outcome."""
-        self._put(of, {"clicks": list(clicks), "final": final})
+        self._put(of, {"clicks": _listed(clicks), "final": final})
 
     def outcome(self, of: Duel | Page | str | None, outcome: str) -> None:
         """Report the outcome, if your own code merges the pages and credits the clicks: `left`,
@@ -219,13 +219,14 @@ class Rankduel:
         """The same as `clicked`, but waits for the result: `recorded`, `duplicate`, `late` (after a
         final call), or `ignored` for a fallback page. Transient failures are repeated for at most this time. Raises
         `RankduelError`; if its `retryable` is true, the same feedback may be accepted later."""
-        return self._report(of, {"clicks": list(clicks), "final": final}, seconds)
+        return self._report(of, {"clicks": _listed(clicks), "final": final}, seconds)
 
     def report_outcome(self, of: Duel | Page | str | None, outcome: str, *, seconds: float = 10.0) -> str:
         """The same as `outcome`, but waits for the result like `report_clicks`."""
         return self._report(of, {"outcome": _outcome(outcome)}, seconds)
 
     def _report(self, of: Duel | Page | str | None, item: dict[str, Any], seconds: float) -> str:
+        _check_limit("seconds", seconds)
         duel_id = getattr(of, "duel_id", of)
         return self._server.report({"duel_id": duel_id, **item}, seconds) if duel_id else "ignored"
 
@@ -290,6 +291,17 @@ def shown(control: str, lists: Lists) -> Sequence[str]:
     if isinstance(ranking, Exception):
         raise ranking
     return ranking
+
+
+def _check_limit(name: str, seconds: float) -> None:
+    if not isinstance(seconds, (int, float)) or not 0 < seconds <= LONGEST_LIMIT:
+        raise ValueError(f"{name} is {seconds!r}; it must be a number of seconds above 0 and at most a day")
+
+
+def _listed(clicks: Sequence[Click]) -> list[Click]:
+    if isinstance(clicks, (str, bytes, Mapping)):
+        raise ValueError(f"clicks is {clicks!r}; it must be a list")
+    return list(clicks)
 
 
 def _outcome(outcome: str) -> str:

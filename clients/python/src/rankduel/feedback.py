@@ -94,6 +94,7 @@ class FeedbackQueue:
     def flush(self, seconds: float) -> bool:
         """Wait at most this many seconds until the queue is empty. Returns whether it is."""
         with self._changed:
+            seconds = min(seconds, threading.TIMEOUT_MAX)
             return self._changed.wait_for(lambda: not self._items and not self._sending, seconds)
 
     def close(self, seconds: float) -> bool:

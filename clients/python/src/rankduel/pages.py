@@ -188,7 +188,7 @@ def page_of(answer: Any, left: str, right: str) -> Page:
 
 def control_page(control: str, ranking: Sequence[str], reason: str | None, window: Window) -> Page:
     """The control's ranking without repeats, with the pinned documents at their positions."""
-    pins = dict(window.pinned)
+    pins = dict(zip((position for position, _ in window.pinned), ids("pinned", [pin for _, pin in window.pinned])))
     pinned = list(pins.values())
     documents: list[str] = []
     try:

@@ -98,7 +98,7 @@ module Rankduel
         left = last - now
         return false unless left.positive?
 
-        @changed.wait(@lock, left)
+        @changed.wait(@lock, [left, LONGEST_WAIT].min)
       end
       true
     end
