@@ -8,10 +8,11 @@ import re
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Callable, Iterable, Mapping, Sequence, TypedDict, Union
+from typing import Any, Callable, Iterable, Mapping, Sequence, TypedDict, TypeVar, Union
 
 from .errors import RankduelError
 
+T = TypeVar("T")
 UNLIMITED = 4102444800.0  # the year 2100
 
 
@@ -146,25 +147,25 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-]\
 
 
 def _expires_at(answer: Mapping[str, Any]) -> float:
-    found = _TIME.fullmatch(_text(answer, "expires_at"))
+    found = _TIME.fullmatch(_member(answer, "expires_at", str))
     if found is None:
         raise ValueError("expires_at is not a time")
     day, time, fraction, offset = found.groups()
     return datetime.fromisoformat(f"{day}T{time}{offset or '+00:00'}").timestamp() + float(fraction or 0)
 
 
-def _text(answer: Mapping[str, Any], name: str) -> str:
+def _member(answer: Mapping[str, Any], name: str, kind: type[T]) -> T:
     value = answer[name]
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is not text")
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is {type(value).__name__}")
     return value
 
 
 def duel_of(answer: Any) -> Duel:
     """The duel of an answer."""
     try:
-        texts = (_text(answer, "left"), _text(answer, "right"), _text(answer, "duel_id"))
-        return Duel(*texts, _expires_at(answer))
+        left, right, duel_id = (_member(answer, name, str) for name in ("left", "right", "duel_id"))
+        return Duel(left, right, duel_id, _expires_at(answer))
     except (KeyError, TypeError, ValueError) as error:
         raise RankduelError("not-rankduel", f"the answer is not from rankduel: {error!r}", 200) from error
 
@@ -172,16 +173,12 @@ def duel_of(answer: Any) -> Duel:
 def page_of(answer: Any, left: str, right: str) -> Page:
     """The page of an answer."""
     try:
-        slots = tuple(Slot(slot["position"], slot["document"], slot["token"]) for slot in answer["slots"])
-        return Page(
-            slots,
-            _text(answer, "duel_id"),
-            left,
-            right,
-            _expires_at(answer),
-            answer["total"],
-            answer["informative"],
+        slots = tuple(
+            Slot(_member(slot, "position", int), _member(slot, "document", str), _member(slot, "token", str))
+            for slot in answer["slots"]
         )
+        duel_id, total = _member(answer, "duel_id", str), _member(answer, "total", int)
+        return Page(slots, duel_id, left, right, _expires_at(answer), total, _member(answer, "informative", bool))
     except (KeyError, TypeError, ValueError) as error:
         raise RankduelError("not-rankduel", f"the answer is not from rankduel: {error!r}", 200) from error
 
