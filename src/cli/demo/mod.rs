@@ -7,6 +7,7 @@
 mod report;
 mod users;
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,9 @@ use rankduel_store::entropy;
 
 /// Most pages of a demo that ends with the verdict.
 const PAGES_MAX: u64 = 100_000;
+/// The time that a user reads a page while somebody watches: 32 users see some 300 pages a second,
+/// and the verdict takes a quarter of a minute.
+const READING: Duration = Duration::from_millis(100);
 /// The published preferences of the rankers.
 const MATRIX: &str = "arxiv-6";
 
@@ -49,10 +53,12 @@ true regret of every shown page, answered or not.
 A policy that runs in batches waits for lost answers until their duels expire. In the demo, such duels expire after two \
 seconds. In the meantime, users read pages with the best ranker so far, alone, for 100 ms each.
 
+On a terminal, the users take their time, so that you can watch the dashboard, and the server stays until Ctrl-C.
+
 Examples:
-  rankduel demo
   rankduel demo --policy pcomp:horizon=5000 --duels 15000
-  rankduel demo --keep            and open the printed address")]
+  rankduel demo                   and open the printed address
+  rankduel demo </dev/null        without a terminal: as fast as it can, and ends")]
 pub struct DemoArgs {
     /// Number of pages that the users see [default: until the verdict, at most 100,000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -78,7 +84,7 @@ pub struct DemoArgs {
     /// Seed of the users and of the experiment
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// Keep the server running afterwards, until Ctrl-C
+    /// Keep the server running afterwards, until Ctrl-C, as on a terminal
     #[arg(long)]
     keep: bool,
 }
@@ -127,6 +133,10 @@ async fn demo(
     let number = entropy::number().context("the system does not provide randomness")?;
     let name = format!("demo-{:012x}", number >> 16);
     println!("rankduel serves {name} on {url} ({database})");
+    let is_watched = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if is_watched {
+        println!("watch {url}/experiments/{name} in a browser");
+    }
 
     let rankers: Vec<_> = (1..=matrix.rankers()).map(|number| format!("arxiv-{number}")).collect();
     let setup = Setup { rankers: rankers.len(), seed: args.seed };
@@ -158,6 +168,7 @@ async fn demo(
         pages: args.duels.unwrap_or(PAGES_MAX),
         until_concluded: args.duels.is_none(),
         users: args.users,
+        reading: if is_watched { READING } else { Duration::ZERO },
         reading_alone: if in_batches { Duration::from_millis(100) } else { Duration::ZERO },
         lost: args.lost,
         repeated: args.repeated,
@@ -178,7 +189,7 @@ async fn demo(
     let verdict = world.get("/verdict").await?;
     report::print(&world, &tally, elapsed, &standings, &verdict)?;
 
-    if args.keep {
+    if args.keep || is_watched {
         println!("\nserving until Ctrl-C. Open {url}/experiments/{name} in a browser, or run:");
         println!("  curl {}/standings", world.experiment_url);
         println!("  curl -X POST {}/next-duel", world.experiment_url);

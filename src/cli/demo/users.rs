@@ -44,6 +44,8 @@ pub struct Traffic {
     pub until_concluded: bool,
     /// Number of concurrent users.
     pub users: u32,
+    /// The time that a user reads a page.
+    pub reading: Duration,
     /// The time that a user reads a page with one ranker alone.
     pub reading_alone: Duration,
     /// Share of pages that are never answered.
@@ -173,8 +175,10 @@ impl User {
             let (status, text) = self.post("next-duel", &json!({})).await?;
             let duel: Duel = read(status, &text)?;
             open.extend(self.look_at(&duel)?);
-            if duel.self_duel && !self.traffic.reading_alone.is_zero() {
-                tokio::time::sleep(self.traffic.reading_alone).await;
+            let Traffic { reading, reading_alone, .. } = self.traffic;
+            let reading = if duel.self_duel { reading.max(reading_alone) } else { reading };
+            if !reading.is_zero() {
+                tokio::time::sleep(reading).await;
             }
             if self.rng.random_range(0..OPEN_PAGES) < open.len() {
                 let any = self.rng.random_range(0..open.len());

@@ -206,13 +206,22 @@ impl Arguments {
                 let wrong = |error| CommandError::Usage(format!("--policy {text}: {error}"));
                 let fallbacks = [
                     ("horizon", self.horizon.into()),
-                    // as in an experiment of the service
                     ("confidence", self.confidence.into()),
                     ("margin", self.margin.into()),
                 ];
                 let spec = Spec::from_text_with(text, &fallbacks)
                     .map_err(|error| wrong(error.to_string()))?;
                 spec.validate(matrix.rankers()).map_err(|error| wrong(error.to_string()))?;
+                let own = match &spec {
+                    Spec::Served(policy) => serde_json::to_value(policy).unwrap_or_default(),
+                    Spec::Comparator(_) => serde_json::Value::Null,
+                };
+                let own = |name: &str| own.get(name).and_then(serde_json::Value::as_f64);
+                // A policy that works towards a verdict of its own is judged by that verdict.
+                let target = Target {
+                    confidence: own("confidence").unwrap_or(self.confidence),
+                    margin: own("margin").unwrap_or(self.margin),
+                };
                 trials.push(Trial {
                     name: name.clone(),
                     matrix: matrix.clone(),
@@ -222,7 +231,7 @@ impl Arguments {
                     looks: looks.clone(),
                     runs: self.runs,
                     seed: self.seed,
-                    target: Target { confidence: self.confidence, margin: self.margin },
+                    target,
                     forecasts: true,
                     feedback: Feedback { ties: self.ties, ..Feedback::default() },
                 });
