@@ -3,8 +3,10 @@
 use crate::clicks::{Click, InvalidClick, MAX_WEIGHT};
 use crate::coins::Coins;
 use crate::credit::{ClickedSlot, Credit, CreditSheet, NoSignal, Outcome, Score, ScoreVerdict};
+use crate::lists::DepthPolicy;
 use crate::methods::balanced::{Balanced, BalancedCredit};
 use crate::methods::probabilistic::PosteriorVerdict;
+use crate::methods::team_draft::{Shared, TeamDraft};
 use crate::methods::{balanced, optimized, probabilistic, team_draft};
 use crate::share::{BoundedScore, Share};
 use crate::spec::{Method, Spec};
@@ -64,6 +66,23 @@ pub fn credit(
 /// Whether the score of a page decides with which probability the page has a winner at all.
 pub fn decides_by_score(spec: &Spec) -> bool {
     verdict(spec) == PosteriorVerdict::Score
+}
+
+/// Whether there are rankings for which clicks that depend on positions alone let one side win more
+/// often. From many such pages follows a winner, although nobody preferred anything.
+pub fn random_clicks_favour_a_side(spec: &Spec) -> bool {
+    let is_fair = match spec.method {
+        Method::TeamDraft(TeamDraft { shared, .. }) => match shared {
+            Shared::Collapse | Shared::IgnoreRound => true,
+            // a ranking can run out of documents, and the sign of several clicks is then not even
+            Shared::CreditAll | Shared::IgnorePrefix => decides_by_score(spec),
+            Shared::IgnoreSameRank => false,
+        },
+        Method::Balanced(Balanced { credit, .. }) => credit == BalancedCredit::Debiased,
+        Method::Probabilistic(_) | Method::Optimized(_) => decides_by_score(spec),
+    };
+    // the longer list has more slots that earn credit
+    !is_fair || spec.depth_policy == DepthPolicy::Uncut
 }
 
 /// How the credit of a method becomes an outcome.

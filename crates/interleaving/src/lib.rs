@@ -69,7 +69,7 @@ pub use click_weights::{ClickWeights, MAX_FEATURE, WEIGHTED_POSITIONS};
 pub use clicks::{Click, InvalidClick, MAX_WEIGHT};
 pub use coins::{Coins, DuelCoins, FastCoins, FastRng};
 pub use credit::{Credit, CreditSheet, CreditSlot, NoSignal, Outcome, ScoreVerdict};
-pub use crediting::{credit, decides_by_score};
+pub use crediting::{credit, decides_by_score, random_clicks_favour_a_side};
 pub use draft::{Draft, Drafted, Note, Team};
 pub use drafting::draft;
 pub use lists::{DepthPolicy, Lists};

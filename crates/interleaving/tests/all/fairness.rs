@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use interleaving::{
     Click, CreditSheet, DepthPolicy, Method, Outcome, Request, Share, Spec, Team, Uncached, credit,
-    interleave,
+    interleave, random_clicks_favour_a_side,
 };
 use num_rational::Ratio;
 
@@ -49,16 +49,26 @@ fn sheets(spec: &Spec, request: &Request<'_, String>) -> Vec<Weighted> {
 }
 
 /// The largest unfairness over all pairs of lists, lengths of pages and sets of clicks, for both
-/// treatments of the longer list. The events have the weights 1, 4, 7 and so on, or 1.
+/// fair treatments of the longer list. The events have the weights 1, 4, 7 and so on, or 1. The
+/// spec itself says whether there is any.
 fn worst(text: &str) -> Unfairness {
+    let found = worst_in(text, &[DepthPolicy::Max, DepthPolicy::Min]);
+    let says = random_clicks_favour_a_side(&Spec::from_text(text).expect(text));
+    assert_eq!(says, found.outcome > 2e-7, "{text}: {found:?}");
+    found
+}
+
+fn worst_in(text: &str, depths: &[DepthPolicy]) -> Unfairness {
     let mut spec = Spec::from_text(text).expect(text);
     // Probabilistic interleaving has too many branches for a long page.
     let longest = if text.starts_with("probabilistic") { 4 } else { 5 };
     let mut worst = Unfairness { outcome: 0.0, share: 0.0, is_exactly_fair: true };
-    let with = |depth| pairs().into_iter().map(move |pair| (depth, pair));
-    for (depth, (left, right)) in with(DepthPolicy::Max).chain(with(DepthPolicy::Min)) {
+    let unequal = [(vec![0], vec![1, 2, 3]), (vec![0, 1, 2, 3], vec![3, 4])];
+    let pairs: Vec<_> = pairs().into_iter().chain(unequal).collect();
+    for (&depth, (left, right)) in depths.iter().flat_map(|at| pairs.iter().map(move |it| (at, it)))
+    {
         spec.depth_policy = depth;
-        let (left, right) = (names(&left), names(&right));
+        let (left, right) = (names(left), names(right));
         for length in 1..=longest {
             let request = Request { left: &left, right: &right, offset: 0, length, pinned: &[] };
             let sheets = sheets(&spec, &request);
@@ -153,5 +163,24 @@ fn the_documented_rules_are_unfair() {
     ] {
         let found = worst(text);
         assert!(found.outcome >= least, "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn no_rule_is_fair_to_a_list_that_is_shorter_and_not_cut() {
+    for text in [
+        "team-draft",
+        "team-draft:shared=ignore-round",
+        "team-draft:shared=credit-all,verdict=score",
+        "balanced:credit=debiased",
+        "balanced:credit=debiased,verdict=score",
+        "probabilistic",
+        "probabilistic:credit=expected-clicks",
+        "optimized:depth=4",
+        "optimized:credit=linear,depth=4",
+    ] {
+        let uncut = Spec { depth_policy: DepthPolicy::Uncut, ..Spec::from_text(text).expect(text) };
+        let found = worst_in(text, &[DepthPolicy::Uncut]);
+        assert!(random_clicks_favour_a_side(&uncut) && found.outcome > 0.1, "{text}: {found:?}");
     }
 }
