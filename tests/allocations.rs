@@ -125,7 +125,7 @@ fn the_estimate_of_memory_counts_what_the_verdict_keeps() {
         })
     };
     let mut entries: Vec<_> = answers(0..8000).collect();
-    let event = ControlEvent::CohortsComplete { issued_before: 8_300_000 };
+    let event = ControlEvent::CohortsComplete { issued_before: 8_300_000, issued: 0, answered: 0 };
     let complete = LogEntry { position: 8001, event: Event::Control(event), ..entries[0].clone() };
     entries.push(complete);
     let grown = measure(|| {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{number, percent};
+use super::layout::{number, percent, with_code};
 use crate::service::reports::verdict_basis::VerdictBasis;
 
 /// The sentences. `winner` is the certified winner.
@@ -31,12 +31,17 @@ pub(super) fn section(basis: &VerdictBasis, winner: Option<&String>) -> Markup {
                     " " (answers(basis.left_out_full)) " came in a moment of more traffic than can be kept."
                 }
             }
-            @if let (Some(lost), Some(winner)) = (basis.holds_unless_lost, winner) {
+            @if let Some(remark) = basis.remark { p { (with_code(remark)) } }
+            @else if let (Some(lost @ 0.0001..), Some(winner)) = (basis.holds_unless_lost, winner) {
                 p {
                     "It holds unless more than " (percent(lost)) " of the duels that " code { (winner) }
                     " lost never came back, while none that it won was lost."
                 }
             }
+            @if let Some(unanswered) = basis.unanswered {
+                p { (percent(unanswered)) " of the duels in its cohorts were not answered in time." }
+            }
+            @for doubt in &basis.doubts { p { strong { (with_code(doubt)) } } }
             @if basis.excluded_units > 0 {
                 p {
                     @if basis.excluded_units == 1 { "One excluded unit had " }

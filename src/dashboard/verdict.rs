@@ -130,6 +130,10 @@ fn advice(view: &View) -> Markup {
                 @else { "Resume it to learn more." }
             }
         }
+        (_, VerdictState::Decided) if !verdict.rests_on.doubts.is_empty() => html! {
+            "Look at the doubt above. If you know that it does not matter here, conclude the experiment: "
+            code { "PATCH /v1/experiments/" (view.record.name) " {\"status\": \"concluded\"}" } "."
+        },
         (_, VerdictState::Decided) if waits_for_days(view) => html! {
             "Let it run until its least number of days (" code { "min_days" } ") is over. Then it concludes by itself. More duels "
             "will not change the verdict."

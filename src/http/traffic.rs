@@ -64,7 +64,9 @@ struct Sides {
 
 /// The sample-ratio check for adaptive allocation. Pairs are shown differently often on purpose,
 /// but the share of duels with feedback should be the same for every pair, and whichever of its
-/// rankers is left. Covers the duels that this server issued and whose time is over.
+/// rankers is left. Where this server interleaves pages, `evidence` and `worst` ask for the page in
+/// place of feedback, because pages without a click may go unreported. Covers the duels that this
+/// server issued and whose time is over.
 #[derive(Debug, Serialize, ToSchema)]
 struct Answers {
     /// Duels whose time is over.
@@ -89,7 +91,7 @@ struct WorstAnswers {
     /// swapped.
     #[schema(example = "pair")]
     by: &'static str,
-    /// Share of these duels with feedback.
+    /// Share of these duels with feedback, or with a page.
     answered_share: Option<f64>,
     /// Share of the duels that they are compared with; `null` if there are none.
     others_share: Option<f64>,

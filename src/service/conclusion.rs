@@ -5,6 +5,7 @@
 //! folded state, so every process finds the same one at the same log position.
 
 use crate::service::reports::verdict::current_leader;
+use crate::service::reports::verdict_basis::is_doubted;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -110,17 +111,20 @@ async fn due(
     now: i64,
 ) -> Result<Option<(usize, String)>, ServiceError> {
     let Some(at) = loaded.spec.conclude_at else { return Ok(None) };
-    Ok(match reached(loaded, at, now)? {
-        None => None,
-        Some(Reached::Verdict { winner, reason }) => Some((winner, reason)),
-        Some(Reached::Limit(limit)) => {
+    let Some(reached) = reached(loaded, at, now)? else { return Ok(None) };
+    if on_blocking_thread(loaded, is_doubted).await? {
+        return Ok(None);
+    }
+    Ok(Some(match reached {
+        Reached::Verdict { winner, reason } => (winner, reason),
+        Reached::Limit(limit) => {
             let reason = format!(
                 "no ranker was certain at confidence {} when {limit}: concluded on the leader",
                 at.confidence
             );
-            Some((leader(loaded).await?, reason))
+            (on_blocking_thread(loaded, current_leader).await?, reason)
         }
-    })
+    }))
 }
 
 fn reached(
@@ -162,11 +166,13 @@ fn reached(
     })
 }
 
-/// The leader, as the verdict reports it. Found on a blocking thread, because it takes long with
-/// many rankers.
-async fn leader(loaded: &Arc<LoadedExperiment>) -> Result<usize, ServiceError> {
+/// Computes on a blocking thread what takes long with many rankers.
+async fn on_blocking_thread<T: Send + 'static>(
+    loaded: &Arc<LoadedExperiment>,
+    compute: fn(&LoadedExperiment) -> Result<T, ServiceError>,
+) -> Result<T, ServiceError> {
     let loaded = Arc::clone(loaded);
-    tokio::task::spawn_blocking(move || current_leader(&loaded)).await.map_err(|error| {
-        ServiceError::internal(format!("the leader could not be found: {error}"))
+    tokio::task::spawn_blocking(move || compute(&loaded)).await.map_err(|error| {
+        ServiceError::internal(format!("a conclusion could not be checked: {error}"))
     })?
 }

@@ -190,6 +190,9 @@ impl Service {
             (inputs.id, made)
         };
         let (mut page, payload) = made?;
+        if id.page.is_none() {
+            loaded.note_page(&id.duel);
+        }
         // optimized interleaving gives the first slot to the ranker that the rankings say
         if !solves && let Some(left_first) = left_drafts_first(&payload.sheet) {
             let lower_is_left = (id.duel.first < id.duel.second) == id.duel.first_left;

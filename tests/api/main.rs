@@ -18,6 +18,7 @@ mod concurrency;
 mod dashboard;
 mod demo;
 mod docs;
+mod doubts;
 mod duels;
 mod examples;
 mod exclusions;

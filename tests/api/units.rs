@@ -85,7 +85,12 @@ async fn a_unit_counts_once(database: TestDatabase) {
         (&many["rests_on"]["answers"], &many["rests_on"]["units"]),
         (&json!(40), &json!(40))
     );
-    assert_eq!(many["rests_on"]["with_unit"], 1.0);
+    for number in 0..20 {
+        let duel = duel_for(&server, "many", Some(&format!("silent-{number}"))).await;
+        server.answer("many", &duel, "none").await;
+    }
+    let with_silent = &verdict(&server, "many").await["rests_on"];
+    assert_eq!((&with_silent["answers"], &with_silent["with_unit"]), (&json!(60), &json!(1.0)));
     let nobody = verdict(&server, "nobody").await;
     assert_eq!(
         (&nobody["state"], &nobody["rests_on"]["with_unit"]),
@@ -304,7 +309,7 @@ async fn a_late_answer_teaches_the_policy_only(database: TestDatabase) {
     let mut body = steady("search", &["a", "b"]);
     body["answer_window_seconds"] = json!(60);
     server.create(&body).await;
-    let late = server.pair("search").await;
+    let late = duel_for(&server, "search", Some("comes-back")).await;
     let duel = server.pair("search").await;
     a_wins(&server, "search", &duel, None).await;
     server.clock.advance_ms(120_000);
@@ -316,6 +321,10 @@ async fn a_late_answer_teaches_the_policy_only(database: TestDatabase) {
     let verdict = verdict(&server, "search").await;
     assert_eq!((&verdict["rests_on"]["answers"], &verdict["duels"]), (&json!(1), &json!(2)));
     assert_eq!(verdict["rests_on"]["left_out_late"], 1);
+    // its unit has taught the policy, so no answer of it counts any more
+    let again = duel_for(&server, "search", Some("comes-back")).await;
+    a_wins(&server, "search", &again, None).await;
+    assert_eq!(self::verdict(&server, "search").await["rests_on"]["left_out_repeated_unit"], 1);
 }
 
 async fn an_invalid_unit_or_window_is_refused(database: TestDatabase) {

@@ -148,7 +148,11 @@ fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSp
         log.push(answered);
         if number % 10 == 9 {
             let issued_before = CREATED_AT + 1000 * duel as i64 - 30_000;
-            let complete = Event::Control(ControlEvent::CohortsComplete { issued_before });
+            let complete = Event::Control(ControlEvent::CohortsComplete {
+                issued_before,
+                issued: 12,
+                answered: 10,
+            });
             let complete = entry(&log, complete);
             fold.apply(&complete).expect("an entry that follows");
             log.push(complete);

@@ -4,6 +4,7 @@
 //! [`Cohorts`]. A policy that plans for the verdict sees the evidence in two [views](View): what
 //! counts so far, and what is expected to count once the answers that wait have been counted.
 
+use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::{Added, Admission, Change, Completed};
 use crate::evidence::{Cohorts, Counted, Race, Target, TimedAnswer, VerdictTracker, View};
 use crate::{
@@ -197,6 +198,11 @@ impl Run {
         self.follow(None);
     }
 
+    /// Count duels of complete cohorts, or a sample of them, answered or not.
+    pub fn add_duels(&mut self, duels: Cell) {
+        self.cohorts.add_duels(duels);
+    }
+
     /// The policy, to fold comparisons that were counted elsewhere. [`Run::compared`] is to follow,
     /// once for all of them.
     pub fn policy_mut(&mut self) -> &mut dyn Policy {
@@ -206,6 +212,7 @@ impl Run {
     /// `count` comparisons that the policy has folded count.
     pub fn compared(&mut self, count: u64, at: i64) {
         let (tally, active) = (self.policy.tally(), self.roster.active());
+        self.cohorts.counted_elsewhere(count);
         self.tracker.observe_several(tally, active, count);
         self.race.observe(&self.tracker, tally, active, count, at);
         self.follow(None);
@@ -339,7 +346,7 @@ impl RunCopy {
 
 impl Run {
     /// Version of the layout of a [`SavedRun`], without that of the policy.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// A copy of the state.
     pub fn copy(&self) -> RunCopy {

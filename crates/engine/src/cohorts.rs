@@ -4,13 +4,15 @@
 //! ([`Cohorts`](dueling_bandits::evidence::Cohorts)). A process that finds a cohort complete appends
 //! an entry that says so, and every process counts the cohort when it folds that entry. The time is
 //! rounded to the end of a cohort and is part of the nonce, so the entries of several processes are
-//! repeats of each other.
+//! repeats of each other. Each says how many duels of the cohorts its process has issued, and how many
+//! of these were answered: a sample, since only the log is shared.
 
 use std::sync::Arc;
 
 use crate::Engine;
 use crate::error::EngineError;
 use crate::loaded::LoadedExperiment;
+use dueling_bandits::evidence::balance::Cell;
 use rankduel_store::Nonce;
 use rankduel_store::events::ControlEvent;
 
@@ -34,7 +36,8 @@ impl Engine {
             return Ok(());
         };
         let nonce = Nonce::from(COHORTS) << 64 | Nonce::from(until.cast_unsigned());
-        let event = ControlEvent::CohortsComplete { issued_before: until };
+        let Cell { issued, answered } = loaded.traffic().duels_until(until);
+        let event = ControlEvent::CohortsComplete { issued_before: until, issued, answered };
         self.append_control(loaded, nonce, event).await.map(drop)
     }
 }

@@ -8,7 +8,7 @@ use dueling_bandits::evidence::balance::{Cell, Worst};
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::drafts::{DraftCounts, Drafts};
-use crate::issue_cohorts::IssueCohorts;
+use crate::issue_cohorts::{AnsweredInTime, IssueCohorts};
 use crate::metrics::{DELAY_SECONDS, FeedbackStatus};
 
 /// Counters of one experiment in this process.
@@ -23,6 +23,7 @@ pub struct Traffic {
     /// Pairs issued here.
     issued: AtomicU64,
     cohorts: Mutex<IssueCohorts>,
+    in_time: Mutex<AnsweredInTime>,
     drafts: Mutex<Drafts>,
 }
 
@@ -34,6 +35,9 @@ pub struct EndedDuels {
     /// The largest evidence so far that answers are not missing equally often. Without a defect it
     /// ever reaches `c` with probability `1/c` at most.
     pub evidence: f64,
+    /// Whether duels whose page this server made count as answered here, and no others: where pages
+    /// without a click are not reported, answers are missing wherever rankers differ in clicks.
+    pub by_page: bool,
     /// The duels that lack most answers; `None` if no answer is missing.
     pub worst: Option<Worst>,
 }
@@ -60,8 +64,9 @@ pub struct TrafficCounts {
 }
 
 impl Traffic {
-    /// Zero counters; duels live `ttl_ms`. Each delay is also observed by `delay`.
-    pub fn new(since_ms: i64, ttl_ms: i64, delay: Histogram) -> Self {
+    /// Zero counters; duels live `ttl_ms`, and the verdict counts them in cohorts of `width_ms`.
+    /// Each delay is also observed by `delay`.
+    pub fn new(since_ms: i64, ttl_ms: i64, width_ms: i64, delay: Histogram) -> Self {
         Self {
             since_ms,
             self_duels: AtomicU64::new(0),
@@ -71,6 +76,7 @@ impl Traffic {
             newest_answer_ms: AtomicI64::new(since_ms),
             issued: AtomicU64::new(0),
             cohorts: Mutex::new(IssueCohorts::new(ttl_ms)),
+            in_time: Mutex::new(AnsweredInTime::new(width_ms)),
             drafts: Mutex::default(),
         }
     }
@@ -78,6 +84,7 @@ impl Traffic {
     /// Count a (left, right) pair that was issued.
     pub fn issued(&self, shown: (u16, u16), now_ms: i64) {
         lock(&self.cohorts).issued(shown, now_ms);
+        lock(&self.in_time).issued(now_ms);
         self.issued.fetch_add(1, Relaxed);
     }
 
@@ -90,10 +97,21 @@ impl Traffic {
     pub fn answered(&self, shown: (u16, u16), issued_ms: i64, answered_ms: i64) {
         self.newest_answer_ms.fetch_max(answered_ms, Relaxed);
         lock(&self.cohorts).answered(shown, issued_ms);
+        lock(&self.in_time).answered(issued_ms);
         let seconds = (answered_ms - issued_ms).max(0) as f64 / 1000.0;
         let bucket = DELAY_SECONDS.partition_point(|end| *end < seconds);
         self.delays[bucket].fetch_add(1, Relaxed);
         self.delay.observe(seconds);
+    }
+
+    /// Count the first page of a (left, right) pair that was issued here.
+    pub fn page_made(&self, shown: (u16, u16), issued_ms: i64) {
+        lock(&self.cohorts).page_made(shown, issued_ms);
+    }
+
+    /// The duels of the verdict's cohorts that end by this time, since the last call.
+    pub fn duels_until(&self, until_ms: i64) -> Cell {
+        lock(&self.in_time).take_until(until_ms)
     }
 
     /// Count the page of a duel that can be answered until `expires_ms`, once for each duel.
@@ -110,12 +128,9 @@ impl Traffic {
     pub fn counts(&self, now_ms: i64) -> TrafficCounts {
         let ended = {
             let mut cohorts = lock(&self.cohorts);
+            let (total, by_page) = cohorts.ended(now_ms);
             let balance = cohorts.balance(now_ms);
-            EndedDuels {
-                total: balance.total(),
-                evidence: balance.evidence(),
-                worst: balance.worst(),
-            }
+            EndedDuels { total, by_page, evidence: balance.evidence(), worst: balance.worst() }
         };
         TrafficCounts {
             since_ms: self.since_ms,

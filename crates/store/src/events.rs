@@ -153,6 +153,12 @@ pub enum ControlEvent {
     CohortsComplete {
         /// Unix milliseconds.
         issued_before: i64,
+        /// Duels of the cohorts that became complete, as the server that writes this issued them.
+        #[serde(default)]
+        issued: u64,
+        /// Those of them that were answered.
+        #[serde(default)]
+        answered: u64,
     },
     /// No answer of these units counts, in the whole log: the state is the fold of all other
     /// answers.

@@ -43,8 +43,10 @@ alarms! {
         "Send `none` for a page without a click. It teaches nothing about the rankers, but shows that feedback works.";
     UNEVEN: "uneven-answers", "Answers are missing for some rankers more often than for others",
         "A ranker fails or times out, on all pages or on one side of them, so its pages are not shown or not reported. The \
-         comparison is then biased: this is the sample-ratio check for adaptive allocation.",
-        "Look at the errors of the backend for the rankers of the named pair, fix them, and start a new experiment.";
+         comparison is then biased: this is the sample-ratio check for adaptive allocation. Or, where pages are not made by \
+         `interleave`, pages without a click are not reported and one ranker gets fewer clicks.",
+        "Report `none` for pages without a click. Look at the errors of the backend for the rankers of the named pair, fix \
+         them, and start a new experiment.";
     SIDES: "side-imbalance", "One side of the page wins more often than the other",
         "The side of each ranker is random, so both sides must win equally often. The interleaving favours one side, or left \
          and right are swapped somewhere.",

@@ -18,6 +18,9 @@ pub use crate::service::reports::alarm_kinds::{AlarmKind, KINDS};
 
 /// Fewest pieces of feedback, or duels, for a rule on a share.
 const ENOUGH: u64 = 50;
+/// Added where answers are all that is known of a duel.
+const CLICKS_ONLY: &str = " If pages without a click are not reported, it is enough that one ranker gets fewer clicks: make \
+                           pages with `interleave`, or report `none` for pages without a click.";
 /// Share of pages that teach nothing, from which on its causes are named, and the least share of
 /// all pages that a cause has.
 const SILENT_PERCENT: f64 = 80.0;
@@ -80,17 +83,18 @@ fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
 
-/// Which duels lack answers, and what they are compared with.
-fn compared(worst: &Worst, name: &dyn Fn(u16) -> String) -> String {
+/// Which duels lack answers or pages, and what they are compared with.
+fn compared(worst: &Worst, by_page: bool, name: &dyn Fn(u16) -> String) -> String {
+    let done = if by_page { "interleaved here" } else { "answered" };
     let (one, other) = (name(worst.pair.0), name(worst.pair.1));
     let answered = |cell: Cell| percent(cell.answered, cell.issued);
     let (own, others) = (answered(worst.cell), answered(worst.others));
     match worst.kind {
         Kind::Pairs => {
-            format!("`{one}` with `{other}`: {own:.1} % answered, all other pairs {others:.1} %.")
+            format!("`{one}` with `{other}`: {own:.1} % {done}, all other pairs {others:.1} %.")
         }
         Kind::Sides => format!(
-            "`{one}` left of `{other}`: {own:.1} % answered, `{other}` left of `{one}` {others:.1} %."
+            "`{one}` left of `{other}`: {own:.1} % {done}, `{other}` left of `{one}` {others:.1} %."
         ),
     }
 }
@@ -146,9 +150,10 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
     if let Some(worst) = &ended.worst {
         raise(ended.evidence >= SERVER_EVIDENCE, UNEVEN, &|| {
             format!(
-                "{} Answers this uneven come up in at most one of {:.0} experiments in which all duels are answered equally often.",
-                compared(worst, signs.name),
-                ended.evidence.min(1e15)
+                "{} Shares this uneven come up in at most one of {:.0} experiments in which no pair matters.{}",
+                compared(worst, ended.by_page, signs.name),
+                ended.evidence.min(1e15),
+                if ended.by_page { "" } else { CLICKS_ONLY }
             )
         });
     }
@@ -217,7 +222,7 @@ mod tests {
         batch_since_ms: Option<i64>,
         fill: impl FnOnce(&Traffic),
     ) -> Vec<Alarm> {
-        let traffic = Traffic::new(0, TTL_MS, Histogram::new(DELAY_SECONDS));
+        let traffic = Traffic::new(0, TTL_MS, 1000, Histogram::new(DELAY_SECONDS));
         fill(&traffic);
         let signs = Signs {
             traffic: &TrafficSummary::of(traffic.counts(OVER_MS), 0),
@@ -316,6 +321,19 @@ mod tests {
         assert_eq!(side.len(), 1);
         let named = "`1` left of `0`: 76.0 % answered, `0` left of `1` 90.0 %.";
         assert!(side[0].detail.starts_with(named), "{side:?}");
+        // where pages are made, it is these that must be even
+        let by_page = |pages: [u64; 2]| {
+            uneven(&|traffic, cohort| {
+                for (pair, answered, pages) in [((0, 1), 9, pages[0]), ((0, 2), 27, pages[1])] {
+                    for shown in [pair, (pair.1, pair.0)] {
+                        duels(traffic, shown, cohort, 30, answered);
+                        times(pages, || traffic.page_made(shown, cohort * TTL_MS / 64));
+                    }
+                }
+            })
+        };
+        assert_eq!(by_page([30, 30]), []);
+        assert!(by_page([30, 22])[0].detail.starts_with("`0` with `2`: 73.3 % interleaved here"));
         // the same pair, while its duels can still be answered
         let open = uneven(&|traffic, _| {
             for pair in [(0, 1), (1, 0)] {

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_upper_ends_of_buckets() {
-        let traffic = Traffic::new(0, 1000, Histogram::new(DELAY_SECONDS));
+        let traffic = Traffic::new(0, 1000, 1000, Histogram::new(DELAY_SECONDS));
         let delay = || TrafficSummary::of(traffic.counts(0), 0).delay;
         assert_eq!(delay().p50_seconds, None);
         for delay_ms in [50, 60, 70, 80, 90, 900, 950, 2000, 4000, 100_000_000] {

@@ -67,13 +67,15 @@ pub struct Verdict {
     pub state: VerdictState,
     /// The verdict in a sentence or two.
     #[schema(
-        example = "`neural` is the best ranker: it beats all 4 others. A wrong verdict comes up in at most 5 % of experiments."
+        example = "`neural` is the best ranker: no other ranker beats more of the others than it does. A wrong verdict comes up in at most 5 % of experiments."
     )]
     pub sentence: String,
     /// Ids of the certified Copeland winners; empty while the verdict is open. At the confidence
     /// and margin of the experiment a verdict is final, until its rankers change.
     pub winners: Vec<String>,
-    /// Whether the first winner is also certified to beat every other ranker.
+    /// Whether the first winner is also certified to beat every other ranker. That is wrong in at most
+    /// 1 - `confidence` of experiments too, and with three or more rankers this adds to the error of
+    /// `winners`.
     pub condorcet: bool,
     /// Number of answers that counted when the verdict was given, with ties and pages without a
     /// click, since the rankers last changed; `null` while it is open.
@@ -107,8 +109,8 @@ pub struct Verdict {
     pub draws: usize,
     /// When the experiment concludes by itself.
     pub conclude_at: Option<ConcludeAt>,
-    /// Whether the service will conclude the experiment at `conclude_at`. It does so once: not again
-    /// after somebody has reopened the experiment.
+    /// Whether the service will conclude the experiment at `conclude_at`: if `rests_on` has no
+    /// `doubts`, and once, so not again after somebody has reopened the experiment.
     pub concludes_by_itself: bool,
     /// How the experiment was concluded; `null` if it is not.
     pub concluded: Option<Conclusion>,
@@ -319,7 +321,8 @@ fn verdict_of(
     };
     let mut rests_on = input.basis.clone();
     if let Some(&winner) = winners.first() {
-        rests_on.stands(&tracker, tally, active, winner);
+        let id = &loaded.spec.rankers[winner].id;
+        rests_on.withstands(&tracker, tally, active, (winner, id));
     }
     let finding = Finding {
         rankers: active.len(),
@@ -334,7 +337,11 @@ fn verdict_of(
         is_own,
         concluded: concluded.as_ref(),
         excluded: rests_on.excluded_units > 0,
+        doubts: &rests_on.doubts,
+        remark: rests_on.remark,
+        would_conclude: loaded.spec.conclude_at.is_some() && concluded.is_none(),
     };
+    let is_clear = rests_on.doubts.is_empty();
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let ids = |rankers: &[usize]| rankers.iter().map(|&ranker| id(ranker)).collect();
     let against = |i: usize| {
@@ -363,7 +370,7 @@ fn verdict_of(
             (true, true) => VerdictState::Open,
             (true, false) => VerdictState::NothingKnown,
         },
-        sentence: finding.sentence(|ranker| &loaded.spec.rankers[ranker].id),
+        sentence: finding.with_doubts(|ranker| &loaded.spec.rankers[ranker].id),
         condorcet: finding.condorcet,
         decided_after_duels: certified.map(|verdict| verdict.comparisons),
         leader: id(standing.ranker),
@@ -379,7 +386,7 @@ fn verdict_of(
         rests_on,
         draws,
         conclude_at: loaded.spec.conclude_at,
-        concludes_by_itself: loaded.spec.conclude_at.is_some() && input.concludes,
+        concludes_by_itself: loaded.spec.conclude_at.is_some() && input.concludes && is_clear,
         concluded,
     }
 }

@@ -3,20 +3,25 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::service::error::ServiceError;
+use crate::service::reports::verdict_sentence::share;
+use dueling_bandits::Tally;
+use dueling_bandits::evidence::loss::{most_withstood, withstands};
 use dueling_bandits::evidence::{HeavyUnit, VerdictTracker};
-use dueling_bandits::{Duel, Outcome, Tally};
+use interleaving::{DepthPolicy, random_clicks_favour_a_side};
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// Heaviest units that are listed.
 const HEAVIEST: usize = 10;
 /// Share of experiments in which a person is taken for a machine.
 const MISTAKEN: f64 = 0.05;
-/// Largest share of lost answers that is tried, and the number of halvings of the range.
-const MOST_LOST: f64 = 0.5;
-const HALVINGS: u32 = 12;
-/// With more rankers, trying takes too long.
+/// With more rankers, trying many shares of lost answers takes too long.
 const FEW: usize = 64;
+/// Of a verdict that withstands no loss.
+const NO_LOSS: &str = "The verdict withstands no loss: it holds only if every duel that its winner lost was answered. \
+                       Where answers can get lost, ask for more `confidence`.";
 
 /// The answers and assumptions that the verdict rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -38,9 +43,10 @@ pub struct VerdictBasis {
     /// Share of the counted and waiting answers that came with a unit, 0 to 1; `null` before the
     /// first answer.
     pub with_unit: Option<f64>,
-    /// Number of units of which an answer counts.
+    /// Number of known units: an answer of each counts, or came too late, or found no place in its
+    /// cohort, or waited when the rankers changed. No further one counts.
     pub units: u64,
-    /// Answers that do not count because an earlier answer of their unit does.
+    /// Answers that do not count because their unit is known.
     pub left_out_repeated_unit: u64,
     /// Answers that do not count because they came too late.
     pub left_out_late: u64,
@@ -60,6 +66,17 @@ pub struct VerdictBasis {
     /// 64 rankers.
     #[schema(example = 0.12)]
     pub holds_unless_lost: Option<f64>,
+    /// Share of the duels in the counted cohorts that were not answered in time, as the servers that
+    /// issued them counted, since the rankers last changed. `null` before the first complete cohort,
+    /// and if every answer counts as it arrives.
+    #[schema(example = 0.04)]
+    pub unanswered: Option<f64>,
+    /// Why the verdict can be wrong more often than it says. While there is a doubt, the experiment
+    /// does not conclude by itself, not at a limit either.
+    pub doubts: Vec<String>,
+    /// A remark for people on how much loss it withstands.
+    #[serde(skip)]
+    pub remark: Option<&'static str>,
     /// The assumptions about the answers, in words.
     #[schema(value_type = Vec<String>)]
     pub assumptions: Vec<&'static str>,
@@ -112,43 +129,39 @@ fn heaviest(fold: &Fold) -> Vec<HeaviestUnit> {
 }
 
 impl VerdictBasis {
-    /// How much loss the verdict for `winner` stands. `tracker` has given it for `tally`.
-    pub(super) fn stands(
+    /// How much loss the verdict for `winner`, whose id this is, withstands. `tracker` has given it
+    /// for `tally`.
+    pub(super) fn withstands(
         &mut self,
         tracker: &VerdictTracker,
         tally: &Tally,
         active: &[usize],
-        winner: usize,
+        (winner, id): (usize, &str),
     ) {
-        let place = active.iter().position(|&ranker| ranker == winner);
-        let Some(place) = place.filter(|_| active.len() <= FEW) else { return };
-        let evidence = tracker.evidence(tally, active);
-        let holds = |lost: f64| {
-            let mut with_lost = tally.clone();
-            for (other, &ranker) in active.iter().enumerate().filter(|&(other, _)| other != place) {
-                let more = evidence.wins(other, place) * lost / (1.0 - lost);
-                let more = more.ceil() as u32;
-                with_lost.record_run(Duel::new(ranker, winner), Outcome::First, more);
-            }
-            let judged = tracker.judge(tracker.target(), &with_lost, active);
-            judged.verdict().is_some_and(|verdict| {
-                verdict.winners.iter().any(|&certified| usize::from(certified) == winner)
-            })
-        };
-        let (mut stands, mut falls) = (0.0, MOST_LOST);
-        for _ in 0..HALVINGS {
-            let lost = 0.5 * (stands + falls);
-            if holds(lost) { stands = lost } else { falls = lost }
+        if active.len() <= FEW {
+            self.holds_unless_lost = Some(most_withstood(tracker, tally, active, winner));
         }
-        self.holds_unless_lost = Some(stands);
+        let lost = self.unanswered.unwrap_or(0.0);
+        if lost > 0.0 && !withstands(tracker, tally, active, winner, lost) {
+            let most = match self.holds_unless_lost {
+                Some(0.0) => " It withstands the loss of none of them.".into(),
+                Some(most) => format!(" It withstands the loss of {}.", share(most)),
+                None => String::new(),
+            };
+            self.doubts.push(format!(
+                "{} of the duels in its cohorts were not answered in time. If as many of the duels \
+                 that `{id}` lost are missing, and none that it won, the verdict does not \
+                 hold.{most}",
+                share(lost)
+            ));
+        } else if self.holds_unless_lost == Some(0.0) {
+            self.remark = Some(NO_LOSS);
+        }
     }
 
     pub(super) fn of(fold: &Fold) -> Self {
         let cohorts = fold.cohorts();
-        let (with_unit, mut without_unit) = cohorts.answers();
-        if cohorts.window_ms() == 0 {
-            without_unit = fold.verdict().comparisons().saturating_sub(with_unit);
-        }
+        let (with_unit, without_unit) = cohorts.answers();
         let (left_out, waiting) = (cohorts.left_out(), cohorts.waiting());
         let total = with_unit + without_unit;
         let is_in_cohorts = cohorts.window_ms() > 0;
@@ -196,7 +209,44 @@ impl VerdictBasis {
             new_unit_left_out_probability: cohorts.mistake_probability(),
             heaviest_units: heaviest(fold),
             holds_unless_lost: None,
+            unanswered: cohorts.unanswered(),
+            doubts: unfair_method(fold).into_iter().collect(),
+            remark: None,
             assumptions,
         }
     }
+}
+
+/// The doubt about the first method that made pages and lets one side win more often by chance.
+fn unfair_method(fold: &Fold) -> Option<String> {
+    let made_pages = |version| fold.page_counts().version(version).next().is_some();
+    let mut methods = (1..).zip(fold.methods()).map(|(version, it)| (version, &it.method));
+    let (_, method) = methods
+        .find(|&(version, method)| made_pages(version) && random_clicks_favour_a_side(method))?;
+    let uncut = match method.depth_policy {
+        DepthPolicy::Uncut => " and `depth_policy: uncut`",
+        DepthPolicy::Min | DepthPolicy::Max => "",
+    };
+    Some(format!(
+        "Pages were interleaved by `{}`{uncut}: random clicks favour a side with this method, so a \
+         verdict can follow from noise.",
+        method.method.kind()
+    ))
+}
+
+/// Whether the verdict at the current log position has a doubt. Takes long with many rankers.
+pub(crate) fn is_doubted(loaded: &LoadedExperiment) -> Result<bool, ServiceError> {
+    let (tracker, tally, roster, lost) = {
+        let fold = loaded.fold()?;
+        if unfair_method(&fold).is_some() {
+            return Ok(true);
+        }
+        let Some(lost) = fold.cohorts().unanswered().filter(|lost| *lost > 0.0) else {
+            return Ok(false);
+        };
+        (fold.verdict().clone(), fold.policy().tally().clone(), fold.roster().clone(), lost)
+    };
+    Ok(tracker.verdict().is_some_and(|verdict| {
+        !withstands(&tracker, &tally, roster.active(), verdict.winner(), lost)
+    }))
 }

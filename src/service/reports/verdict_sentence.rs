@@ -27,9 +27,21 @@ pub(super) struct Finding<'a> {
     pub concluded: Option<&'a Conclusion>,
     /// Whether units are excluded, maybe since it was concluded.
     pub excluded: bool,
+    pub doubts: &'a [String],
+    pub remark: Option<&'a str>,
+    /// Whether the experiment would conclude by itself without doubts.
+    pub would_conclude: bool,
 }
 
 impl Finding<'_> {
+    /// The verdict, and what speaks against it.
+    pub fn with_doubts<'n>(&self, id: impl Fn(usize) -> &'n String) -> String {
+        let therefore = (!self.doubts.is_empty() && self.would_conclude)
+            .then_some("The experiment therefore does not conclude by itself.");
+        let said = self.doubts.iter().map(String::as_str).chain(self.remark).chain(therefore);
+        said.fold(self.sentence(id), |text, next| format!("{text} {next}"))
+    }
+
     /// One to three sentences, with rankers named by `id`.
     pub fn sentence<'n>(&self, id: impl Fn(usize) -> &'n String) -> String {
         let rankers = self.rankers;
@@ -141,7 +153,15 @@ impl Finding<'_> {
                 )
             }
         };
-        format!("{claim} A wrong verdict comes up in at most {} of experiments.", error(confidence))
+        // the second claim has an error of its own where no ranker beats all others
+        let both = if equal.is_empty() && self.condorcet && others > 1 {
+            let twice = error(1.0 - (2.0 * (1.0 - confidence)).min(1.0));
+            format!("; counting the claim that it beats {all}, in at most {twice}")
+        } else {
+            String::new()
+        };
+        let wrong = error(confidence);
+        format!("{claim} A wrong verdict comes up in at most {wrong} of experiments{both}.")
     }
 }
 
@@ -155,6 +175,11 @@ fn points(margin: f64) -> String {
 /// The share of experiments with a wrong verdict, as text: `5 %` for a confidence of 0.95.
 pub(crate) fn error(confidence: f64) -> String {
     format!("{} %", short(100.0 * (1.0 - confidence)))
+}
+
+/// A share of answers, as text.
+pub(super) fn share(share: f64) -> String {
+    format!("{} %", short((1000.0 * share).round() / 10.0))
 }
 
 /// At most three digits after the point, and none that is not needed.
@@ -193,6 +218,9 @@ mod tests {
             is_own: true,
             concluded: None,
             excluded: false,
+            doubts: &[],
+            remark: None,
+            would_conclude: true,
         };
         for (possible, expected) in [
             (4, "proven to be a best ranker against any of its 3 rivals."),

@@ -69,7 +69,7 @@ pub fn coin_evidence(heads: u64, tails: u64) -> f64 {
 }
 
 /// Duels of one ordered pair that were issued in the same cohort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
     /// Duels that were issued.
     pub issued: u64,
@@ -205,7 +205,8 @@ impl Cell {
         *self = self.plus(other);
     }
 
-    fn plus(self, other: Self) -> Self {
+    /// The duels of both.
+    pub fn plus(self, other: Self) -> Self {
         Self { issued: self.issued + other.issued, answered: self.answered + other.answered }
     }
 }

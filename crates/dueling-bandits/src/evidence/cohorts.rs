@@ -4,9 +4,10 @@
 //! given everything that was counted before it. Two things break that in production.
 //!
 //! - *People come back.* Answers of one user depend on each other. Of each unit (a user, a session,
-//!   a device) the first answer of the whole experiment counts, and no other. One for each pair
-//!   would not be enough: the policy selects the next pair after it has seen the unit's first
-//!   answer.
+//!   a device) the answer to the duel that was issued first counts, and no other in the whole
+//!   experiment. One for each pair would not be enough: the policy selects the next pair after it
+//!   has seen the unit's first answer. So an answer that teaches the policy and does not count (it
+//!   is late, has no place, or waits when the roster changes) makes its unit known as well.
 //! - *Winners answer at another speed than losers.* Answers that are counted as they arrive are
 //!   then no fair sample. Answers are therefore collected in *cohorts* by the time at which their
 //!   duels were issued. A cohort is counted as a whole, once no answer of it can come any more.
@@ -27,13 +28,14 @@
 //! A policy that plans for the verdict must know which answers that wait will count. If answers of
 //! one unit wait in several cohorts, only the one in the first of these is *expected* to count.
 //! An answer can change what is expected of others: it can be issued before another answer of its
-//! unit that arrived sooner, and it can take the place of another unit in a full cohort. Each
-//! change is [reported](Added::others). The expectation fails only where the filter of known units
+//! unit that arrived sooner, it can take the place of another unit in a full cohort, and it can make
+//! its unit known without counting. Each change is [reported](Added::others). The expectation fails only where the filter of known units
 //! takes a new unit for a known one, which is found when the cohort is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Duel;
+use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::cohort::content_of;
 use crate::evidence::cohorts::cohort::{Cohort, Content, MAP_BYTES, UnitAnswer, UnitPlace};
 use crate::evidence::seen_units::{SeenUnits, mix};
@@ -68,9 +70,11 @@ pub struct Saved {
     open: BTreeMap<i64, Cohort>,
     seen: SeenUnits,
     left_out: LeftOut,
-    /// Answers that count or wait, with and without a unit.
+    /// Answers that count or wait, those without a winner too: with and without a unit.
     with_unit: u64,
     without_unit: u64,
+    /// Of the duels that were issued in counted cohorts, those that somebody counted.
+    duels: Cell,
 }
 
 impl Cohorts {
@@ -146,7 +150,7 @@ impl Cohorts {
         self.saved.left_out
     }
 
-    /// How many units were counted.
+    /// How many units are known: an answer of each counts, or taught the policy without counting.
     pub fn units(&self) -> u64 {
         self.saved.seen.inserted()
     }
@@ -156,8 +160,7 @@ impl Cohorts {
         self.saved.seen.mistake_probability()
     }
 
-    /// Answers that counted or wait: with a unit, and without one. Where answers count as they
-    /// arrive, those without a unit are not counted here.
+    /// Answers that counted or wait, those without a winner too: with a unit, and without one.
     pub fn answers(&self) -> (u64, u64) {
         (self.saved.with_unit, self.saved.without_unit)
     }
@@ -166,9 +169,11 @@ impl Cohorts {
     /// [`Outcome::None`](crate::Outcome::None)) always counts, as a step without evidence.
     pub fn add(&mut self, answer: &TimedAnswer) -> Added {
         let &TimedAnswer { duel, issued_at, unit, .. } = answer;
-        let Some(content) = Content::of(answer) else { return Admission::Counted.into() };
+        let Some(content) = Content::of(answer) else {
+            return self.admitted(unit.is_some(), Admission::Counted).into();
+        };
         if issued_at < self.saved.complete_until {
-            return self.saved.left_out.add(Reason::Late).into();
+            return self.leave_out(Reason::Late, unit);
         }
         if self.window_ms == 0 {
             let admission = match unit {
@@ -205,7 +210,8 @@ impl Cohorts {
     fn add_of_unit(&mut self, start: i64, answer: UnitAnswer) -> Added {
         let key = mix(answer.unit);
         let displaced = match self.saved.open.entry(start).or_default().put(key, answer) {
-            UnitPlace::Refused(reason) => return self.saved.left_out.add(reason).into(),
+            UnitPlace::Taken => return self.saved.left_out.add(Reason::RepeatedUnit).into(),
+            UnitPlace::Full => return self.leave_out(Reason::Full, Some(answer.unit)),
             UnitPlace::Replaces(other) => {
                 self.saved.left_out.add(Reason::RepeatedUnit);
                 return match other.is_expected() {
@@ -222,12 +228,9 @@ impl Cohorts {
             None => self.saved.with_unit += 1,
             Some(other) => {
                 self.saved.left_out.add(Reason::Full);
-                let other_key = mix(other.unit);
-                self.places.remove(&(other_key, start));
-                if other.is_expected() {
-                    added.others.push(change(&other, false));
-                    added.others.extend(self.expect_after(start, other_key, true));
-                }
+                self.places.remove(&(mix(other.unit), start));
+                added.others.extend(other.is_expected().then(|| change(&other, false)));
+                added.others.extend(self.know(other.unit));
             }
         }
         let before = self.places.range((key, i64::MIN)..(key, start)).next();
@@ -235,17 +238,26 @@ impl Cohorts {
             self.expect(start, key, false);
             added.admission = Admission::WaitsAsRepeat;
         } else {
-            added.others.extend(self.expect_after(start, key, false));
+            let next = self.places.range((key, start)..=(key, i64::MAX)).next().copied();
+            added.others.extend(next.and_then(|(key, start)| self.expect(start, key, false)));
         }
         self.places.insert((key, start));
         added
     }
 
-    /// Expect that the first answer of a unit after the cohort at `start` counts, or that it does
-    /// not.
-    fn expect_after(&mut self, start: i64, key: u64, counts: bool) -> Option<Change> {
-        let &(_, next) = self.places.range((key, start + 1)..=(key, i64::MAX)).next()?;
-        self.expect(next, key, counts)
+    /// An answer does not count, though the policy has learned from it.
+    fn leave_out(&mut self, reason: Reason, unit: Option<u64>) -> Added {
+        let others = unit.and_then(|unit| self.know(unit)).into_iter().collect();
+        Added { admission: self.saved.left_out.add(reason), others }
+    }
+
+    /// No answer of this unit counts from here on, not even one that waits: otherwise one whose
+    /// duel is open now would count if it arrived sooner, which can depend on who wins it.
+    fn know(&mut self, unit: u64) -> Option<Change> {
+        self.saved.seen.insert(unit);
+        let key = mix(unit);
+        let &(_, first) = self.places.range((key, i64::MIN)..=(key, i64::MAX)).next()?;
+        self.expect(first, key, false)
     }
 
     /// Expect that the answer of a unit in the cohort at `start` counts, or that it does not.
@@ -257,12 +269,26 @@ impl Cohorts {
         })
     }
 
+    /// Count duels of complete cohorts, or a sample of them, answered or not.
+    pub fn add_duels(&mut self, duels: Cell) {
+        self.saved.duels = self.saved.duels.plus(duels);
+    }
+
+    /// The share of these duels that were not answered in time; `None` before the first.
+    pub fn unanswered(&self) -> Option<f64> {
+        let Cell { issued, answered } = self.saved.duels;
+        (issued > 0).then(|| (issued - answered) as f64 / issued as f64)
+    }
+
+    /// So many answers without a unit were counted elsewhere.
+    pub fn counted_elsewhere(&mut self, count: u64) {
+        self.saved.without_unit += count;
+    }
+
     fn admitted(&mut self, with_unit: bool, admission: Admission) -> Admission {
         match with_unit {
             true => self.saved.with_unit += 1,
-            // without a window, the caller counts them with the comparisons
-            false if self.window_ms > 0 => self.saved.without_unit += 1,
-            false => {}
+            false => self.saved.without_unit += 1,
         }
         admission
     }
@@ -303,11 +329,15 @@ impl Cohorts {
     }
 
     /// Start again at this time: what waits is dropped, and answers of duels issued before are
-    /// late. The units stay known.
+    /// late. The units stay known, and those of what waits become known.
     pub fn restart(&mut self, at: i64) {
-        self.saved.open.clear();
+        let dropped = std::mem::take(&mut self.saved.open);
+        for answer in dropped.values().flat_map(|cohort| cohort.units.values()) {
+            self.saved.seen.insert(answer.unit);
+        }
         self.places.clear();
         (self.saved.with_unit, self.saved.without_unit) = (0, 0);
+        self.saved.duels = Cell::default();
         if self.window_ms > 0 {
             // the cohort that contains this moment has duels of both sides
             let width = self.width_ms();
@@ -320,7 +350,9 @@ impl Cohorts {
 impl Saved {
     /// Whether decoded cohorts fit so many rankers.
     pub fn is_sound(&self, rankers: usize) -> bool {
-        self.seen.is_sound() && self.open.values().all(|cohort| cohort.is_sound(rankers))
+        self.duels.answered <= self.duels.issued
+            && self.seen.is_sound()
+            && self.open.values().all(|cohort| cohort.is_sound(rankers))
     }
 }
 

@@ -8,6 +8,7 @@
 //! - [`scores`]: answers that count by how much of a page decided.
 //! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
 //!   answers of duels whose answers are complete.
+//! - [`loss`]: how many lost answers a verdict withstands.
 //! - [`heavy_units`]: the users or machines that answer most.
 //! - [`posterior`]: draws of the whole matrix: each ranker's probability to win, and the regret so
 //!   far. Its prior pools the pairs: the other pairs predict each pair.
@@ -34,6 +35,7 @@ pub mod effect;
 pub mod heavy_units;
 pub mod history;
 pub mod lead;
+pub mod loss;
 pub mod off_policy;
 pub mod plan;
 mod pooling;

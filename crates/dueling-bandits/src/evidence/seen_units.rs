@@ -1,4 +1,4 @@
-//! The units whose answer was counted, in a fixed amount of memory.
+//! The units that are known, in a fixed amount of memory.
 //!
 //! A unit is a user, a session or a device: whoever gives several answers that depend on each
 //! other. The filter is that of Bloom ("Space/time trade-offs in hash coding with allowable

@@ -40,7 +40,7 @@ fn without_a_window_every_answer_counts_as_it_arrives() {
         let added = cohorts.add(&answer(10, nonce, None, Outcome::First));
         assert_eq!(added, Admission::Counted.into());
     }
-    assert_eq!((cohorts.waiting(), cohorts.answers()), (0, (0, 0)));
+    assert_eq!((cohorts.waiting(), cohorts.answers()), (0, (0, 5)));
 }
 
 #[test]
@@ -148,6 +148,7 @@ fn an_answer_that_decides_nothing_takes_no_place() {
     for outcome in [Outcome::Void, Outcome::None] {
         assert_eq!(cohorts.add(&answer(1, 1, Some(7), outcome)).admission, Admission::Counted);
     }
+    assert_eq!((cohorts.answers(), cohorts.units()), ((2, 0), 0), "it came with a unit");
     assert_eq!(cohorts.add(&answer(1, 2, Some(7), Outcome::First)).admission, Admission::Waits);
 }
 
@@ -157,12 +158,15 @@ fn a_new_start_drops_what_waits_and_keeps_the_units() {
     cohorts.add(&answer(1, 1, Some(7), Outcome::First));
     cohorts.complete(WINDOW);
     cohorts.add(&answer(WINDOW + 1, 2, None, Outcome::First));
+    cohorts.add(&answer(WINDOW + 1, 5, Some(8), Outcome::First));
     cohorts.restart(2 * WINDOW);
     assert_eq!(cohorts.waiting(), 0);
     let before = cohorts.add(&answer(2 * WINDOW - 1, 3, None, Outcome::First));
     assert_eq!(before.admission, Admission::LeftOut(Reason::Late));
-    let again = cohorts.add(&answer(3 * WINDOW, 4, Some(7), Outcome::First));
-    assert_eq!(again.admission, Admission::LeftOut(Reason::RepeatedUnit));
+    for unit in [7, 8] {
+        let again = cohorts.add(&answer(3 * WINDOW, 4, Some(unit), Outcome::First));
+        assert_eq!(again.admission, Admission::LeftOut(Reason::RepeatedUnit), "{unit} taught it");
+    }
 }
 
 /// More units than a cohort keeps: the kept ones are a sample that does not depend on the answers

@@ -1,5 +1,6 @@
 //! The verdict of a run, and the policy that works towards one.
 
+use dueling_bandits::evidence::loss::{MOST_LOST, most_withstood, withstands};
 use dueling_bandits::evidence::plan::{Awaited, Plan};
 use dueling_bandits::evidence::{Race, Target, VerdictTracker};
 use dueling_bandits::parameters::Setup;
@@ -311,4 +312,25 @@ fn a_hopeless_claim_does_not_take_all_duels() {
             }
         }
     }
+}
+
+/// The loss that a verdict withstands is the one that it withstands, and grows with the evidence.
+#[test]
+fn a_verdict_says_how_much_loss_it_withstands() {
+    let of = |rounds: usize| {
+        let mut run = Run::new(2, TARGET, 1);
+        for round in 0..rounds {
+            run.duel(0, 1, if round % 50 < 31 { 1.0 } else { 0.0 });
+        }
+        let active = run.roster.active();
+        let most = most_withstood(&run.tracker, &run.tally, active, 0);
+        let stands = |share| withstands(&run.tracker, &run.tally, active, 0, share);
+        assert_eq!(run.winners(), Some(&[0][..]));
+        assert!(stands(most) || most == 0.0, "{most}");
+        assert!(most > MOST_LOST - 0.001 || !stands(most + 0.002), "{most}");
+        assert!(!stands(1.0) && !stands(0.999), "unanswered duels alone are no evidence");
+        most
+    };
+    let growing = [200, 400, 2000].map(of);
+    assert!(growing.is_sorted() && growing[0] < 0.15 && growing[2] > 0.3, "{growing:?}");
 }

@@ -6,6 +6,7 @@ use crate::clock;
 use crate::fold::open_pages::{ClickedPage, Sheet};
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use crate::status::status_error;
+use dueling_bandits::evidence::balance::Cell;
 use dueling_bandits::evidence::{Score, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts, Policy, TieRule};
@@ -175,8 +176,14 @@ impl Fold {
                 let comparisons = results.iter().flat_map(counts_of).map(u64::from).sum();
                 self.run.compared(comparisons, self.recorded_at);
             }
-            Event::Control(ControlEvent::CohortsComplete { issued_before }) => {
+            Event::Control(ControlEvent::CohortsComplete { issued_before, issued, answered }) => {
                 check_issued(*issued_before).map_err(refuse)?;
+                if answered > issued || *issued > MAX_STEPS {
+                    return Err(refuse(format!(
+                        "it says that {answered} of {issued} were answered"
+                    )));
+                }
+                self.run.add_duels(Cell { issued: *issued, answered: *answered });
                 self.run.complete(*issued_before, self.recorded_at);
             }
             Event::Control(ControlEvent::UnitsExcluded(_)) => self.excluded.entry(entry.position),

@@ -13,7 +13,7 @@ use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
 /// experiment gets that far.

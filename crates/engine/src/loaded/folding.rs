@@ -11,6 +11,7 @@ use crate::condition::Condition;
 use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
 use crate::fold::{Answered, Chunk, Fold};
+use crate::tokens::duel_token::DuelToken;
 use rankduel_store::events::{ControlEvent, Event};
 use rankduel_store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
 
@@ -171,6 +172,15 @@ impl LoadedExperiment {
         if first != second {
             let shown = if first_left { (first, second) } else { (second, first) };
             self.traffic.answered(shown, issued_at, entry.recorded_at);
+        }
+    }
+
+    /// Count the first page of a duel that this process issued.
+    pub fn note_page(&self, duel: &DuelToken) {
+        let DuelToken { first, second, first_left, issued_at, nonce, .. } = *duel;
+        if (nonce >> 64) as u64 == self.process && first != second {
+            let shown = if first_left { (first, second) } else { (second, first) };
+            self.traffic.page_made(shown, issued_at);
         }
     }
 

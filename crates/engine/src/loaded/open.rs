@@ -53,6 +53,7 @@ impl LoadedExperiment {
             traffic: Traffic::new(
                 now_ms,
                 i64::from(spec.duel_ttl_seconds) * 1000,
+                fold.cohorts().width_ms(),
                 metrics.feedback_delay_seconds.clone(),
             ),
             extensions: Extensions::default(),

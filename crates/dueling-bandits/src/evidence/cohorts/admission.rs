@@ -66,7 +66,7 @@ pub struct Change {
 /// Why an answer does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// An earlier answer of its unit counts.
+    /// Its unit is known: another answer of it counts, or taught the policy without counting.
     RepeatedUnit,
     /// It came after its cohort was complete.
     Late,

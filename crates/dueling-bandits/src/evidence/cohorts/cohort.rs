@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::cohorts::admission::{Completed, Reason, TimedAnswer};
+use crate::evidence::cohorts::admission::{Completed, TimedAnswer};
 use crate::evidence::scores::{CODES, Score};
 use crate::evidence::seen_units::mix;
 use crate::{Duel, Outcome};
@@ -97,8 +97,10 @@ pub(super) enum UnitPlace {
     New { displaced: Option<UnitAnswer> },
     /// It has the place of a later answer of its unit.
     Replaces(UnitAnswer),
-    /// It has none.
-    Refused(Reason),
+    /// It has none: an answer of its unit that was issued earlier has it.
+    Taken,
+    /// It has none in a full cohort.
+    Full,
 }
 
 impl Cohort {
@@ -186,14 +188,14 @@ impl Cohort {
     pub(super) fn put(&mut self, key: u64, mut answer: UnitAnswer) -> UnitPlace {
         if let Some(known) = self.units.get_mut(&key) {
             if (known.issued_at, known.nonce) <= (answer.issued_at, answer.nonce) {
-                return UnitPlace::Refused(Reason::RepeatedUnit);
+                return UnitPlace::Taken;
             }
             answer.expect(known.is_expected());
             return UnitPlace::Replaces(std::mem::replace(known, answer));
         }
         let full = self.units.len() >= UNITS_MAX;
         if full && self.units.last_key_value().is_some_and(|(&largest, _)| largest < key) {
-            return UnitPlace::Refused(Reason::Full);
+            return UnitPlace::Full;
         }
         let displaced = if full { self.units.pop_last() } else { None };
         self.units.insert(key, answer);

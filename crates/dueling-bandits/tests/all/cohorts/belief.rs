@@ -42,7 +42,7 @@ enum Event {
 #[derive(Debug, Default)]
 struct Plain {
     complete_until: i64,
-    /// Answers that counted, and their units.
+    /// Answers that counted, and the units of answers that counted or taught without counting.
     counted: BTreeSet<usize>,
     units: BTreeSet<u64>,
     /// By cohort: the time of issue, the number and the unit of the answers that came in time.
@@ -51,10 +51,20 @@ struct Plain {
 
 impl Plain {
     fn add(&mut self, width: i64, issued_at: i64, number: usize, unit: Option<u64>) {
-        let is_known = unit.is_some_and(|unit| self.units.contains(&unit));
-        if issued_at >= self.complete_until && !is_known {
+        if issued_at < self.complete_until {
+            self.units.extend(unit);
+        } else if unit.is_none_or(|unit| !self.units.contains(&unit)) {
             let start = issued_at.div_euclid(width) * width;
-            self.open.entry(start).or_default().push((issued_at, number, unit));
+            let answers = self.open.entry(start).or_default();
+            answers.push((issued_at, number, unit));
+            if answers.len() > UNITS_MAX {
+                let units = answers.iter().filter_map(|answer| answer.2);
+                let units: BTreeSet<_> = units.map(|unit| (mixed(unit), unit)).collect();
+                if let Some(&(_, lost)) = units.iter().nth(UNITS_MAX) {
+                    self.units.insert(lost);
+                    answers.retain(|answer| answer.2 != Some(lost));
+                }
+            }
         }
     }
 
@@ -72,7 +82,7 @@ impl Plain {
                     }
                 }
             }
-            for (&(_, unit), &(_, number)) in first.iter().take(UNITS_MAX) {
+            for (&(_, unit), &(_, number)) in &first {
                 if units.insert(unit) {
                     counted.insert(number);
                 }

@@ -61,16 +61,24 @@ fn an_answer_that_was_issued_earlier_takes_the_place_of_one_that_arrived_earlier
     assert_eq!(counted(&mut cohorts, WINDOW), [(0, 1, 0), (0, 0, 0), (0, 0, 0)]);
 }
 
-/// An answer after the end of its cohort does not make the answers that wait repeats.
+/// A late answer teaches the policy, and later pairs of its unit can depend on that. An open duel
+/// of the unit does not count either, so it makes no difference which of the two comes first.
 #[test]
-fn a_late_answer_takes_no_place() {
+fn no_answer_of_a_unit_counts_after_a_late_one() {
     let mut cohorts = Cohorts::new(WINDOW);
     let width = cohorts.width_ms();
     cohorts.complete(width);
-    assert_eq!(cohorts.add(&first_wins(1, 1, 7)), alone(Admission::LeftOut(Reason::Late)));
-    assert_eq!(cohorts.add(&first_wins(width, 2, 7)), alone(Admission::Waits));
-    assert_eq!(cohorts.add(&first_wins(0, 3, 7)), alone(Admission::LeftOut(Reason::Late)));
-    assert_eq!(counted(&mut cohorts, WINDOW), [(1, 0, 0)]);
+    assert_eq!(cohorts.add(&first_wins(width, 1, 7)), alone(Admission::Waits));
+    assert_eq!(cohorts.add(&first_wins(3 * width, 2, 7)), alone(Admission::WaitsAsRepeat));
+    for (unit, others) in [(7, vec![change(Outcome::First, false)]), (8, vec![])] {
+        let late = Added { admission: Admission::LeftOut(Reason::Late), others };
+        assert_eq!(cohorts.add(&first_wins(1, 3, unit)), late);
+        let open = cohorts.add(&first_wins(2 * width, 4, unit));
+        assert_eq!(open, alone(Admission::LeftOut(Reason::RepeatedUnit)));
+    }
+    assert_eq!(cohorts.expected(), []);
+    assert_eq!(counted(&mut cohorts, WINDOW), [(0, 0, 0), (0, 0, 0)]);
+    assert_eq!((cohorts.left_out().repeated_unit, cohorts.answers()), (4, (0, 0)));
 }
 
 /// The finaliser of SplitMix64: a full cohort keeps the units for which it is smallest.
@@ -88,7 +96,7 @@ fn units_by_hash(count: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_repeat_counts_after_all_if_a_full_cohort_leaves_the_first_answer_out() {
+fn no_answer_of_a_unit_counts_after_a_full_cohort_left_one_out() {
     let units = units_by_hash(UNITS_MAX as u64 + 1);
     let (&largest, smaller) = units.split_last().unwrap();
     let mut cohorts = Cohorts::new(WINDOW);
@@ -103,15 +111,17 @@ fn a_repeat_counts_after_all_if_a_full_cohort_leaves_the_first_answer_out() {
     }
     cohorts.add(&answer(2 * width, 1, Some(last), Outcome::Half));
     let added = cohorts.add(&first_wins(3, 5, last));
-    let others = vec![
-        change(Outcome::First, false),
-        change(Outcome::Second, true),
-        change(Outcome::Half, false),
-    ];
+    let others = vec![change(Outcome::First, false), change(Outcome::Half, false)];
     assert_eq!(added, Added { admission: Admission::Waits, others });
-    assert_eq!(cohorts.add(&first_wins(1, 1, largest)), alone(Admission::LeftOut(Reason::Full)));
-    assert_eq!(counted(&mut cohorts, WINDOW), [(2048, 0, 0), (0, 1, 0), (0, 0, 0)]);
-    assert_eq!((cohorts.left_out().full, cohorts.left_out().repeated_unit), (2, 1));
+    let again = cohorts.add(&first_wins(9 * width, 1, largest));
+    assert_eq!(again, alone(Admission::LeftOut(Reason::RepeatedUnit)), "it lost its place");
+    let larger = (UNITS_MAX as u64 + 1..).find(|&unit| mixed(unit) > mixed(last)).unwrap();
+    let full = alone(Admission::LeftOut(Reason::Full));
+    assert_eq!(cohorts.add(&first_wins(1, 1, larger)), full);
+    let again = cohorts.add(&first_wins(9 * width, 1, larger));
+    assert_eq!(again, alone(Admission::LeftOut(Reason::RepeatedUnit)), "it found no place");
+    assert_eq!(counted(&mut cohorts, WINDOW), [(2048, 0, 0), (0, 0, 0), (0, 0, 0)]);
+    assert_eq!((cohorts.left_out().full, cohorts.left_out().repeated_unit), (2, 4));
 }
 
 /// The policy hears of a repeat as it arrives, before its cohort is complete.
