@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rankduel_engine::consistency::{
-    LoggedChanges, beyond_head, entry_error, record_errors, short_log, state_errors,
+    LoggedChanges, beyond_head, record_errors, short_log, state_errors,
 };
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
@@ -153,6 +153,8 @@ struct Folding<'a> {
     /// Snapshots in the layout of this program, newest first.
     snapshots: Vec<Snapshot>,
     changes: LoggedChanges,
+    /// How many entries the fold sets aside, and the position of the first.
+    set_aside: Option<(u64, u64)>,
     record: &'a ExperimentRecord,
 }
 
@@ -206,6 +208,7 @@ impl<'a> Folding<'a> {
             seed: record.seed,
             snapshots: ours,
             changes: LoggedChanges::default(),
+            set_aside: None,
             record,
         }
     }
@@ -220,7 +223,9 @@ impl<'a> Folding<'a> {
         }
         self.compare_up_to(entry.position - 1, findings);
         let Some(fold) = &mut self.fold else { return };
-        findings.wrong.extend(entry_error(fold, entry));
+        if fold.sets_aside(entry) {
+            self.set_aside.get_or_insert((0, entry.position)).0 += 1;
+        }
         if let Err(error) = fold.apply(entry) {
             findings.wrong.push(format!("{error}; later entries were not folded"));
             self.fold = None;
@@ -276,6 +281,12 @@ impl<'a> Folding<'a> {
 
     fn end(mut self, findings: &mut Findings) {
         self.compare_up_to(self.record.head, findings);
+        if let Some((entries, first)) = self.set_aside {
+            findings.remarks.push(format!(
+                "{entries} answers, the first at position {first}, rest on entries that the log has lost: they do not \
+                 count, and nothing needs to be repaired"
+            ));
+        }
         // changes may not have been read
         let (Some(fold), Some(spec)) = (&self.fold, self.spec) else { return };
         findings.wrong.extend(state_errors(self.record, spec, fold));

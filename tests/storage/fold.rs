@@ -487,7 +487,6 @@ proptest! {
                 })),
                 ("a result out of range", next, of_batch(vec![pair(0, 1), pair(1, outside)])),
                 ("a result against itself", next, of_batch(vec![pair(0, 1), pair(1, 1)])),
-                ("nothing to settle", next, Event::Control(ControlEvent::Settled {})),
                 ("clicks of a ranker out of range", next, clicks(selection(outside, 0), 7, 1, 6, &[])),
                 ("clicks under no method", next, clicks(selection(0, 1), 7, 0, 6, &[])),
                 ("clicks under a future method", next, clicks(selection(0, 1), 7, 1000, 6, &[])),

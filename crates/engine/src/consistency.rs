@@ -102,19 +102,6 @@ pub fn beyond_head(entry: u64, head: u64) -> String {
     format!("log entry {entry} is beyond the head {head}")
 }
 
-/// The fault of an entry that the fold accepts, but that no server appends to this log.
-/// `fold` is the state before the entry.
-pub fn entry_error(fold: &Fold, entry: &LogEntry) -> Option<String> {
-    let Event::Control(ControlEvent::Clicks(clicks)) = &entry.event else { return None };
-    let page = fold.open_pages().pages().get(&clicks.duel.as_u128());
-    (clicks.sheet.is_none() && page.is_none()).then(|| {
-        format!(
-            "log entry {} has clicks on a page that no earlier entry describes: they do not count",
-            entry.position
-        )
-    })
-}
-
 /// The changes of a record that its log contains.
 #[derive(Debug, Default)]
 pub struct LoggedChanges {

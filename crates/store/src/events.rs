@@ -209,8 +209,7 @@ pub struct ClicksEvent {
     pub issued_at: i64,
     /// Version of the method that interleaved the page.
     pub method: u32,
-    /// The page's credit sheet, as text. Absent if an earlier entry on this duel has the sheet of
-    /// this page or of a deeper one.
+    /// The page's credit sheet, as text. If it is absent, an earlier entry on this duel has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sheet: Option<String>,
     /// Positions and weights, each position once, in ascending order.

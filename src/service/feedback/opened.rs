@@ -66,6 +66,12 @@ impl OpenedDuel {
         };
         Ok(Self { duel, page })
     }
+
+    /// Whether so many rankers and versions of the method include those of this duel.
+    pub fn needs_at_most(&self, rankers: usize, methods: usize) -> bool {
+        usize::from(self.duel.first.max(self.duel.second)) < rankers
+            && self.page.as_ref().is_none_or(|page| page.payload.method as usize <= methods)
+    }
 }
 
 /// The page of a valid `duel_id`.

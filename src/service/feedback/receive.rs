@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tracing::Instrument as _;
 
 use super::content::{Feedback, Receipt};
+use super::opened::OpenedDuel;
 use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
@@ -31,12 +32,18 @@ impl Service {
         name: &str,
         feedback: Vec<Feedback>,
     ) -> Result<Vec<Receipt>, ServiceError> {
-        let loaded = self.experiment(name).await?;
+        let mut loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
         let now = self.now_ms();
         let (mut request, unchecked) = self.check_feedback(&loaded, feedback).await?;
         if let Some(feedback) = unchecked {
-            self.refresh_signing_keys().await?;
+            if request.has_unknown_key {
+                self.refresh_signing_keys().await?;
+            }
+            if request.is_ahead {
+                loaded.catch_up(&*self.engine.store).await?;
+                loaded = self.experiment(name).await?;
+            }
             (request, _) = self.check_feedback(&loaded, feedback).await?;
         }
         for &duel in &request.duels {
@@ -50,7 +57,6 @@ impl Service {
             {
                 return Err(EngineError::Overloaded.into());
             }
-            request.leave_out_known_sheets(fold.open_pages());
         }
         let received = self.append_or_find(&loaded, request.events, now).await?;
         request
@@ -75,7 +81,7 @@ impl Service {
             .collect()
     }
 
-    /// Check feedback. Returns it too if it was signed with a key that is not known here.
+    /// Check feedback. Returns it too if it needs a key, a ranker or a method that is not known here.
     async fn check_feedback(
         &self,
         loaded: &Arc<LoadedExperiment>,
@@ -83,12 +89,17 @@ impl Service {
     ) -> Result<(CheckedRequest, Option<Vec<Feedback>>), ServiceError> {
         let is_large = feedback.iter().map(Feedback::bytes).sum::<usize>() >= LARGE_BYTES;
         let (keys, units) = (self.engine.signing_keys.current(), UnitHasher::of(loaded));
+        let (rankers, methods) = {
+            let fold = loaded.fold()?;
+            (fold.roster().rankers(), fold.methods().len())
+        };
         let loaded = Arc::clone(loaded);
         let check = move || {
             let weights = &loaded.spec.pages.event_weights;
-            let request = CheckedRequest::check(&keys, loaded.id, units, weights, &feedback);
+            let knows = |opened: &OpenedDuel| opened.needs_at_most(rankers, methods);
+            let request = CheckedRequest::check(&keys, loaded.id, units, weights, knows, &feedback);
             // otherwise freed here, because that takes long as well
-            let unchecked = request.has_unknown_key.then_some(feedback);
+            let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
             (request, unchecked)
         };
         self.on_body_threads_if(is_large, check).await

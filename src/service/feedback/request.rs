@@ -13,15 +13,18 @@ use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
 use crate::service::units::{NamedAudience, UnitHasher};
 use dueling_bandits::Answer;
 use rankduel_engine::experiment_spec::FieldError;
-use rankduel_engine::fold::open_pages::{OpenPages, PageClicks};
+use rankduel_engine::fold::open_pages::PageClicks;
 use rankduel_engine::tokens::duel_token::{DuelToken, TokenError};
 use rankduel_engine::tokens::key_set::SigningKeySet;
 use rankduel_store::audience::Audience;
-use rankduel_store::events::{ControlEvent, Event, OutcomeEvent};
+use rankduel_store::events::{Event, OutcomeEvent};
 use rankduel_store::{ExperimentId, NewEvent, Nonce};
 
 const NO_PAGE: &str = "the service did not interleave this duel, so it does not know what `clicks` are on: send \
      the `duel_id` that `interleave` answered, or an `outcome`";
+
+const AHEAD: &str = "the duel has a ranker or a method that the experiment does not have: the database has lost that \
+     change";
 
 /// An item of feedback after its `duel_id` was checked.
 pub(super) enum CheckedItem {
@@ -37,8 +40,6 @@ pub(super) struct CheckedEvent {
     pub event: NewEvent,
     /// Unix milliseconds at which its duel expires.
     pub expires_at: i64,
-    /// How many results its page showed; 0 without a page.
-    shown: usize,
 }
 
 /// A checked request.
@@ -51,6 +52,8 @@ pub(super) struct CheckedRequest {
     pub duels: BTreeSet<Nonce>,
     /// Whether an item was signed with a key that is not known here.
     pub has_unknown_key: bool,
+    /// Whether a duel has a ranker or a method that is not known here.
+    pub is_ahead: bool,
 }
 
 /// The events of a request while its items are read.
@@ -75,6 +78,7 @@ impl CheckedRequest {
         experiment: ExperimentId,
         units: UnitHasher,
         event_weights: &BTreeMap<String, u32>,
+        knows: impl Fn(&OpenedDuel) -> bool,
         feedback: &[Feedback],
     ) -> Self {
         let mut opened = OpenedDuels::new(keys);
@@ -83,11 +87,16 @@ impl CheckedRequest {
             events: Vec::new(),
             duels: BTreeSet::new(),
             has_unknown_key: false,
+            is_ahead: false,
         };
         let mut drafts = Drafts::default();
         for item in feedback {
             let number = opened.open(&item.duel_id);
             let checked = match opened.get(number) {
+                Ok(opened) if opened.duel.experiment == experiment && !knows(opened) => {
+                    request.is_ahead = true;
+                    CheckedItem::Refused(Receipt::invalid(AHEAD))
+                }
                 Ok(opened) if opened.duel.experiment == experiment => {
                     request.duels.insert(opened.duel.nonce);
                     let named = NamedAudience { unit: item.unit.as_deref(), segment: item.segment };
@@ -105,17 +114,6 @@ impl CheckedRequest {
         }
         request.events = drafts.drafts.iter().map(Draft::event).collect();
         request
-    }
-
-    /// Leave out the credit sheets that the log has already.
-    pub fn leave_out_known_sheets(&mut self, open_pages: &OpenPages) {
-        for CheckedEvent { event, shown, .. } in &mut self.events {
-            if let Event::Control(ControlEvent::Clicks(clicks)) = &mut event.event
-                && open_pages.has_sheet_for(clicks.duel.as_u128(), *shown)
-            {
-                clicks.sheet = None;
-            }
-        }
     }
 }
 
@@ -164,12 +162,10 @@ impl Draft {
             Self::Outcome { duel, outcome, audience } => CheckedEvent {
                 event: outcome_event(duel, *outcome, *audience),
                 expires_at: duel.expires_at,
-                shown: 0,
             },
             Self::Clicks { page, clicks, last, audience } => CheckedEvent {
                 event: clicks_event(page, clicks, *last, *audience),
                 expires_at: page.duel.expires_at,
-                shown: page.shown(),
             },
         }
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::format::{CHUNK, End, EntryLine, hex};
-use rankduel_engine::consistency::{LoggedChanges, entry_error, state_errors};
+use rankduel_engine::consistency::{LoggedChanges, state_errors};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::{ExperimentRecord, LogEntry};
@@ -90,9 +90,8 @@ impl<'a> Log<'a> {
             ))
         })?;
         let entry = reader.parse::<EntryLine>(&line)?.entry().map_err(|what| reader.wrong(what))?;
-        let unfounded = entry_error(fold, &entry);
         fold.apply(&entry).map_err(|error| reader.wrong(error))?;
-        match unfounded.or_else(|| self.changes.note(&entry, record, self.spec)) {
+        match self.changes.note(&entry, record, self.spec) {
             Some(wrong) => Err(reader.wrong(wrong)),
             None => Ok(entry),
         }

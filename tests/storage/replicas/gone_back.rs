@@ -1,19 +1,22 @@
 //! The database goes back under running servers: an old backup is restored, or a standby that
 //! lagged takes over. The servers report the loss and fold the existing log again.
 
+use rankduel::http::ProblemKind;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::Snapshot;
+use serde_json::{Value, json};
 
 use super::{NEVER_LOOKS, serve};
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually, steady};
-use crate::support::server::Process;
+use crate::support::client::{Answer, Client, eventually, steady};
+use crate::support::server::{Process, outcome, rankduel};
 
 on_both_databases! {
     polling_detects_the_loss
     appending_detects_the_loss
     a_snapshot_beyond_the_log_is_not_used
+    clicks_count_although_the_log_lost_their_page
 }
 
 /// Removes the end of the log, after position 6.
@@ -114,4 +117,78 @@ async fn a_snapshot_beyond_the_log_is_not_used(database: TestDatabase) {
     store.close().await;
     answer(&client, 6, "none", 6).await;
     assert_matches_the_log(&database, process, &client, 12).await;
+}
+
+/// A page with one of these clicks on it, which do not settle it.
+async fn clicked_page(client: &Client, name: &str) -> Value {
+    let duel = client.pair(name).await;
+    let body = json!({"duel_id": duel["duel_id"], "left": ["l"], "right": ["r"], "length": 2});
+    let path = format!("/v1/experiments/{name}/interleave");
+    let page = client.post(&path, &body).await.json(200);
+    assert_eq!(click(client, name, &page, "l", false).await.json(200)["status"], "recorded");
+    page
+}
+
+async fn click(client: &Client, name: &str, page: &Value, on: &str, last: bool) -> Answer {
+    let body = json!({"duel_id": page["duel_id"], "clicks": [on], "final": last});
+    client.feedback(name, &body).await
+}
+
+/// The server's memory has pages, a method and positions that the log has lost. Clicks that it
+/// acknowledges count; an entry that rests on lost ones alone does not, and harms nothing.
+async fn clicks_count_although_the_log_lost_their_page(database: TestDatabase) {
+    let (process, client) = serve(&database, &NEVER_LOOKS);
+    for (name, settle_after_seconds) in [("search", 600), ("timed", 1), ("changed", 600)] {
+        let mut body = steady(name, &["a", "b"]);
+        body["settle_after_seconds"] = json!(settle_after_seconds);
+        client.create(&body).await;
+        for _ in 0..6 {
+            let duel = client.pair(name).await;
+            client.answer(name, &duel, "left").await;
+        }
+    }
+    let method = json!({"interleaving": {"kind": "balanced"}});
+    client.patch("changed", &method).await.json(200);
+    let changed = [clicked_page(&client, "changed").await, clicked_page(&client, "changed").await];
+    let page = clicked_page(&client, "search").await;
+    clicked_page(&client, "timed").await;
+    database.execute(GO_BACK).await;
+    database.execute("update experiment set interleaving = null, version = 1").await;
+
+    let receipt = click(&client, "search", &page, "r", true).await.json(200);
+    assert_eq!(receipt, json!({"status": "recorded", "position": 7}));
+    assert_eq!(client.standings("search").await["duels"], 7, "the clicks count");
+    // As the server's memory still has the method, it does not refuse this.
+    let receipt = click(&client, "changed", &changed[0], "r", true).await.json(200);
+    assert_eq!(receipt, json!({"status": "recorded", "position": 7}));
+    assert_eq!(client.standings("changed").await["duels"], 6, "nobody knows the method");
+    let again = click(&client, "changed", &changed[1], "r", true).await;
+    again.problem(ProblemKind::InvalidDuel);
+    eventually("the settling of a lost page", async || {
+        let settled = "select count(*) from log where detail like '%settled%'";
+        (database.count(settled).await > 0).then_some(())
+    })
+    .await;
+    assert_eq!(client.standings("timed").await["duels"], 6);
+    let duel = client.pair("timed").await;
+    assert_eq!(client.answer("timed", &duel, "left").await, 8, "it is served");
+
+    process.signal("TERM");
+    assert_eq!(process.wait().0, Some(0));
+    let run = |arguments: &[&str]| {
+        let mut command = rankduel(arguments);
+        command.env("RANKDUEL_DATABASE_URL", &database.url);
+        let (code, stdout, stderr) = outcome(command);
+        assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");
+        stdout
+    };
+    let verified = run(&["verify"]);
+    let remark = "1 answers, the first at position 7, rest on entries that the log has lost";
+    assert_eq!(verified.matches(remark).count(), 2, "{verified}");
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["search", "timed", "changed"] {
+        let file = folder.path().join(name).display().to_string();
+        run(&["export", name, "--out", &file]);
+        run(&["import", &file, "--as", &format!("{name}-again")]);
+    }
 }

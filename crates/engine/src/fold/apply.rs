@@ -112,6 +112,11 @@ impl Fold {
         if !clock::is_a_time(entry.recorded_at) {
             return Err(refuse(format!("it was recorded at {}", entry.recorded_at)));
         }
+        if self.sets_aside(entry) {
+            (self.position, self.recorded_at) = (entry.position, entry.recorded_at);
+            self.history.counted(entry.position, entry.recorded_at);
+            return Ok(None);
+        }
         self.check_steps(&entry.event).map_err(refuse)?;
         let batch_before = self.policy().batch();
         let mut answered = None;
@@ -126,8 +131,7 @@ impl Fold {
             }
             Event::Control(ControlEvent::Settled {}) => {
                 let page = self.open_pages.pages().get(&entry.nonce).cloned();
-                let page =
-                    page.ok_or_else(|| refuse("it settles a duel that has no clicks".into()))?;
+                let page = page.ok_or_else(|| refuse("it settles nothing".into()))?;
                 answered = Some(self.settle(entry.nonce, &page).map_err(refuse)?);
             }
             Event::Control(ControlEvent::Interleaving { version, method }) => {
@@ -209,6 +213,29 @@ impl Fold {
         Ok(answered)
     }
 
+    /// Whether this answer rests on entries that the log has lost: the clicks of its page, or the
+    /// change that introduced its ranker or its method. It was acknowledged and cannot be
+    /// understood any more; the log goes on without it.
+    pub fn sets_aside(&self, entry: &LogEntry) -> bool {
+        let has_page = |duel| self.open_pages.pages().contains_key(&duel);
+        let has =
+            |first: u16, second: u16| usize::from(first.max(second)) < self.roster().rankers();
+        // a duel is recorded after the position at which it was selected, unless entries were lost
+        match &entry.event {
+            Event::Control(ControlEvent::Settled {}) => !has_page(entry.nonce),
+            Event::Control(ControlEvent::Clicks(clicks)) => {
+                let is_known =
+                    has(clicks.first, clicks.second) && self.method(clicks.method).is_some();
+                clicks.chosen_at >= entry.position && !is_known
+                    || clicks.sheet.is_none() && !has_page(clicks.duel.as_u128())
+            }
+            Event::Outcome(outcome) => {
+                outcome.chosen_at >= entry.position && !has(outcome.first, outcome.second)
+            }
+            Event::Control(_) => false,
+        }
+    }
+
     fn enlist(&mut self, ranker: u16, at: i64) -> Result<(), String> {
         let next = self.roster().rankers();
         if usize::from(ranker) != next {
@@ -249,8 +276,7 @@ impl Fold {
         }
         let duel = event.duel.as_u128();
         let before = self.open_pages.pages().get(&duel);
-        // without a sheet the log has lost entries; the experiment goes on without this page
-        let Some(sheet) = Sheet::of(event, before)? else { return Ok(None) };
+        let sheet = Sheet::of(event, before)?;
         if nonce != duel {
             self.open_pages.add(duel, event, sheet);
             return Ok(None);

@@ -75,8 +75,7 @@ struct ClickedDuel {
 }
 
 /// The credit sheet of an event with clicks. The error says which part of the event this program
-/// cannot have written. `Ok(None)` if neither the event nor the page before it has a sheet: the log
-/// has lost entries, and nobody knows what the clicks are on.
+/// cannot have written.
 pub(super) enum Sheet {
     /// In the event.
     Own(CreditSheet),
@@ -85,7 +84,7 @@ pub(super) enum Sheet {
 }
 
 impl Sheet {
-    pub fn of(event: &ClicksEvent, before: Option<&ClickedPage>) -> Result<Option<Self>, String> {
+    pub fn of(event: &ClicksEvent, before: Option<&ClickedPage>) -> Result<Self, String> {
         let (sheet, slots) = match (&event.sheet, before) {
             (Some(text), _) => {
                 let sheet = sheet_from_text(text).ok_or("its credit sheet cannot be read")?;
@@ -93,14 +92,14 @@ impl Sheet {
                 (Self::Own(sheet), slots)
             }
             (None, Some(before)) => (Self::OfThePage, before.sheet.slots.len()),
-            (None, None) => return Ok(None),
+            (None, None) => return Err("no entry has its credit sheet".into()),
         };
         for &(position, weight) in &event.clicks {
             if usize::from(position) >= slots || !(1..=MAX_WEIGHT).contains(&weight.into()) {
                 return Err(format!("a click at position {position} weighs {weight}"));
             }
         }
-        Ok(Some(sheet))
+        Ok(sheet)
     }
 }
 
@@ -268,11 +267,6 @@ impl OpenPages {
     /// Unix milliseconds at which the oldest duel was issued.
     pub fn oldest_issue(&self) -> Option<i64> {
         self.by_issue.first().map(|&(issued_at, _)| issued_at)
-    }
-
-    /// Whether the log has the credit sheet of a page of this duel with `slots` slots or more.
-    pub fn has_sheet_for(&self, nonce: Nonce, slots: usize) -> bool {
-        self.pages.get(&nonce).is_some_and(|page| page.sheet.slots.len() >= slots)
     }
 
     /// Add the clicks of an event on the page of a duel.
