@@ -19,7 +19,7 @@ pub(super) async fn open_store_with(
 fn refused(error: ConnectError) -> CommandError {
     match error {
         ConnectError::Url(detail) => CommandError::Usage(format!("--database-url: {detail}")),
-        error @ ConnectError::File { .. } => {
+        error @ (ConnectError::File { .. } | ConnectError::Lost { .. }) => {
             CommandError::Failed(anyhow::Error::new(error).context("the database cannot be opened"))
         }
     }
@@ -34,7 +34,9 @@ pub(super) async fn has_api_keys(url: &str) -> Result<bool, CommandError> {
     };
     let store = match connect(&existing).await {
         Ok(store) => store,
-        Err(error @ ConnectError::Url(_)) => return Err(refused(error)),
+        Err(error @ (ConnectError::Url(_) | ConnectError::Lost { .. })) => {
+            return Err(refused(error));
+        }
         Err(ConnectError::File { .. }) => return Ok(false),
     };
     let keys = store.api_keys().await;

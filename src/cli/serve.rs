@@ -107,6 +107,9 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
         open_store_with(&config.database_url, config.listen_database_url.as_deref()),
     )
     .await?;
+    step("the database to be claimed", store.claim())
+        .await
+        .context("the database cannot be served from")?;
     if config.migrate {
         step("the migration of the database's schema", store.migrate())
             .await

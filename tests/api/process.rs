@@ -402,7 +402,16 @@ async fn startup_failures_are_reported_in_one_line() {
             "the database cannot be opened",
         ),
         (
-            &["serve", "--listen", "127.0.0.1:0", "--no-migrate", "--database-url", &database.url],
+            &[
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--no-migrate",
+                "--log",
+                "error",
+                "--database-url",
+                &database.url,
+            ],
             "rankduel migrate",
         ),
         (&["serve", "--listen", &taken, "--database-url", &database.url], "cannot listen"),

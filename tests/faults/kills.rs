@@ -10,12 +10,12 @@ on_both_databases! {
     a_replica_is_stopped
 }
 
-/// Two processes; one or both are killed.
+/// One of the processes or all of them are killed.
 async fn a_replica_is_killed(database: TestDatabase) {
     let scene = Scene::set(&database.url, 2).await;
     inject(scene, &database.url, "kill -9 of rankduel", 4, async |scene, round| {
-        let one = (round % 2) as usize;
-        let victims = if round % 3 == 2 { 0..2 } else { one..one + 1 };
+        let one = round as usize % scene.places();
+        let victims = if round % 3 == 2 { 0..scene.places() } else { one..one + 1 };
         victims.clone().for_each(|victim| scene.kill(victim));
         victims.for_each(|victim| scene.start(victim));
     })
@@ -26,8 +26,9 @@ async fn a_replica_is_killed(database: TestDatabase) {
 async fn a_replica_is_stopped(database: TestDatabase) {
     let scene = Scene::set(&database.url, 2).await;
     inject(scene, &database.url, "SIGTERM under load", 2, async |scene, round| {
-        scene.stop((round % 2) as usize);
-        scene.start((round % 2) as usize);
+        let one = round as usize % scene.places();
+        scene.stop(one);
+        scene.start(one);
     })
     .await;
 }

@@ -26,7 +26,8 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Start this many processes on this database and create the experiments; no callers yet.
+    /// Start this many processes on this database, one on SQLite, and create the experiments; no
+    /// callers yet.
     pub async fn set(url: &str, replicas: usize) -> Self {
         Self::set_with(url, replicas, &[]).await
     }
@@ -34,6 +35,7 @@ impl Scene {
     /// Start a scene with these environment variables for its processes. `{replica}` in a value
     /// becomes the index of the process.
     pub async fn set_with(url: &str, replicas: usize, variables: &[(&str, &str)]) -> Self {
+        let replicas = if url.starts_with("sqlite:") { 1 } else { replicas };
         let mut scene = Self {
             office: Office::new(),
             url: url.to_owned(),
@@ -95,6 +97,11 @@ impl Scene {
         process.signal("KILL");
         process.wait();
         self.announce();
+    }
+
+    /// Send a signal to the process with this index.
+    pub fn signal(&self, replica: usize, name: &str) {
+        self.replicas[replica].as_ref().expect("a process").signal(name);
     }
 
     /// Stop the process with this index cleanly; its log must confirm that.

@@ -20,7 +20,7 @@ const CLIENTS: usize = 64;
 /// Number of answers that all clients send at once.
 const DUELS: u64 = 10;
 
-/// The clients use two processes, and repeat after both were killed.
+/// The clients use all processes, and repeat after these were killed.
 async fn all_clients_send_the_same_answer(database: TestDatabase) {
     let times = rounds(1);
     let mut scene = Scene::set(&database.url, 2).await;
@@ -39,7 +39,7 @@ async fn all_clients_send_the_same_answer(database: TestDatabase) {
             let sent = SentAnswer { name: "steady".into(), outcome: "left", fate };
             scene.office.know(|memory| memory.duels.insert(duel.clone(), sent));
         }
-        for replica in 0..2 {
+        for replica in 0..scene.places() {
             scene.kill(replica);
             scene.start(replica);
         }

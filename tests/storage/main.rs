@@ -7,6 +7,7 @@ mod support;
 
 mod distributed;
 mod exclusions;
+mod files;
 mod fold;
 mod pins;
 mod poolers;

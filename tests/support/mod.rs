@@ -308,6 +308,22 @@ macro_rules! on_both_databases {
     };
 }
 
+/// Runs each named test on PostgreSQL alone: for several servers, which an SQLite file refuses.
+#[allow(unused_macros)]
+macro_rules! on_postgres {
+    ($($test:ident)*) => {
+        mod postgres {
+            use crate::support::{Kind, fresh_database};
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $test() {
+                    super::$test(fresh_database(Kind::Postgres).await).await;
+                }
+            )*
+        }
+    };
+}
+
 /// Runs each named test on SQLite alone: for what is the same on every database.
 #[allow(unused_macros)]
 macro_rules! on_sqlite {

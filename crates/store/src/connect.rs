@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
 use super::postgres::{PoolMode, PostgresStore};
-use super::sqlite::SqliteStore;
+use super::sqlite::{SqliteStore, evidence_of_loss};
 use super::{SharedStore, StoreError};
 
 /// Why a store could not be opened. No message repeats the URL: it may contain a password.
@@ -24,6 +24,19 @@ pub enum ConnectError {
         path: PathBuf,
         /// The reason; a part of this error's own message, not its `source`.
         error: StoreError,
+    },
+    /// The file was there before.
+    #[error(
+        "{path} is missing or empty, and {left} shows that it had data: put the database back, or \
+         delete {left} to start with an empty one",
+        path = path.display(),
+        left = left.display()
+    )]
+    Lost {
+        /// The path in the URL.
+        path: PathBuf,
+        /// The file that is left.
+        left: PathBuf,
     },
 }
 
@@ -49,8 +62,17 @@ pub async fn connect_with(url: &str, direct: Option<&str>) -> Result<SharedStore
         Some(("sqlite", rest)) => {
             let (options, read_only) = sqlite_options(rest)?;
             let path = options.get_filename().to_owned();
+            if let Some(left) = evidence_of_loss(&path) {
+                return Err(ConnectError::Lost { path, left });
+            }
+            let is_new = !path.exists();
             match SqliteStore::open(options, read_only).await {
-                Ok(store) => Ok(Arc::new(store)),
+                Ok(store) => {
+                    if is_new {
+                        tracing::warn!(path = %path.display(), "there was no database: created an empty one");
+                    }
+                    Ok(Arc::new(store))
+                }
                 Err(error) => Err(ConnectError::File { path, error }),
             }
         }

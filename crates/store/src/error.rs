@@ -18,6 +18,10 @@ pub enum StoreError {
     /// operation is safe.
     #[error("the database did not respond within {0:?}")]
     Slow(Duration),
+    /// The files of an SQLite database are another server's, or not in their place. The message
+    /// says what to do.
+    #[error("{0}")]
+    Files(String),
     /// A pooler between this program and the server gives its connections to several clients.
     #[error("{0}")]
     Pooled(&'static str),
@@ -55,6 +59,7 @@ impl StoreError {
             Self::Unavailable(error) => error.as_database_error().is_some(),
             Self::Refused(_) | Self::Corrupt(_) => true,
             Self::Slow(_)
+            | Self::Files(_)
             | Self::Pooled(_)
             | Self::Schema(_)
             | Self::Distribution(_)

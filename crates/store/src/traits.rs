@@ -267,6 +267,13 @@ pub trait Database: Send + Sync {
     /// Whether no other process may serve this store at the same time.
     fn serves_one_process(&self) -> bool;
 
+    /// Claim the database for the server of this process, as long as the store exists: an SQLite
+    /// file takes one server. From then on nothing is acknowledged while the file is not in its
+    /// place.
+    async fn claim(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Bring the schema up to date with this program.
     async fn migrate(&self) -> Result<(), StoreError>;
 

@@ -210,6 +210,7 @@ async fn start(
         TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     let url = format!("http://{}", listener.local_addr()?);
     let store = open_store(database_url).await?;
+    store.claim().await.context("the database cannot be served from")?;
     store.migrate().await.context("the schema of the database cannot be updated")?;
     let database = store.kind();
     let metrics = Arc::new(Metrics::new());

@@ -59,6 +59,14 @@ impl From<&StoreError> for Problem {
                     "The server's database does not answer. Nothing is lost: send the same request again.",
                 )
             }
+            StoreError::Files(_) => {
+                tracing::error!(%error, "the database is not in its place");
+                Self::new(
+                    ProblemKind::Unavailable,
+                    "The file of the server's database was moved or deleted; the server's log says what \
+                     to do. This request was not acknowledged: send it again later.",
+                )
+            }
             StoreError::Schema(_)
             | StoreError::Distribution(_)
             | StoreError::Corrupt(_)

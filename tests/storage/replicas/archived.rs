@@ -7,7 +7,7 @@ use super::{NEVER_LOOKS, serve};
 use crate::support::TestDatabase;
 use crate::support::client::steady;
 
-on_both_databases! {
+on_postgres! {
     an_archived_experiment_accepts_no_feedback_at_any_server
 }
 

@@ -16,7 +16,7 @@ use crate::support::TestDatabase;
 use crate::support::client::{eventually, steady};
 use crate::support::server::{outcome, rankduel};
 
-on_both_databases! {
+on_postgres! {
     no_duel_is_refused_during_key_rotation
 }
 

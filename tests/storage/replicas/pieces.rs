@@ -3,8 +3,12 @@
 use serde_json::{Value, json};
 
 use super::serve;
+use crate::support::TestDatabase;
 use crate::support::client::{Client, eventually, steady};
-use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_postgres! {
+    pieces_at_two_servers_are_one_outcome
+}
 
 const LEFT: [&str; 3] = ["l1", "l2", "l3"];
 const RIGHT: [&str; 3] = ["r1", "r2", "r3"];
@@ -23,9 +27,9 @@ async fn send(client: &Client, page: &Value, piece: Value, last: bool) -> Value 
     client.feedback("search", &body).await.json(200)["status"].clone()
 }
 
-async fn pieces_at_two_servers_are_one_outcome(database: &TestDatabase) {
+async fn pieces_at_two_servers_are_one_outcome(database: TestDatabase) {
     let ((_one, one), (_other, other)) =
-        (serve(database, &["--log", "warn"]), serve(database, &["--log", "warn"]));
+        (serve(&database, &["--log", "warn"]), serve(&database, &["--log", "warn"]));
     let mut body = steady("search", &["a", "b"]);
     body["settle_after_seconds"] = json!(8);
     one.create(&body).await;
@@ -60,14 +64,4 @@ async fn pieces_at_two_servers_are_one_outcome(database: &TestDatabase) {
     assert_eq!(one.standings("search").await, other.standings("search").await);
     let statistics = "/v1/experiments/search/statistics";
     assert_eq!(one.get(statistics).await.json(200), other.get(statistics).await.json(200));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn pieces_at_two_servers_on_sqlite() {
-    pieces_at_two_servers_are_one_outcome(&fresh_database(Kind::Sqlite).await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn pieces_at_two_servers_on_postgresql() {
-    pieces_at_two_servers_are_one_outcome(&fresh_database(Kind::Postgres).await).await;
 }

@@ -11,7 +11,7 @@ use crate::support::client::{Client, eventually};
 use crate::support::server::Process;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
-on_both_databases! {
+on_postgres! {
     all_servers_serve_during_roster_changes
     a_server_with_a_stale_roster_does_no_harm
     a_change_is_checked_against_the_current_roster

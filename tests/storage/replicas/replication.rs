@@ -4,7 +4,7 @@ use super::{NEVER_LOOKS, serve};
 use crate::support::client::{Client, eventually, steady};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
-on_both_databases! {
+on_postgres! {
     polling_alone_suffices
 }
 

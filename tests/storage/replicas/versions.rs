@@ -113,7 +113,7 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
 }
 
 async fn a_pruned_log_without_a_readable_snapshot_is_refused(database: TestDatabase) {
-    let (_process, client) = serve(&database, &NEVER_LOOKS);
+    let (process, client) = serve(&database, &NEVER_LOOKS);
     for name in ["pruned", "other"] {
         client.create(&steady(name, &["a", "b"])).await;
     }
@@ -125,6 +125,7 @@ async fn a_pruned_log_without_a_readable_snapshot_is_refused(database: TestDatab
         )
         .await;
     // It is still in this server's memory; a server that loads it now has no usable snapshot.
+    drop(process);
     let (_other, other) = serve(&database, &NEVER_LOOKS);
     assert_only_this_one_is_refused(&other, "pruned", "pruned up to position 7").await;
 }

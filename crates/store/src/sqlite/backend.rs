@@ -96,6 +96,7 @@ impl Backend for SqliteStore {
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<u64, StoreError> {
+        self.check_files()?;
         let query = bind_all!(sqlx::query(statement.sql()), values);
         Ok(query.execute(self.writers()).await?.rows_affected())
     }
@@ -134,6 +135,7 @@ impl Backend for SqliteStore {
         let mut connection = self.readers().acquire().await?;
         let known =
             known_entries(&mut connection, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
+        self.check_files()?;
         Ok(in_order_of(nonces, known))
     }
 
@@ -158,6 +160,8 @@ impl Backend for SqliteStore {
             transaction.run(&MOVE_HEADS, values![&json(heads)]).await?;
             transaction.commit().await?;
         }
+        // last: an answer is acknowledged, also as a duplicate, only in a file that is still there
+        self.check_files()?;
         Ok(plan.results)
     }
 

@@ -33,7 +33,12 @@ impl Database for SqliteStore {
         Ok(transaction.commit().await?)
     }
 
+    async fn claim(&self) -> Result<(), StoreError> {
+        self.claim_files().await
+    }
+
     async fn check(&self) -> Result<(), StoreError> {
+        self.check_files()?;
         let migrated: bool = sqlx::query_scalar(
             "select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')",
         )
@@ -54,7 +59,6 @@ impl Database for SqliteStore {
     }
 
     async fn close(&self) {
-        self.readers().close().await;
-        self.writers().close().await;
+        self.close_all().await;
     }
 }

@@ -1,10 +1,13 @@
 //! The connections of a store in an SQLite file.
 
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Sqlite, SqlitePool, Transaction};
 
+use super::claim::Claim;
 use crate::StoreError;
 
 /// How long a statement waits while another process writes.
@@ -24,12 +27,15 @@ const WRITER_CACHE: &str = "-65536";
 pub(crate) struct SqliteStore {
     writer: SqlitePool,
     readers: SqlitePool,
+    path: PathBuf,
+    claim: OnceLock<Claim>,
 }
 
 impl SqliteStore {
     /// Open the file, and create it if the options say so. This puts the file into write-ahead-log
     /// mode; the mode stays with the file.
     pub async fn open(options: SqliteConnectOptions, read_only: bool) -> Result<Self, StoreError> {
+        let path = options.get_filename().to_owned();
         let options = options
             .read_only(read_only)
             .busy_timeout(BUSY_TIMEOUT)
@@ -68,7 +74,7 @@ impl SqliteStore {
             // read and is not durable yet. A checkpoint syncs it before anyone reads it.
             sqlx::query("pragma wal_checkpoint(passive)").execute(&writer).await?;
         }
-        Ok(Self { writer, readers })
+        Ok(Self { writer, readers, path, claim: OnceLock::new() })
     }
 
     /// The pool of the connections that read.
@@ -81,8 +87,32 @@ impl SqliteStore {
         &self.writer
     }
 
+    /// Claim the file for the server of this process.
+    pub(super) async fn claim_files(&self) -> Result<(), StoreError> {
+        let mut anchor = self.readers.acquire().await?.detach();
+        // reading creates the files beside the database
+        sqlx::query("select count(*) from sqlite_schema").execute(&mut anchor).await?;
+        let claim = Claim::new(&self.path, anchor)?;
+        self.claim.set(claim).map_err(|_| StoreError::Files("the file is claimed already".into()))
+    }
+
+    /// Check that a claimed file is still where the next start looks for it.
+    pub(super) fn check_files(&self) -> Result<(), StoreError> {
+        self.claim.get().map_or(Ok(()), Claim::check)
+    }
+
+    /// Close all connections.
+    pub(super) async fn close_all(&self) {
+        if let Some(claim) = self.claim.get() {
+            claim.close().await;
+        }
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
     /// Begin a transaction that writes.
     pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.check_files()?;
         Ok(self.writer.begin_with("begin immediate").await?)
     }
 }
