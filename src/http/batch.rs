@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use dueling_bandits::BatchPair;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -16,6 +17,7 @@ use super::problem::ProblemKind::{
 };
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
+use crate::service::IssuedDuel;
 use crate::service::batches::{BatchPart, PostedResult};
 use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;
@@ -179,13 +181,17 @@ async fn lease(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
     JsonBody(body): JsonBody<LeaseBody>,
-) -> ApiResult<Json<Lease>> {
+) -> ApiResult<Response> {
     if !(1..=LEASE_MAX).contains(&body.count) {
         let detail = format!("`count` is {}; it must be 1 to {LEASE_MAX}", body.count);
         return Err(Problem::invalid(&detail).field("/count", detail));
     }
-    let duels = state.service.lease(&name, body.count as usize).await?;
-    Ok(Json(Lease { duels: duels.into_iter().map(|duel| Duel::new(&name, duel)).collect() }))
+    let experiment = name.clone();
+    let finish = move |issued: Vec<IssuedDuel>| {
+        let duels = issued.into_iter().map(|duel| Duel::new(&experiment, duel)).collect();
+        Json(Lease { duels }).into_response()
+    };
+    Ok(state.service.lease(&name, body.count as usize, finish).await?)
 }
 
 /// The results of a batch that was run elsewhere.

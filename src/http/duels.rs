@@ -246,9 +246,12 @@ async fn next_duel(
             let detail = format!("`count` is {count}; it must be 1 to {COUNT_MAX}");
             return Err(refuse("/count", &detail));
         }
-        let issued = state.service.next_duels(&name, count).await?;
-        let duels = issued.into_iter().map(|issued| Duel::new(&name, issued)).collect();
-        return Ok(response(&DuelStock { duels }, count));
+        let experiment = name.clone();
+        let finish = move |issued: Vec<IssuedDuel>| {
+            let duels = issued.into_iter().map(|issued| Duel::new(&experiment, issued)).collect();
+            response(&DuelStock { duels }, count)
+        };
+        return Ok(state.service.next_duels(&name, count, finish).await?);
     }
     let Some(UniqueKeys(rankings)) = rankings else {
         if length.is_some() || offset.is_some() || pinned.is_some() {
@@ -262,8 +265,11 @@ async fn next_duel(
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
-    let (issued, page) = state.service.next_page(&name, rankings, page, audience).await?;
-    let (duel_id, page) = PageParts::new(page);
-    let duel = Duel { duel_id, ..Duel::new(&name, issued) };
-    Ok(Json(DuelAnswer::with_page(duel, page)).into_response())
+    let experiment = name.clone();
+    let finish = move |issued, page| {
+        let (duel_id, page) = PageParts::new(page);
+        let duel = Duel { duel_id, ..Duel::new(&experiment, issued) };
+        Json(DuelAnswer::with_page(duel, page)).into_response()
+    };
+    Ok(state.service.next_page(&name, rankings, page, audience, finish).await?)
 }

@@ -19,16 +19,15 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
-use crate::service::threads::LowPriorityThreads;
+use crate::service::threads::WorkThreads;
 use rankduel_engine::experiment_spec::excerpt;
 
-/// A body from this size on is read on the threads for large bodies. It would hold up the requests
-/// that share a thread with it.
-pub(crate) const LARGE_BYTES: usize = 64 * 1024;
+/// Nanoseconds that a byte of JSON takes to read, about: that of many short strings.
+pub(crate) const READ_NANOSECONDS: usize = 5;
 
 /// An extension of a request with a large body: the threads that read it.
 #[derive(Debug, Clone)]
-pub(crate) struct LargeBody(pub Arc<LowPriorityThreads>);
+pub(crate) struct LargeBody(pub Arc<WorkThreads>);
 
 /// A JSON body. `T` should `deny_unknown_fields`, so that a misspelt field is rejected, not
 /// ignored.
@@ -40,7 +39,7 @@ pub struct JsonBody<T>(pub T);
 pub struct JsonText {
     bytes: Bytes,
     /// The threads that read it, if it is large.
-    threads: Option<Arc<LowPriorityThreads>>,
+    threads: Option<Arc<WorkThreads>>,
 }
 
 /// An optional JSON body; `null` is the same as no body.

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use interleaving::{Note, Pin};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -184,13 +185,17 @@ async fn interleave(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
     JsonBody(body): JsonBody<InterleaveBody>,
-) -> ApiResult<Json<InterleavedPage>> {
+) -> ApiResult<Response> {
     let InterleaveBody { duel_id, left, right, length, offset, unit, segment, pinned } = body;
     check_unit(unit.as_deref())?;
     let audience = NamedAudience { unit: unit.as_deref(), segment };
     let page = page_request(offset, length, pinned);
-    let issued = state.service.interleave(&name, &duel_id, left, right, page, audience).await?;
-    let (self_duel, expires_at) = (issued.self_duel, rfc3339(issued.expires_at));
-    let (duel_id, page) = PageParts::new(issued);
-    Ok(Json(InterleavedPage { duel_id, experiment: name, self_duel, expires_at, page }))
+    let experiment = name.clone();
+    let finish = move |issued: IssuedPage| {
+        let (self_duel, expires_at) = (issued.self_duel, rfc3339(issued.expires_at));
+        let (duel_id, page) = PageParts::new(issued);
+        Json(InterleavedPage { duel_id, experiment, self_duel, expires_at, page }).into_response()
+    };
+    let service = &state.service;
+    Ok(service.interleave(&name, &duel_id, [Some(left), right], page, audience, finish).await?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::service::Service;
 use crate::service::change::refuse_archived;
-use crate::service::duels::{BLOCKING_SELECTIONS, IssueTime, IssuedDuel};
+use crate::service::duels::{IssueTime, IssuedDuel};
 use crate::service::error::ServiceError;
 use dueling_bandits::{BatchPair, Batches, Policy};
 use rankduel_engine::error::EngineError;
@@ -69,8 +69,8 @@ pub struct PostedResult {
     pub ties: u32,
 }
 
-/// From this many pairs on, posted results are checked on the threads for large bodies.
-const LARGE_PAIRS: usize = 1000;
+/// Nanoseconds that it takes to check the posted results of a pair, about.
+const PAIR_NANOSECONDS: usize = 50;
 /// High half of the nonces of posted batches. No process has it.
 const BATCH_RESULTS: u64 = u64::MAX;
 
@@ -83,28 +83,24 @@ impl Service {
 
     /// Issue up to `count` duels of the open batch at once. Returns fewer, or none, if the batch
     /// does not need that many.
-    pub async fn lease(
+    ///
+    /// `finish` makes the result, where the duels are issued.
+    pub async fn lease<T: Send + 'static>(
         self: &Arc<Self>,
         name: &str,
         count: usize,
-    ) -> Result<Vec<IssuedDuel>, ServiceError> {
+        finish: impl FnOnce(Vec<IssuedDuel>) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let loaded = self.experiment(name).await?;
         require_batches(&loaded, loaded.fold()?.policy())?;
         loaded.with_record(refuse_archived)?;
         match loaded.with_record(|record| record.status) {
             Status::Running => {}
             Status::Paused => return Err(ServiceError::Paused(name.into())),
-            Status::Concluded => return Ok(Vec::new()),
+            Status::Concluded => return Ok(finish(Vec::new())),
         }
-        let is_long = count * loaded.spec.rankers.len() >= BLOCKING_SELECTIONS;
-        let service = Arc::clone(self);
-        let issue = move || service.lease_of(&loaded, count);
-        if !is_long {
-            return issue();
-        }
-        tokio::task::spawn_blocking(issue)
-            .await
-            .map_err(|error| ServiceError::internal(format!("duels were not issued: {error}")))?
+        let (service, rankers) = (Arc::clone(self), loaded.spec.rankers.len());
+        self.select(count, rankers, move || service.lease_of(&loaded, count).map(finish)).await?
     }
 
     fn lease_of(
@@ -149,18 +145,18 @@ impl Service {
             let read = Arc::clone(&loaded);
             let pairs = move || Ok::<_, EngineError>(read.fold()?.policy().batch_pairs());
             let pairs = self.reports.read(pairs).await??;
-            let is_large = pairs.len().max(posted.len()) >= LARGE_PAIRS;
+            let nanoseconds = pairs.len().max(posted.len()) * PAIR_NANOSECONDS;
             let experiment = Arc::clone(&loaded);
             let check = move || match_results(&experiment, &pairs, &posted);
-            self.on_body_threads_if(is_large, check).await?.map_err(ServiceError::Invalid)?
+            self.work(nanoseconds, check).await?.map_err(ServiceError::Invalid)?
         } else {
             // it may be a repeat of the post that closed the batch
             match self.engine.store.find(loaded.id, &[nonce]).await?.into_iter().next().flatten() {
                 Some(entry) => {
                     let (position, experiment) = (entry.position, Arc::clone(&loaded));
-                    let is_large = posted.len() >= LARGE_PAIRS;
+                    let nanoseconds = posted.len() * PAIR_NANOSECONDS;
                     let compare = move || same_results(&experiment, &entry.event, &posted);
-                    return match self.on_body_threads_if(is_large, compare).await? {
+                    return match self.work(nanoseconds, compare).await? {
                         true => Ok((false, position)),
                         false => Err(conflict(batch, position)),
                     };

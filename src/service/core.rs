@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
-use crate::service::threads::LowPriorityThreads;
+use crate::service::threads::{Priority, WorkThreads, is_long};
 use interleaving::PlanCache;
 use rankduel_engine::Engine;
 use rankduel_engine::access::{AccessKeys, EndedSessions};
@@ -37,8 +37,11 @@ pub struct Service {
     pub(super) plans: Arc<PlanCache>,
     /// Threads for reports.
     pub(crate) reports: Arc<ReportPool>,
-    /// Threads for large bodies. Feedback does not wait for reports, so these are not the same.
-    pub(crate) bodies: Arc<LowPriorityThreads>,
+    /// Threads for long work on what a request contains. Feedback does not wait for reports, so
+    /// these are not the same.
+    pub(crate) bodies: Arc<WorkThreads>,
+    /// The thread for many selections, which hold the lock of a fold.
+    pub(super) selections: WorkThreads,
     /// One for each replay that may run.
     pub(super) replays: Semaphore,
 }
@@ -64,9 +67,8 @@ impl Service {
             reports: Arc::new(ReportPool::start(answer_bytes).map_err(|error| {
                 ServiceError::internal(format!("no threads for reports: {error}"))
             })?),
-            bodies: Arc::new(LowPriorityThreads::start("body").map_err(|error| {
-                ServiceError::internal(format!("no threads for large bodies: {error}"))
-            })?),
+            bodies: Arc::new(threads("body", Priority::Low)?),
+            selections: threads("select", Priority::Normal)?,
             replays: Semaphore::new(REPLAYS_MAX),
         });
         let tasks: Arc<dyn PeriodicTasks> = Arc::<Self>::clone(&service);
@@ -74,13 +76,14 @@ impl Service {
         Ok(service)
     }
 
-    /// Do `work` on what a body contains, on the threads for large bodies if it is large.
-    pub(super) async fn on_body_threads_if<T: Send + 'static>(
+    /// Do `work` on what a request contains: here, or on the threads for that if it is estimated to
+    /// take long. It must take no lock that duels need.
+    pub(super) async fn work<T: Send + 'static>(
         &self,
-        is_large: bool,
+        nanoseconds: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
-        if is_large { self.bodies.run(work).await } else { Ok(work()) }
+        if is_long(nanoseconds) { self.bodies.run(work).await } else { Ok(work()) }
     }
 
     /// Check that the database answers and has the schema of this program.
@@ -179,6 +182,11 @@ impl Service {
         }
         Ok(self.engine.registry.get(name).await?)
     }
+}
+
+fn threads(name: &str, priority: Priority) -> Result<WorkThreads, ServiceError> {
+    WorkThreads::start(name, priority)
+        .map_err(|error| ServiceError::internal(format!("no threads for long work: {error}")))
 }
 
 #[async_trait]

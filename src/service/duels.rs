@@ -6,8 +6,9 @@ use rand::RngExt;
 
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::threads::is_long;
 use crate::service::units::{NamedAudience, UnitHasher};
-use crate::telemetry::duels;
+use crate::telemetry::duels::{self, RequestDuels};
 use dueling_bandits::{PolicyRng, Selection, step_rng};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::metrics::DuelKind;
@@ -34,9 +35,10 @@ pub struct IssuedDuel {
     pub batch: Option<u32>,
 }
 
-/// From this many selections times rankers on, duels are issued on a blocking thread, so that they
-/// do not hold up other requests.
-pub(super) const BLOCKING_SELECTIONS: usize = 2_000;
+/// Nanoseconds that it takes to issue a duel of an experiment without rankers, about.
+const ISSUE_NANOSECONDS: usize = 2_000;
+/// Nanoseconds that each ranker adds.
+const RANKER_NANOSECONDS: usize = 75;
 
 /// When a duel is issued.
 #[derive(Debug, Clone, Copy)]
@@ -60,21 +62,34 @@ impl Service {
 
     /// Issue several duels in a row, for a caller that keeps a stock of them. Each is chosen with
     /// those before it in flight.
-    pub async fn next_duels(
+    ///
+    /// `finish` makes the result, where the duels are issued.
+    pub async fn next_duels<T: Send + 'static>(
         self: &Arc<Self>,
         name: &str,
         count: usize,
-    ) -> Result<Vec<IssuedDuel>, ServiceError> {
+        finish: impl FnOnce(Vec<IssuedDuel>) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let loaded = self.experiment(name).await?;
-        if count * loaded.spec.rankers.len() < BLOCKING_SELECTIONS {
-            return (0..count).map(|_| self.choose(&loaded, NamedAudience::default())).collect();
+        let (service, rankers) = (Arc::clone(self), loaded.spec.rankers.len());
+        let choose = move |_| service.choose(&loaded, NamedAudience::default());
+        let issue = move || (0..count).map(choose).collect::<Result<_, _>>().map(finish);
+        self.select(count, rankers, issue).await?
+    }
+
+    /// Run `issue`, which issues so many duels: here, or on the thread for selections. It has the
+    /// priority of the others, because it holds the lock of the fold.
+    pub(super) async fn select<T: Send + 'static>(
+        &self,
+        count: usize,
+        rankers: usize,
+        issue: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        if !is_long(count.saturating_sub(1) * (ISSUE_NANOSECONDS + rankers * RANKER_NANOSECONDS)) {
+            return Ok(issue());
         }
-        let service = Arc::clone(self);
-        let issue =
-            move || (0..count).map(|_| service.choose(&loaded, NamedAudience::default())).collect();
-        tokio::task::spawn_blocking(issue)
-            .await
-            .map_err(|error| ServiceError::internal(format!("duels were not issued: {error}")))?
+        let duels = RequestDuels::current();
+        self.selections.run(move || duels.within_now(issue)).await
     }
 
     /// Issue a duel of an experiment that is in memory, for the page of this audience.

@@ -3,27 +3,35 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::duel_id::not_valid;
 use crate::service::duels::IssuedDuel;
 use crate::service::error::ServiceError;
+use crate::service::threads::is_long;
 use crate::service::units::{NamedAudience, UnitHasher};
+use interleaving::methods::optimized::{Instance, Plan};
 use interleaving::{
-    self, CreditSheet, DuelCoins, InvalidRequest, Method, Note, Page, Pin, Plans, Request, Team,
-    alone, interleave,
+    self, CreditSheet, DuelCoins, InvalidRequest, Method, Note, Page, Pin, PlanCache, Plans,
+    Request, Team, alone, interleave,
 };
+use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{FieldError, excerpt, pointer_part};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::tokens::duel_token::DuelId;
+use rankduel_engine::tokens::key_set::SigningKeySet;
 use rankduel_engine::tokens::page_payload::{DuelSecrets, PagePayload};
 
 /// Longest document id, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 1024;
-/// From this many documents on, interleaving runs on a blocking thread, so that it does not hold up
-/// other requests.
-const BLOCKING_DOCUMENTS: usize = 2000;
+/// Nanoseconds that a page takes for each document of the rankings, and for each slot down to its
+/// end: its document, its token, its text, about.
+const DOCUMENT_NANOSECONDS: usize = 100;
+const SLOT_NANOSECONDS: usize = 1_000;
+/// The same for each slot and document that probabilistic interleaving chooses from.
+const CHOICE_NANOSECONDS: usize = 1;
 
 /// The requested part of the shown list, and its pinned documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +81,7 @@ pub struct IssuedSlot {
 /// The inputs of one page.
 struct PageInputs {
     id: DuelId,
+    keys: Arc<SigningKeySet>,
     secrets: DuelSecrets,
     version: u32,
     method: interleaving::Spec,
@@ -85,16 +94,17 @@ struct PageInputs {
 
 impl Service {
     /// Interleave the rankings of the left and right ranker of a duel. For a self-duel, only the
-    /// left ranking is shown and the right one may be missing.
-    pub async fn interleave(
+    /// left ranking is shown and the right one may be missing. `finish` makes the result, where the
+    /// page is made.
+    pub async fn interleave<T: Send + 'static>(
         &self,
         name: &str,
         duel_id: &str,
-        left: Vec<String>,
-        right: Option<Vec<String>>,
+        [left, right]: [Option<Vec<String>>; 2],
         page: PageRequest,
         audience: NamedAudience<'_>,
-    ) -> Result<IssuedPage, ServiceError> {
+        finish: impl FnOnce(IssuedPage) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
         let mut id = self.open_duel_id(&loaded, duel_id).await?;
@@ -102,27 +112,26 @@ impl Service {
         if self.now_ms() > id.duel.expires_at {
             return Err(ServiceError::Expired(id.duel.expires_at));
         }
-        let right = match right {
-            Some(right) => right,
-            None if id.duel.first == id.duel.second => Vec::new(),
-            None => {
-                let detail = "`right` is missing: the duel is between two rankers";
-                return Err(ServiceError::field("/right", detail));
-            }
-        };
+        if right.is_none() && id.duel.first != id.duel.second {
+            let detail = "`right` is missing: the duel is between two rankers";
+            return Err(ServiceError::field("/right", detail));
+        }
+        let rankings = [left, right].map(Option::unwrap_or_default);
         let pointers = ["/left", "/right"].map(str::to_owned);
-        let inputs = self.page_inputs(&loaded, id, [left, right], page, pointers).await?;
-        self.make_page(&loaded, inputs).await
+        let inputs = self.page_inputs(&loaded, id, rankings, page, pointers).await?;
+        self.make_page(&loaded, inputs, finish).await
     }
 
-    /// Issue a duel and interleave its two rankings, given the rankings of all rankers.
-    pub async fn next_page(
+    /// Issue a duel and interleave its two rankings, given the rankings of all rankers. `finish` is
+    /// that of [`Service::interleave`].
+    pub async fn next_page<T: Send + 'static>(
         &self,
         name: &str,
         mut rankings: HashMap<String, Vec<String>>,
         page: PageRequest,
         audience: NamedAudience<'_>,
-    ) -> Result<(IssuedDuel, IssuedPage), ServiceError> {
+        finish: impl FnOnce(IssuedDuel, IssuedPage) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let loaded = self.experiment(name).await?;
         let errors = wrong_rankers(&loaded, &rankings);
         if !errors.is_empty() {
@@ -135,7 +144,12 @@ impl Service {
         let left = rankings.remove(&duel.left).unwrap_or_default();
         let right = rankings.remove(&duel.right).unwrap_or_default();
         let inputs = self.page_inputs(&loaded, id, [left, right], page, pointers).await?;
-        Ok((duel, self.make_page(&loaded, inputs).await?))
+        let finish = move |page| {
+            // freed where the page is made, because that takes long as well
+            drop(rankings);
+            finish(duel, page)
+        };
+        self.make_page(&loaded, inputs, finish).await
     }
 
     async fn page_inputs(
@@ -146,6 +160,7 @@ impl Service {
         page: PageRequest,
         pointers: [String; 2],
     ) -> Result<PageInputs, ServiceError> {
+        let keys = self.engine.signing_keys.current();
         let secrets = self
             .engine
             .signing_keys
@@ -168,53 +183,106 @@ impl Service {
                 (version, method.ok_or_else(unknown)?)
             }
         };
-        Ok(PageInputs { id, secrets, version, method, left, right, page, pointers })
+        let drafted = match &id.page {
+            // Its slots below the depth have no team.
+            Some(page) => page.sheet.slots.iter().filter(|slot| slot.team.is_some()).count(),
+            None => {
+                let length = page.length;
+                length - page.pinned.iter().filter(|pin| pin.position < length).count().min(length)
+            }
+        };
+        let method = method.for_first_page(drafted);
+        Ok(PageInputs { id, keys, secrets, version, method, left, right, page, pointers })
     }
 
-    async fn make_page(
+    /// Make a page where its cost allows. A plan of optimized interleaving that is not in the cache
+    /// is solved on the threads for long work. If too much waits for them, the page is a team draft,
+    /// unless it continues a list that is not.
+    async fn make_page<T: Send + 'static>(
         &self,
         loaded: &LoadedExperiment,
         inputs: PageInputs,
-    ) -> Result<IssuedPage, ServiceError> {
-        let solves = matches!(inputs.method.method, Method::Optimized(_));
-        let documents = inputs.left.len() + inputs.right.len();
-        let (id, made) = if solves || documents > BLOCKING_DOCUMENTS {
-            let plans = Arc::clone(&self.plans);
-            tokio::task::spawn_blocking(move || (inputs.id.clone(), inputs.make(&*plans)))
-                .await
-                .map_err(|error| {
-                    ServiceError::internal(format!("a page was not interleaved: {error}"))
-                })?
-        } else {
-            let made = inputs.make(&*self.plans);
-            (inputs.id, made)
+        finish: impl FnOnce(IssuedPage) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let fell_back = inputs.id.page.as_ref().map(|page| page.sheet.fell_back);
+        let plans: Arc<dyn Plans + Send + Sync> = match fell_back {
+            Some(true) => Arc::new(NoPlans),
+            _ => Arc::<PlanCache>::clone(&self.plans),
         };
-        let (mut page, payload) = made?;
-        if id.page.is_none() {
-            loaded.note_page(&id.duel);
+        let nanoseconds = inputs.nanoseconds();
+        let (duel, is_first) = (inputs.id.duel, inputs.id.page.is_none());
+        if inputs.is_optimized() && !is_long(nanoseconds) {
+            let cached = CachedPlans { cache: &self.plans, missed: AtomicBool::new(false) };
+            let mut made = inputs.make(&cached);
+            if cached.missed.into_inner() {
+                match self.bodies.run(move || inputs.make(&*plans)).await {
+                    Err(ServiceError::Engine(EngineError::Overloaded)) if fell_back.is_none() => {}
+                    solved => made = solved?,
+                }
+            }
+            let (page, _) = made?;
+            if is_first {
+                loaded.note_page(&duel);
+            }
+            return Ok(finish(page));
         }
-        // optimized interleaving gives the first slot to the ranker that the rankings say
-        if !solves && let Some(left_first) = left_drafts_first(&payload.sheet) {
-            let lower_is_left = (id.duel.first < id.duel.second) == id.duel.first_left;
-            loaded.traffic().drafted(
-                id.duel.nonce,
-                id.duel.expires_at,
-                self.now_ms(),
-                left_first == lower_is_left,
-            );
+        let make = move || inputs.make(&*plans).map(|(page, first)| (finish(page), first));
+        let (page, left_first) = self.work(nanoseconds, make).await??;
+        if is_first {
+            loaded.note_page(&duel);
         }
-        page.duel_id = self
-            .engine
-            .signing_keys
-            .seal(id.key, &id.duel, &payload)
-            .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
+        if let Some(left_first) = left_first {
+            let lower_is_left = (duel.first < duel.second) == duel.first_left;
+            let is_lower = left_first == lower_is_left;
+            loaded.traffic().drafted(duel.nonce, duel.expires_at, self.now_ms(), is_lower);
+        }
         Ok(page)
     }
 }
 
+/// No plans: optimized interleaving continues a list that is a team draft.
+struct NoPlans;
+
+impl Plans for NoPlans {
+    fn plan(&self, _: &Instance) -> Option<Arc<Plan>> {
+        None
+    }
+}
+
+/// Plans that need not be solved.
+struct CachedPlans<'a> {
+    cache: &'a PlanCache,
+    /// Whether one was not in the cache.
+    missed: AtomicBool,
+}
+
+impl Plans for CachedPlans<'_> {
+    fn plan(&self, instance: &Instance) -> Option<Arc<Plan>> {
+        let cached = self.cache.cached(instance);
+        self.missed.fetch_or(cached.is_none(), Ordering::Relaxed);
+        cached.flatten()
+    }
+}
+
 impl PageInputs {
-    /// The page without its `duel_id`, and the payload that the `duel_id` must carry.
-    fn make(&self, plans: &dyn Plans) -> Result<(IssuedPage, PagePayload), ServiceError> {
+    fn is_optimized(&self) -> bool {
+        matches!(self.method.method, Method::Optimized(_))
+    }
+
+    /// Nanoseconds that the page takes, about, without a plan of optimized interleaving.
+    fn nanoseconds(&self) -> usize {
+        let documents = self.left.len() + self.right.len() + self.page.pinned.len();
+        let end = self.page.offset.saturating_add(self.page.length).min(documents);
+        let chosen = match self.method.method {
+            Method::Probabilistic(_) => end * documents,
+            _ => 0,
+        };
+        documents * DOCUMENT_NANOSECONDS + end * SLOT_NANOSECONDS + chosen * CHOICE_NANOSECONDS
+    }
+
+    /// The page, and whether the first slot that can earn credit belongs to the left ranker.
+    /// Optimized interleaving gives that slot to the ranker that the rankings say.
+    fn make(&self, plans: &dyn Plans) -> Result<(IssuedPage, Option<bool>), ServiceError> {
         let PageRequest { offset, length, ref pinned } = self.page;
         check_documents(&self.left, &self.pointers[0])?;
         check_documents(&self.right, &self.pointers[1])?;
@@ -239,18 +307,24 @@ impl PageInputs {
             })
             .collect();
         let Page { total, repeats, note, sheet, .. } = made;
+        let informative = sheet.informative;
+        let payload = PagePayload { method: self.version, sheet, documents };
         let page = IssuedPage {
-            duel_id: String::new(),
+            duel_id: self
+                .keys
+                .seal(self.id.key, &self.id.duel, &payload)
+                .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?,
             self_duel,
             expires_at: self.id.duel.expires_at,
             slots,
             total,
             repeats,
-            informative: sheet.informative,
+            informative,
             method: self.version,
             note,
         };
-        Ok((page, PagePayload { method: self.version, sheet, documents }))
+        let sheet = (!self.is_optimized()).then_some(&payload.sheet);
+        Ok((page, sheet.and_then(left_drafts_first)))
     }
 
     /// The error with its pointer into the request.

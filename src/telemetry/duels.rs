@@ -36,6 +36,11 @@ impl RequestDuels {
         CURRENT.scope(self, future).await
     }
 
+    /// Those of the current request.
+    pub fn current() -> Self {
+        CURRENT.try_with(Self::clone).unwrap_or_default()
+    }
+
     /// Run `work` as a part of this request.
     pub fn within_now<T>(self, work: impl FnOnce() -> T) -> T {
         CURRENT.sync_scope(self, work)

@@ -20,6 +20,7 @@ on_both_databases! {
 on_sqlite! {
     a_page_does_not_reveal_the_rankers_of_its_slots
     clicks_name_positions_documents_or_slots
+    pages_of_an_optimized_list_have_the_depth_of_the_first
     a_document_counts_once_with_its_heaviest_event
     ubi_events_are_accepted_unchanged
     one_call_returns_a_duel_with_its_page
@@ -105,6 +106,29 @@ async fn a_page_is_the_same_at_every_server_and_offset(database: TestDatabase) {
         assert_eq!(all, ["l1", "l2", "l3", "l4", "r1", "r3"]);
     }
     assert_eq!(firsts.len(), 2, "each side is first on some pages");
+}
+
+async fn pages_of_an_optimized_list_have_the_depth_of_the_first(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut spec = steady("search", &["a", "b"]);
+    spec["interleaving"] = json!({"kind": "optimized"});
+    server.create(&spec).await;
+    let right = ["r1", "l3", "l1", "r2", "l2", "r3"];
+    for _ in 0..8 {
+        let duel = server.next_duel("search").await;
+        let page = async |of: &Value, offset, length| {
+            ask(&server, &lists(of, &LEFT, &right, offset, length)).await.json(200)
+        };
+        let first = page(&duel, 0, 3).await;
+        let whole = documents(&page(&first, 0, 7).await);
+        assert_eq!(documents(&first), whole[..3]);
+        let second = page(&first, 3, 4).await;
+        assert_eq!(documents(&second), whole[3..]);
+        assert_eq!(documents(&page(&second, 2, 2).await), whole[2..4]);
+        // Below the depth, a click is no signal.
+        clicks(&server, &second, json!([3, 6]), None).await.json(200);
+    }
+    assert_eq!(outcomes(&server).await, [0, 0, 0, 8]);
 }
 
 async fn a_page_does_not_reveal_the_rankers_of_its_slots(database: TestDatabase) {

@@ -14,7 +14,8 @@ const ROUNDING: f64 = 1e-12;
 /// seed and the two rankings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreditSheet {
-    /// Lengths of the left and the right list after the cut.
+    /// Lengths of the left and the right list after the cut, which for optimized interleaving is at
+    /// the depth.
     pub depths: [u32; 2],
     /// Whether clicks can decide the duel: `false` for two equal lists and for a ranker shown
     /// alone.
@@ -30,7 +31,8 @@ pub struct CreditSheet {
 pub struct CreditSlot {
     /// Rank on the left and on the right before the cut, from 1; 0 where the document is missing.
     pub ranks: [u32; 2],
-    /// The side that the slot belongs to; `None` for a pinned document.
+    /// The side that the slot belongs to; `None` for a pinned document, and below the depth of
+    /// optimized interleaving.
     pub team: Option<Team>,
     /// Whether a click on it can earn credit.
     pub competitive: bool,

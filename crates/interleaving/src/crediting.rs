@@ -26,7 +26,7 @@ pub fn credit(
     let mut weights = weights_by_position(sheet, clicks)?;
     let all = weights.iter().filter(|&&weight| weight > 0).count();
     let counted = Counted::of(spec, sheet, &mut weights);
-    let clicked = creditable(spec, sheet, &weights);
+    let clicked = creditable(sheet, &weights);
     let score = if clicked.is_empty() { Score::default() } else { score(spec, sheet, &clicked) };
     let no_signal = if all == 0 {
         Some(NoSignal::NoClick)
@@ -113,12 +113,9 @@ struct Counted {
 impl Counted {
     /// Applies the spec's weights of clicks to the weights of events, by position.
     fn of(spec: &Spec, sheet: &CreditSheet, weights: &mut [u32]) -> Self {
-        let end = match spec.method {
-            Method::Optimized(optimized) if !sheet.fell_back => optimized.depth as usize,
-            _ => usize::MAX,
-        };
-        let drafted = (0..sheet.slots.len()).filter(|&at| sheet.slots[at].team.is_some());
-        let counted: Vec<usize> = drafted.take(end).filter(|&at| weights[at] > 0).collect();
+        let counted: Vec<usize> = (0..sheet.slots.len())
+            .filter(|&at| sheet.slots[at].team.is_some() && weights[at] > 0)
+            .collect();
         let mut least = counted.iter().map(|&at| weights[at]).max().unwrap_or(0);
         if let Some(features) = spec.click_weights {
             least *= features.largest();
@@ -150,8 +147,8 @@ fn weights_by_position(sheet: &CreditSheet, clicks: &[Click]) -> Result<Vec<u32>
 }
 
 /// The clicked slots that can earn credit, with their ranks after the cut.
-fn creditable(spec: &Spec, sheet: &CreditSheet, weights: &[u32]) -> Vec<ClickedSlot> {
-    let depths = depths(spec, sheet);
+fn creditable(sheet: &CreditSheet, weights: &[u32]) -> Vec<ClickedSlot> {
+    let depths = sheet.depths;
     let in_cut = |rank: u32, depth: u32| if (1..=depth).contains(&rank) { rank } else { depth + 1 };
     weights
         .iter()
@@ -163,16 +160,6 @@ fn creditable(spec: &Spec, sheet: &CreditSheet, weights: &[u32]) -> Vec<ClickedS
             Some(ClickedSlot { position, ranks, team, weight })
         })
         .collect()
-}
-
-/// The lengths of the lists that ranks refer to.
-fn depths(spec: &Spec, sheet: &CreditSheet) -> [u32; 2] {
-    match spec.method {
-        Method::Optimized(optimized) if !sheet.fell_back => {
-            sheet.depths.map(|depth| depth.min(optimized.depth))
-        }
-        _ => sheet.depths,
-    }
 }
 
 fn score(spec: &Spec, sheet: &CreditSheet, clicked: &[ClickedSlot]) -> Score {
@@ -200,7 +187,7 @@ fn bounded(
     let most = counted.most;
     match spec.method {
         Method::Optimized(optimized) if !sheet.fell_back => {
-            optimized::bounded(clicked, optimized.credit, depths(spec, sheet), most)
+            optimized::bounded(clicked, optimized.credit, sheet.depths, most)
         }
         // A spec with this credit has no other verdict than the sign.
         Method::Balanced(Balanced { credit: BalancedCredit::Published, .. }) => BoundedScore::NONE,

@@ -36,16 +36,22 @@ impl CreditSheet {
         };
         let [left, right] =
             [lists.left(), lists.right()].map(|list| &list[..depth.min(list.len())]);
+        let fell_back = draft.note == Some(Note::FellBack);
+        let credited = match spec.method {
+            Method::Optimized(optimized) if !fell_back => optimized.depth as usize,
+            _ => usize::MAX,
+        };
         Self {
-            depths: [lists.left().len() as u32, lists.right().len() as u32],
+            depths: [lists.left(), lists.right()].map(|list| list.len().min(credited) as u32),
             informative: left != right && draft.slots.iter().any(|slot| slot.competitive),
-            fell_back: draft.note == Some(Note::FellBack),
+            fell_back,
             slots: draft
                 .slots
                 .iter()
-                .map(|slot| CreditSlot {
+                .enumerate()
+                .map(|(at, slot)| CreditSlot {
                     ranks: lists.ranks(slot.document),
-                    team: Some(slot.team),
+                    team: (at < credited).then_some(slot.team),
                     competitive: slot.competitive,
                 })
                 .collect(),

@@ -89,6 +89,17 @@ impl Method {
 }
 
 impl Spec {
+    /// This spec for a list whose first page has so many drafted documents: optimized interleaving
+    /// optimizes and credits no positions below it, which would cost sensitivity above. All pages
+    /// of a list need the same spec.
+    pub fn for_first_page(mut self, drafted: usize) -> Self {
+        if let Method::Optimized(optimized) = &mut self.method {
+            optimized.depth =
+                optimized.depth.min(u32::try_from(drafted.max(1)).unwrap_or(u32::MAX));
+        }
+        self
+    }
+
     /// A spec with the default depth policy.
     pub fn of(method: Method) -> Self {
         Self { method, ..Self::default() }

@@ -12,7 +12,6 @@ use super::super::response::problem_page;
 use super::super::session::Dashboard;
 use super::super::session::{FORM_TOKEN, Sessions};
 use super::form::Values;
-use crate::http::extract::LARGE_BYTES;
 use crate::http::problem::{Problem, ProblemKind};
 use crate::http::{AppState, Caller};
 
@@ -94,6 +93,9 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// Largest body of a form.
+const FORM_BYTES: usize = 64 * 1024;
+
 /// A form that was made for its caller; an extractor.
 pub(crate) struct Submission {
     pub page: Page,
@@ -110,7 +112,7 @@ impl FromRequest<Dashboard> for Submission {
             .await
             .map_err(|rejection| Refusal(Box::new(rejection.into_response())))?;
         // reading a larger one would hold up the requests that share its thread
-        if body.len() > LARGE_BYTES {
+        if body.len() > FORM_BYTES {
             let detail = "A form has at most 64 KiB. The API takes larger experiments.";
             return Err(page.refuse(Problem::new(ProblemKind::PayloadTooLarge, detail)));
         }

@@ -31,11 +31,11 @@ use super::pace::Pace;
 use super::request_body::{BodyBudget, Share};
 use super::running_request::{NoRandomness, RequestIds, Route, RunningRequest, is_probe, with_key};
 use crate::http::caller::Caller;
-use crate::http::extract::{LARGE_BYTES, LargeBody};
+use crate::http::extract::{LargeBody, READ_NANOSECONDS};
 use crate::http::problem::{Problem, ProblemKind};
 use crate::service::Service;
 use crate::service::reports::pool::ReportPool;
-use crate::service::threads::LowPriorityThreads;
+use crate::service::threads::{WorkThreads, is_long, owned_by};
 use rankduel_engine::access::ApiKeys;
 use rankduel_engine::metrics::Metrics;
 
@@ -89,7 +89,7 @@ pub(crate) struct Shell {
     /// The turns of responses to callers without a key.
     open: Pace,
     reports: Arc<ReportPool>,
-    large_bodies: Arc<LowPriorityThreads>,
+    large_bodies: Arc<WorkThreads>,
     bodies: BodyBudget,
     body_limit_bytes: usize,
     time_limit: Duration,
@@ -155,7 +155,8 @@ impl Shell {
             peer.note_authorized();
         }
         let id = key.as_ref().map(|key| key.id().clone());
-        with_key(id, self.run(request, next, Caller::new(key, request_id)).await)
+        let run = self.run(request, next, Caller::new(key, request_id));
+        with_key(id.clone(), owned_by(id, run).await)
     }
 
     /// Read the keys of the database because a request has one that this process does not know.
@@ -224,7 +225,7 @@ impl Shell {
     ) -> Result<(Request, Share), Problem> {
         let (mut parts, body) = request.into_parts();
         let (body, share) = self.bodies.read(&parts.headers, body, limit).await?;
-        if body.len() >= LARGE_BYTES {
+        if is_long(body.len() * READ_NANOSECONDS) {
             parts.extensions.insert(LargeBody(Arc::clone(&self.large_bodies)));
         }
         Ok((Request::from_parts(parts, Body::from(body)), share))

@@ -20,9 +20,10 @@ use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::events::{ControlEvent, Event};
 use rankduel_store::{Appended, LogEntry, NewEvent};
 
-/// From this many bytes of `duel_id`s and clicks on, feedback is checked on the threads for large
-/// bodies, so that it does not hold up other requests.
-const LARGE_BYTES: usize = 64 * 1024;
+/// Nanoseconds that it takes to check an item of feedback, about: its signature.
+const ITEM_NANOSECONDS: usize = 3_000;
+/// Nanoseconds that each byte of its `duel_id` and its clicks adds.
+const BYTE_NANOSECONDS: usize = 10;
 
 impl Service {
     /// Receive feedback. Returns one result for each piece, in order, when all events that count
@@ -87,7 +88,8 @@ impl Service {
         loaded: &Arc<LoadedExperiment>,
         feedback: Vec<Feedback>,
     ) -> Result<(CheckedRequest, Option<Vec<Feedback>>), ServiceError> {
-        let is_large = feedback.iter().map(Feedback::bytes).sum::<usize>() >= LARGE_BYTES;
+        let bytes = feedback.iter().map(Feedback::bytes).sum::<usize>();
+        let nanoseconds = feedback.len() * ITEM_NANOSECONDS + bytes * BYTE_NANOSECONDS;
         let (keys, units) = (self.engine.signing_keys.current(), UnitHasher::of(loaded));
         let (rankers, methods) = {
             let fold = loaded.fold()?;
@@ -102,7 +104,7 @@ impl Service {
             let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
             (request, unchecked)
         };
-        self.on_body_threads_if(is_large, check).await
+        self.work(nanoseconds, check).await
     }
 
     /// Append the events of duels that have not expired, and look the others up. Returns one result

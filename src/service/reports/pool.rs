@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::service::error::ServiceError;
-use crate::service::threads::{IsAwaited, LowPriorityThreads};
+use crate::service::threads::{IsAwaited, Priority, WorkThreads};
 use rankduel_engine::error::EngineError;
 
 /// The pause after a part of a log was read, in times of that. The database reads it at the
@@ -26,7 +26,7 @@ const UNIT_BYTES: usize = 1024;
 /// Threads for reports.
 #[derive(Debug)]
 pub struct ReportPool {
-    threads: LowPriorityThreads,
+    threads: WorkThreads,
     /// One for each computation whose input is in memory.
     inputs: Semaphore,
     /// When the next part of a log may be read.
@@ -37,7 +37,7 @@ pub struct ReportPool {
 impl ReportPool {
     /// Threads for half of the processors, and this much memory for what they write.
     pub fn start(written_bytes: usize) -> std::io::Result<Self> {
-        let threads = LowPriorityThreads::start("report")?;
+        let threads = WorkThreads::start("report", Priority::Low)?;
         let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
         let written = Arc::new(Semaphore::new(units));
         Ok(Self {

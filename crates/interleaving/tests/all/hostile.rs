@@ -302,3 +302,29 @@ fn lists_with_the_same_permutation_share_a_plan() {
     }
     assert_eq!(cache.len(), 1);
 }
+
+#[test]
+fn the_first_page_bounds_the_depth_of_a_list_and_its_sheet_carries_it() {
+    let left: Vec<String> = (0..8).map(|n| n.to_string()).collect();
+    let right: Vec<String> = [2, 9, 0, 4, 1, 8, 3, 7].iter().map(i32::to_string).collect();
+    let whole = spec("optimized");
+    let (first, stated) = (whole.for_first_page(3), spec("optimized:depth=3"));
+    for turn in 0..20 {
+        for length in [3, 8] {
+            let request = Request { left: &left, right: &right, offset: 0, length, pinned: &[] };
+            let page = |spec: &Spec| {
+                let mut coins = DuelCoins::drafting([turn; 32]);
+                interleave(spec, &request, &mut coins, &Uncached).unwrap()
+            };
+            assert_eq!(page(&first), page(&stated));
+            let sheet = page(&first).sheet;
+            for clicks in [vec![0], vec![1, 4], vec![2, 7], vec![5]] {
+                let clicks: Vec<_> = clicks.into_iter().map(Click::at).collect();
+                let earned = |spec: &Spec| {
+                    credit(spec, &sheet, &clicks, &mut DuelCoins::crediting([turn; 32])).ok()
+                };
+                assert_eq!(earned(&whole), earned(&stated));
+            }
+        }
+    }
+}

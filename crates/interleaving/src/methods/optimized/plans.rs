@@ -57,9 +57,10 @@ impl PlanCache {
         self.len() == 0
     }
 
-    /// The plan of an instance, if it is in the cache.
+    /// The plan of an instance, if it is in the cache. Does not wait for other threads: while one
+    /// of them changes the cache, no plan is in it.
     pub fn cached(&self, instance: &Instance) -> Option<Option<Arc<Plan>>> {
-        self.lock().plans.get(instance).cloned()
+        self.entries.try_lock().ok()?.plans.get(instance).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
@@ -70,8 +71,8 @@ impl PlanCache {
 
 impl Plans for PlanCache {
     fn plan(&self, instance: &Instance) -> Option<Arc<Plan>> {
-        if let Some(plan) = self.cached(instance) {
-            return plan;
+        if let Some(plan) = self.lock().plans.get(instance) {
+            return plan.clone();
         }
         // The lock is released while solving: two threads with the same instance both solve it.
         let plan = instance.solve().map(Arc::new);
