@@ -196,8 +196,8 @@ impl Service {
     }
 
     /// Make a page where its cost allows. A plan of optimized interleaving that is not in the cache
-    /// is solved on the threads for long work. If too much waits for them, the page is a team draft,
-    /// unless it continues a list that is not.
+    /// is solved on the threads for long work. If too much waits for them, the page is a team
+    /// draft, unless it continues a list that is not.
     async fn make_page<T: Send + 'static>(
         &self,
         loaded: &LoadedExperiment,

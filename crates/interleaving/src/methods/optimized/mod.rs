@@ -11,8 +11,8 @@
 //! documents. Its solution, a [`Plan`], can therefore be cached in a [`PlanCache`].
 //!
 //! Only the first [`Optimized::depth`] positions are optimized and earn credit; both lists are cut
-//! to that depth. A team draft without credit fills the positions below. All pages of a duel have one
-//! depth, so that they belong to one list.
+//! to that depth. A team draft without credit fills the positions below. All pages of a duel have
+//! one depth, so that they belong to one list.
 
 mod drafting;
 mod instance;
