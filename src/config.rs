@@ -70,8 +70,8 @@ impl LogArgs {
     http://ADDRESS:PORT`; logs go to standard error. On SIGTERM, /readyz turns 503 at once, and \
     requests are served as before for --lame-duck-seconds, so that load balancers can notice. Then \
     the server accepts no more connections, finishes the running requests, and exits with code 0, \
-    or 1 if the drain's time limit cut a request off. SIGINT (Ctrl-C) does the same without the \
-    wait. A second signal ends the process at once."
+    or 1 if the drain's time limit cut a request off. SIGHUP does the same, and SIGINT (Ctrl-C) \
+    without the wait. A second signal ends the process at once."
 )]
 pub struct ServeArgs {
     #[command(flatten)]
@@ -127,8 +127,8 @@ pub struct ServeArgs {
     )]
     pub max_concurrent_requests: u32,
 
-    /// Most open connections. The limit of open files can lower it. When there are more, the oldest
-    /// connection that has shown no key is closed
+    /// Most open connections. The limit of open files can lower it. When there are more, one
+    /// is closed: the oldest that has shown no key, or the most silent of the key that has most
     #[arg(
         long, value_name = "N", env = "RANKDUEL_MAX_CONNECTIONS",
         default_value_t = 4096,
@@ -292,15 +292,6 @@ impl ServeConfig {
     }
 }
 
-/// An error if the value of a setting has quotes around it. A shell removes them; files of
-/// variables, such as those of containers, keep them.
-pub fn without_quotes(value: &str) -> Result<(), String> {
-    match value.trim().starts_with(['"', '\'', '“', '”', '‘', '’']) {
-        true => Err("its value has quotes around it; write it without them".to_owned()),
-        false => Ok(()),
-    }
-}
-
 /// The value of a setting that may be a secret: the text itself, or the content of the file PATH if
 /// the text is `@PATH`. Service managers pass secrets as files, because other processes of the user
 /// can read environment variables.
@@ -308,9 +299,7 @@ fn text_or_file(text: &str) -> Result<String, String> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
     let content = std::fs::read_to_string(path)
         .map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;
-    let value = content.trim_start_matches('\u{feff}').trim();
-    without_quotes(value).map_err(|why| format!("the file {path:?}: {why}"))?;
-    match value {
+    match content.trim() {
         "" => Err(format!("the file {path:?} is empty")),
         value => Ok(value.to_owned()),
     }

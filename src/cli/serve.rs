@@ -8,13 +8,13 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use axum::Router;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::database::{has_api_keys, open_store_with};
 use super::{CommandError, runtime};
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
-use crate::http::server::{Drained, serve};
+use crate::http::server::{Drained, connections_within_files, serve};
 use crate::http::{self, App, AppState, Hosts, Readiness};
 use crate::service::Service;
 use crate::telemetry::export::Export;
@@ -135,21 +135,43 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     Ok(Started { listener, service, readiness, app, database, open })
 }
 
-async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
+/// The signals that stop a server.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl StopSignals {
+    fn install() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Wait for a signal; returns its name.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hangup.recv() => "SIGHUP",
+        }
+    }
+}
+
+async fn until_signal(mut config: ServeConfig) -> Result<(), CommandError> {
     // Install the handlers before the server is announced, so that no signal is missed.
-    let mut terminate =
-        signal(SignalKind::terminate()).context("the handler of SIGTERM cannot be installed")?;
-    let mut interrupt =
-        signal(SignalKind::interrupt()).context("the handler of SIGINT cannot be installed")?;
+    let mut signals =
+        StopSignals::install().context("the handlers of signals cannot be installed")?;
+    config.connections.max_connections =
+        connections_within_files(config.connections.max_connections)
+            .map_err(CommandError::Usage)?;
     // A migration can take long. Each one is a transaction, so stopping leaves none half done.
     let started = tokio::select! {
         biased;
-        name = async {
-            tokio::select! {
-                _ = terminate.recv() => "SIGTERM",
-                _ = interrupt.recv() => "SIGINT",
-            }
-        } => {
+        name = signals.next() => {
             tracing::info!(signal = name, "stopped while starting");
             return Ok(());
         }
@@ -168,11 +190,9 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
     let lame_duck = config.lame_duck;
     let drain_within = config.connections.drain_within;
     let shutdown = async move {
+        let name = signals.next().await;
         // After Ctrl-C, there is no lame-duck period.
-        let (name, lame_duck) = tokio::select! {
-            _ = terminate.recv() => ("SIGTERM", lame_duck),
-            _ = interrupt.recv() => ("SIGINT", Duration::ZERO),
-        };
+        let lame_duck = if name == "SIGINT" { Duration::ZERO } else { lame_duck };
         tracing::info!(
             signal = name,
             lame_duck_seconds = lame_duck.as_secs(),
@@ -181,7 +201,7 @@ async fn until_signal(config: ServeConfig) -> Result<(), CommandError> {
         );
         readiness.drain();
         tokio::spawn(async move {
-            tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+            signals.next().await;
             tracing::warn!("second signal: exiting at once");
             std::process::exit(1);
         });

@@ -13,11 +13,13 @@ use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
 use super::layout::Visitor;
-use super::response::{POLICY, TaggedFile, TaggedPage, problem_page};
+use super::response::{POLICY, TaggedPage, problem_page};
 use super::session::Dashboard;
 use super::session::{self, Sessions};
 use super::view::{Copied, Parts, View};
 use super::{experiment, list, manage, segments};
+use crate::http::conditional::TaggedFile;
+use crate::http::server::deliver::SharedText;
 use crate::http::{AppState, Caller};
 use crate::service::error::ServiceError;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -33,7 +35,7 @@ const LIST: usize = 100;
 
 pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     let asset = |kind: &'static str, text: &'static str| {
-        let file = TaggedFile::new(kind, text);
+        let file = TaggedFile::new(kind, SharedText::new(text));
         get(async move |headers: HeaderMap| file.respond(&headers))
     };
     Router::new()

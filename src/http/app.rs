@@ -31,7 +31,7 @@ use super::{
     audit, batch, docs, duels, experiments, feedback, health, pages, reports, traffic, ubi,
 };
 use crate::dashboard;
-use rankduel_engine::access::ApiKeySet;
+use rankduel_engine::access::{ApiKeySet, KnownKey};
 use rankduel_engine::metrics::Metrics;
 
 /// The resources of the API. Add a new resource here.
@@ -165,6 +165,11 @@ impl App {
     /// The same server, for the connection of this peer.
     pub(crate) fn for_peer(&self, peer: Arc<Peer>) -> PeerApp {
         PeerApp { app: self.clone(), peer }
+    }
+
+    /// Whether a request with this key would be authenticated.
+    pub(crate) fn is_valid(&self, key: &KnownKey) -> bool {
+        self.fast_path.shell.guard.is_valid(key)
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -10,7 +10,7 @@ mod audit;
 mod batch;
 mod caller;
 mod click;
-mod conditional;
+pub(crate) mod conditional;
 mod docs;
 mod duels;
 mod experiment_metrics;

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::support::client::{JSON, steady};
-use crate::support::server::Api;
+use crate::support::server::{Api, outcome, rankduel};
 use crate::support::service::{Server, Settings};
 use crate::support::{KINDS, Kind, TestDatabase};
 
@@ -232,26 +232,88 @@ async fn a_client_that_does_not_read_is_disconnected() {
     assert!(read.is_err() || answer.len() < 16 << 20, "{} bytes", answer.len());
 }
 
+/// A request with a key, whose response leaves the connection open.
+fn keyed(key: &str) -> String {
+    format!("GET /v1/experiments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n\r\n")
+}
+
+/// The status of a request on this connection; `None` if the server has closed it.
+async fn status_on(stream: &mut TcpStream, request: &str) -> Option<u16> {
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = vec![0; 64 * 1024];
+    let read = tokio::time::timeout(LONG, stream.read(&mut answer)).await.expect("in time").ok()?;
+    let text = String::from_utf8_lossy(&answer[..read]);
+    text.strip_prefix("HTTP/1.1 ").map(|rest| rest[..3].parse().expect("a status"))
+}
+
+/// Whether the server has closed this connection, on which nothing is under way.
+async fn is_closed(stream: &mut TcpStream) -> bool {
+    let closed = tokio::time::timeout(LONG, stream.read(&mut [0; 64])).await.expect("in time");
+    matches!(closed, Ok(0) | Err(_))
+}
+
 #[tokio::test]
-async fn too_many_connections_close_the_oldest_without_a_key() {
-    let connections = ConnectionSettings { max_connections: 4, ..ConnectionSettings::default() };
-    let api = start(Kind::Sqlite, &with_key(), connections).await;
-    let request =
-        format!("GET /v1/experiments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\n\r\n");
-    let mut caller = sent(&api, &request).await;
-    assert_eq!(first_line(&mut caller).await, "HTTP/1.1 200");
-    let mut idle = Vec::new();
-    for _ in 0..20 {
-        idle.push(TcpStream::connect(&api.server.address).await.expect("a connection"));
+async fn neither_a_key_nor_callers_without_one_keep_others_out() {
+    const OTHER: &str = "other-other-other-other";
+    let connections = ConnectionSettings { max_connections: 32, ..ConnectionSettings::default() };
+    let keys = ApiKeys::parse(&format!("{KEY},{OTHER}")).expect("keys");
+    let shell = ShellSettings { keys, ..ShellSettings::default() };
+    let api = start(Kind::Sqlite, &shell, connections).await;
+    let connect = async || TcpStream::connect(&api.server.address).await.expect("a connection");
+    let mut victims = Vec::new();
+    for _ in 0..5 {
+        let mut stream = connect().await;
+        assert_eq!(status_on(&mut stream, &keyed(KEY)).await, Some(200));
+        victims.push(stream);
     }
-    assert_eq!(status_with_key(&api).await, 200, "a caller with a key is let in");
-    let mut rest = [0; 4096];
-    let oldest = tokio::time::timeout(LONG, idle[0].read(&mut rest)).await.expect("in time");
-    assert!(matches!(oldest, Ok(0) | Err(_)), "the oldest is closed: {oldest:?}");
-    caller.write_all(request.as_bytes()).await.expect("the caller keeps its connection");
-    let more = tokio::time::timeout(LONG, caller.read(&mut rest)).await.expect("in time");
-    assert!(more.expect("an answer") > 0);
-    assert!(api.metrics.connections_shed.get() > 0);
+    let mut hoarded = Vec::new();
+    for _ in 0..100 {
+        let mut stream = connect().await;
+        assert_eq!(status_on(&mut stream, &keyed(OTHER)).await, Some(200));
+        hoarded.push(stream);
+        // probes, and callers that come now
+        assert_eq!(status(&api, "GET", "/livez", &[]).await, 200);
+        assert_eq!(status_with_key(&api).await, 200);
+    }
+    assert!(is_closed(&mut hoarded[0]).await, "the key that has most gives up the oldest");
+    assert_eq!(status_on(&mut hoarded[99], &keyed(OTHER)).await, Some(200));
+    for stream in &mut victims {
+        assert_eq!(status_on(stream, &keyed(KEY)).await, Some(200), "another key is not affected");
+    }
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        idle.push(connect().await);
+        assert_eq!(status_with_key(&api).await, 200);
+    }
+    assert!(is_closed(&mut idle[0]).await, "those without a key close their own");
+    for stream in &mut victims {
+        assert_eq!(status_on(stream, &keyed(KEY)).await, Some(200));
+    }
+    assert!(api.metrics.connections_shed.get() > 100);
+}
+
+// The command needs the database, which another thread serves meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_connections_of_a_revoked_key_close() {
+    let api = start(Kind::Sqlite, &with_key(), ConnectionSettings::default()).await;
+    let keys = |arguments: &[&str]| {
+        let mut command = rankduel(&[&["keys"], arguments].concat());
+        command.env("RANKDUEL_DATABASE_URL", &api.database.url);
+        let (code, printed, error) = outcome(command);
+        assert_eq!(code, Some(0), "{error}");
+        printed
+    };
+    let printed = keys(&["create", "leaked", "--scope", "read"]);
+    let key = printed.split_whitespace().find(|word| word.starts_with("rankduel_")).expect("a key");
+    let mut leaked = TcpStream::connect(&api.server.address).await.expect("a connection");
+    assert_eq!(status_on(&mut leaked, &keyed(key)).await, Some(200));
+    let mut other = TcpStream::connect(&api.server.address).await.expect("a connection");
+    assert_eq!(status_on(&mut other, &keyed(KEY)).await, Some(200));
+    let list = keys(&["list"]);
+    let id = list.lines().find(|line| line.contains("leaked")).expect("the key");
+    keys(&["revoke", id.split_whitespace().next().expect("its id")]);
+    assert!(is_closed(&mut leaked).await);
+    assert_eq!(status_on(&mut other, &keyed(KEY)).await, Some(200));
 }
 
 /// An experiment with this many rankers, by this policy.

@@ -43,6 +43,7 @@ mod smuggling;
 mod standings;
 mod startup;
 mod storage_failure;
+mod strict;
 mod tracing;
 mod units;
 mod verdict;

@@ -1,11 +1,7 @@
 //! The files that the pages of the documentation load: Swagger UI, and this project's own script
 //! and style sheet.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-use axum::response::Response;
-use sha2::{Digest as _, Sha256};
-
-use crate::http::conditional::unchanged;
+use crate::http::conditional::TaggedFile;
 use crate::http::server::deliver::SharedText;
 
 pub(crate) const BUNDLE: &str = "/docs/swagger-ui-bundle.js";
@@ -16,16 +12,6 @@ pub(crate) const STYLE: &str = "/docs/style.css";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 
-/// A file in the program.
-#[derive(Debug, Clone)]
-pub(crate) struct Asset {
-    pub path: &'static str,
-    content_type: &'static str,
-    text: SharedText,
-    /// Derived from the content.
-    tag: String,
-}
-
 /// A file that the build script unpacks.
 macro_rules! unpacked {
     ($name:literal) => {
@@ -33,48 +19,19 @@ macro_rules! unpacked {
     };
 }
 
-/// Every file.
-pub(crate) fn assets() -> [Asset; 4] {
-    let asset = |path, content_type, content: &'static [u8], text| Asset {
-        path,
-        content_type,
-        text,
-        tag: Sha256::digest(content)[..8].iter().map(|byte| format!("{byte:02x}")).collect(),
-    };
-    let own = |path, content_type, content: &'static [u8]| {
-        asset(path, content_type, content, SharedText::new(content))
-    };
+/// Every file, with its path.
+pub(crate) fn assets() -> [(&'static str, TaggedFile); 4] {
+    let own =
+        |content_type, text: &'static str| TaggedFile::new(content_type, SharedText::new(text));
     // The build has compressed the large ones.
-    let large = |path, content_type, content: &'static [u8], gzip| {
-        asset(path, content_type, content, SharedText::with_gzip(content, gzip))
-    };
+    let large =
+        |content_type, text, gzip| TaggedFile::new(content_type, SharedText::with_gzip(text, gzip));
+    let bundle = unpacked!("swagger-ui-bundle.js");
+    let theme = unpacked!("swagger-ui.css");
     [
-        large(
-            BUNDLE,
-            JAVASCRIPT,
-            unpacked!("swagger-ui-bundle.js"),
-            unpacked!("swagger-ui-bundle.js.gz"),
-        ),
-        large(THEME, CSS, unpacked!("swagger-ui.css"), unpacked!("swagger-ui.css.gz")),
-        own(INITIALIZER, JAVASCRIPT, include_bytes!("initializer.js")),
-        own(STYLE, CSS, include_bytes!("style.css")),
+        (BUNDLE, large(JAVASCRIPT, bundle, unpacked!("swagger-ui-bundle.js.gz"))),
+        (THEME, large(CSS, theme, unpacked!("swagger-ui.css.gz"))),
+        (INITIALIZER, own(JAVASCRIPT, include_str!("initializer.js"))),
+        (STYLE, own(CSS, include_str!("style.css"))),
     ]
-}
-
-impl Asset {
-    /// The file, or 304 for a caller that has it already.
-    pub fn respond(&self, request: &HeaderMap) -> Response {
-        let mut response = unchanged(request, &self.tag).unwrap_or_else(|| {
-            let content_type = HeaderValue::from_static(self.content_type);
-            let headers: [(HeaderName, HeaderValue); 1] = [(header::CONTENT_TYPE, content_type)];
-            let mut response = self.text.respond(request, headers);
-            // Two encodings share the tag, so it is a weak one.
-            if let Ok(tag) = HeaderValue::from_str(&format!("W/\"{}\"", self.tag)) {
-                response.headers_mut().insert(header::ETAG, tag);
-            }
-            response
-        });
-        response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-        response
-    }
 }

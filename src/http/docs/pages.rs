@@ -53,8 +53,8 @@ pub(crate) fn routes(openapi: &OpenApi) -> anyhow::Result<Router> {
             }),
         )
         .route("/problems/{slug}", get(problem));
-    Ok(assets().into_iter().fold(router, |router, asset| {
-        router.route(asset.path, get(async move |headers: HeaderMap| asset.respond(&headers)))
+    Ok(assets().into_iter().fold(router, |router, (path, file)| {
+        router.route(path, get(async move |headers: HeaderMap| file.respond(&headers)))
     }))
 }
 

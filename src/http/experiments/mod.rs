@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use self::representation::Experiment;
 use super::caller::Caller;
-use super::conditional::{Expected, expected_version};
+use super::conditional::{Expected, expected_version, unchanged};
 use super::extract::PathOf;
 use super::operations::{Access, Routes};
 use super::problem::ApiResult;
@@ -51,10 +51,17 @@ pub(crate) fn routes() -> Routes {
 #[utoipa::path(get, path = "/v1/experiments/{name}", tag = "experiments",
     responses(
         (status = 200, body = Experiment, description = "The experiment.", headers(("etag" = String))),
+        (status = 304, description = "Unchanged."),
     ))]
-async fn read(State(state): State<AppState>, PathOf(name): PathOf<String>) -> ApiResult<Response> {
+async fn read(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
+    let experiment = Experiment::of(&loaded)?;
+    let unchanged = unchanged(&headers, &experiment.version.to_string());
+    Ok(unchanged.unwrap_or_else(|| experiment.into_response(StatusCode::OK, &[])))
 }
 
 /// Archive an experiment

@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::conclusion::{Conclusion, ConclusionShape};
+use crate::http::conditional::quoted;
 use crate::http::problem::ApiResult;
 use crate::http::schemas;
 use rankduel_engine::clock::rfc3339;
@@ -162,7 +163,7 @@ impl Experiment {
     pub fn into_response(self, status: StatusCode, headers: &[(HeaderName, String)]) -> Response {
         let mut response = (status, Json(&self)).into_response();
         for (name, value) in
-            headers.iter().chain(&[(header::ETAG, format!("\"{}\"", self.version))])
+            headers.iter().chain(&[(header::ETAG, quoted(&self.version.to_string()))])
         {
             // Names and numbers are plain ASCII.
             if let Ok(value) = HeaderValue::from_str(value) {

@@ -115,8 +115,9 @@ problems! {
         "The request body is larger than the server accepts.",
         "Split the request. The server's operator can raise the limit with --body-limit-bytes.";
     UnsupportedMediaType: "unsupported-media-type", UNSUPPORTED_MEDIA_TYPE, "The body must be JSON",
-        "The request has a body, and its `Content-Type` is missing or not JSON.",
-        "Send `Content-Type: application/json`.";
+        "The request has a body, and its `Content-Type` is missing or not JSON, or it has a \
+         `Content-Encoding`.",
+        "Send `Content-Type: application/json`, and the body uncompressed.";
     InvalidRequest: "invalid-request", UNPROCESSABLE_ENTITY, "The request is not valid",
         "The request is well-formed, but a value is missing, unknown, of the wrong type or out of \
          range. `errors` lists each error with its location: a JSON pointer into the body, or the \

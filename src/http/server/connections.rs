@@ -1,34 +1,44 @@
 //! The open connections, and which of them goes when there are too many.
 //!
-//! A connection on which no request was authorized yet makes room for a new one, the oldest first.
-//! Whoever opens connections and shows no key therefore closes his own, and a caller with a key is
-//! let in at any time: it shows the key with its first request.
+//! Every new connection is admitted. If there are too many then, another one is closed: the oldest
+//! that has shown no key, if these are more than a share of all; otherwise, of the key that has the
+//! most, the one on which no request has begun for the longest. So callers without a key keep
+//! nobody with one out, no key keeps others out, and there is always room to show a key, or to
+//! probe.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use prometheus_client::metrics::counter::Counter;
 use tokio::task::AbortHandle;
 
-/// The other end of a connection, and whether it has shown a valid key.
+use rankduel_engine::access::KnownKey;
+
+/// This share of the connections is kept for those that have shown no key.
+const KEYLESS_SHARE: usize = 16;
+
+/// The other end of a connection.
 #[derive(Debug, Default)]
-pub struct Peer {
-    known: AtomicBool,
+pub struct Peer(Mutex<Option<Authorized>>);
+
+/// The last request of a peer that was authorized.
+#[derive(Debug)]
+struct Authorized {
+    /// `None` at a server without keys.
+    key: Option<Arc<KnownKey>>,
+    began: Instant,
 }
 
 impl Peer {
-    /// A request on this connection was authorized.
-    pub fn note_authorized(&self) {
-        // many threads can read one value cheaply, but not write it
-        if !self.is_known() {
-            self.known.store(true, Ordering::Relaxed);
+    /// A request on this connection that began at this time was authorized, with this key.
+    pub fn note_authorized(&self, key: Option<&Arc<KnownKey>>, began: Instant) {
+        match &mut *lock(&self.0) {
+            Some(last) if last.key.as_ref().map(Arc::as_ptr) == key.map(Arc::as_ptr) => {
+                last.began = began;
+            }
+            last => *last = Some(Authorized { key: key.cloned(), began }),
         }
-    }
-
-    /// Whether a request on this connection was authorized.
-    pub fn is_known(&self) -> bool {
-        self.known.load(Ordering::Relaxed)
     }
 }
 
@@ -36,7 +46,7 @@ impl Peer {
 #[derive(Debug)]
 pub(crate) struct Connections {
     most: usize,
-    /// Counts the connections that were refused or closed.
+    /// Counts the connections that were closed for others.
     shed: Counter,
     open: Mutex<Open>,
 }
@@ -63,48 +73,83 @@ pub(crate) struct Counted {
 }
 
 impl Connections {
-    /// At most `most` connections; `shed` counts those that were refused or closed.
+    /// At most `most` connections; `shed` counts those that were closed for others.
     pub fn new(most: usize, shed: Counter) -> Arc<Self> {
         Arc::new(Self { most, shed, open: Mutex::default() })
     }
 
-    /// Count a new connection, and close another one if there are too many. `None` if no other one
-    /// may be closed for it.
-    pub fn admit(self: &Arc<Self>, peer: &Arc<Peer>) -> Option<Counted> {
-        let mut open = self.lock();
-        if open.connections.len() >= self.most {
+    /// Count a new connection, and close another one if there are too many.
+    pub fn admit(self: &Arc<Self>, peer: &Arc<Peer>) -> Counted {
+        let mut open = lock(&self.open);
+        if open.connections.len() >= self.most
+            && let Some(number) = open.superfluous(self.most / KEYLESS_SHARE)
+        {
             self.shed.inc();
-            open.close_oldest()?;
+            open.close(number);
         }
         let number = open.next;
         open.next += 1;
         open.connections.insert(number, Connection { peer: Arc::clone(peer), task: None });
-        Some(Counted { number, connections: Arc::clone(self) })
+        Counted { number, connections: Arc::clone(self) }
     }
 
     /// Set the task of a connection. Aborting the task closes the connection.
     pub fn set_task(&self, number: u64, task: AbortHandle) {
-        if let Some(connection) = self.lock().connections.get_mut(&number) {
+        if let Some(connection) = lock(&self.open).connections.get_mut(&number) {
             connection.task = Some(task);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        // every change of the counts is complete before anything can panic
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Close the connections whose last key is not valid any more.
+    pub fn close_without(&self, is_valid: impl Fn(&KnownKey) -> bool) {
+        let mut open = lock(&self.open);
+        let ended = open.connections.iter().filter(|(_, connection)| {
+            let last = lock(&connection.peer.0);
+            let key = last.as_ref().and_then(|last| last.key.as_ref());
+            key.is_some_and(|key| !is_valid(key))
+        });
+        let ended: Vec<u64> = ended.map(|(number, _)| *number).collect();
+        ended.into_iter().for_each(|number| open.close(number));
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // every change is complete before anything can panic
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Open {
-    /// Close the oldest connection that has shown no key. `None` if all have.
-    fn close_oldest(&mut self) -> Option<()> {
-        let (number, task) = self.connections.iter().find_map(|(number, connection)| {
-            let closes = !connection.peer.is_known();
-            connection.task.as_ref().filter(|_| closes).map(|task| (*number, task.clone()))
-        })?;
-        self.connections.remove(&number);
-        task.abort();
-        Some(())
+    /// The connection that makes room for another one. `keyless_room` of those that have shown no
+    /// key stay.
+    fn superfluous(&self, keyless_room: usize) -> Option<u64> {
+        let (mut keyless, mut oldest) = (0, None);
+        // of each key: its connections, and the one whose last request began first
+        let mut of_keys: HashMap<_, (usize, Instant, u64)> = HashMap::new();
+        for (&number, connection) in &self.connections {
+            let last = lock(&connection.peer.0);
+            let Some(Authorized { key, began }) = &*last else {
+                oldest = oldest.or(Some(number));
+                keyless += 1;
+                if keyless > keyless_room {
+                    return oldest;
+                }
+                continue;
+            };
+            let key = key.as_ref().map(|key| *key.digest());
+            let (count, first, silent) = of_keys.entry(key).or_insert((0, *began, number));
+            *count += 1;
+            if began < first {
+                (*first, *silent) = (*began, number);
+            }
+        }
+        let most = of_keys.into_values().max_by_key(|(count, ..)| *count);
+        most.map(|(_, _, silent)| silent).or(oldest)
+    }
+
+    fn close(&mut self, number: u64) {
+        if let Some(Connection { task: Some(task), .. }) = self.connections.remove(&number) {
+            task.abort();
+        }
     }
 }
 
@@ -117,39 +162,6 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.connections.lock().connections.remove(&self.number);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn the_oldest_connection_without_a_key_makes_room() {
-        let connections = Connections::new(3, Counter::default());
-        let mut tasks = Vec::new();
-        let mut connect = || {
-            let peer = Arc::new(Peer::default());
-            let counted = connections.admit(&peer)?;
-            let task = tokio::spawn(std::future::pending::<()>());
-            connections.set_task(counted.number(), task.abort_handle());
-            tasks.push(task);
-            Some((peer, counted))
-        };
-        let first = connect().expect("room");
-        let _second = connect().expect("room");
-        let _third = connect().expect("room");
-        first.0.note_authorized();
-        let fourth = connect().expect("the room of the second");
-        fourth.0.note_authorized();
-        let fifth = connect().expect("the room of the third");
-        fifth.0.note_authorized();
-        assert!(connect().is_none(), "all have shown a key");
-        drop(first);
-        assert!(connect().is_some());
-        tokio::task::yield_now().await;
-        let closed: Vec<_> = tasks.iter().map(|task| task.is_finished()).collect();
-        assert_eq!(closed, [false, true, true, false, false, false]);
+        lock(&self.connections.open).connections.remove(&self.number);
     }
 }

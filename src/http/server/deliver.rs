@@ -67,10 +67,22 @@ pub(crate) async fn deliver(response: Response, compress: bool, pool: &ReportPoo
             if compress {
                 let gzip = HeaderValue::from_static("gzip");
                 parts.headers.insert(header::CONTENT_ENCODING, gzip);
+                weaken_etag(&mut parts.headers);
             }
             Response::from_parts(parts, Body::from(bytes))
         }
         Err(problem) => problem.into_response(),
+    }
+}
+
+/// A strong tag would promise the bytes of the uncompressed answer.
+fn weaken_etag(headers: &mut HeaderMap) {
+    let Some(tag) = headers.get(header::ETAG).filter(|tag| tag.as_bytes().starts_with(b"\""))
+    else {
+        return;
+    };
+    if let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat()) {
+        headers.insert(header::ETAG, weak);
     }
 }
 
@@ -111,6 +123,11 @@ impl SharedText {
     /// The text, and a compressed form that exists.
     pub fn with_gzip(plain: &'static [u8], gzip: &'static [u8]) -> Self {
         Self { plain: Bytes::from_static(plain), gzip: Some(Bytes::from_static(gzip)) }
+    }
+
+    /// The text, uncompressed.
+    pub fn plain(&self) -> &[u8] {
+        &self.plain
     }
 
     /// The response to a request with these headers.

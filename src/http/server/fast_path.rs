@@ -26,7 +26,7 @@ use rankduel_engine::loaded::LoadedExperiment;
 
 /// Responds to `next-duel` from memory, exactly as the [`Shell`] around the router does.
 pub(crate) struct FastPath {
-    shell: Arc<Shell>,
+    pub shell: Arc<Shell>,
     service: Arc<Service>,
     metrics: Arc<RouteMetrics>,
 }
@@ -49,7 +49,7 @@ impl FastPath {
             return ControlFlow::Continue(request);
         };
         if let Some(peer) = peer {
-            peer.note_authorized();
+            peer.note_authorized(key.as_ref(), started);
         }
         // Only after authorization: looking an experiment up keeps it in memory.
         let Some(loaded) = self.service.in_memory(name) else {

@@ -199,6 +199,14 @@ impl Guard {
         Ok(Authorization::Admitted(Some(key)))
     }
 
+    /// Whether this process still knows the key, and it has neither expired nor been revoked.
+    pub fn is_valid(&self, key: &KnownKey) -> bool {
+        let digest = key.digest();
+        let known = self.given.find(digest);
+        let known = known.or_else(|| self.service.access().current().find(digest));
+        known.is_some_and(|key| key.is_valid_at(self.service.now_ms()))
+    }
+
     /// Read the keys of the database again.
     pub async fn refresh(&self) -> Result<(), Problem> {
         self.service.access().refresh_for_unknown().await.map_err(|error| Problem::from(&error))

@@ -14,6 +14,7 @@ mod pace;
 mod request_body;
 pub(crate) mod running_request;
 pub(crate) mod shell;
+mod strict;
 mod trace;
 
 use std::pin::Pin;
@@ -25,11 +26,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::io::{Join, join};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio_io_timeout::TimeoutStream;
+use tokio_io_timeout::TimeoutWriter;
 
 use self::connections::{Connections, Peer};
+use self::strict::Strict;
 use super::app::App;
 
 /// Settings of the server loop.
@@ -70,6 +74,12 @@ const SEND_BUFFER_BYTES: usize = 256 * 1024;
 
 /// Open files that are not connections of callers: those of the database, logs and the program.
 const OTHER_FILES: u64 = 100;
+/// With fewer open files there is room for a handful of connections only.
+const FILES_MIN: u64 = 128;
+
+/// Time between two looks for connections whose key was revoked. A server learns of that within ten
+/// seconds.
+const KEYS_CHECKED_EVERY: Duration = Duration::from_secs(1);
 
 /// The result of the drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,23 +105,22 @@ pub async fn serve(
     if let Err(error) = set_socket_send_buffer_size(&listener, SEND_BUFFER_BYTES) {
         tracing::debug!(%error, "the size of send buffers was not set");
     }
-    let counts = Connections::new(most(settings), app.metrics().connections_shed.clone());
+    let counts = Connections::new(settings.max_connections, app.metrics().connections_shed.clone());
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
+    let mut keys_checked = tokio::time::interval(KEYS_CHECKED_EVERY);
 
     loop {
         tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            _ = keys_checked.tick() => counts.close_without(|key| app.is_valid(key)),
             accepted = listener.accept() => match accepted {
                 Ok((stream, address)) => {
                     let peer = Arc::new(Peer::default());
-                    let Some(counted) = counts.admit(&peer) else {
-                        tracing::debug!(%address, "refused: every connection is in use by a caller with a key");
-                        continue;
-                    };
+                    let counted = counts.admit(&peer);
                     let number = counted.number();
                     let stream = prepared(stream, settings.write_within);
                     let connection = http.serve_connection(stream, app.for_peer(peer));
@@ -149,32 +158,38 @@ pub async fn serve(
     Drained::CutOff(cut_off)
 }
 
+/// Requests that are [`Strict`], and responses whose writing has a time limit.
+type Stream = Join<Strict<OwnedReadHalf>, TimeoutWriter<OwnedWriteHalf>>;
+
 /// The stream of a connection, which fails if a write waits for longer than `write_within`.
-fn prepared(
-    stream: TcpStream,
-    write_within: Duration,
-) -> TokioIo<Pin<Box<TimeoutStream<TcpStream>>>> {
+fn prepared(stream: TcpStream, write_within: Duration) -> TokioIo<Pin<Box<Stream>>> {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(write_within));
-    TokioIo::new(Box::pin(stream))
+    let (reader, writer) = stream.into_split();
+    let mut writer = TimeoutWriter::new(writer);
+    writer.set_timeout(Some(write_within));
+    TokioIo::new(Box::pin(join(Strict::new(reader), writer)))
 }
 
-/// The most connections, within the open files that the system allows.
-fn most(settings: &ConnectionSettings) -> usize {
-    let files = open_files().map_or(usize::MAX, |files| {
-        usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX)
-    });
-    let most = settings.max_connections.min(files).max(1);
-    if most < settings.max_connections {
+/// At most `wanted` connections, within the open files that the system allows. The error is a line
+/// for the person who started the server.
+pub fn connections_within_files(wanted: usize) -> Result<usize, String> {
+    let Some(files) = open_files() else { return Ok(wanted) };
+    if files < FILES_MIN {
+        return Err(format!(
+            "the limit of open files is {files}, and the server needs {FILES_MIN} or more: raise it \
+             (ulimit -n {FILES_MIN}; LimitNOFILE of systemd)"
+        ));
+    }
+    let most = wanted.min(usize::try_from(files - OTHER_FILES).unwrap_or(usize::MAX));
+    if most < wanted {
         tracing::warn!(
             connections = most,
             "the limit of open files allows fewer connections than --max-connections; raise it (ulimit -n)"
         );
     }
-    most
+    Ok(most)
 }
 
 /// The limit of open files, raised as far as the system lets this process; `None` without a limit.

@@ -42,6 +42,7 @@ impl BodyBudget {
         if body.is_end_stream() {
             return Ok((Bytes::new(), Share::default()));
         }
+        refuse_coding(headers)?;
         let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
         let declared = declared.and_then(|text| text.parse::<usize>().ok());
         if declared.is_some_and(|bytes| bytes > limit) {
@@ -86,6 +87,17 @@ impl BodyBudget {
         }
         Ok(())
     }
+}
+
+/// Refuse a body that is compressed: its size would say nothing about the memory that it takes.
+fn refuse_coding(headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(coding) = headers.get(header::CONTENT_ENCODING) else { return Ok(()) };
+    let coding = String::from_utf8_lossy(coding.as_bytes());
+    if coding.trim().eq_ignore_ascii_case("identity") {
+        return Ok(());
+    }
+    let detail = format!("The Content-Encoding is {coding:?}; send the body without one.");
+    Err(Problem::new(ProblemKind::UnsupportedMediaType, detail))
 }
 
 fn too_large(limit: usize) -> Problem {

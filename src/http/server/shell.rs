@@ -152,7 +152,7 @@ impl Shell {
             Err(refusal) => return *refusal,
         };
         if let Some(peer) = request.extensions().get::<Arc<Peer>>() {
-            peer.note_authorized();
+            peer.note_authorized(key.as_ref(), Instant::now());
         }
         let id = key.as_ref().map(|key| key.id().clone());
         let run = self.run(request, next, Caller::new(key, request_id));

@@ -56,9 +56,14 @@ impl KnownKey {
         self.experiments.as_deref()
     }
 
+    /// Whether it is valid at this time.
+    pub fn is_valid_at(&self, now_ms: i64) -> bool {
+        now_ms < self.ends_at
+    }
+
     /// Whether it is valid at this time. Records the use.
     pub fn use_at(&self, now_ms: i64) -> bool {
-        let valid = now_ms < self.ends_at;
+        let valid = self.is_valid_at(now_ms);
         // concurrent reads are cheap; concurrent writes are not
         if valid && now_ms - self.used_at.load(Ordering::Relaxed) >= USE_GRAIN_MS {
             self.used_at.store(now_ms, Ordering::Relaxed);
