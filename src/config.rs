@@ -271,6 +271,7 @@ impl ServeArgs {
                 idle_after: Duration::from_secs(self.idle_seconds.into()),
                 memory_bytes: u64::from(self.memory_megabytes) << 20,
                 answer_bytes: (self.answer_memory_megabytes as usize) << 20,
+                reports_within: Duration::from_secs(self.request_timeout_seconds.into()) / 2,
                 ..ServiceSettings::default()
             },
         })

@@ -28,7 +28,7 @@ pub(super) struct HealthArgs {
     )]
     listen: String,
 
-    /// Check whether the server is ready for requests (/readyz: its database answers, and it is not
+    /// Check whether the server is ready for requests (/readyz: it can issue duels, and it is not
     /// shutting down), not only whether it is alive (/livez)
     #[arg(long)]
     ready: bool,

@@ -5,7 +5,6 @@ use clap::Args;
 use serde_json::json;
 
 use super::database::open_store;
-use super::output::print;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::retention;
@@ -59,6 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             return Err(anyhow!("experiment `{name}` has changed in the meantime; nothing was forgotten").into());
         }
         store.close().await;
-        print(format!("forgot {what}\n"))
+        println!("forgot {what}");
+        Ok(())
     })
 }

@@ -1,10 +1,11 @@
 //! `rankduel signing-keys`: manages the keys that sign duels.
 
+use std::io::Write as _;
+
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::database::open_store;
-use super::output::print;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use rankduel_engine::access::Actor;
@@ -65,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             Command::Retire { id, .. } => retire(&store, *id).await,
         }?;
         store.close().await;
-        print(text)?;
+        std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
         Ok(())
     })
 }

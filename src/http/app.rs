@@ -104,6 +104,7 @@ pub fn app_for(
 ) -> anyhow::Result<App> {
     let (service, metrics) = (Arc::clone(&state.service), Arc::clone(&state.metrics));
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&service))));
+    state.readiness.watch_database(&service, &metrics);
     let (router, operations, openapi) = parts();
     let given = Arc::new(ApiKeySet::of_given(&settings.keys));
     let sessions = dashboard::Sessions::new(Arc::clone(&given), Arc::clone(&service));

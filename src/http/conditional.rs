@@ -35,12 +35,15 @@ fn strong(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }
 
-/// A report as JSON, with this tag. It is written once for all who ask.
+/// A report as JSON, with this tag. It is written once for all who ask. If it is older than what
+/// the caller has asked for, `Age` says how old.
 pub(crate) async fn tagged<T: Serialize + Send + Sync + 'static>(
     state: &AppState,
     tag: &str,
     report: Arc<Computed<T>>,
+    is_old: bool,
 ) -> ApiResult<Response> {
+    let age = is_old.then(|| report.age().as_secs());
     let written = match report.written() {
         Some(written) => written,
         None => {
@@ -49,7 +52,11 @@ pub(crate) async fn tagged<T: Serialize + Send + Sync + 'static>(
         }
     };
     let json = HeaderValue::from_static("application/json");
-    Ok(with_etag(counted(written, [(header::CONTENT_TYPE, json)]), &quoted(tag)))
+    let mut response = with_etag(counted(written, [(header::CONTENT_TYPE, json)]), &quoted(tag));
+    if let Some(seconds) = age {
+        response.headers_mut().insert(header::AGE, HeaderValue::from(seconds));
+    }
+    Ok(response)
 }
 
 /// The response with this entity tag.

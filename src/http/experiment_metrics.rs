@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Weak;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::counter::Counter;
@@ -37,14 +39,20 @@ struct AlarmLabels {
     kind: &'static str,
 }
 
-/// Compute what [`ExperimentMetrics`] encodes.
+/// How long a scrape waits for estimates. Those that take longer are in the next one.
+const ESTIMATES_WITHIN: Duration = Duration::from_millis(250);
+
+/// Compute the estimates that [`ExperimentMetrics`] encodes. They are computed to the end, on the
+/// threads for reports, even if this does not wait for them.
 pub(crate) async fn prepare(service: &Service) {
-    for loaded in service.loaded().iter().take(EXPERIMENTS_MAX) {
+    let loaded = service.loaded();
+    let estimates = loaded.iter().take(EXPERIMENTS_MAX).map(async |loaded| {
         // While the state of an experiment is folded again, it has no estimates.
         if let Err(error) = service.overview(loaded).await {
             tracing::debug!(%error, experiment = loaded.name, "no metrics");
         }
-    }
+    });
+    drop(tokio::time::timeout(ESTIMATES_WITHIN, join_all(estimates)).await);
 }
 
 /// Collects the metrics of a service's experiments.
@@ -76,11 +84,13 @@ impl Collector for ExperimentMetrics {
         let alarm = Family::<AlarmLabels, Gauge>::default();
         for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
             let labels = Labels { experiment: loaded.name.clone() };
-            let Some(overview) = newest_overview(loaded) else { continue };
-            let estimate = &overview.regret;
-            position.get_or_create(&labels).set(estimate.position as f64);
-            regret.get_or_create(&labels).set(estimate.copeland_regret);
-            uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
+            if let Some(overview) = newest_overview(loaded) {
+                let estimate = &overview.regret;
+                regret.get_or_create(&labels).set(estimate.copeland_regret);
+                uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
+            }
+            let Ok(folded_to) = loaded.fold().map(|fold| fold.position()) else { continue };
+            position.get_or_create(&labels).set(folded_to as f64);
             let Ok((traffic, alarms)) = service.traffic_now(loaded) else { continue };
             in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
             duels.get_or_create(&labels).inc_by(traffic.pairs);

@@ -15,7 +15,7 @@ use super::experiment_metrics;
 use super::openapi;
 use super::operations::{Access, Routes};
 use super::problem::{ApiResult, Problem, ProblemKind};
-use super::state::AppState;
+use super::state::{AppState, DatabaseState};
 use rankduel_engine::access::Scope;
 use rankduel_engine::metrics;
 
@@ -38,24 +38,23 @@ struct Ready {
     /// Seconds since the start of the server.
     #[schema(example = 86400.0)]
     uptime_seconds: f64,
-    /// The checks that readiness depends on.
+    /// The checks of the server.
     checks: Checks,
 }
 
-/// The checks that readiness depends on.
+/// The checks of the server.
 #[derive(Debug, Serialize, ToSchema)]
 struct Checks {
-    /// The database answers and has the schema of this program.
+    /// The database. The server is ready without it while it has experiments in memory.
     database: Check,
 }
 
-/// A check that passed.
+/// The result of the last check.
 #[derive(Debug, Serialize, ToSchema)]
 struct Check {
-    /// Always `ok`.
-    #[schema(example = "ok")]
-    status: &'static str,
-    /// Seconds since the check; the database is checked at most once a second.
+    /// Its state.
+    status: DatabaseState,
+    /// Seconds since the check; the database is checked once a second.
     #[schema(example = 0.2)]
     age_seconds: f64,
     /// Duration of the check in seconds.
@@ -76,25 +75,26 @@ async fn livez() -> &'static str {
 
 /// Readiness
 ///
-/// The server is not ready while its database does not answer or has a different schema, or while
-/// the server is shutting down.
+/// Whether the server can issue duels, for load balancers. While the database does not answer, it
+/// can, from memory, and `checks` shows the state of the database. The server is not ready while it
+/// is shutting down, if the database has the schema of another version or its file moved, or if the
+/// database does not answer and no experiment is in memory.
 #[utoipa::path(get, path = "/readyz", tag = openapi::OPERATIONS_TAG, responses(
     (status = 200, description = "The server is ready.", body = Ready),
 ))]
 async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
     let readiness = &state.readiness;
+    let database = readiness.database();
+    let not_ready =
+        |why: &str| Err(Problem::new(ProblemKind::Unavailable, format!("Not ready: {why}.")));
     if readiness.is_draining() {
-        return Err(Problem::new(
-            ProblemKind::Unavailable,
-            "Not ready: the server is shutting down.",
-        ));
+        return not_ready("the server is shutting down");
     }
-    let database = readiness.check_database(&state.service).await;
-    if !database.ok {
-        return Err(Problem::new(
-            ProblemKind::Unavailable,
-            "Not ready: the database does not answer, or has a different schema. The log has the cause.",
-        ));
+    if database.state == DatabaseState::Unusable {
+        return not_ready("the server cannot serve from its database; the log has the cause");
+    }
+    if database.state == DatabaseState::Unavailable && state.service.loaded().is_empty() {
+        return not_ready("the database does not answer, and no experiment is in memory");
     }
     Ok(Json(Ready {
         status: "ready",
@@ -102,7 +102,7 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
         uptime_seconds: readiness.uptime().as_secs_f64(),
         checks: Checks {
             database: Check {
-                status: "ok",
+                status: database.state,
                 age_seconds: database.at.elapsed().as_secs_f64(),
                 duration_seconds: database.took.as_secs_f64(),
             },
@@ -121,8 +121,9 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
 async fn metrics(State(state): State<AppState>, caller: Caller) -> ApiResult<impl IntoResponse> {
     caller.require_all_experiments()?;
     experiment_metrics::prepare(&state.service).await;
+    let _turn = state.service.scrape.lock().await;
     let metrics = Arc::clone(&state.metrics);
-    let text = state.service.reports.read(move || metrics.encode());
-    let text = text.await?.map_err(Problem::internal)?;
+    let text = tokio::task::spawn_blocking(move || metrics.encode());
+    let text = text.await.map_err(Problem::internal)?.map_err(Problem::internal)?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
 }

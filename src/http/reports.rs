@@ -2,7 +2,8 @@
 //! log under another policy.
 //!
 //! A report is a function of the log, so its `ETag` is the log position with the parameters of the
-//! request: a request with that tag in `If-None-Match` gets 304 until the log has a new entry.
+//! request: a request with that tag in `If-None-Match` gets 304 until the log has a new entry. If a
+//! new report does not come in time, the last one is sent, with its `Age`.
 
 use std::sync::Arc;
 
@@ -59,11 +60,13 @@ async fn respond<T: Serialize + Send + Sync + 'static>(
     report: impl Future<Output = Result<Arc<Computed<T>>, ServiceError>>,
     position: impl FnOnce(&T) -> u64,
 ) -> ApiResult<Response> {
-    if let Some(unchanged) = unchanged(request, &tag(loaded.fold()?.position())) {
+    let current = loaded.fold()?.position();
+    if let Some(unchanged) = unchanged(request, &tag(current)) {
         return Ok(unchanged);
     }
     let report = report.await?;
-    tagged(state, &tag(position(&report)), report).await
+    let position = position(&report);
+    tagged(state, &tag(position), report, position < current).await
 }
 
 /// Counts, scores and leaders
@@ -164,13 +167,15 @@ async fn segments(
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
     let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
+    let current = loaded.fold()?.position();
     let report = state.service.segments(&loaded, ranker).await?;
     let index = loaded.spec.ranker_index(&report.ranker).unwrap_or_default();
     let tag = format!("{}-{index}", report.position);
     if let Some(unchanged) = unchanged(&headers, &tag) {
         return Ok(unchanged);
     }
-    tagged(&state, &tag, report).await
+    let is_old = report.position < current;
+    tagged(&state, &tag, report, is_old).await
 }
 
 /// Index of the ranker that the parameter `ranker` of a query names; an error if the experiment has

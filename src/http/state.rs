@@ -1,13 +1,15 @@
 //! The state that every handler can extract, and whether the server accepts traffic.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Mutex;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::service::Service;
 use rankduel_engine::metrics::Metrics;
+use rankduel_store::StoreError;
 
 /// The state of the API. Cheap to clone.
 #[derive(Clone)]
@@ -20,9 +22,9 @@ pub struct AppState {
     pub readiness: Arc<Readiness>,
 }
 
-/// Minimum time between two checks of the database. `/readyz` needs no key, so the number of probes
-/// must not determine the load on the database.
-const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two checks of the database. `/readyz` needs no key, so it reads the result of the
+/// last one: the number of probes must not determine the load on the database.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A database that takes longer than this to answer a trivial query cannot serve requests.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -32,7 +34,31 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Readiness {
     started: Instant,
     draining: AtomicBool,
-    database: Mutex<Option<DatabaseCheck>>,
+    database: Mutex<DatabaseCheck>,
+}
+
+/// The state of the database. Duels need it only to load an experiment; feedback always does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DatabaseState {
+    /// It answers.
+    Ok,
+    /// It does not answer, or refuses to. Servers recover by themselves when it is back.
+    Unavailable,
+    /// It is not one that this server can serve from: it has another version's schema, or its file
+    /// moved.
+    Unusable,
+}
+
+impl DatabaseState {
+    /// The state that the result of a check shows.
+    fn of(checked: &Result<(), StoreError>) -> Self {
+        match checked {
+            Ok(()) => Self::Ok,
+            Err(StoreError::Schema(_) | StoreError::Files(_)) => Self::Unusable,
+            Err(_) => Self::Unavailable,
+        }
+    }
 }
 
 /// The result of a check of the database.
@@ -40,15 +66,17 @@ pub struct Readiness {
 pub(crate) struct DatabaseCheck {
     pub at: Instant,
     pub took: Duration,
-    pub ok: bool,
+    pub state: DatabaseState,
 }
 
 impl Default for Readiness {
+    /// A server starts only once its database has answered.
     fn default() -> Self {
+        let (at, took) = (Instant::now(), Duration::ZERO);
         Self {
-            started: Instant::now(),
+            started: at,
             draining: AtomicBool::new(false),
-            database: Mutex::new(None),
+            database: Mutex::new(DatabaseCheck { at, took, state: DatabaseState::Ok }),
         }
     }
 }
@@ -67,28 +95,37 @@ impl Readiness {
         self.started.elapsed()
     }
 
-    /// Check the database, or return the last result if it is recent. Concurrent callers share one
-    /// check.
-    pub(crate) async fn check_database(&self, service: &Service) -> DatabaseCheck {
-        let mut newest = self.database.lock().await;
-        if let Some(check) = newest.as_ref().filter(|it| it.at.elapsed() < CHECK_INTERVAL) {
-            return *check;
-        }
+    /// The last check of the database.
+    pub(crate) fn database(&self) -> DatabaseCheck {
+        *self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Check the database from time to time, as long as the service exists and serves.
+    pub(crate) fn watch_database(self: &Arc<Self>, service: &Arc<Service>, metrics: &Metrics) {
+        let (this, service) = (Arc::clone(self), Arc::downgrade(service));
+        let up = metrics.database_up.clone();
+        up.set(1);
+        tokio::spawn(async move {
+            while let Some(service) = service.upgrade().filter(|_| !this.is_draining()) {
+                this.check_database(&service).await;
+                up.set((this.database().state == DatabaseState::Ok).into());
+                drop(service);
+                tokio::time::sleep(CHECK_EVERY).await;
+            }
+        });
+    }
+
+    async fn check_database(&self, service: &Service) {
         let started = Instant::now();
-        let ok = match tokio::time::timeout(CHECK_TIMEOUT, service.check()).await {
-            Ok(Ok(())) => true,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "not ready: the check of the database failed");
-                false
-            }
-            Err(_) => {
-                tracing::warn!(
-                    seconds = CHECK_TIMEOUT.as_secs(),
-                    "not ready: the database check took too long"
-                );
-                false
-            }
-        };
-        *newest.insert(DatabaseCheck { at: Instant::now(), took: started.elapsed(), ok })
+        let checked = tokio::time::timeout(CHECK_TIMEOUT, service.check()).await;
+        let checked = checked.unwrap_or(Err(StoreError::Slow(CHECK_TIMEOUT)));
+        let state = DatabaseState::of(&checked);
+        match checked {
+            _ if state == self.database().state => {}
+            Ok(()) => tracing::info!("the database answers again"),
+            Err(error) => tracing::warn!(%error, ?state, "the check of the database failed"),
+        }
+        *self.database.lock().unwrap_or_else(PoisonError::into_inner) =
+            DatabaseCheck { at: Instant::now(), took: started.elapsed(), state };
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
@@ -44,6 +44,8 @@ pub struct Service {
     pub(super) selections: WorkThreads,
     /// One for each replay that may run.
     pub(super) replays: Semaphore,
+    /// Held while metrics are written, so that their readers take one thread.
+    pub(crate) scrape: Mutex<()>,
 }
 
 impl Service {
@@ -55,7 +57,7 @@ impl Service {
         metrics: Arc<Metrics>,
         settings: EngineSettings,
     ) -> Result<Arc<Self>, ServiceError> {
-        let answer_bytes = settings.answer_bytes;
+        let reports = ReportPool::start(settings.answer_bytes, settings.reports_within);
         let engine = Engine::start(Arc::clone(&store), clock, metrics, settings).await?;
         let ended_sessions = EndedSessions::load(Arc::<dyn Store>::clone(&store) as _).await?;
         let service = Arc::new(Self {
@@ -64,12 +66,13 @@ impl Service {
             ended_sessions,
             selection_seed: entropy::number().map_err(EngineError::from)?,
             plans: Arc::new(PlanCache::new(PLANS_BYTES)),
-            reports: Arc::new(ReportPool::start(answer_bytes).map_err(|error| {
+            reports: Arc::new(reports.map_err(|error| {
                 ServiceError::internal(format!("no threads for reports: {error}"))
             })?),
             bodies: Arc::new(threads("body", Priority::Low)?),
             selections: threads("select", Priority::Normal)?,
             replays: Semaphore::new(REPLAYS_MAX),
+            scrape: Mutex::new(()),
         });
         let tasks: Arc<dyn PeriodicTasks> = Arc::<Self>::clone(&service);
         service.engine.start_background(Arc::downgrade(&tasks));

@@ -33,8 +33,7 @@ impl Service {
         if !errors.is_empty() {
             return Err(ServiceError::Invalid(errors));
         }
-        let (store, now) = (&*self.engine.store, self.now_ms());
-        let made = access::create_key(store, request, by, now, |_, _| Ok(())).await;
+        let made = access::create_key(&*self.engine.store, request, by, self.now_ms()).await;
         let made = made.map_err(of_key_change)?;
         self.read_keys_again().await;
         Ok(made)

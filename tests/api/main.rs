@@ -12,6 +12,7 @@ mod bad_input;
 mod batches;
 mod both_paths;
 mod bounded_errors;
+mod busy_reports;
 mod canary;
 mod cli;
 mod concurrency;

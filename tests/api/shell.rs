@@ -18,6 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use crate::support::client::eventually;
 use crate::support::server::Api;
 use crate::support::{KINDS, Kind};
 
@@ -356,6 +357,13 @@ async fn an_incomplete_head_does_not_keep_a_connection() {
     let Shell { api, .. } = shell(&ShellSettings::default(), connections).await;
     let answer = tokio::time::timeout(LONG, api.server.raw("GET /fine/1 HTTP/1.1\r\nhos")).await;
     assert!(!answer.expect("the end of the connection").contains("200"));
+    // nor does silence after a request
+    let answer = tokio::time::timeout(
+        LONG,
+        api.server.raw("GET /livez HTTP/1.0\r\nconnection: keep-alive\r\n\r\n"),
+    )
+    .await;
+    assert!(answer.expect("the end of the connection").contains("200"));
 }
 
 #[tokio::test]
@@ -408,8 +416,12 @@ async fn readiness_follows_the_database_and_the_drain() {
 
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     api.service.shutdown().await;
-    let body = problem(api.server.get("/readyz").await, ProblemKind::Unavailable).await;
-    assert!(body["detail"].as_str().unwrap().contains("database"), "{body}");
+    let refused = eventually("the server to notice", async || {
+        let answer = api.server.get("/readyz").await;
+        (answer.status() != 200).then_some(answer)
+    });
+    let body = problem(refused.await, ProblemKind::Unavailable).await;
+    assert!(body["detail"].as_str().unwrap().contains("no experiment is in memory"), "{body}");
     assert_eq!(api.server.get("/livez").await.status(), 200);
 }
 

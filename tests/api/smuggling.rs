@@ -1,57 +1,17 @@
 //! No request hides in the body of another one behind the shipped proxy configuration
 //! (`deploy/haproxy.cfg`): the proxy and the server find the same ends of requests.
 
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::client::eventually;
+use crate::support::haproxy::Haproxy;
 use crate::support::server::{Process, rankduel};
 use crate::support::{Kind, fresh_database};
 
 const KEY: &str = "correct-horse-battery-staple";
-
-/// HAProxy, killed when it is dropped.
-struct Proxy(Child);
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The shipped configuration, with this port and one server that needs no name service.
-fn configuration(port: u16, server: &str) -> String {
-    let shipped = include_str!("../../deploy/haproxy.cfg");
-    let mut replicas = 0;
-    let mut lines = Vec::new();
-    let mut in_resolvers = false;
-    for line in shipped.lines() {
-        if !line.starts_with(' ') {
-            in_resolvers = line.starts_with("resolvers ");
-        }
-        if in_resolvers {
-            continue;
-        }
-        if line.trim() == "bind :7171" {
-            lines.push(format!("    bind 127.0.0.1:{port}"));
-        } else if line.trim().starts_with("server rankduel-") {
-            replicas += 1;
-            lines.push(format!("    server rankduel-{replicas} {server}"));
-        } else if let Some((before, _)) = line.split_once(" resolvers ") {
-            lines.push(before.to_owned());
-        } else {
-            lines.push(line.to_owned());
-        }
-    }
-    assert_eq!(replicas, 2, "the shipped configuration has changed");
-    lines.join("\n") + "\n"
-}
 
 /// Requests whose end two readers may find at different places. `{hidden}` is a request that only a
 /// reader finds that takes the wrong end.
@@ -83,26 +43,8 @@ async fn no_request_hides_in_the_body_of_another_one() {
     command.env("RANKDUEL_DATABASE_URL", &database.url).env("RANKDUEL_API_KEYS", KEY);
     let process = Process::start(command);
     let server = process.url.strip_prefix("http://").expect("an address").to_owned();
-    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it").port();
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("haproxy.cfg");
-    std::fs::write(&file, configuration(port, &server)).expect("to write");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let proxy = Command::new("haproxy")
-        .args(["-db", "-f"])
-        .arg(&file)
-        .env("PATH", format!("{path}:/usr/sbin"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("haproxy: run scripts/install-packages");
-    let _proxy = Proxy(proxy);
-    let proxy = format!("127.0.0.1:{port}");
-    eventually("the proxy to have a ready server", async || {
-        let answer = reqwest::get(format!("http://{proxy}/proxyz")).await.ok()?;
-        (answer.status() == 200).then_some(())
-    })
-    .await;
+    let proxy = Haproxy::start(&[&server]).await;
+    let proxy = proxy.address();
 
     // A connection that is still open after a second waits for a further request.
     let send = async |to: &str, request: &str| {
@@ -118,7 +60,7 @@ async fn no_request_hides_in_the_body_of_another_one() {
     // Without ambiguity two requests in a row get two responses, and the log has both.
     let plain = |id: &str| format!("GET /v1/experiments HTTP/1.1\r\n{key}x-request-id: {id}\r\n");
     let both = format!("{}\r\n{}connection: close\r\n\r\n", plain("first"), plain("second"));
-    let answer = send(&proxy, &both).await;
+    let answer = send(proxy, &both).await;
     assert_eq!(answer.matches("HTTP/1.1 200").count(), 2, "{answer}");
     // The hidden requests that the proxy found too: it passed their responses on.
     let mut answered = Vec::new();
@@ -134,13 +76,13 @@ async fn no_request_hides_in_the_body_of_another_one() {
             "POST /v1/experiments HTTP/1.1\r\n{key}content-type: application/json\r\n\
              x-request-id: outer-{number}\r\n{rest}"
         );
-        let answer = send(&proxy, &request).await;
+        let answer = send(proxy, &request).await;
         assert!(answer.starts_with("HTTP/1."), "{ambiguous:?}: {answer}");
         if answer.contains(&format!("x-request-id: {hidden_id}")) {
             answered.push(hidden_id);
         }
         // The next request on the proxy's connections gets its own response.
-        let after = send(&proxy, &format!("{}connection: close\r\n\r\n", plain("after"))).await;
+        let after = send(proxy, &format!("{}connection: close\r\n\r\n", plain("after"))).await;
         assert!(after.starts_with("HTTP/1.1 200"), "{ambiguous:?}: {after}");
         assert!(after.contains("x-request-id: after"), "{ambiguous:?}: {after}");
         assert_eq!(after.matches("HTTP/1.1 ").count(), 1, "{ambiguous:?}: {after}");

@@ -82,6 +82,9 @@ async fn the_disk_of_sqlite_is_full() {
     inject(scene, &url, "disk full", 2, async |scene, _| {
         disk.fill();
         scene.refuses().await;
+        // It can still be read, so duels go on.
+        let ready = scene.client(0).get("/readyz").await.json(200);
+        assert_eq!(ready["checks"]["database"]["status"], "ok");
         some_moment(200).await;
         disk.free();
     })

@@ -24,6 +24,7 @@ mod failover;
 mod kills;
 mod load;
 mod network;
+mod outage;
 mod power;
 mod proxy;
 mod scene;

@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod failing_store;
+pub mod haproxy;
 pub mod pooler;
 pub mod server;
 pub mod service;

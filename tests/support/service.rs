@@ -23,11 +23,12 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// The defaults of the service, but no request times out: reports run at a low priority, and
-    /// take long when other tests keep the processors busy.
+    /// The defaults of the service, but no request or report times out: reports run at a low
+    /// priority, and take long when other tests keep the processors busy.
     fn default() -> Self {
         let shell = ShellSettings { request_timeout: PATIENCE, ..ShellSettings::default() };
-        Self { service: ServiceSettings::default(), shell }
+        let service = ServiceSettings { reports_within: PATIENCE, ..ServiceSettings::default() };
+        Self { service, shell }
     }
 }
 

@@ -190,6 +190,8 @@ pub struct Metrics {
     /// Log entries that this process had not folded yet when it last polled, of the experiment with
     /// the most.
     pub replica_lag_entries: Gauge,
+    /// 1 while the database answers and this process can serve from it.
+    pub database_up: Gauge,
     /// Unix time at which this process last knew all entries of other processes.
     pub followed_timestamp_seconds: Gauge<f64, AtomicU64>,
 }
@@ -267,6 +269,11 @@ impl Metrics {
                 &mut registry,
                 "replica_lag_entries",
                 "Log entries that this process had not folded yet when it last polled",
+            ),
+            database_up: counted(
+                &mut registry,
+                "database_up",
+                "1 while the database answers and this process can serve from it",
             ),
             followed_timestamp_seconds: in_seconds(
                 &mut registry,

@@ -29,6 +29,8 @@ pub struct EngineSettings {
     /// Bytes that answers may take while they are kept for all who ask, or wait for clients that
     /// read slowly. Beyond that, further large answers are refused as overloaded.
     pub answer_bytes: usize,
+    /// A report that takes longer than this is answered with its last result, if there is one.
+    pub reports_within: Duration,
 }
 
 impl Default for EngineSettings {
@@ -43,6 +45,7 @@ impl Default for EngineSettings {
             memory_bytes: 1 << 30,
             open_pages_bytes_max: 64 << 20,
             answer_bytes: 256 << 20,
+            reports_within: Duration::from_secs(5),
         }
     }
 }

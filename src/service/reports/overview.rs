@@ -52,7 +52,7 @@ impl Progress {
 
 /// The newest overview of an experiment, if somebody has asked for it lately.
 pub(crate) fn newest_overview(loaded: &LoadedExperiment) -> Option<Arc<Computed<Overview>>> {
-    loaded.extensions().get::<SingleFlight<u64, Overview>>().newest()
+    loaded.extensions().get::<SingleFlight<(), Overview>>().newest()
 }
 
 impl Service {
@@ -78,8 +78,7 @@ impl Service {
             let progress = Progress::of(&tracker, &input.tally, active);
             Ok((input.position, Overview { duels, regret, leaders, progress }))
         };
-        let reports = loaded.extensions().get::<SingleFlight<u64, Overview>>();
-        let good_enough = |position: &u64| *position >= asked_at;
-        reports.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<(), Overview>>();
+        reports.get(&self.reports, (asked_at, ()), copy, compute).await
     }
 }

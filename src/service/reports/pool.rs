@@ -32,11 +32,13 @@ pub struct ReportPool {
     /// When the next part of a log may be read.
     next_log_read: tokio::sync::Mutex<Instant>,
     written: Arc<Semaphore>,
+    /// The last result of a report is good enough if the new one takes longer than this.
+    pub(super) fresh_within: Duration,
 }
 
 impl ReportPool {
     /// Threads for half of the processors, and this much memory for what they write.
-    pub fn start(written_bytes: usize) -> std::io::Result<Self> {
+    pub fn start(written_bytes: usize, fresh_within: Duration) -> std::io::Result<Self> {
         let threads = WorkThreads::start("report", Priority::Low)?;
         let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
         let written = Arc::new(Semaphore::new(units));
@@ -45,6 +47,7 @@ impl ReportPool {
             threads,
             next_log_read: tokio::sync::Mutex::new(Instant::now()),
             written,
+            fresh_within,
         })
     }
 

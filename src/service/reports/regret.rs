@@ -196,9 +196,8 @@ impl Service {
                 regret_report(&experiment, &input, fit, counted.as_ref(), &history, last_at);
             Ok((report.plug_in.position, report))
         };
-        let reports = loaded.extensions().get::<SingleFlight<u64, RegretReport>>();
-        let good_enough = |position: &u64| *position >= asked_at;
-        reports.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<(), RegretReport>>();
+        reports.get(&self.reports, (asked_at, ()), copy, compute).await
     }
 }
 

@@ -94,15 +94,14 @@ impl Service {
             None => self.leading_at(loaded).await?,
         };
         refuse_long_log(&record, head)?;
-        let reports = loaded.extensions().get::<SingleFlight<(u64, usize), SegmentsReport>>();
-        let good_enough = move |key: &(u64, usize)| *key == (head, ranker);
-        if let Some(known) = reports.known(good_enough) {
+        let reports = loaded.extensions().get::<SingleFlight<usize, SegmentsReport>>();
+        if let Some(known) = reports.known(head, &ranker) {
             return Ok(known);
         }
         // The semaphore is never closed.
         let _turn = self.replays.acquire().await;
         // another caller may have asked for the same meanwhile
-        if let Some(known) = reports.known(good_enough) {
+        if let Some(known) = reports.known(head, &ranker) {
             return Ok(known);
         }
         let folding = Folding { store: &*self.engine.store, pool: Some(&self.reports) };
@@ -117,9 +116,9 @@ impl Service {
         let name = loaded.name.clone();
         let compute = move |(fold, answers): (Fold, SegmentAnswers)| {
             let report = answers.results(&fold, Some(ranker)).report(name, head);
-            Ok(((head, ranker), report))
+            Ok((head, report))
         };
-        reports.get(&self.reports, good_enough, move || Ok(folded), compute).await
+        reports.get(&self.reports, (head, ranker), move || Ok(folded), compute).await
     }
 
     /// The log position, and the winner of the verdict or else the leader there.

@@ -2,6 +2,7 @@
 //! text of it.
 
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -10,72 +11,104 @@ use serde::Serialize;
 
 use super::pool::ReportPool;
 use crate::service::error::ServiceError;
+use rankduel_engine::error::EngineError;
 
 /// How long a result is kept that nobody asks for.
 const KEPT: Duration = Duration::from_secs(30);
 
-/// The newest result of one computation, under its key. A key has a log position, so a result stays
-/// valid until the log grows.
+/// The newest result of one computation, for the parameters `P`. It stays valid until the log grows.
 #[derive(Debug)]
-pub(crate) struct SingleFlight<K, T> {
+pub(crate) struct SingleFlight<P, T> {
     /// Held while a result is computed.
     turn: Arc<tokio::sync::Mutex<()>>,
-    newest: Arc<Mutex<Option<Cached<K, T>>>>,
+    newest: Arc<Mutex<Option<Cached<P, T>>>>,
 }
 
 #[derive(Debug)]
-struct Cached<K, T> {
-    key: K,
+struct Cached<P, T> {
+    parameters: P,
+    position: u64,
     result: Arc<Computed<T>>,
     used: Instant,
 }
 
-impl<K, T> Default for SingleFlight<K, T> {
+impl<P, T> Default for SingleFlight<P, T> {
     fn default() -> Self {
         Self { turn: Arc::default(), newest: Arc::default() }
     }
 }
 
-impl<K: Send + 'static, T: Send + Sync + 'static> SingleFlight<K, T> {
-    /// The cached result if its key is `good_enough`. Otherwise the result of `compute`, which also
-    /// returns the key, on what `copy` has read. Concurrent callers wait for it. It is computed to
-    /// the end, even if they all go, so that none of them starts it again.
+impl<P, T> SingleFlight<P, T>
+where
+    P: PartialEq + Copy + Send + 'static,
+    T: Send + Sync + 'static,
+{
+    /// The result at this log position or later: the cached one, or that of `compute`, which also
+    /// returns its position, on what `copy` has read. Concurrent callers wait for it. It is
+    /// computed to the end, even if they all go, so that none of them starts it again.
     ///
     /// See [`ReportPool::compute`] for `copy` and `compute`.
     pub async fn get<C: Send + 'static>(
         &self,
         pool: &Arc<ReportPool>,
-        good_enough: impl Fn(&K) -> bool,
+        (position, parameters): (u64, P),
         copy: impl FnOnce() -> Result<C, ServiceError> + Send + 'static,
-        compute: impl FnOnce(C) -> Result<(K, T), ServiceError> + Send + 'static,
+        compute: impl FnOnce(C) -> Result<(u64, T), ServiceError> + Send + 'static,
     ) -> Result<Arc<Computed<T>>, ServiceError> {
-        if let Some(known) = self.known(&good_enough) {
+        if let Some(known) = self.known(position, &parameters) {
             return Ok(known);
         }
-        let turn = Arc::clone(&self.turn).lock_owned().await;
-        if let Some(known) = self.known(&good_enough) {
-            return Ok(known);
-        }
-        let (pool, newest) = (Arc::clone(pool), Arc::clone(&self.newest));
-        let computed = tokio::spawn(async move {
-            let (key, value) = pool.compute(copy, compute).await??;
-            let result = Arc::new(Computed { value, json: OnceLock::new() });
-            let cached = Cached { key, result: Arc::clone(&result), used: Instant::now() };
-            if lock(&newest).replace(cached).is_none() {
-                tokio::spawn(forget_when_unused(Arc::downgrade(&newest)));
+        let fresh = async {
+            let turn = Arc::clone(&self.turn).lock_owned().await;
+            if let Some(known) = self.known(position, &parameters) {
+                return Ok(known);
             }
-            drop(turn);
-            Ok(result)
-        });
-        computed.await.map_err(|error| {
-            ServiceError::internal(format!("a report was not computed: {error}"))
-        })?
+            let (pool, newest) = (Arc::clone(pool), Arc::clone(&self.newest));
+            let computed = tokio::spawn(async move {
+                let (position, value) = pool.compute(copy, compute).await??;
+                let now = Instant::now();
+                let result = Arc::new(Computed { value, at: now, json: OnceLock::new() });
+                let cached =
+                    Cached { parameters, position, result: Arc::clone(&result), used: now };
+                if lock(&newest).replace(cached).is_none() {
+                    tokio::spawn(forget_when_unused(Arc::downgrade(&newest)));
+                }
+                drop(turn);
+                Ok(result)
+            });
+            computed.await.map_err(|error| {
+                ServiceError::internal(format!("a report was not computed: {error}"))
+            })?
+        };
+        self.or_last(pool, &parameters, fresh).await
     }
 
-    /// The cached result if its key is `good_enough`.
-    pub fn known(&self, good_enough: impl Fn(&K) -> bool) -> Option<Arc<Computed<T>>> {
+    /// `fresh`; or, if it takes too long or is refused because of the load, the last result, which
+    /// is of an earlier position. Without any, callers wait.
+    async fn or_last(
+        &self,
+        pool: &ReportPool,
+        parameters: &P,
+        fresh: impl Future<Output = Result<Arc<Computed<T>>, ServiceError>>,
+    ) -> Result<Arc<Computed<T>>, ServiceError> {
+        let mut fresh = pin!(fresh);
+        let in_time = tokio::time::timeout(pool.fresh_within, &mut fresh).await;
+        match (in_time, self.known(0, parameters)) {
+            (Err(_) | Ok(Err(ServiceError::Engine(EngineError::Overloaded))), Some(last)) => {
+                Ok(last)
+            }
+            (Ok(result), _) => result,
+            (Err(_), None) => fresh.await,
+        }
+    }
+
+    /// The cached result for these parameters, if it is of this log position or later.
+    pub fn known(&self, position: u64, parameters: &P) -> Option<Arc<Computed<T>>> {
         let mut newest = lock(&self.newest);
-        let known = newest.as_mut().filter(|known| good_enough(&known.key))?;
+        let fits = |known: &&mut Cached<P, T>| {
+            known.position >= position && known.parameters == *parameters
+        };
+        let known = newest.as_mut().filter(fits)?;
         known.used = Instant::now();
         Some(Arc::clone(&known.result))
     }
@@ -87,7 +120,7 @@ impl<K: Send + 'static, T: Send + Sync + 'static> SingleFlight<K, T> {
 }
 
 /// Forget the result once nobody has asked for it for a while. It can take megabytes.
-async fn forget_when_unused<K, T>(newest: Weak<Mutex<Option<Cached<K, T>>>>) {
+async fn forget_when_unused<P, T>(newest: Weak<Mutex<Option<Cached<P, T>>>>) {
     loop {
         tokio::time::sleep(KEPT).await;
         let Some(newest) = newest.upgrade() else { return };
@@ -108,6 +141,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 pub struct Computed<T> {
     value: T,
+    at: Instant,
     json: OnceLock<Bytes>,
 }
 
@@ -120,6 +154,11 @@ impl<T> Deref for Computed<T> {
 }
 
 impl<T: Serialize> Computed<T> {
+    /// The time since it was computed.
+    pub fn age(&self) -> Duration {
+        self.at.elapsed()
+    }
+
     /// The result as JSON, if it is written already.
     pub fn written(&self) -> Option<Bytes> {
         self.json.get().cloned()

@@ -172,9 +172,8 @@ impl Service {
             let standings = standings_of(&experiment, &input);
             Ok((standings.position, standings))
         };
-        let good_enough = |position: &u64| *position >= asked_at;
-        let reports = loaded.extensions().get::<SingleFlight<u64, Standings>>();
-        reports.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<(), Standings>>();
+        reports.get(&self.reports, (asked_at, ()), copy, compute).await
     }
 }
 

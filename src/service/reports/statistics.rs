@@ -141,14 +141,6 @@ pub struct Canary {
     pub alarm: bool,
 }
 
-/// Key of cached statistics.
-#[derive(Debug)]
-struct StatisticsKey {
-    position: u64,
-    /// Index of the ranker whose pairs they have; `None` for all.
-    ranker: Option<usize>,
-}
-
 /// Input of statistics.
 pub(crate) struct StatisticsInput {
     position: u64,
@@ -185,11 +177,10 @@ impl Service {
         };
         let compute = move |input: StatisticsInput| {
             let statistics = statistics_of(&experiment, &input, ranker);
-            Ok((StatisticsKey { position: statistics.position, ranker }, statistics))
+            Ok((statistics.position, statistics))
         };
-        let good_enough = |key: &StatisticsKey| key.position >= asked_at && key.ranker == ranker;
-        let reports = loaded.extensions().get::<SingleFlight<StatisticsKey, Statistics>>();
-        reports.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<Option<usize>, Statistics>>();
+        reports.get(&self.reports, (asked_at, ranker), copy, compute).await
     }
 }
 

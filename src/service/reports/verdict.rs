@@ -37,15 +37,6 @@ const LEAST_SHARE: f64 = 0.001;
 /// Evidence beyond this is reported as this.
 const MOST_EVIDENCE: f64 = 1e15;
 
-/// The input of a cached verdict.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct VerdictKey {
-    position: u64,
-    /// Of the experiment's record.
-    version: u64,
-    target: Target,
-}
-
 /// Which ranker is best, and with what confidence.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Verdict {
@@ -171,13 +162,10 @@ impl Service {
         let fit = shared_fit(loaded);
         let compute = move |input: VerdictInput| {
             let verdict = verdict_of(&experiment, &input, target, &fit);
-            Ok((VerdictKey { position: verdict.position, version, target }, verdict))
+            Ok((verdict.position, verdict))
         };
-        let good_enough = |key: &VerdictKey| {
-            key.target == target && key.position >= asked_at && key.version >= version
-        };
-        let reports = loaded.extensions().get::<SingleFlight<VerdictKey, Verdict>>();
-        reports.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<(u64, Target), Verdict>>();
+        reports.get(&self.reports, (asked_at, (version, target)), copy, compute).await
     }
 }
 

@@ -72,9 +72,8 @@ impl Service {
         let compute = move |(position, tally, roster): (u64, Tally, Roster)| {
             Ok((position, winners_of(&experiment, position, &tally, &roster)))
         };
-        let reports = loaded.extensions().get::<SingleFlight<u64, Winners>>();
-        let good_enough = |position: &u64| *position >= asked_at;
-        reports.get(&self.reports, good_enough, copy, compute).await
+        let reports = loaded.extensions().get::<SingleFlight<(), Winners>>();
+        reports.get(&self.reports, (asked_at, ()), copy, compute).await
     }
 }
 

@@ -1,0 +1,74 @@
+//! While reports are slow, the last ones are sent, and monitoring does not wait for them.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::TestDatabase;
+use crate::support::client::{eventually, steady};
+use crate::support::service::{Server, Settings};
+
+on_sqlite! {
+    a_report_that_does_not_come_in_time_is_the_last_one_with_its_age
+    metrics_do_not_wait_for_reports
+}
+
+/// With so many rankers, no report is ready within the shortest time limit.
+async fn a_report_that_does_not_come_in_time_is_the_last_one_with_its_age(database: TestDatabase) {
+    let mut settings = Settings::default();
+    settings.service.reports_within = Duration::ZERO;
+    let server = Server::with(database.store().await, settings).await;
+    let rankers: Vec<String> = (0..200).map(|number| format!("ranker-{number}")).collect();
+    let rankers: Vec<&str> = rankers.iter().map(String::as_str).collect();
+    server.create(&steady("search", &rankers)).await;
+    for report in ["standings", "regret", "winners", "verdict"] {
+        let path = format!("/v1/experiments/search/{report}");
+        // Without an earlier one, callers wait.
+        let first = server.get(&path).await;
+        first.json(200);
+        assert_eq!(first.header("age"), None, "{report}");
+        let duel = server.pair("search").await;
+        server.answer("search", &duel, "left").await;
+        let last = server.get(&path).await;
+        assert_eq!(last.json(200), first.json(200), "{report}");
+        assert!(last.header("age").is_some_and(|age| age.parse::<u64>().is_ok()), "{report}");
+        assert_eq!(last.header("etag"), first.header("etag"), "{report}");
+        eventually("the new one", async || {
+            let new = server.get(&path).await;
+            (new.header("age").is_none() && new.header("etag") != first.header("etag"))
+                .then_some(())
+        })
+        .await;
+    }
+}
+
+async fn metrics_do_not_wait_for_reports(database: TestDatabase) {
+    const EXPERIMENTS: usize = 8;
+    let server = Server::start(database.store().await).await;
+    let rankers: Vec<String> = (0..200).map(|number| format!("ranker-{number}")).collect();
+    let mut reports = Vec::new();
+    for number in 0..EXPERIMENTS {
+        let name = format!("many-{number}");
+        server.create(&json!({"name": name, "rankers": rankers})).await;
+        let client = server.client();
+        let path = format!("/v1/experiments/{name}/regret");
+        reports.push(tokio::spawn(async move { client.get(&path).await.json(200) }));
+    }
+    let running = format!("rankduel_http_requests_in_flight {}", EXPERIMENTS + 1);
+    eventually("reports and metrics at the same time", async || {
+        let gzip = [("accept-encoding", "gzip")];
+        let metrics = server.send("GET", "/metrics", &gzip, vec![]).await;
+        assert_eq!(metrics.header("content-encoding"), None);
+        let text = metrics.text();
+        assert!(
+            text.contains("rankduel_experiment_log_position{experiment=\"many-0\"} 0"),
+            "{text}"
+        );
+        text.lines().any(|line| line == running).then_some(())
+    })
+    .await;
+    assert!(reports.iter().any(|report| !report.is_finished()), "reports are too fast to tell");
+    for report in reports {
+        report.await.expect("a report");
+    }
+}
