@@ -119,7 +119,7 @@ create table audit (
     at_ms bigint not null,
     -- key:ID, anyone (a server without keys), service or command-line.
     who text not null,
-    -- Such as experiment-created, key-revoked or batch-closed.
+    -- Such as experiment-created, key-revoked or log-pruned.
     what text not null,
     -- Name of an experiment, or id of a key.
     subject text not null,
@@ -128,9 +128,7 @@ create table audit (
     -- Values before and after the action, as JSON.
     before text,
     after text,
-    request_id text,
-    -- A unique text for an action that several processes note: only the first note is kept.
-    once text unique
+    request_id text
 );
 
 create index audit_of_experiment on audit (experiment, id);

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use super::database::open_store;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
-use crate::service::reports::replay::{Replay, Replayed, replay};
+use crate::service::reports::replay::{Replay, Replayed, replay_log};
 use crate::service::transfer;
 use dueling_bandits::PolicySpec;
 use rankduel_engine::experiment_spec::ExperimentSpec;
@@ -122,7 +122,7 @@ async fn all(
     let mut replays = Vec::new();
     for policy in policies {
         let of = Replayed { record: &record, spec: &spec, head: record.head };
-        let replayed = replay(&**store, of, policy, None, None).await;
+        let replayed = replay_log(&**store, of, policy, None, None).await;
         replays.push(replayed.map_err(anyhow::Error::new)?);
     }
     store.close().await;

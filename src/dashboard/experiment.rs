@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Visitor, fact, number, percent, seconds, status, timestamp, with_code};
+use super::layout::{Visitor, fact, number, percent, seconds, status, time, timestamp, with_code};
 use super::view::View;
 use super::{heat, history, interleaved, race, verdict};
 use crate::service::reports::alarms::SERVER_EVIDENCE;
@@ -156,7 +156,7 @@ fn batch(view: &View) -> Markup {
             h2 #batch-title { "Batch" }
             @if let Some(number_of) = batch.number {
                 p {
-                    "Batch " (number_of) @if let Some(at) = batch.opened_at { ", open since " (timestamp(at)) } ": "
+                    "Batch " (number_of) @if let Some(at) = &batch.opened_at { ", open since " (time(at)) } ": "
                     b { (number(answered.min(needed))) " of " (number(needed)) } " comparisons of " (number(batch.pairs_total as u64))
                     " pairs are answered; " (number(in_flight)) " are in flight."
                 }

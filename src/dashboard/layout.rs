@@ -118,7 +118,11 @@ pub(crate) fn seconds(seconds: f64) -> String {
 
 /// A time, to the second.
 pub(crate) fn timestamp(unix_ms: i64) -> Markup {
-    let text = rankduel_engine::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000));
+    time(&rankduel_engine::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000)))
+}
+
+/// A time in RFC 3339.
+pub(crate) fn time(text: &str) -> Markup {
     let people = text.replace('T', " ").replace('Z', " UTC");
     html! { time datetime=(text) { (people) } }
 }

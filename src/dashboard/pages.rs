@@ -22,6 +22,7 @@ use crate::http::conditional::TaggedFile;
 use crate::http::server::deliver::SharedText;
 use crate::http::{AppState, Caller};
 use crate::service::error::ServiceError;
+use crate::service::reports;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// The pages, which need the scope `read`. A session opens them, too.
@@ -97,8 +98,8 @@ async fn experiments(
 
 /// The row of an experiment in memory; `None` while its state is folded again.
 async fn summary(state: &AppState, loaded: Arc<LoadedExperiment>) -> Option<list::Summary> {
-    let overview = state.service.overview(&loaded).await.ok()?;
-    let (_, alarms) = state.service.traffic(&loaded).await.ok()?;
+    let overview = reports::overview::overview(&state.service.reports, &loaded).await.ok()?;
+    let (_, alarms) = reports::traffic::traffic(&state.service, &loaded).await.ok()?;
     let alarms = alarms.iter().map(|alarm| alarm.title).collect();
     Some(list::Summary { loaded, overview, alarms })
 }
@@ -157,7 +158,7 @@ async fn by_segment(
         let loaded = state.service.experiment(&name).await?;
         // an unknown ranker is no error: the page then shows the winner or the leader
         let ranker = chosen.and_then(|id| loaded.spec.ranker_index(&id));
-        let report = state.service.segments(&loaded, ranker).await?;
+        let report = reports::segments::segments(&state.service, &loaded, ranker).await?;
         let render = move || {
             let ids: Vec<_> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
             let title = format!("{} by segment", loaded.name);

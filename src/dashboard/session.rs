@@ -73,7 +73,11 @@ impl Sessions {
         let id: SessionId = entropy::bytes()?;
         let ends_at = self.service.now_ms() + LASTS_MS;
         let content = [&id[..], &key.digest()[..], &ends_at.to_be_bytes()].concat();
-        Ok(cookie(headers, &self.service.seal_session(&content), LASTS_MS / 1000))
+        Ok(cookie(
+            headers,
+            &self.service.engine.signing_keys.seal_session(&content, self.service.now_ms()),
+            LASTS_MS / 1000,
+        ))
     }
 
     /// The session of the cookie in a request, if it has not ended.
@@ -85,13 +89,13 @@ impl Sessions {
             .flat_map(|cookies| cookies.split(';'))
             .filter_map(|cookie| cookie.trim().split_once('='))
             .find_map(|(own, value)| (own == name).then_some(value))?;
-        let content = self.service.open_session(value)?;
+        let content = self.service.engine.signing_keys.open_session(value)?;
         let (id, content) = content.split_first_chunk()?;
         let (digest, ends_at) = content.split_first_chunk::<32>()?;
         let ends_at = i64::from_be_bytes(ends_at.try_into().ok()?);
         let now_ms = self.service.now_ms();
         let key = self.find(digest)?;
-        (now_ms < ends_at && !self.service.is_session_ended(id) && key.use_at(now_ms))
+        (now_ms < ends_at && !self.service.ended_sessions.contains(id) && key.use_at(now_ms))
             .then_some(Session { id: *id, key, ends_at })
     }
 }
@@ -131,12 +135,14 @@ impl Sessions {
 
     /// The token for the forms of this caller.
     pub fn form_token(&self, headers: &HeaderMap, caller: &Caller) -> String {
-        self.service.form_token(&self.form_owner(headers, caller))
+        let owner = self.form_owner(headers, caller);
+        self.service.engine.signing_keys.form_token(&owner, self.service.now_ms())
     }
 
     /// Whether the token of a form was made for this caller.
     pub fn is_form_token(&self, headers: &HeaderMap, caller: &Caller, token: &str) -> bool {
-        self.service.is_form_token(token, &self.form_owner(headers, caller))
+        let owner = self.form_owner(headers, caller);
+        self.service.engine.signing_keys.is_form_token(token, &owner)
     }
 
     /// A form's token is bound to this: the session, or the key of a caller without one. A server
@@ -321,7 +327,8 @@ pub(crate) async fn logout(State(sessions): State<Sessions>, headers: HeaderMap)
         None => Redirect::to("/login").into_response(),
         Some(Session { id, ends_at, key }) => {
             tracing::info!(key = key.id().as_str(), "logout from the dashboard");
-            match sessions.service.end_session(id, ends_at).await {
+            match sessions.service.ended_sessions.end(id, ends_at, sessions.service.now_ms()).await
+            {
                 Ok(()) => Redirect::to("/login").into_response(),
                 Err(error) => problem_page(&error.into(), Visitor::default()),
             }

@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::service::Service;
-use crate::service::batches::{BatchPart, OpenBatch};
+use crate::service::batches::{BatchPart, OpenBatch, batch};
 use crate::service::conclusion::days_since;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
-use crate::service::reports::regret::RegretReport;
+use crate::service::reports::regret::{RegretReport, regret};
 use crate::service::reports::single_flight::Computed;
 use crate::service::reports::standings::{Standings, StandingsInput, standings_of};
 use crate::service::reports::statistics::{Statistics, StatisticsInput, page_statistics};
-use crate::service::reports::traffic::TrafficSummary;
-use crate::service::reports::verdict::Verdict;
+use crate::service::reports::traffic::{TrafficSummary, traffic};
+use crate::service::reports::verdict::{Verdict, verdict};
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::history::Checkpoint;
 use dueling_bandits::evidence::{Counted, RacePoint, Sequences};
@@ -75,18 +75,18 @@ pub(crate) struct Parts {
 
 impl Parts {
     pub async fn of(
-        service: &Arc<Service>,
+        service: &Service,
         loaded: &Arc<LoadedExperiment>,
     ) -> Result<Self, ServiceError> {
         let target = loaded.spec.verdict_target();
         let (verdict, regret, (traffic, alarms)) = tokio::try_join!(
-            service.verdict(loaded, target),
-            service.regret_report(loaded),
-            service.traffic(loaded)
+            verdict(&service.reports, loaded, target),
+            regret(&service.reports, loaded),
+            traffic(service, loaded)
         )?;
         let in_batches = loaded.fold()?.policy().batches().is_some();
         let batch = if in_batches {
-            Some(service.batch(&loaded.name, BatchPart::NONE).await?)
+            Some(batch(service, &loaded.name, BatchPart::NONE).await?)
         } else {
             None
         };

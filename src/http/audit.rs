@@ -59,9 +59,8 @@ struct AuditEntry {
     #[schema(example = "key:1f0c9a2e")]
     who: String,
     /// The action: `experiment-created`, `experiment-changed`, `experiment-archived`,
-    /// `experiment-imported`, `experiment-moved`, `log-pruned`, `experiment-concluded` (by the
-    /// service itself), `batch-closed`, `key-created`, `key-rotated`, `key-revoked`,
-    /// `signing-key-added` or `signing-key-removed`.
+    /// `experiment-imported`, `log-pruned`, `experiment-concluded` (by the service itself),
+    /// `key-created`, `key-rotated`, `key-revoked`, `signing-key-added` or `signing-key-removed`.
     #[schema(example = "experiment-changed")]
     what: String,
     /// Name of the experiment, or id of the key, on which the action was performed.
@@ -98,10 +97,10 @@ impl From<AuditRecord> for AuditEntry {
 
 /// Read the audit log
 ///
-/// Every change of an experiment or a key, and every action of the service itself, such as closing
-/// a batch. Newest first, in pages. A change and its entry are written in one transaction, and
-/// entries are never changed or removed. With a key that is restricted to some experiments,
-/// `experiment` is required.
+/// Every change of an experiment or a key, and every action of the service itself, such as
+/// concluding an experiment. Newest first, in pages. A change and its entry are written in one
+/// transaction, and entries are never changed or removed. With a key that is restricted to some
+/// experiments, `experiment` is required.
 #[utoipa::path(get, path = "/v1/audit", tag = openapi::OPERATIONS_TAG, params(AuditQuery),
     responses(
         (status = 200, body = AuditPage, description = "A page."),
@@ -122,7 +121,9 @@ async fn audit(
         let detail = "`experiment` is not the name of an experiment";
         return Err(Problem::invalid(detail).query("experiment", detail));
     }
-    let page = state.service.audit_log(query.experiment.as_deref(), after.as_ref(), limit).await?;
+    let page =
+        state.service.engine.store.audit_page(query.experiment.as_deref(), after.as_ref(), limit);
+    let page = page.await?;
     Ok(Json(AuditPage {
         entries: page.records.into_iter().map(Into::into).collect(),
         next: page.next.map(|next| write_cursor(next.to_bytes())),

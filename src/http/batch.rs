@@ -3,12 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use dueling_bandits::BatchPair;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::duels::Duel;
 use super::extract::{JsonBody, JsonText, Object, PathOf, QueryOf, json};
 use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{
@@ -18,9 +16,8 @@ use super::problem::ProblemKind::{
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
 use crate::service::IssuedDuel;
-use crate::service::batches::{BatchPart, PostedResult};
+use crate::service::batches::{self, BatchPart, OpenBatch, PostedResult};
 use rankduel_engine::access::Scope;
-use rankduel_engine::clock::rfc3339;
 
 /// Maximum number of duels in one lease.
 const LEASE_MAX: u32 = 1000;
@@ -50,32 +47,6 @@ pub(crate) fn routes() -> Routes {
         )
 }
 
-/// The open batch.
-#[derive(Debug, Serialize, ToSchema)]
-struct Batch {
-    /// Name of the experiment.
-    experiment: String,
-    /// Log position of these counts.
-    position: u64,
-    /// Number of the batch, starting at 1; `null` if no batch is open: the policy has run all its
-    /// batches, or the experiment is concluded.
-    number: Option<u32>,
-    /// Time at which the batch opened; `null` if no batch is open.
-    #[schema(format = DateTime)]
-    opened_at: Option<String>,
-    /// Comparisons in the batch, over all pairs.
-    needed: u64,
-    /// Comparisons answered so far.
-    answered: u64,
-    /// Duels issued by the responding server that are neither answered nor expired.
-    in_flight: u64,
-    /// Number of pairs in the batch.
-    pairs_total: usize,
-    /// One row for each selected pair; none if no batch is open. Their order is the same until the
-    /// batch is complete.
-    pairs: Vec<Pair>,
-}
-
 /// Pairs of the batch.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -101,21 +72,6 @@ impl PairsQuery {
     }
 }
 
-/// One pair of a batch.
-#[derive(Debug, Serialize, ToSchema)]
-struct Pair {
-    /// Id of the first ranker.
-    left: String,
-    /// Id of the second ranker.
-    right: String,
-    /// Comparisons of this pair in the batch.
-    needed: u32,
-    /// Comparisons answered so far.
-    answered: u32,
-    /// Duels issued by the responding server that are neither answered nor expired.
-    in_flight: u32,
-}
-
 /// Progress of the open batch
 ///
 /// A caller that works through batches is done when `number` is `null`. At most 1000 pairs are
@@ -123,34 +79,14 @@ struct Pair {
 #[utoipa::path(get, path = "/v1/experiments/{name}/batch", tag = "batches",
     params(PairsQuery),
     responses(
-        (status = 200, body = Batch, description = "The open batch."),
+        (status = 200, body = OpenBatch, description = "The open batch."),
     ))]
 async fn batch(
     State(state): State<AppState>,
     PathOf(name): PathOf<String>,
     QueryOf(query): QueryOf<PairsQuery>,
-) -> ApiResult<Json<Batch>> {
-    let loaded = state.service.experiment(&name).await?;
-    let open = state.service.batch(&name, query.part()?).await?;
-    let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
-    let pair = |(pair, in_flight): (BatchPair, u32)| Pair {
-        left: id(pair.duel.first),
-        right: id(pair.duel.second),
-        needed: pair.needed,
-        answered: pair.answered,
-        in_flight,
-    };
-    Ok(Json(Batch {
-        experiment: name,
-        position: open.position,
-        number: open.number,
-        opened_at: open.opened_at.map(rfc3339),
-        needed: open.needed,
-        answered: open.answered,
-        in_flight: open.in_flight,
-        pairs_total: open.pairs_total,
-        pairs: open.pairs.into_iter().map(pair).collect(),
-    }))
+) -> ApiResult<Json<OpenBatch>> {
+    Ok(Json(batches::batch(&state.service, &name, query.part()?).await?))
 }
 
 /// A request for duels of the open batch.
@@ -166,7 +102,7 @@ struct LeaseBody {
 #[derive(Debug, Serialize, ToSchema)]
 struct Lease {
     /// At most `count` duels; fewer, or none, if the batch currently needs fewer.
-    duels: Vec<Duel>,
+    duels: Vec<IssuedDuel>,
 }
 
 /// Lease many duels of the open batch at once
@@ -186,12 +122,8 @@ async fn lease(
         let detail = format!("`count` is {}; it must be 1 to {LEASE_MAX}", body.count);
         return Err(Problem::invalid(&detail).field("/count", detail));
     }
-    let experiment = name.clone();
-    let finish = move |issued: Vec<IssuedDuel>| {
-        let duels = issued.into_iter().map(|duel| Duel::new(&experiment, duel)).collect();
-        Json(Lease { duels }).into_response()
-    };
-    Ok(state.service.lease(&name, body.count as usize, finish).await?)
+    let finish = |duels| Json(Lease { duels }).into_response();
+    Ok(batches::lease(&state.service, &name, body.count as usize, finish).await?)
 }
 
 /// The results of a batch that was run elsewhere.
@@ -202,24 +134,8 @@ struct ResultsBody {
     #[schema(example = 3)]
     batch: u32,
     /// Every pair of the batch once, with as many comparisons as it still needs.
-    #[schema(value_type = Vec<ResultRow>)]
-    results: Vec<Object<ResultRow>>,
-}
-
-/// The results of one pair.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct ResultRow {
-    /// Id of the first ranker.
-    left: String,
-    /// Id of the second ranker.
-    right: String,
-    /// Comparisons won by the first ranker.
-    left_wins: u32,
-    /// Comparisons won by the second ranker.
-    right_wins: u32,
-    /// Comparisons without a winner.
-    ties: u32,
+    #[schema(value_type = Vec<PostedResult>)]
+    results: Vec<Object<PostedResult>>,
 }
 
 /// The result of posting a batch.
@@ -248,7 +164,7 @@ async fn results(
     text: JsonText,
 ) -> ApiResult<Json<ResultsReceipt>> {
     let (batch, posted) = text.read(read_results).await?;
-    let (is_new, position) = state.service.post_batch(&name, batch, posted).await?;
+    let (is_new, position) = batches::post_batch(&state.service, &name, batch, posted).await?;
     Ok(Json(ResultsReceipt {
         status: if is_new { "recorded" } else { "duplicate" },
         batch,
@@ -259,12 +175,5 @@ async fn results(
 /// The number of the batch, and its results.
 fn read_results(text: &[u8]) -> ApiResult<(u32, Vec<PostedResult>)> {
     let ResultsBody { batch, results } = json(text)?;
-    let posted = results.into_iter().map(|Object(row)| PostedResult {
-        left: row.left,
-        right: row.right,
-        left_wins: row.left_wins,
-        right_wins: row.right_wins,
-        ties: row.ties,
-    });
-    Ok((batch, posted.collect()))
+    Ok((batch, results.into_iter().map(|Object(row)| row).collect()))
 }

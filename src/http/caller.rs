@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use super::problem::{Problem, ProblemKind};
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::listing::ExperimentPage;
+use crate::service::listing::{ExperimentPage, list};
 use rankduel_engine::access::{Actor, KnownKey, Scope};
 
 /// The caller of a request; an extractor.
@@ -42,14 +42,15 @@ impl Caller {
         self.key.as_deref()
     }
 
-    /// Experiments that are not archived and that the caller's key includes, as [`Service::list`].
+    /// Experiments that are not archived and that the caller's key includes, as [`list`].
     pub async fn list(
         &self,
         service: &Service,
         after: Option<&str>,
         limit: usize,
     ) -> Result<ExperimentPage, ServiceError> {
-        service.list(self.key.as_ref().and_then(|key| key.experiments()), after, limit).await
+        let names = self.key.as_ref().and_then(|key| key.experiments());
+        list(service, names, after, limit).await
     }
 
     /// Require that the caller's key includes this experiment.

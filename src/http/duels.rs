@@ -21,7 +21,6 @@ use super::state::AppState;
 use crate::service::units::NamedAudience;
 use crate::service::{IssuedDuel, Service};
 use rankduel_engine::access::Scope;
-use rankduel_engine::clock::rfc3339;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::audience::Segment;
 
@@ -60,49 +59,7 @@ pub(crate) fn one(
     loaded: &LoadedExperiment,
     audience: NamedAudience<'_>,
 ) -> ApiResult<Response> {
-    Ok(response(&Duel::new(&loaded.name, service.choose(loaded, audience)?), 1))
-}
-
-/// A duel to show.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Duel {
-    /// Signed id of the duel; send it back unchanged with the feedback.
-    #[schema(example = "AQAAAAEqAwEBAAD_rQM...")]
-    pub duel_id: String,
-    /// Name of the experiment.
-    #[schema(example = "search-ranking")]
-    pub experiment: String,
-    /// Id of the ranker to show left (first).
-    #[schema(example = "bm25-title")]
-    pub left: String,
-    /// Id of the ranker to show right (second).
-    #[schema(example = "bm25")]
-    pub right: String,
-    /// Whether both are the same ranker. Show its ranking alone; feedback is not needed and teaches
-    /// the policy nothing.
-    pub self_duel: bool,
-    /// Feedback after this time is rejected.
-    #[schema(format = DateTime)]
-    pub expires_at: String,
-    /// Log position of the state in which the duel was chosen.
-    pub state: u64,
-    /// Number of the duel's batch; `null` outside batches.
-    pub batch: Option<u32>,
-}
-
-impl Duel {
-    pub fn new(experiment: &str, issued: IssuedDuel) -> Self {
-        Self {
-            duel_id: issued.duel_id,
-            experiment: experiment.into(),
-            left: issued.left,
-            right: issued.right,
-            self_duel: issued.self_duel,
-            expires_at: rfc3339(issued.expires_at),
-            state: issued.chosen_at,
-            batch: issued.batch,
-        }
-    }
+    Ok(response(&service.choose(loaded, audience)?, 1))
 }
 
 /// The rankings of all rankers, to get the page in the same call.
@@ -141,7 +98,7 @@ struct NextDuelBody {
 #[derive(Debug, Serialize, ToSchema)]
 struct DuelStock {
     /// The duels, in the order in which they were chosen.
-    duels: Vec<Duel>,
+    duels: Vec<IssuedDuel>,
 }
 
 /// The response of the endpoint.
@@ -160,7 +117,7 @@ enum NextDuelAnswer {
 struct DuelAnswer {
     /// The duel. With a page, its `duel_id` contains the encrypted data needed to credit clicks.
     #[serde(flatten)]
-    duel: Duel,
+    duel: IssuedDuel,
     /// The slots in display order; empty if the list ends before this page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -188,7 +145,7 @@ struct DuelAnswer {
 }
 
 impl DuelAnswer {
-    fn with_page(duel: Duel, page: PageParts) -> Self {
+    fn with_page(duel: IssuedDuel, page: PageParts) -> Self {
         Self {
             duel,
             slots: Some(page.slots),
@@ -246,11 +203,7 @@ async fn next_duel(
             let detail = format!("`count` is {count}; it must be 1 to {COUNT_MAX}");
             return Err(refuse("/count", &detail));
         }
-        let experiment = name.clone();
-        let finish = move |issued: Vec<IssuedDuel>| {
-            let duels = issued.into_iter().map(|issued| Duel::new(&experiment, issued)).collect();
-            response(&DuelStock { duels }, count)
-        };
+        let finish = move |duels| response(&DuelStock { duels }, count);
         return Ok(state.service.next_duels(&name, count, finish).await?);
     }
     let Some(UniqueKeys(rankings)) = rankings else {
@@ -265,11 +218,9 @@ async fn next_duel(
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
-    let experiment = name.clone();
-    let finish = move |issued, page| {
+    let finish = |issued, page| {
         let (duel_id, page) = PageParts::new(page);
-        let duel = Duel { duel_id, ..Duel::new(&experiment, issued) };
-        Json(DuelAnswer::with_page(duel, page)).into_response()
+        Json(DuelAnswer::with_page(IssuedDuel { duel_id, ..issued }, page)).into_response()
     };
     Ok(state.service.next_page(&name, rankings, page, audience, finish).await?)
 }

@@ -13,7 +13,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::service::Service;
-use crate::service::reports::overview::newest_overview;
+use crate::service::reports::overview::{newest_overview, overview};
+use crate::service::reports::traffic::traffic_now;
 
 /// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
 /// number of labels.
@@ -48,7 +49,7 @@ pub(crate) async fn prepare(service: &Service) {
     let loaded = service.loaded();
     let estimates = loaded.iter().take(EXPERIMENTS_MAX).map(async |loaded| {
         // While the state of an experiment is folded again, it has no estimates.
-        if let Err(error) = service.overview(loaded).await {
+        if let Err(error) = overview(&service.reports, loaded).await {
             tracing::debug!(%error, experiment = loaded.name, "no metrics");
         }
     });
@@ -73,7 +74,7 @@ impl Collector for ExperimentMetrics {
         let loaded = Gauge::<i64>::default();
         loaded.set(experiments.len() as i64);
         let refused = Gauge::<i64>::default();
-        refused.set(service.refused() as i64);
+        refused.set(service.engine.registry.refused() as i64);
         let position = PerExperiment::default();
         let regret = PerExperiment::default();
         let uniform = PerExperiment::default();
@@ -91,7 +92,7 @@ impl Collector for ExperimentMetrics {
             }
             let Ok(folded_to) = loaded.fold().map(|fold| fold.position()) else { continue };
             position.get_or_create(&labels).set(folded_to as f64);
-            let Ok((traffic, alarms)) = service.traffic_now(loaded) else { continue };
+            let Ok((traffic, alarms)) = traffic_now(&service, loaded) else { continue };
             in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
             duels.get_or_create(&labels).inc_by(traffic.pairs);
             self_duels.get_or_create(&labels).inc_by(traffic.self_duels);

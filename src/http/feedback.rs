@@ -17,7 +17,7 @@ use super::problem::ProblemKind::{
 };
 use super::problem::{ApiResult, Problem, ProblemKind, sentence};
 use super::state::AppState;
-use crate::service::feedback::{Feedback, FeedbackContent, Receipt, ShownOutcome};
+use crate::service::feedback::{Feedback, FeedbackContent, Receipt, ShownOutcome, receive};
 use crate::service::units::unit_error;
 use rankduel_engine::access::Scope;
 use rankduel_engine::metrics::FeedbackStatus;
@@ -34,20 +34,6 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
-/// The outcome of a duel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum Outcome {
-    /// The left ranker won.
-    Left,
-    /// The right ranker won.
-    Right,
-    /// Both rankers earned the same credit, more than zero.
-    Tie,
-    /// No click: no signal, which is different from a tie.
-    None,
-}
-
 /// Feedback on one duel: its outcome, the number of clicks credited to each side, or the clicks on
 /// its interleaved page.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -57,7 +43,7 @@ struct One {
     duel_id: String,
     /// The outcome.
     #[schema(nullable = false)]
-    outcome: Option<Outcome>,
+    outcome: Option<ShownOutcome>,
     /// Instead of `outcome`, with `right_clicks`: number of clicks credited to the left ranker. The
     /// ranker with more clicks wins. Equal numbers are a tie, and zero for both is no signal.
     #[schema(nullable = false)]
@@ -103,10 +89,7 @@ impl One {
             return Err(("/final", "`final` goes with `clicks` only"));
         }
         let outcome = match (self.outcome, self.left_clicks, self.right_clicks) {
-            (Some(Outcome::Left), None, None) => ShownOutcome::Left,
-            (Some(Outcome::Right), None, None) => ShownOutcome::Right,
-            (Some(Outcome::Tie), None, None) => ShownOutcome::Tie,
-            (Some(Outcome::None), None, None) => ShownOutcome::None,
+            (Some(outcome), None, None) => outcome,
             (None, Some(0), Some(0)) => ShownOutcome::None,
             (None, Some(left), Some(right)) => match left.cmp(&right) {
                 std::cmp::Ordering::Greater => ShownOutcome::Left,
@@ -269,7 +252,7 @@ pub(super) async fn receive_all<R: From<Receipt>>(
     let mut good = Vec::with_capacity(items.len());
     let kept: Vec<Result<(), R>> =
         items.into_iter().map(|item| item.map(|feedback| good.push(feedback))).collect();
-    let mut received = state.service.receive(name, good).await?.into_iter();
+    let mut received = receive(&state.service, name, good).await?.into_iter();
     kept.into_iter()
         .map(|item| match item {
             Err(result) => Ok(result),
@@ -311,7 +294,7 @@ async fn feedback(
 ) -> ApiResult<Response> {
     match text.read(Posted::read).await? {
         Posted::One(feedback) => {
-            match state.service.receive(&name, vec![feedback]).await?.into_iter().next() {
+            match receive(&state.service, &name, vec![feedback]).await?.into_iter().next() {
                 Some(receipt) => Ok(Json(counted(receipt)?).into_response()),
                 None => Err(Problem::internal("the feedback has no result")),
             }

@@ -25,14 +25,14 @@ use super::schemas;
 use super::spec_bodies::{self, invalid_policy};
 use super::state::AppState;
 use crate::service::error::ServiceError;
-use crate::service::reports::regret::RegretReport;
-use crate::service::reports::replay::Replay;
-use crate::service::reports::segments::SegmentsReport;
+use crate::service::reports::regret::{self, RegretReport};
+use crate::service::reports::replay::{self, Replay};
+use crate::service::reports::segments::{self, SegmentsReport};
 use crate::service::reports::single_flight::Computed;
-use crate::service::reports::standings::Standings;
-use crate::service::reports::statistics::Statistics;
-use crate::service::reports::verdict::{Verdict, requested_target};
-use crate::service::reports::winners::Winners;
+use crate::service::reports::standings::{self, Standings};
+use crate::service::reports::statistics::{self, Statistics};
+use crate::service::reports::verdict::{self, Verdict, requested_target};
+use crate::service::reports::winners::{self, Winners};
 use rankduel_engine::access::Scope;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -58,15 +58,19 @@ async fn respond<T: Serialize + Send + Sync + 'static>(
     loaded: &LoadedExperiment,
     tag: impl Fn(u64) -> String,
     report: impl Future<Output = Result<Arc<Computed<T>>, ServiceError>>,
-    position: impl FnOnce(&T) -> u64,
 ) -> ApiResult<Response> {
     let current = loaded.fold()?.position();
     if let Some(unchanged) = unchanged(request, &tag(current)) {
         return Ok(unchanged);
     }
     let report = report.await?;
-    let position = position(&report);
+    let position = report.position;
     tagged(state, &tag(position), report, position < current).await
+}
+
+/// The tag of a report without parameters.
+fn by_position(position: u64) -> String {
+    position.to_string()
 }
 
 /// Counts, scores and leaders
@@ -81,8 +85,8 @@ async fn standings(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let (tag, report) = (|position: u64| position.to_string(), state.service.standings(&loaded));
-    respond(&state, &headers, &loaded, tag, report, |standings| standings.position).await
+    let report = standings::standings(&state.service.reports, &loaded);
+    respond(&state, &headers, &loaded, by_position, report).await
 }
 
 /// Cost of exploration
@@ -103,9 +107,8 @@ async fn regret(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let (tag, report) =
-        (|position: u64| position.to_string(), state.service.regret_report(&loaded));
-    respond(&state, &headers, &loaded, tag, report, |regret| regret.plug_in.position).await
+    let report = regret::regret(&state.service.reports, &loaded);
+    respond(&state, &headers, &loaded, by_position, report).await
 }
 
 /// The ranker of a report.
@@ -142,8 +145,8 @@ async fn statistics(
         Some(ranker) => format!("{position}-{ranker}"),
         None => position.to_string(),
     };
-    let report = state.service.statistics(&loaded, ranker);
-    respond(&state, &headers, &loaded, tag, report, |statistics| statistics.position).await
+    let report = statistics::statistics(&state.service.reports, &loaded, ranker);
+    respond(&state, &headers, &loaded, tag, report).await
 }
 
 /// Results of one ranker in each segment
@@ -168,7 +171,7 @@ async fn segments(
     let loaded = state.service.experiment(&name).await?;
     let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
     let current = loaded.fold()?.position();
-    let report = state.service.segments(&loaded, ranker).await?;
+    let report = segments::segments(&state.service, &loaded, ranker).await?;
     let index = loaded.spec.ranker_index(&report.ranker).unwrap_or_default();
     let tag = format!("{}-{index}", report.position);
     if let Some(unchanged) = unchanged(&headers, &tag) {
@@ -229,8 +232,8 @@ async fn verdict(
     let version = loaded.with_record(|record| record.version);
     let tag =
         |position: u64| format!("{position}-{version}-{}-{}", target.confidence, target.margin);
-    let report = state.service.verdict(&loaded, target);
-    respond(&state, &headers, &loaded, tag, report, |verdict| verdict.position).await
+    let report = verdict::verdict(&state.service.reports, &loaded, target);
+    respond(&state, &headers, &loaded, tag, report).await
 }
 
 /// Winners under other definitions of the best ranker
@@ -249,8 +252,8 @@ async fn winners(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let (tag, report) = (|position: u64| position.to_string(), state.service.winners(&loaded));
-    respond(&state, &headers, &loaded, tag, report, |winners| winners.position).await
+    let report = winners::winners(&state.service.reports, &loaded);
+    respond(&state, &headers, &loaded, by_position, report).await
 }
 
 /// The policy for a replay.
@@ -280,5 +283,5 @@ async fn replay(
     let loaded = state.service.experiment(&name).await?;
     let policy = spec_bodies::policy(body.policy)?;
     policy.validate(loaded.spec.rankers.len()).map_err(invalid_policy)?;
-    Ok(Json(state.service.replay(&loaded, policy).await?))
+    Ok(Json(replay::replay(&state.service, &loaded, policy).await?))
 }

@@ -117,7 +117,7 @@ impl Readiness {
 
     async fn check_database(&self, service: &Service) {
         let started = Instant::now();
-        let checked = tokio::time::timeout(CHECK_TIMEOUT, service.check()).await;
+        let checked = tokio::time::timeout(CHECK_TIMEOUT, service.engine.store.check()).await;
         let checked = checked.unwrap_or(Err(StoreError::Slow(CHECK_TIMEOUT)));
         let state = DatabaseState::of(&checked);
         match checked {

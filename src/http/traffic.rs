@@ -10,6 +10,7 @@ use super::extract::PathOf;
 use super::operations::{Access, Routes};
 use super::problem::{ApiResult, ProblemKind};
 use super::state::AppState;
+use crate::service::reports;
 use crate::service::reports::alarms::{Alarm, SERVER_EVIDENCE};
 use crate::service::reports::traffic::{Delays, FeedbackCounts};
 use dueling_bandits::evidence::balance::{Cell, Kind};
@@ -110,7 +111,7 @@ async fn traffic(
     PathOf(name): PathOf<String>,
 ) -> ApiResult<Json<Traffic>> {
     let loaded = state.service.experiment(&name).await?;
-    let (summary, alarms) = state.service.traffic(&loaded).await?;
+    let (summary, alarms) = reports::traffic::traffic(&state.service, &loaded).await?;
     let [left, right, ..] = loaded.fold()?.counts().shown;
     let id = |ranker: u16| loaded.spec.rankers[usize::from(ranker)].id.clone();
     Ok(Json(Traffic {

@@ -3,11 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use crate::service::Service;
 use crate::service::change::refuse_archived;
-use crate::service::duels::{IssueTime, IssuedDuel};
+use crate::service::duels::IssuedDuel;
 use crate::service::error::ServiceError;
 use dueling_bandits::{BatchPair, Batches, Policy};
+use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{FieldError, FirstErrors, excerpt};
 use rankduel_engine::fold::{COIN_TIES_MAX, ties_of};
@@ -16,26 +20,47 @@ use rankduel_store::audience::Audience;
 use rankduel_store::events::{ControlEvent, Event, PairResult, Status};
 use rankduel_store::{Appended, Nonce};
 
-/// The open batch of an experiment, with some of its pairs.
-#[derive(Debug, Clone, PartialEq)]
+/// The open batch.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = Batch)]
 pub struct OpenBatch {
-    /// Log position of this answer.
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Log position of these counts.
     pub position: u64,
-    /// Its number, from 1; `None` if the policy has run all its batches, or if the experiment is
-    /// concluded and so issues no comparisons.
+    /// Number of the batch, starting at 1; `null` if no batch is open: the policy has run all its
+    /// batches, or the experiment is concluded.
     pub number: Option<u32>,
-    /// Unix milliseconds at which it opened.
-    pub opened_at: Option<i64>,
-    /// Comparisons in it.
+    /// Time at which the batch opened; `null` if no batch is open.
+    #[schema(format = DateTime)]
+    pub opened_at: Option<String>,
+    /// Comparisons in the batch, over all pairs.
     pub needed: u64,
     /// Comparisons answered so far.
     pub answered: u64,
-    /// Duels in flight from this process.
+    /// Duels issued by the responding server that are neither answered nor expired.
     pub in_flight: u64,
-    /// Number of all its pairs.
+    /// Number of pairs in the batch.
     pub pairs_total: usize,
-    /// The pairs that were asked for, each with the number of duels in flight from this process.
-    pub pairs: Vec<(BatchPair, u32)>,
+    /// One row for each selected pair; none if no batch is open. Their order is the same until the
+    /// batch is complete.
+    pub pairs: Vec<OpenPair>,
+}
+
+/// One pair of a batch.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = Pair)]
+pub struct OpenPair {
+    /// Id of the first ranker.
+    pub left: String,
+    /// Id of the second ranker.
+    pub right: String,
+    /// Comparisons of this pair in the batch.
+    pub needed: u32,
+    /// Comparisons answered so far.
+    pub answered: u32,
+    /// Duels issued by the responding server that are neither answered nor expired.
+    pub in_flight: u32,
 }
 
 /// Which pairs of a batch to read, in the order of the batch.
@@ -54,16 +79,18 @@ impl BatchPart {
     pub const NONE: Self = Self { offset: 0, limit: 0 };
 }
 
-/// Posted counts of one pair.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The results of one pair.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ResultRow)]
 pub struct PostedResult {
-    /// Id of one ranker.
+    /// Id of the first ranker.
     pub left: String,
-    /// Id of the other ranker.
+    /// Id of the second ranker.
     pub right: String,
-    /// Comparisons that the left ranker won.
+    /// Comparisons won by the first ranker.
     pub left_wins: u32,
-    /// Comparisons that the right ranker won.
+    /// Comparisons won by the second ranker.
     pub right_wins: u32,
     /// Comparisons without a winner.
     pub ties: u32,
@@ -74,107 +101,108 @@ const PAIR_NANOSECONDS: usize = 50;
 /// High half of the nonces of posted batches. No process has it.
 const BATCH_RESULTS: u64 = u64::MAX;
 
-impl Service {
-    /// The open batch. An experiment that is set running again continues the batch that was open.
-    pub async fn batch(&self, name: &str, part: BatchPart) -> Result<OpenBatch, ServiceError> {
-        let loaded = self.experiment(name).await?;
-        open_batch(&loaded, part, self.now_ms())
-    }
+/// The open batch. An experiment that is set running again continues the batch that was open.
+pub async fn batch(
+    service: &Service,
+    name: &str,
+    part: BatchPart,
+) -> Result<OpenBatch, ServiceError> {
+    let loaded = service.experiment(name).await?;
+    open_batch(&loaded, part, service.now_ms())
+}
 
-    /// Issue up to `count` duels of the open batch at once. Returns fewer, or none, if the batch
-    /// does not need that many.
-    ///
-    /// `finish` makes the result, where the duels are issued.
-    pub async fn lease<T: Send + 'static>(
-        self: &Arc<Self>,
-        name: &str,
-        count: usize,
-        finish: impl FnOnce(Vec<IssuedDuel>) -> T + Send + 'static,
-    ) -> Result<T, ServiceError> {
-        let loaded = self.experiment(name).await?;
-        require_batches(&loaded, loaded.fold()?.policy())?;
-        loaded.with_record(refuse_archived)?;
-        match loaded.with_record(|record| record.status) {
-            Status::Running => {}
-            Status::Paused => return Err(ServiceError::Paused(name.into())),
-            Status::Concluded => return Ok(finish(Vec::new())),
-        }
-        let (service, rankers) = (Arc::clone(self), loaded.spec.rankers.len());
-        self.select(count, rankers, move || service.lease_of(&loaded, count).map(finish)).await?
+/// Issue up to `count` duels of the open batch at once. Returns fewer, or none, if the batch does
+/// not need that many.
+///
+/// `finish` makes the result, where the duels are issued.
+pub async fn lease<T: Send + 'static>(
+    service: &Arc<Service>,
+    name: &str,
+    count: usize,
+    finish: impl FnOnce(Vec<IssuedDuel>) -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    let loaded = service.experiment(name).await?;
+    require_batches(&loaded, loaded.fold()?.policy())?;
+    loaded.with_record(refuse_archived)?;
+    match loaded.with_record(|record| record.status) {
+        Status::Running => {}
+        Status::Paused => return Err(ServiceError::Paused(name.into())),
+        Status::Concluded => return Ok(finish(Vec::new())),
     }
+    let (of, rankers) = (Arc::clone(service), loaded.spec.rankers.len());
+    service.select(count, rankers, move || lease_of(&of, &loaded, count).map(finish)).await?
+}
 
-    fn lease_of(
-        &self,
-        loaded: &LoadedExperiment,
-        count: usize,
-    ) -> Result<Vec<IssuedDuel>, ServiceError> {
-        let now = self.now_ms();
-        let mut duels = Vec::new();
-        for _ in 0..count {
-            let (mut rng, step) = self.selection_rng();
-            let (selection, chosen_at) = loaded.select(&mut rng, now)?;
-            if selection.batch.is_none() {
-                break;
-            }
-            let time = IssueTime { chosen_at, now };
-            duels.push(self.issue(loaded, &selection, Audience::default(), time, step, &mut rng));
+fn lease_of(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    count: usize,
+) -> Result<Vec<IssuedDuel>, ServiceError> {
+    let now = service.now_ms();
+    let mut duels = Vec::new();
+    for _ in 0..count {
+        let (mut rng, step) = service.selection_rng();
+        let selected = loaded.select(&mut rng, now)?;
+        if selected.selection.batch.is_none() {
+            break;
         }
-        Ok(duels)
+        duels.push(service.issue(loaded, selected, Audience::default(), now, step));
     }
+    Ok(duels)
+}
 
-    /// Record the results of a batch that was run elsewhere. Returns whether they are new, and
-    /// their position in the log. Every pair of the batch must be listed once, with exactly the
-    /// comparisons that it still needs.
-    pub async fn post_batch(
-        &self,
-        name: &str,
-        batch: u32,
-        posted: Vec<PostedResult>,
-    ) -> Result<(bool, u64), ServiceError> {
-        let loaded = self.experiment(name).await?;
-        loaded.with_record(refuse_archived)?;
-        // batches are numbered from 1 whenever the log is folded anew
-        let refolds = (loaded.spec.refolds() as Nonce) << 32;
-        let nonce = Nonce::from(BATCH_RESULTS) << 64 | refolds | Nonce::from(batch);
-        let open = {
-            let fold = loaded.fold()?;
-            require_batches(&loaded, fold.policy())?;
-            fold.policy().batch()
-        };
-        let results = if open == Some(batch) {
-            let read = Arc::clone(&loaded);
-            let pairs = move || Ok::<_, EngineError>(read.fold()?.policy().batch_pairs());
-            let pairs = self.reports.read(pairs).await??;
-            let nanoseconds = pairs.len().max(posted.len()) * PAIR_NANOSECONDS;
-            let experiment = Arc::clone(&loaded);
-            let check = move || match_results(&experiment, &pairs, &posted);
-            self.work(nanoseconds, check).await?.map_err(ServiceError::Invalid)?
-        } else {
-            // it may be a repeat of the post that closed the batch
-            match self.engine.store.find(loaded.id, &[nonce]).await?.into_iter().next().flatten() {
-                Some(entry) => {
-                    let (position, experiment) = (entry.position, Arc::clone(&loaded));
-                    let nanoseconds = posted.len() * PAIR_NANOSECONDS;
-                    let compare = move || same_results(&experiment, &entry.event, &posted);
-                    return match self.work(nanoseconds, compare).await? {
-                        true => Ok((false, position)),
-                        false => Err(conflict(batch, position)),
-                    };
-                }
-                None => return Err(ServiceError::BatchNotOpen { asked: batch, open }),
+/// Record the results of a batch that was run elsewhere. Returns whether they are new, and
+/// their position in the log. Every pair of the batch must be listed once, with exactly the
+/// comparisons that it still needs.
+pub async fn post_batch(
+    service: &Service,
+    name: &str,
+    batch: u32,
+    posted: Vec<PostedResult>,
+) -> Result<(bool, u64), ServiceError> {
+    let loaded = service.experiment(name).await?;
+    loaded.with_record(refuse_archived)?;
+    // batches are numbered from 1 whenever the log is folded anew
+    let refolds = (loaded.spec.refolds() as Nonce) << 32;
+    let nonce = Nonce::from(BATCH_RESULTS) << 64 | refolds | Nonce::from(batch);
+    let open = {
+        let fold = loaded.fold()?;
+        require_batches(&loaded, fold.policy())?;
+        fold.policy().batch()
+    };
+    let results = if open == Some(batch) {
+        let read = Arc::clone(&loaded);
+        let pairs = move || Ok::<_, EngineError>(read.fold()?.policy().batch_pairs());
+        let pairs = service.reports.read(pairs).await??;
+        let nanoseconds = pairs.len().max(posted.len()) * PAIR_NANOSECONDS;
+        let experiment = Arc::clone(&loaded);
+        let check = move || match_results(&experiment, &pairs, &posted);
+        service.work(nanoseconds, check).await?.map_err(ServiceError::Invalid)?
+    } else {
+        // it may be a repeat of the post that closed the batch
+        match service.engine.store.find(loaded.id, &[nonce]).await?.into_iter().next().flatten() {
+            Some(entry) => {
+                let (position, experiment) = (entry.position, Arc::clone(&loaded));
+                let nanoseconds = posted.len() * PAIR_NANOSECONDS;
+                let compare = move || same_results(&experiment, &entry.event, &posted);
+                return match service.work(nanoseconds, compare).await? {
+                    true => Ok((false, position)),
+                    false => Err(conflict(batch, position)),
+                };
             }
-        };
-        let event = ControlEvent::BatchResults { batch, results };
-        match self.engine.append_control(&loaded, nonce, event).await? {
-            Appended::Recorded(position) => Ok((true, position)),
-            Appended::Duplicate(position) => Ok((false, position)),
-            Appended::Conflict(position) => Err(conflict(batch, position)),
-            Appended::Archived => Err(ServiceError::Archived(name.into())),
-            Appended::TooLate(_) => {
-                Err(ServiceError::internal("results of a batch cannot be superseded by a duel"))
-            }
-            Appended::Missing => Err(ServiceError::not_found(name)),
+            None => return Err(ServiceError::BatchNotOpen { asked: batch, open }),
         }
+    };
+    let event = ControlEvent::BatchResults { batch, results };
+    match service.engine.append_control(&loaded, nonce, event).await? {
+        Appended::Recorded(position) => Ok((true, position)),
+        Appended::Duplicate(position) => Ok((false, position)),
+        Appended::Conflict(position) => Err(conflict(batch, position)),
+        Appended::Archived => Err(ServiceError::Archived(name.into())),
+        Appended::TooLate(_) => {
+            Err(ServiceError::internal("results of a batch cannot be superseded by a duel"))
+        }
+        Appended::Missing => Err(ServiceError::not_found(name)),
     }
 }
 
@@ -184,34 +212,38 @@ fn open_batch(
     now_ms: i64,
 ) -> Result<OpenBatch, ServiceError> {
     let concluded = loaded.with_record(|record| record.status == Status::Concluded);
-    let mut open = {
-        let fold = loaded.fold()?;
-        let batches = require_batches(loaded, fold.policy())?;
-        let number = batches.number().filter(|_| !concluded);
-        let progress = number.map(|_| batches.progress()).unwrap_or_default();
-        let limit = if number.is_some() { part.limit.min(BatchPart::MAX) } else { 0 };
-        // a batch of a thousand rankers has half a million pairs: only the part is read
-        let pairs = batches.pairs_after(part.offset).take(limit);
-        OpenBatch {
-            position: fold.position(),
-            number,
-            opened_at: number.map(|_| fold.batch_opened_at()),
-            needed: progress.needed,
-            answered: progress.answered,
-            in_flight: 0,
-            pairs_total: progress.pairs,
-            pairs: pairs.map(|pair| (pair, 0)).collect(),
-        }
-    };
-    if open.number.is_some() {
-        loaded.outstanding(now_ms, |in_flight| {
-            open.in_flight = in_flight.total();
-            for (pair, out) in &mut open.pairs {
-                *out = in_flight.of(pair.duel.first, pair.duel.second);
+    let fold = loaded.fold()?;
+    let batches = require_batches(loaded, fold.policy())?;
+    let number = batches.number().filter(|_| !concluded);
+    let progress = number.map(|_| batches.progress()).unwrap_or_default();
+    let limit = if number.is_some() { part.limit.min(BatchPart::MAX) } else { 0 };
+    // a batch has up to 32,640 pairs: only the part is read
+    let pairs: Vec<_> = batches.pairs_after(part.offset).take(limit).collect();
+    let (position, opened_at) = (fold.position(), number.map(|_| fold.batch_opened_at()));
+    drop(fold);
+    loaded
+        .in_flight(now_ms, |in_flight| {
+            let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
+            let pair = |BatchPair { duel, needed, answered, .. }: BatchPair| OpenPair {
+                left: id(duel.first),
+                right: id(duel.second),
+                needed,
+                answered,
+                in_flight: in_flight.of(duel.first, duel.second),
+            };
+            OpenBatch {
+                experiment: loaded.name.clone(),
+                position,
+                number,
+                opened_at: opened_at.map(rfc3339),
+                needed: progress.needed,
+                answered: progress.answered,
+                in_flight: if number.is_some() { in_flight.total() } else { 0 },
+                pairs_total: progress.pairs,
+                pairs: pairs.into_iter().map(pair).collect(),
             }
-        })?;
-    }
-    Ok(open)
+        })
+        .map_err(Into::into)
 }
 
 fn conflict(batch: u32, position: u64) -> ServiceError {

@@ -45,110 +45,106 @@ impl Decided {
     }
 }
 
-impl Service {
-    /// Make the change that `decide` returns, if any, provided that the experiment is at
-    /// `expected_version` (`None` for any version). If another change comes first and the version
-    /// does not matter, `decide` is called again.
-    pub(super) async fn change_experiment(
-        &self,
-        name: &str,
-        expected_version: Option<u64>,
-        by: &Actor,
-        decide: impl Fn(
-            &LoadedExperiment,
-            &ExperimentRecord,
-            &ExperimentSpec,
-        ) -> Result<Option<Decided>, ServiceError>,
-    ) -> Result<Arc<LoadedExperiment>, ServiceError> {
-        loop {
-            let loaded = self.experiment(name).await?;
-            let (record, spec) = self.newest_record(&loaded).await?;
-            refuse_archived(&record)?;
-            check_version(&record, expected_version)?;
-            if spec.roster_changes != loaded.spec.roster_changes {
-                // another process changed the roster: fold that change before deciding
-                loaded.catch_up(&*self.engine.store).await?;
-                if !loaded.is_broken() {
-                    let why = "its log and its record have different roster changes".into();
-                    return Err(ServiceError::unreadable(name, why));
-                }
-                continue;
+/// Make the change that `decide` returns, if any, provided that the experiment is at
+/// `expected_version` (`None` for any version). If another change comes first and the version
+/// does not matter, `decide` is called again.
+pub(super) async fn change_experiment(
+    service: &Service,
+    name: &str,
+    expected_version: Option<u64>,
+    by: &Actor,
+    decide: impl Fn(
+        &LoadedExperiment,
+        &ExperimentRecord,
+        &ExperimentSpec,
+    ) -> Result<Option<Decided>, ServiceError>,
+) -> Result<Arc<LoadedExperiment>, ServiceError> {
+    loop {
+        let loaded = service.experiment(name).await?;
+        let (record, spec) = newest_record(service, &loaded).await?;
+        refuse_archived(&record)?;
+        check_version(&record, expected_version)?;
+        if spec.roster_changes != loaded.spec.roster_changes {
+            // another process changed the roster: fold that change before deciding
+            loaded.catch_up(&*service.engine.store).await?;
+            if !loaded.is_broken() {
+                let why = "its log and its record have different roster changes".into();
+                return Err(ServiceError::unreadable(name, why));
             }
-            let Some(Decided { mut change, event, action, before, after }) =
-                decide(&loaded, &record, &spec)?
-            else {
-                return self.experiment(name).await;
-            };
-            let now = self.now_ms();
-            change.audit =
-                Some(AuditNote::of_experiment(by, action, name, now).changed(before, after));
-            let nonce = self.engine.fresh_nonce();
-            match self.commit_change(nonce, &loaded, &record, change, event, now).await {
-                Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-                // a change of the policy or the roster loads the experiment again
-                done => {
-                    done?;
-                    return self.experiment(name).await;
-                }
+            continue;
+        }
+        let Some(Decided { mut change, event, action, before, after }) =
+            decide(&loaded, &record, &spec)?
+        else {
+            return service.experiment(name).await;
+        };
+        let now = service.now_ms();
+        change.audit = Some(AuditNote::of_experiment(by, action, name, now).changed(before, after));
+        let nonce = service.engine.fresh_nonce();
+        match commit_change(service, nonce, &loaded, &record, change, event, now).await {
+            Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
+            // a change of the policy or the roster loads the experiment again
+            done => {
+                done?;
+                return service.experiment(name).await;
             }
         }
     }
+}
 
-    /// The newest record in the store, and its spec. The record in memory may be older if another
-    /// process changed it.
-    pub(super) async fn newest_record(
-        &self,
-        loaded: &LoadedExperiment,
-    ) -> Result<(ExperimentRecord, ExperimentSpec), ServiceError> {
-        let record = self.engine.store.experiment(&loaded.name).await?;
-        let record = record.ok_or_else(|| ServiceError::not_found(&loaded.name))?;
-        let spec =
-            sound_spec(&record).map_err(|why| ServiceError::unreadable(&loaded.name, why))?;
-        loaded.set_record(record.clone());
-        Ok((record, spec))
-    }
+/// The newest record in the store, and its spec. The record in memory may be older if another
+/// process changed it.
+pub(super) async fn newest_record(
+    service: &Service,
+    loaded: &LoadedExperiment,
+) -> Result<(ExperimentRecord, ExperimentSpec), ServiceError> {
+    let record = service.engine.store.experiment(&loaded.name).await?;
+    let record = record.ok_or_else(|| ServiceError::not_found(&loaded.name))?;
+    let spec = sound_spec(&record).map_err(|why| ServiceError::unreadable(&loaded.name, why))?;
+    loaded.set_record(record.clone());
+    Ok((record, spec))
+}
 
-    /// Write a change of a record that was read as `seen`, with its event under this nonce, and
-    /// fold it.
-    pub(super) async fn commit_change(
-        &self,
-        nonce: Nonce,
-        loaded: &Arc<LoadedExperiment>,
-        seen: &ExperimentRecord,
-        change: Change,
-        event: ControlEvent,
-        now: i64,
-    ) -> Result<(), ServiceError> {
-        let event = NewEvent::new(nonce, Event::Control(event));
-        let store = &self.engine.store;
-        match store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
-            Changed::Done(record) => {
-                loaded.set_record(record);
-                if let Err(error) = self.fold_change(loaded).await {
-                    // it is durable and therefore acknowledged; replication folds it later
-                    tracing::error!(%error, experiment = loaded.name, "a change could not be folded yet");
-                }
-                Ok(())
+/// Write a change of a record that was read as `seen`, with its event under this nonce, and
+/// fold it.
+pub(super) async fn commit_change(
+    service: &Service,
+    nonce: Nonce,
+    loaded: &Arc<LoadedExperiment>,
+    seen: &ExperimentRecord,
+    change: Change,
+    event: ControlEvent,
+    now: i64,
+) -> Result<(), ServiceError> {
+    let event = NewEvent::new(nonce, Event::Control(event));
+    let store = &service.engine.store;
+    match store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
+        Changed::Done(record) => {
+            loaded.set_record(record);
+            if let Err(error) = fold_change(service, loaded).await {
+                // it is durable and therefore acknowledged; replication folds it later
+                tracing::error!(%error, experiment = loaded.name, "a change could not be folded yet");
             }
-            Changed::Stale(record) => {
-                let current = record.version;
-                loaded.set_record(record);
-                Err(ServiceError::Stale { expected: seen.version, current })
-            }
-            Changed::Missing => Err(ServiceError::not_found(&loaded.name)),
+            Ok(())
         }
+        Changed::Stale(record) => {
+            let current = record.version;
+            loaded.set_record(record);
+            Err(ServiceError::Stale { expected: seen.version, current })
+        }
+        Changed::Missing => Err(ServiceError::not_found(&loaded.name)),
     }
+}
 
-    /// Fold the change, so that the next request here finds it: into the experiment that it was
-    /// decided on, and into the one that may have replaced it in memory.
-    async fn fold_change(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
-        loaded.catch_up(&*self.engine.store).await?;
-        let current = self.engine.registry.get(&loaded.name).await?;
-        if Arc::ptr_eq(&current, loaded) {
-            return Ok(());
-        }
-        current.catch_up(&*self.engine.store).await
+/// Fold the change, so that the next request here finds it: into the experiment that it was
+/// decided on, and into the one that may have replaced it in memory.
+async fn fold_change(service: &Service, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
+    loaded.catch_up(&*service.engine.store).await?;
+    let current = service.engine.registry.get(&loaded.name).await?;
+    if Arc::ptr_eq(&current, loaded) {
+        return Ok(());
     }
+    current.catch_up(&*service.engine.store).await
 }
 
 /// An archived experiment takes no requests that change it.

@@ -5,14 +5,16 @@
 //! folded state, so every process finds the same one at the same log position.
 
 use crate::service::reports::verdict::current_leader;
-use crate::service::reports::verdict_basis::is_doubted;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use crate::service::Service;
+use crate::service::change::{commit_change, newest_record};
 use crate::service::error::ServiceError;
 use crate::service::lifecycle::audited_status;
+use crate::service::reports::verdict_basis::is_doubted;
+use crate::service::threads::blocking;
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::ConcludeAt;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -24,69 +26,64 @@ const CONCLUSION: Nonce = (u64::MAX as Nonce - 1) << 64;
 
 const MILLISECONDS_A_DAY: f64 = 86_400_000.0;
 
-impl Service {
-    /// Conclude an experiment if its spec asks for that now.
-    pub(super) async fn conclude_if_due(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-    ) -> Result<(), ServiceError> {
-        if loaded.spec.conclude_at.is_none() || loaded.is_broken() {
-            return Ok(());
-        }
-        if let Some((winner, reason)) = due(loaded, self.now_ms()).await?
-            && self.conclude_automatically(loaded, winner, reason.clone()).await?
-        {
-            tracing::info!(
-                experiment = loaded.name,
-                winner = loaded.spec.rankers[winner].id,
-                reason,
-                "concluded automatically"
-            );
-        }
-        Ok(())
+/// Conclude an experiment if its spec asks for that now.
+pub(super) async fn conclude_if_due(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<(), ServiceError> {
+    if loaded.spec.conclude_at.is_none() || loaded.is_broken() {
+        return Ok(());
     }
+    if let Some((winner, reason)) = due(loaded, service.now_ms()).await?
+        && conclude_automatically(service, loaded, winner, reason.clone()).await?
+    {
+        tracing::info!(
+            experiment = loaded.name,
+            winner = loaded.spec.rankers[winner].id,
+            reason,
+            "concluded automatically"
+        );
+    }
+    Ok(())
+}
 
-    /// Conclude a running experiment on `winner` because of `reason`. Returns whether this call did
-    /// so. It happens at most once: somebody who sets the experiment running again wants it to run.
-    async fn conclude_automatically(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        winner: usize,
-        reason: String,
-    ) -> Result<bool, ServiceError> {
-        let (record, spec) = self.newest_record(loaded).await?;
-        let found = self.engine.store.find(loaded.id, &[CONCLUSION]).await?;
-        let done_before = found.iter().any(Option::is_some);
-        // the winner is certain only among the rankers and for the answers that were counted here
-        let other_fold = spec.roster_changes != loaded.spec.roster_changes
-            || spec.exclusions != loaded.spec.exclusions;
-        if record.status != Status::Running
-            || record.archived_at.is_some()
-            || done_before
-            || other_fold
-        {
-            return Ok(false);
-        }
-        let now = self.now_ms();
-        let (status, winner) = (Status::Concluded, Some(winner as u16));
-        let concluded = ExperimentRecord { status, winner, ..record.clone() };
-        let mut after = audited_status(loaded, &concluded);
-        after["reason"] = json!(reason);
-        let audit =
-            AuditNote::of_experiment(&Actor::service(), "experiment-concluded", &loaded.name, now)
-                .changed(Some(audited_status(loaded, &record)), Some(after));
-        let change = Change {
-            status: Some(status),
-            winner: Some(winner),
-            audit: Some(audit),
-            ..Change::default()
-        };
-        let event = ControlEvent::Status { status, winner, archived: false, reason: Some(reason) };
-        match self.commit_change(CONCLUSION, loaded, &record, change, event, now).await {
-            // another change came first; the next round checks again
-            Err(ServiceError::Stale { .. }) => Ok(false),
-            done => done.map(|()| true),
-        }
+/// Conclude a running experiment on `winner` because of `reason`. Returns whether this call did
+/// so. It happens at most once: somebody who sets the experiment running again wants it to run.
+async fn conclude_automatically(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    winner: usize,
+    reason: String,
+) -> Result<bool, ServiceError> {
+    let (record, spec) = newest_record(service, loaded).await?;
+    let found = service.engine.store.find(loaded.id, &[CONCLUSION]).await?;
+    let done_before = found.iter().any(Option::is_some);
+    // the winner is certain only among the rankers and for the answers that were counted here
+    let other_fold = spec.roster_changes != loaded.spec.roster_changes
+        || spec.exclusions != loaded.spec.exclusions;
+    if record.status != Status::Running || record.archived_at.is_some() || done_before || other_fold
+    {
+        return Ok(false);
+    }
+    let now = service.now_ms();
+    let (status, winner) = (Status::Concluded, Some(winner as u16));
+    let concluded = ExperimentRecord { status, winner, ..record.clone() };
+    let mut after = audited_status(loaded, &concluded);
+    after["reason"] = json!(reason);
+    let audit =
+        AuditNote::of_experiment(&Actor::service(), "experiment-concluded", &loaded.name, now)
+            .changed(Some(audited_status(loaded, &record)), Some(after));
+    let change = Change {
+        status: Some(status),
+        winner: Some(winner),
+        audit: Some(audit),
+        ..Change::default()
+    };
+    let event = ControlEvent::Status { status, winner, archived: false, reason: Some(reason) };
+    match commit_change(service, CONCLUSION, loaded, &record, change, event, now).await {
+        // another change came first; the next round checks again
+        Err(ServiceError::Stale { .. }) => Ok(false),
+        done => done.map(|()| true),
     }
 }
 
@@ -112,7 +109,9 @@ async fn due(
 ) -> Result<Option<(usize, String)>, ServiceError> {
     let Some(at) = loaded.spec.conclude_at else { return Ok(None) };
     let Some(reached) = reached(loaded, at, now)? else { return Ok(None) };
-    if on_blocking_thread(loaded, is_doubted).await? {
+    // with many rankers these take long
+    let of = Arc::clone(loaded);
+    if blocking(move || is_doubted(&of)).await?? {
         return Ok(None);
     }
     Ok(Some(match reached {
@@ -122,7 +121,8 @@ async fn due(
                 "no ranker was certain at confidence {} when {limit}: concluded on the leader",
                 at.confidence
             );
-            (on_blocking_thread(loaded, current_leader).await?, reason)
+            let of = Arc::clone(loaded);
+            (blocking(move || current_leader(&of)).await??, reason)
         }
     }))
 }
@@ -164,15 +164,4 @@ fn reached(
             .filter(|&most| days >= most)
             .map(|most| Reached::Limit(format!("`max_days` was reached ({most} days)")))
     })
-}
-
-/// Computes on a blocking thread what takes long with many rankers.
-async fn on_blocking_thread<T: Send + 'static>(
-    loaded: &Arc<LoadedExperiment>,
-    compute: fn(&LoadedExperiment) -> Result<T, ServiceError>,
-) -> Result<T, ServiceError> {
-    let loaded = Arc::clone(loaded);
-    tokio::task::spawn_blocking(move || compute(&loaded)).await.map_err(|error| {
-        ServiceError::internal(format!("a conclusion could not be checked: {error}"))
-    })?
 }

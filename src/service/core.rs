@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::{Mutex, Semaphore};
 
+use crate::service::conclusion::conclude_if_due;
 use crate::service::error::ServiceError;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::{Priority, WorkThreads, is_long};
@@ -19,7 +20,7 @@ use rankduel_engine::maintenance::{PeriodicTasks, TaskError};
 use rankduel_engine::metrics::Metrics;
 use rankduel_engine::settings::EngineSettings;
 use rankduel_store::entropy;
-use rankduel_store::{AuditCursor, AuditPage, SessionId, SharedStore, Store, StoreError};
+use rankduel_store::{SharedStore, Store};
 
 /// Bytes of the linear programs whose solutions are cached.
 const PLANS_BYTES: usize = 8 << 20;
@@ -30,7 +31,7 @@ const REPLAYS_MAX: usize = 2;
 pub struct Service {
     pub(crate) engine: Arc<Engine>,
     pub(crate) access: Arc<AccessKeys>,
-    ended_sessions: EndedSessions,
+    pub(crate) ended_sessions: EndedSessions,
     /// Seed of the random choices of selections.
     pub(super) selection_seed: u64,
     /// Solved linear programs of optimized interleaving.
@@ -89,11 +90,6 @@ impl Service {
         if is_long(nanoseconds) { self.bodies.run(work).await } else { Ok(work()) }
     }
 
-    /// Check that the database answers and has the schema of this program.
-    pub async fn check(&self) -> Result<(), StoreError> {
-        self.engine.store.check().await
-    }
-
     /// Write what is only in memory, then close the store. No request may be running.
     pub async fn shutdown(self: &Arc<Self>) {
         self.engine.stop_background().await;
@@ -108,59 +104,9 @@ impl Service {
         &self.access
     }
 
-    /// Whether this session of the dashboard was ended before its time.
-    pub fn is_session_ended(&self, session: &SessionId) -> bool {
-        self.ended_sessions.contains(session)
-    }
-
-    /// End a session of the dashboard that expires at `expires_at`, in unix milliseconds: this
-    /// process refuses it at once, others when they read the keys again.
-    pub async fn end_session(
-        &self,
-        session: SessionId,
-        expires_at: i64,
-    ) -> Result<(), ServiceError> {
-        Ok(self.ended_sessions.end(session, expires_at, self.now_ms()).await?)
-    }
-
     /// Unix milliseconds.
     pub fn now_ms(&self) -> i64 {
         self.engine.now_ms()
-    }
-
-    /// A browser session as text that every replica can open.
-    pub fn seal_session(&self, content: &[u8]) -> String {
-        self.engine.signing_keys.seal_session(content, self.now_ms())
-    }
-
-    /// The content of a session that [`Service::seal_session`] made; `None` for any other text.
-    pub fn open_session(&self, text: &str) -> Option<Vec<u8>> {
-        self.engine.signing_keys.open_session(text)
-    }
-
-    /// A token for the forms of this visitor, which every replica accepts.
-    pub fn form_token(&self, visitor: &[u8]) -> String {
-        self.engine.signing_keys.form_token(visitor, self.now_ms())
-    }
-
-    /// Whether [`Service::form_token`] made this token for this visitor.
-    pub fn is_form_token(&self, text: &str, visitor: &[u8]) -> bool {
-        self.engine.signing_keys.is_form_token(text, visitor)
-    }
-
-    /// A page of the audit log, newest first, after the page that ended at `after`.
-    pub async fn audit_log(
-        &self,
-        experiment: Option<&str>,
-        after: Option<&AuditCursor>,
-        limit: u32,
-    ) -> Result<AuditPage, ServiceError> {
-        Ok(self.engine.store.audit_page(experiment, after, limit).await?)
-    }
-
-    /// Number of requested experiments that this program cannot read.
-    pub fn refused(&self) -> usize {
-        self.engine.registry.refused()
     }
 
     /// The experiments in memory, by name.
@@ -201,6 +147,6 @@ impl PeriodicTasks for Service {
     }
 
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
-        Ok(self.conclude_if_due(loaded).await?)
+        Ok(conclude_if_due(self, loaded).await?)
     }
 }

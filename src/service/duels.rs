@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rand::RngExt;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::service::Service;
 use crate::service::error::ServiceError;
@@ -10,28 +11,38 @@ use crate::service::threads::is_long;
 use crate::service::units::{NamedAudience, UnitHasher};
 use crate::telemetry::duels::{self, RequestDuels};
 use dueling_bandits::{PolicyRng, Selection, step_rng};
-use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::clock::rfc3339;
+use rankduel_engine::loaded::{LoadedExperiment, Selected};
 use rankduel_engine::metrics::DuelKind;
 use rankduel_engine::tokens::duel_token::DuelToken;
 use rankduel_store::audience::Audience;
 use rankduel_store::events::Status;
 
-/// An issued duel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A duel to show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Duel)]
 pub struct IssuedDuel {
-    /// Its signed token.
+    /// Signed id of the duel; send it back unchanged with the feedback.
+    #[schema(example = "AQAAAAEqAwEBAAD_rQM...")]
     pub duel_id: String,
-    /// Id of the ranker to show on the left.
+    /// Name of the experiment.
+    #[schema(example = "search-ranking")]
+    pub experiment: String,
+    /// Id of the ranker to show left (first).
+    #[schema(example = "bm25-title")]
     pub left: String,
-    /// Id of the ranker to show on the right.
+    /// Id of the ranker to show right (second).
+    #[schema(example = "bm25")]
     pub right: String,
-    /// Whether both are the same ranker.
+    /// Whether both are the same ranker. Show its ranking alone; feedback is not needed and teaches
+    /// the policy nothing.
     pub self_duel: bool,
-    /// Unix milliseconds.
-    pub expires_at: i64,
-    /// Log position that it was selected at.
-    pub chosen_at: u64,
-    /// The batch it belongs to.
+    /// Feedback after this time is rejected.
+    #[schema(format = DateTime)]
+    pub expires_at: String,
+    /// Log position of the state in which the duel was chosen.
+    pub state: u64,
+    /// Number of the duel's batch; `null` outside batches.
     pub batch: Option<u32>,
 }
 
@@ -39,15 +50,6 @@ pub struct IssuedDuel {
 const ISSUE_NANOSECONDS: usize = 2_000;
 /// Nanoseconds that each ranker adds.
 const RANKER_NANOSECONDS: usize = 75;
-
-/// When a duel is issued.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct IssueTime {
-    /// Log position that it was selected at.
-    pub chosen_at: u64,
-    /// Unix milliseconds.
-    pub now: i64,
-}
 
 impl Service {
     /// Issue a duel. Reads only memory once the experiment is loaded.
@@ -110,40 +112,42 @@ impl Service {
         let audience = UnitHasher::of(loaded).audience(audience);
         let (mut rng, step) = self.selection_rng();
         let now = self.now_ms();
-        let (selection, chosen_at) = match (status, winner) {
+        let selected = match (status, winner) {
             // of a winner that was enlisted after this experiment was loaded, it knows nothing
             (Status::Concluded, Some(winner))
                 if usize::from(winner) < loaded.spec.rankers.len() =>
             {
-                (Selection::of(winner.into(), winner.into()), loaded.fold()?.position())
+                Selected {
+                    selection: Selection::of(winner.into(), winner.into()),
+                    first_left: true,
+                    chosen_at: loaded.fold()?.position(),
+                }
             }
             _ => match loaded.select_canary(&mut rng, now)? {
                 Some(selected) => selected,
                 None => {
-                    let (selection, chosen_at) = loaded.select(&mut rng, now)?;
-                    if selection.duel.is_self() {
-                        loaded.count_self_duel(selection.duel.first);
+                    let selected = loaded.select(&mut rng, now)?;
+                    let duel = selected.selection.duel;
+                    if duel.is_self() {
+                        loaded.count_self_duel(duel.first);
                     }
-                    (selection, chosen_at)
+                    selected
                 }
             },
         };
-        let time = IssueTime { chosen_at, now };
-        Ok(self.issue(loaded, &selection, audience, time, step, &mut rng))
+        Ok(self.issue(loaded, selected, audience, now, step))
     }
 
     /// Sign a selection.
     pub(super) fn issue(
         &self,
         loaded: &LoadedExperiment,
-        selection: &Selection,
+        Selected { selection, first_left, chosen_at }: Selected,
         audience: Audience,
-        IssueTime { chosen_at, now }: IssueTime,
+        now: i64,
         step: u64,
-        rng: &mut PolicyRng,
     ) -> IssuedDuel {
         let duel = selection.duel;
-        let first_left = rng.random::<bool>();
         let expires_at = now + i64::from(loaded.spec.duel_ttl_seconds) * 1000;
         let token = DuelToken {
             experiment: loaded.id,
@@ -163,8 +167,6 @@ impl Service {
             if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
         if duel.is_self() {
             loaded.traffic().issued_self_duel();
-        } else {
-            loaded.traffic().issued((left as u16, right as u16), now);
         }
         self.engine.metrics.duel(match (duel.is_self(), selection.batch) {
             (true, _) => DuelKind::SelfDuel,
@@ -173,11 +175,12 @@ impl Service {
         });
         IssuedDuel {
             duel_id: self.engine.signing_keys.sign(&token),
+            experiment: loaded.name.clone(),
             left: loaded.spec.rankers[left].id.clone(),
             right: loaded.spec.rankers[right].id.clone(),
             self_duel: duel.is_self(),
-            expires_at,
-            chosen_at,
+            expires_at: rfc3339(expires_at),
+            state: chosen_at,
             batch: selection.batch,
         }
     }
@@ -186,10 +189,5 @@ impl Service {
     pub(super) fn selection_rng(&self) -> (PolicyRng, u64) {
         let step = self.engine.next_step();
         (step_rng(self.selection_seed, step), step)
-    }
-
-    /// Duels of an experiment that this process issued and that are neither answered nor expired.
-    pub fn in_flight(&self, loaded: &LoadedExperiment) -> Result<u64, ServiceError> {
-        Ok(loaded.outstanding(self.now_ms(), |in_flight| in_flight.total())?)
     }
 }

@@ -6,53 +6,51 @@ use rankduel_engine::access::{self, Actor, KEY_DAYS_MAX, KeyChangeError, KeyRequ
 use rankduel_engine::experiment_spec::{FieldError, FirstErrors, name_error};
 use rankduel_store::ApiKeyRecord;
 
-impl Service {
-    /// The API keys of the database by time of creation, the newest first.
-    pub async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, ServiceError> {
-        let mut keys = self.engine.store.api_keys().await?;
-        keys.sort_by(|a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
-        Ok(keys)
-    }
+/// The API keys of the database by time of creation, the newest first.
+pub async fn api_keys(service: &Service) -> Result<Vec<ApiKeyRecord>, ServiceError> {
+    let mut keys = service.engine.store.api_keys().await?;
+    keys.sort_by(|a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
+    Ok(keys)
+}
 
-    /// The API key of the database with this id.
-    pub async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, ServiceError> {
-        match access::find_key(&*self.engine.store, id).await {
-            Ok(key) => Ok(Some(key)),
-            Err(KeyChangeError::Unknown(_)) => Ok(None),
-            Err(error) => Err(of_key_change(error)),
-        }
+/// The API key of the database with this id.
+pub async fn api_key(service: &Service, id: &str) -> Result<Option<ApiKeyRecord>, ServiceError> {
+    match access::find_key(&*service.engine.store, id).await {
+        Ok(key) => Ok(Some(key)),
+        Err(KeyChangeError::Unknown(_)) => Ok(None),
+        Err(error) => Err(of_key_change(error)),
     }
+}
 
-    /// Make an API key. This server accepts it at once. The text of the key is kept nowhere.
-    pub async fn create_api_key(
-        &self,
-        request: &KeyRequest,
-        by: &Actor,
-    ) -> Result<(NewKey, ApiKeyRecord), ServiceError> {
-        let errors = key_errors(request);
-        if !errors.is_empty() {
-            return Err(ServiceError::Invalid(errors));
-        }
-        let made = access::create_key(&*self.engine.store, request, by, self.now_ms()).await;
-        let made = made.map_err(of_key_change)?;
-        self.read_keys_again().await;
-        Ok(made)
+/// Make an API key. This server accepts it at once. The text of the key is kept nowhere.
+pub async fn create_api_key(
+    service: &Service,
+    request: &KeyRequest,
+    by: &Actor,
+) -> Result<(NewKey, ApiKeyRecord), ServiceError> {
+    let errors = key_errors(request);
+    if !errors.is_empty() {
+        return Err(ServiceError::Invalid(errors));
     }
+    let made = access::create_key(&*service.engine.store, request, by, service.now_ms()).await;
+    let made = made.map_err(of_key_change)?;
+    read_keys_again(service).await;
+    Ok(made)
+}
 
-    /// Revoke an API key: this server refuses it at once, others within ten seconds. Returns
-    /// whether it was not revoked before.
-    pub async fn revoke_api_key(&self, id: &str, by: &Actor) -> Result<bool, ServiceError> {
-        let revoked = access::revoke_key(&*self.engine.store, id, by, self.now_ms()).await;
-        let revoked = revoked.map_err(of_key_change)?;
-        self.read_keys_again().await;
-        Ok(revoked)
-    }
+/// Revoke an API key: this server refuses it at once, others within ten seconds. Returns
+/// whether it was not revoked before.
+pub async fn revoke_api_key(service: &Service, id: &str, by: &Actor) -> Result<bool, ServiceError> {
+    let revoked = access::revoke_key(&*service.engine.store, id, by, service.now_ms()).await;
+    let revoked = revoked.map_err(of_key_change)?;
+    read_keys_again(service).await;
+    Ok(revoked)
+}
 
-    /// The change is durable, so an error here is logged only: the keys are read again soon.
-    async fn read_keys_again(&self) {
-        if let Err(error) = self.access.refresh().await {
-            tracing::warn!(%error, "cannot read the API keys");
-        }
+/// The change is durable, so an error here is logged only: the keys are read again soon.
+async fn read_keys_again(service: &Service) {
+    if let Err(error) = service.access.refresh().await {
+        tracing::warn!(%error, "cannot read the API keys");
     }
 }
 

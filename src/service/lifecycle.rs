@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::service::change::{CHANGED, Decided};
+use crate::service::change::{CHANGED, Decided, change_experiment};
 use crate::service::error::ServiceError;
 use rankduel_engine::access::Actor;
 use rankduel_engine::error::EngineError;
@@ -15,105 +15,103 @@ use rankduel_store::entropy;
 use rankduel_store::events::{ControlEvent, Status};
 use rankduel_store::{AuditNote, Change, Created, ExperimentRecord, NewExperiment};
 
-impl Service {
-    /// Create an experiment. Returns whether it is new: a repeat of the request finds the existing
-    /// experiment.
-    pub async fn create(
-        &self,
-        name: &str,
-        spec: &ExperimentSpec,
-        by: &Actor,
-    ) -> Result<(Arc<LoadedExperiment>, bool), ServiceError> {
-        let errors: Vec<_> = name_error(name).into_iter().chain(spec.errors()).collect();
-        if !errors.is_empty() {
-            return Err(ServiceError::Invalid(errors));
-        }
-        let seed = match spec.seed {
-            Some(seed) => seed,
-            None => entropy::number().map_err(EngineError::from)? & MAX_SEED,
-        };
-        let canonical = spec.to_text();
-        let now = self.now_ms();
-        let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
-            .changed(None, serde_json::from_str(&canonical).ok());
-        let new = NewExperiment {
-            name: name.into(),
-            spec: canonical,
-            seed,
-            created_at: now,
-            audit: Some(audit),
-        };
-        let is_new = match self.engine.store.create_experiment(&new).await? {
-            Created::New(_) => true,
-            Created::Taken(record) if record.archived_at.is_some() => {
-                return Err(ServiceError::Archived(name.into()));
-            }
-            Created::Taken(record) => {
-                // compared as values: another version of the program may have written other text
-                let existing: Option<ExperimentSpec> = serde_json::from_str(&record.spec).ok();
-                if !existing.is_some_and(|existing| existing.is_repeated_by(spec, record.seed)) {
-                    return Err(ServiceError::Exists(name.into()));
-                }
-                false
-            }
-            Created::Collision => return Err(ServiceError::NameCollision(name.into())),
-        };
-        Ok((self.engine.registry.get(name).await?, is_new))
+/// Create an experiment. Returns whether it is new: a repeat of the request finds the existing
+/// experiment.
+pub async fn create(
+    service: &Service,
+    name: &str,
+    spec: &ExperimentSpec,
+    by: &Actor,
+) -> Result<(Arc<LoadedExperiment>, bool), ServiceError> {
+    let errors: Vec<_> = name_error(name).into_iter().chain(spec.errors()).collect();
+    if !errors.is_empty() {
+        return Err(ServiceError::Invalid(errors));
     }
-
-    /// Set the status, if the experiment is at `expected_version` (`None` for any version).
-    /// Concluding sets the winner: the given one, or the champion of the policy.
-    pub async fn set_status(
-        &self,
-        name: &str,
-        expected_version: Option<u64>,
-        status: Status,
-        winner: Option<&str>,
-        by: &Actor,
-    ) -> Result<Arc<LoadedExperiment>, ServiceError> {
-        self.change_experiment(name, expected_version, by, |loaded, record, _| {
-            let winner = new_winner(loaded, record, status, winner)?;
-            if record.status == status && record.winner == winner {
-                return Ok(None);
-            }
-            let after = ExperimentRecord { status, winner, ..record.clone() };
-            Ok(Some(Decided {
-                change: Change { status: Some(status), winner: Some(winner), ..Change::default() },
-                event: ControlEvent::Status { status, winner, archived: false, reason: None },
-                action: CHANGED,
-                before: Some(audited_status(loaded, record)),
-                after: Some(audited_status(loaded, &after)),
-            }))
-        })
-        .await
-    }
-
-    /// Archive a concluded experiment: it is no longer listed and cannot be changed. Its log stays.
-    /// Idempotent.
-    pub async fn archive(
-        &self,
-        name: &str,
-        expected_version: Option<u64>,
-        by: &Actor,
-    ) -> Result<(), ServiceError> {
-        let now = self.now_ms();
-        let archived = self.change_experiment(name, expected_version, by, |loaded, record, _| {
-            if record.status != Status::Concluded {
-                return Err(ServiceError::NotConcluded(name.into()));
-            }
-            let (status, winner) = (record.status, record.winner);
-            Ok(Some(Decided {
-                change: Change { archived_at: Some(now), ..Change::default() },
-                event: ControlEvent::Status { status, winner, archived: true, reason: None },
-                action: "experiment-archived",
-                before: Some(audited_status(loaded, record)),
-                after: None,
-            }))
-        });
-        match archived.await {
-            Ok(_) | Err(ServiceError::Archived(_)) => Ok(()),
-            Err(error) => Err(error),
+    let seed = match spec.seed {
+        Some(seed) => seed,
+        None => entropy::number().map_err(EngineError::from)? & MAX_SEED,
+    };
+    let canonical = spec.to_text();
+    let now = service.now_ms();
+    let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
+        .changed(None, serde_json::from_str(&canonical).ok());
+    let new = NewExperiment {
+        name: name.into(),
+        spec: canonical,
+        seed,
+        created_at: now,
+        audit: Some(audit),
+    };
+    let is_new = match service.engine.store.create_experiment(&new).await? {
+        Created::New(_) => true,
+        Created::Taken(record) if record.archived_at.is_some() => {
+            return Err(ServiceError::Archived(name.into()));
         }
+        Created::Taken(record) => {
+            // compared as values: another version of the program may have written other text
+            let existing: Option<ExperimentSpec> = serde_json::from_str(&record.spec).ok();
+            if !existing.is_some_and(|existing| existing.is_repeated_by(spec, record.seed)) {
+                return Err(ServiceError::Exists(name.into()));
+            }
+            false
+        }
+        Created::Collision => return Err(ServiceError::NameCollision(name.into())),
+    };
+    Ok((service.engine.registry.get(name).await?, is_new))
+}
+
+/// Set the status, if the experiment is at `expected_version` (`None` for any version).
+/// Concluding sets the winner: the given one, or the champion of the policy.
+pub async fn set_status(
+    service: &Service,
+    name: &str,
+    expected_version: Option<u64>,
+    status: Status,
+    winner: Option<&str>,
+    by: &Actor,
+) -> Result<Arc<LoadedExperiment>, ServiceError> {
+    change_experiment(service, name, expected_version, by, |loaded, record, _| {
+        let winner = new_winner(loaded, record, status, winner)?;
+        if record.status == status && record.winner == winner {
+            return Ok(None);
+        }
+        let after = ExperimentRecord { status, winner, ..record.clone() };
+        Ok(Some(Decided {
+            change: Change { status: Some(status), winner: Some(winner), ..Change::default() },
+            event: ControlEvent::Status { status, winner, archived: false, reason: None },
+            action: CHANGED,
+            before: Some(audited_status(loaded, record)),
+            after: Some(audited_status(loaded, &after)),
+        }))
+    })
+    .await
+}
+
+/// Archive a concluded experiment: it is no longer listed and cannot be changed. Its log stays.
+/// Idempotent.
+pub async fn archive(
+    service: &Service,
+    name: &str,
+    expected_version: Option<u64>,
+    by: &Actor,
+) -> Result<(), ServiceError> {
+    let now = service.now_ms();
+    let archived = change_experiment(service, name, expected_version, by, |loaded, record, _| {
+        if record.status != Status::Concluded {
+            return Err(ServiceError::NotConcluded(name.into()));
+        }
+        let (status, winner) = (record.status, record.winner);
+        Ok(Some(Decided {
+            change: Change { archived_at: Some(now), ..Change::default() },
+            event: ControlEvent::Status { status, winner, archived: true, reason: None },
+            action: "experiment-archived",
+            before: Some(audited_status(loaded, record)),
+            after: None,
+        }))
+    });
+    match archived.await {
+        Ok(_) | Err(ServiceError::Archived(_)) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

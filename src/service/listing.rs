@@ -23,60 +23,58 @@ pub struct ExperimentPage {
     pub more: bool,
 }
 
-impl Service {
-    /// Experiments that are not archived, by name, starting after `after`: at most `limit`, and
-    /// fewer if their specs are large. With `names`, only those with these names. So what a caller
-    /// learns does not depend on any other experiment.
-    pub async fn list(
-        &self,
-        names: Option<&[String]>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<ExperimentPage, ServiceError> {
-        let mut page = ExperimentPage::default();
-        let mut read_next = FIRST_READ;
-        loop {
-            // one more shows whether there is another page
-            let wanted = read_next.min(limit + 1 - page.records.len());
-            let after = page.records.last().map(|last| last.name.as_str()).or(after);
-            let found = self.experiments_after(names, after, wanted).await?;
-            let is_end = found.len() < wanted;
-            for record in found {
-                if page.records.len() == limit || page.bytes >= PAGE_BYTES {
-                    page.more = true;
-                    return Ok(page);
-                }
-                page.bytes += record.spec.len();
-                page.records.push(record);
-            }
-            if is_end {
+/// Experiments that are not archived, by name, starting after `after`: at most `limit`, and
+/// fewer if their specs are large. With `names`, only those with these names. So what a caller
+/// learns does not depend on any other experiment.
+pub async fn list(
+    service: &Service,
+    names: Option<&[String]>,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<ExperimentPage, ServiceError> {
+    let mut page = ExperimentPage::default();
+    let mut read_next = FIRST_READ;
+    loop {
+        // one more shows whether there is another page
+        let wanted = read_next.min(limit + 1 - page.records.len());
+        let after = page.records.last().map(|last| last.name.as_str()).or(after);
+        let found = experiments_after(service, names, after, wanted).await?;
+        let is_end = found.len() < wanted;
+        for record in found {
+            if page.records.len() == limit || page.bytes >= PAGE_BYTES {
+                page.more = true;
                 return Ok(page);
             }
-            let mean = page.bytes.div_ceil(page.records.len()).max(1);
-            read_next = (PAGE_BYTES.saturating_sub(page.bytes) / mean).max(1);
+            page.bytes += record.spec.len();
+            page.records.push(record);
         }
+        if is_end {
+            return Ok(page);
+        }
+        let mean = page.bytes.div_ceil(page.records.len()).max(1);
+        read_next = (PAGE_BYTES.saturating_sub(page.bytes) / mean).max(1);
     }
+}
 
-    async fn experiments_after(
-        &self,
-        names: Option<&[String]>,
-        after: Option<&str>,
-        wanted: usize,
-    ) -> Result<Vec<ExperimentRecord>, ServiceError> {
-        let Some(names) = names else {
-            let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
-            return Ok(self.engine.store.experiments(after, wanted).await?);
-        };
-        let is_after = |name: &&str| after.is_none_or(|after| *name > after);
-        let names: BTreeSet<&str> = names.iter().map(String::as_str).filter(is_after).collect();
-        let mut found = Vec::new();
-        for name in names {
-            if found.len() >= wanted {
-                break;
-            }
-            let record = self.engine.store.experiment(name).await?;
-            found.extend(record.filter(|record| record.archived_at.is_none()));
+async fn experiments_after(
+    service: &Service,
+    names: Option<&[String]>,
+    after: Option<&str>,
+    wanted: usize,
+) -> Result<Vec<ExperimentRecord>, ServiceError> {
+    let Some(names) = names else {
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        return Ok(service.engine.store.experiments(after, wanted).await?);
+    };
+    let is_after = |name: &&str| after.is_none_or(|after| *name > after);
+    let names: BTreeSet<&str> = names.iter().map(String::as_str).filter(is_after).collect();
+    let mut found = Vec::new();
+    for name in names {
+        if found.len() >= wanted {
+            break;
         }
-        Ok(found)
+        let record = service.engine.store.experiment(name).await?;
+        found.extend(record.filter(|record| record.archived_at.is_none()));
     }
+    Ok(found)
 }

@@ -1,4 +1,4 @@
-//! The use cases of the API, without HTTP: one file each, all as methods of [`Service`].
+//! The use cases of the API, without HTTP: one file each: functions of [`Service`].
 
 pub mod batches;
 mod change;
@@ -14,8 +14,8 @@ pub(crate) mod listing;
 pub mod pages;
 pub mod reports;
 pub mod retention;
-mod roster_changes;
-mod spec_changes;
+pub mod roster_changes;
+pub mod spec_changes;
 pub(crate) mod threads;
 pub mod transfer;
 pub mod units;

@@ -47,6 +47,15 @@ type Job = Box<dyn FnOnce() + Send>;
 /// Whether the caller of a job still waits for its result. Asking is cheap.
 pub(crate) type IsAwaited<'a> = &'a dyn Fn() -> bool;
 
+/// Do `work`, which holds a lock or should not wait for others, on a thread for blocking work.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| ServiceError::internal(format!("work of a request was not done: {error}")))
+}
+
 /// The priority of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Priority {

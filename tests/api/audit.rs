@@ -5,13 +5,12 @@ use rankduel_engine::access::ApiKeys;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, JSON, eventually};
+use crate::support::client::{Client, JSON};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
     every_change_of_an_experiment_is_in_the_audit_log
     the_audit_log_is_paginated
-    several_servers_record_the_end_of_a_batch_once
 }
 
 const KEY: &str = "correct-horse-battery-staple";
@@ -102,46 +101,4 @@ async fn the_audit_log_is_paginated(database: TestDatabase) {
     ] {
         server.get(&format!("/v1/audit{wrong}")).await.problem(ProblemKind::InvalidRequest);
     }
-}
-
-async fn several_servers_record_the_end_of_a_batch_once(database: TestDatabase) {
-    let one = Server::start(database.store().await).await;
-    let other = Server::start(database.connect().await).await;
-    let policy = json!({"kind": "pcomp", "horizon": 200, "batches": 4});
-    one.create(&json!({"name": "search", "rankers": ["a", "b"], "policy": policy})).await;
-    let open = async |client: &Client| {
-        client.get("/v1/experiments/search/batch").await.json(200)["number"].clone()
-    };
-    assert_eq!(open(&other).await, 1);
-    for _ in 0..10_000 {
-        if open(&one).await != 1 {
-            break;
-        }
-        let duel = one.pair("search").await;
-        one.answer("search", &duel, "left").await;
-    }
-    assert_ne!(open(&one).await, 1);
-    eventually("the other server's batch", async || (open(&other).await != 1).then_some(())).await;
-    let closed = eventually("the note", async || {
-        let page = audit(&other, "?experiment=search").await;
-        let entries = page["entries"].as_array().unwrap().clone();
-        entries.into_iter().find(|entry| entry["what"] == "batch-closed")
-    })
-    .await;
-    assert_eq!((&closed["who"], &closed["request_id"]), (&json!("service"), &Value::Null));
-    assert_eq!(closed["after"]["batch"], 1);
-    let position = closed["after"]["position"].as_u64().unwrap();
-    assert!(position > 0 && position <= one.position("search").await);
-    // Each server writes its pending entries before it stops.
-    one.stop().await;
-    let all = async || {
-        let page = audit(&other, "?experiment=search&limit=500").await;
-        let entries = page["entries"].as_array().unwrap().clone();
-        entries
-            .iter()
-            .filter(|entry| entry["what"] == "batch-closed" && entry["after"]["batch"] == 1)
-            .count()
-    };
-    assert_eq!(all().await, 1);
-    other.service.shutdown().await;
 }

@@ -310,10 +310,6 @@ impl KeyStore for FailingStore {
 
 #[async_trait]
 impl AuditLog for FailingStore {
-    async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
-        self.write(self.inner.add_audit(notes)).await
-    }
-
     async fn audit(
         &self,
         experiment: Option<&str>,

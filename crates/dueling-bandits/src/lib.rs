@@ -93,7 +93,6 @@ pub use policy::{BatchPair, BatchProgress, Batches, Policy, VerdictPlanning};
 pub use registry::PolicySpec;
 pub use rng::{PolicyRng, step_rng};
 pub use roster::{Roster, RosterError};
-pub use saved_state::SaveLater;
 pub use tally::Tally;
 
 /// Fewest rankers that can duel.

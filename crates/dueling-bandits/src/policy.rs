@@ -4,7 +4,6 @@
 use std::fmt::Debug;
 
 use crate::evidence::{Target, View};
-use crate::saved_state::SaveLater;
 use crate::{
     Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, RosterError, Selection, Tally,
 };
@@ -89,13 +88,7 @@ pub trait Policy: Send + Sync + Debug {
 
     /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore), without derived
     /// fields. With the feature `serde`.
-    fn save(&self) -> Vec<u8> {
-        self.save_later()()
-    }
-
-    /// As [`Policy::save`], in two steps: copying the state is fast, and making bytes of the copy
-    /// needs the policy no more. With the feature `serde`.
-    fn save_later(&self) -> SaveLater;
+    fn save(&self) -> Vec<u8>;
 }
 
 impl dyn Policy + '_ {

@@ -11,7 +11,7 @@ use crate::{
     Batches, Duel, InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
 };
 use crate::{
-    PolicySpec, SaveLater, Setup,
+    PolicySpec, Setup,
     evidence::{cohorts, verdict},
 };
 
@@ -306,8 +306,8 @@ impl Policy for Run {
     }
 
     /// Of the policy alone.
-    fn save_later(&self) -> SaveLater {
-        self.policy.save_later()
+    fn save(&self) -> Vec<u8> {
+        self.policy.save()
     }
 }
 
@@ -331,32 +331,18 @@ pub struct SavedRun {
     race: Race,
 }
 
-/// A copy of the state of a [`Run`]. Making bytes of it needs the run no more.
-pub struct RunCopy {
-    policy: SaveLater,
-    saved: SavedRun,
-}
-
-impl RunCopy {
-    /// The state that is to be saved.
-    pub fn into_saved(self) -> SavedRun {
-        SavedRun { policy: (self.policy)(), ..self.saved }
-    }
-}
-
 impl Run {
     /// Version of the layout of a [`SavedRun`], without that of the policy.
     pub const FORMAT: u32 = 2;
 
-    /// A copy of the state.
-    pub fn copy(&self) -> RunCopy {
-        let saved = SavedRun {
-            policy: Vec::new(),
+    /// The state that is to be saved.
+    pub fn saved(&self) -> SavedRun {
+        SavedRun {
+            policy: self.policy.save(),
             verdict: self.tracker.state().clone(),
             cohorts: self.cohorts.saved().clone(),
             race: self.race.clone(),
-        };
-        RunCopy { policy: self.policy.save_later(), saved }
+        }
     }
 
     /// The run that was saved, with the policy of `spec` started at `setup`; `None` if the state

@@ -48,11 +48,6 @@ impl Engine {
 
     /// Write the rest of what is only in memory, then close the store.
     pub async fn close(&self) {
-        for loaded in self.registry.all() {
-            if let Err(error) = self.note_ended_batches(&loaded).await {
-                tracing::warn!(%error, experiment = loaded.name, "ends of batches are noted at the next start");
-            }
-        }
         if let Err(error) = self.save_snapshots().await {
             tracing::warn!(%error, "no snapshot at shutdown; the next start folds more of the log");
         }

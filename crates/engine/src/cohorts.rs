@@ -36,7 +36,7 @@ impl Engine {
             return Ok(());
         };
         let nonce = Nonce::from(COHORTS) << 64 | Nonce::from(until.cast_unsigned());
-        let Cell { issued, answered } = loaded.traffic().duels_until(until);
+        let Cell { issued, answered } = loaded.open_duels().take_until(until);
         let event = ControlEvent::CohortsComplete { issued_before: until, issued, answered };
         self.append_control(loaded, nonce, event).await.map(drop)
     }
@@ -54,7 +54,7 @@ impl LoadedExperiment {
         if is_alone && fold.policy().batches().is_none() {
             // duels of an earlier process are open as long as their window lasts
             if self.is_first || cohorts.complete_until() >= self.opened_at {
-                until = until.max(self.lock_outstanding().answered_until(now_ms));
+                until = until.max(self.open_duels().answered_until(now_ms));
             }
         }
         // clicks that wait to be settled

@@ -16,6 +16,7 @@
 //! 6. [`metrics`], and [`clock`], the only source of time.
 
 pub mod access;
+mod answered_in_time;
 mod background;
 pub mod clock;
 mod cohorts;
@@ -28,12 +29,11 @@ pub mod error;
 pub mod experiment_spec;
 pub mod extensions;
 pub mod fold;
-pub mod issue_cohorts;
 pub mod loaded;
 pub mod log_regression;
 pub mod maintenance;
 pub mod metrics;
-pub mod outstanding;
+pub mod open_duels;
 pub mod registry;
 pub mod replication;
 mod self_duels;

@@ -12,17 +12,15 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use serde_json::json;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::Engine;
-use crate::access::Actor;
 use crate::due::DueExperiments;
 use crate::error::EngineError;
 use crate::loaded::LoadedExperiment;
 use rankduel_store::events::{ControlEvent, Event};
-use rankduel_store::{Appended, AuditNote, NewEvent, StoreError};
+use rankduel_store::{Appended, NewEvent, StoreError};
 
 /// The keys are read again after this many intervals of maintenance: 8 seconds, so that a key that
 /// was revoked is refused within 10 seconds also if reading takes a while.
@@ -266,7 +264,6 @@ impl Engine {
             within(async { Ok(self.settle_pages(loaded).await?) }).await,
             within(async { Ok(self.complete_cohorts(loaded).await?) }).await,
             within(async { Ok(self.save_due_snapshot(loaded).await?) }).await,
-            within(async { Ok(self.note_ended_batches(loaded).await?) }).await,
             within(tasks.maintain(loaded)).await,
         ] {
             if let Err(error) = &step {
@@ -310,37 +307,6 @@ impl Engine {
         done
     }
 
-    /// Note the ends of batches in the audit log. Every process that folds one tries; the audit log
-    /// accepts each once.
-    pub(crate) async fn note_ended_batches(
-        &self,
-        loaded: &LoadedExperiment,
-    ) -> Result<(), EngineError> {
-        let ended = loaded.ended_batches();
-        if ended.is_empty() {
-            return Ok(());
-        }
-        let notes: Vec<_> = ended
-            .iter()
-            .map(|ended| AuditNote {
-                once: Some(match loaded.spec.refolds() {
-                    0 => format!("batch-closed {} {}", loaded.id, ended.batch),
-                    refolds => format!("batch-closed {} {} {refolds}", loaded.id, ended.batch),
-                }),
-                after: Some(json!({"batch": ended.batch, "position": ended.position})),
-                ..AuditNote::of_experiment(
-                    &Actor::service(),
-                    "batch-closed",
-                    &loaded.name,
-                    ended.at,
-                )
-            })
-            .collect();
-        self.store.add_audit(&notes).await?;
-        loaded.ends_noted(&ended);
-        Ok(())
-    }
-
     async fn save_due_snapshot(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
         if loaded.is_broken() || !loaded.snapshot_is_due() {
             return Ok(());
@@ -355,8 +321,6 @@ impl Engine {
         let snapshot = snapshot.await.map_err(|error| {
             EngineError::Internal(format!("a snapshot was not made: {error}"))
         })??;
-        // first: a process that starts from the snapshot does not fold these ends again
-        self.note_ended_batches(loaded).await?;
         self.store.save_snapshot(&snapshot).await?;
         loaded.snapshot_saved(&snapshot);
         Ok(())

@@ -8,8 +8,8 @@ use dueling_bandits::evidence::balance::{Cell, Worst};
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::drafts::{DraftCounts, Drafts};
-use crate::issue_cohorts::{AnsweredInTime, IssueCohorts};
 use crate::metrics::{DELAY_SECONDS, FeedbackStatus};
+use crate::open_duels::OpenDuels;
 
 /// Counters of one experiment in this process.
 #[derive(Debug)]
@@ -20,10 +20,6 @@ pub struct Traffic {
     delays: [AtomicU64; DELAY_SECONDS.len() + 1],
     delay: Histogram,
     newest_answer_ms: AtomicI64,
-    /// Pairs issued here.
-    issued: AtomicU64,
-    cohorts: Mutex<IssueCohorts>,
-    in_time: Mutex<AnsweredInTime>,
     drafts: Mutex<Drafts>,
 }
 
@@ -64,9 +60,8 @@ pub struct TrafficCounts {
 }
 
 impl Traffic {
-    /// Zero counters; duels live `ttl_ms`, and the verdict counts them in cohorts of `width_ms`.
-    /// Each delay is also observed by `delay`.
-    pub fn new(since_ms: i64, ttl_ms: i64, width_ms: i64, delay: Histogram) -> Self {
+    /// Zero counters. Each delay is also observed by `delay`.
+    pub fn new(since_ms: i64, delay: Histogram) -> Self {
         Self {
             since_ms,
             self_duels: AtomicU64::new(0),
@@ -74,18 +69,8 @@ impl Traffic {
             delays: Default::default(),
             delay,
             newest_answer_ms: AtomicI64::new(since_ms),
-            issued: AtomicU64::new(0),
-            cohorts: Mutex::new(IssueCohorts::new(ttl_ms)),
-            in_time: Mutex::new(AnsweredInTime::new(width_ms)),
             drafts: Mutex::default(),
         }
-    }
-
-    /// Count a (left, right) pair that was issued.
-    pub fn issued(&self, shown: (u16, u16), now_ms: i64) {
-        lock(&self.cohorts).issued(shown, now_ms);
-        lock(&self.in_time).issued(now_ms);
-        self.issued.fetch_add(1, Relaxed);
     }
 
     /// Count a self-duel that was issued.
@@ -93,25 +78,13 @@ impl Traffic {
         self.self_duels.fetch_add(1, Relaxed);
     }
 
-    /// Count the answer of a (left, right) pair that was issued here.
-    pub fn answered(&self, shown: (u16, u16), issued_ms: i64, answered_ms: i64) {
+    /// Count the answer of a duel of two rankers that was issued here.
+    pub fn answered(&self, issued_ms: i64, answered_ms: i64) {
         self.newest_answer_ms.fetch_max(answered_ms, Relaxed);
-        lock(&self.cohorts).answered(shown, issued_ms);
-        lock(&self.in_time).answered(issued_ms);
         let seconds = (answered_ms - issued_ms).max(0) as f64 / 1000.0;
         let bucket = DELAY_SECONDS.partition_point(|end| *end < seconds);
         self.delays[bucket].fetch_add(1, Relaxed);
         self.delay.observe(seconds);
-    }
-
-    /// Count the first page of a (left, right) pair that was issued here.
-    pub fn page_made(&self, shown: (u16, u16), issued_ms: i64) {
-        lock(&self.cohorts).page_made(shown, issued_ms);
-    }
-
-    /// The duels of the verdict's cohorts that end by this time, since the last call.
-    pub fn duels_until(&self, until_ms: i64) -> Cell {
-        lock(&self.in_time).take_until(until_ms)
     }
 
     /// Count the page of a duel that can be answered until `expires_ms`, once for each duel.
@@ -124,18 +97,16 @@ impl Traffic {
         self.feedback[status as usize].fetch_add(1, Relaxed);
     }
 
-    /// The counters now.
-    pub fn counts(&self, now_ms: i64) -> TrafficCounts {
-        let ended = {
-            let mut cohorts = lock(&self.cohorts);
-            let (total, by_page) = cohorts.ended(now_ms);
-            let balance = cohorts.balance(now_ms);
-            EndedDuels { total, by_page, evidence: balance.evidence(), worst: balance.worst() }
-        };
+    /// The counters now, with those of the duels.
+    pub fn counts(&self, duels: &mut OpenDuels, now_ms: i64) -> TrafficCounts {
+        let (pairs, (total, by_page)) = (duels.issued(), duels.ended(now_ms));
+        let balance = duels.balance(now_ms);
+        let ended =
+            EndedDuels { total, by_page, evidence: balance.evidence(), worst: balance.worst() };
         TrafficCounts {
             since_ms: self.since_ms,
             newest_answer_ms: self.newest_answer_ms.load(Relaxed),
-            pairs: self.issued.load(Relaxed),
+            pairs,
             self_duels: self.self_duels.load(Relaxed),
             feedback: self.feedback.each_ref().map(|count| count.load(Relaxed)),
             delays: self.delays.each_ref().map(|count| count.load(Relaxed)),

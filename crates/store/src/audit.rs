@@ -28,8 +28,6 @@ pub struct AuditNote {
     pub before: Option<Value>,
     /// Value after the action.
     pub after: Option<Value>,
-    /// A unique text for an action that several processes may note: only the first note is kept.
-    pub once: Option<String>,
 }
 
 impl AuditNote {
@@ -53,7 +51,6 @@ impl AuditNote {
             experiment: None,
             before: None,
             after: None,
-            once: None,
         }
     }
 

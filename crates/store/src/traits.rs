@@ -230,9 +230,6 @@ pub trait KeyStore: Send + Sync {
 /// The audit log.
 #[async_trait]
 pub trait AuditLog: Send + Sync {
-    /// Add notes. A note whose `once` already exists is skipped.
-    async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError>;
-
     /// Entries before entry `before`, newest first, at most `limit`; of one experiment, if given.
     async fn audit(
         &self,

@@ -43,7 +43,8 @@ pub(crate) async fn show(
     let after = after
         .and_then(|after| URL_SAFE_NO_PAD.decode(after).ok())
         .and_then(AuditCursor::from_bytes);
-    let read = service.audit_log(experiment.as_deref(), after.as_ref(), ENTRIES).await;
+    let read =
+        service.engine.store.audit_page(experiment.as_deref(), after.as_ref(), ENTRIES).await;
     let AuditPage { records: entries, next } = read.map_err(|error| page.refuse(error))?;
     let of_experiment = experiment.as_deref().map_or_else(String::new, |name| {
         let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();

@@ -13,6 +13,7 @@ use super::{methods, policies};
 use crate::http::experiments::change::{ExperimentChange, change_experiment, check_change};
 use crate::http::extract;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
+use crate::service::lifecycle;
 
 #[derive(Deserialize)]
 pub(crate) struct ChangeQuery {
@@ -93,7 +94,7 @@ async fn make(
     let (service, by) = (&page.state.service, page.caller.actor());
     let version = Some(version(values)?);
     if action == Action::Archive {
-        return Ok(service.archive(name, version, &by).await?);
+        return Ok(lifecycle::archive(service, name, version, &by).await?);
     }
     let body = action.body(values, errors);
     if !errors.is_empty() {

@@ -10,7 +10,7 @@ use super::super::layout::{self, fact, timestamp};
 use super::form::{Confirmation, Errors, Fields, Step, Values, step_button, token_field};
 use super::page::{Page, Refusal, Submission, see};
 use crate::service::error::ServiceError;
-use crate::service::keys::key_errors;
+use crate::service::keys::{self, key_errors};
 use rankduel_engine::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
 use rankduel_store::ApiKeyRecord;
 
@@ -40,7 +40,7 @@ pub(crate) struct KeysQuery {
 /// The list of keys.
 pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> Result<Response, Refusal> {
     page.require_all_experiments()?;
-    let keys = page.state.service.api_keys().await.map_err(|error| page.refuse(error))?;
+    let keys = keys::api_keys(&page.state.service).await.map_err(|error| page.refuse(error))?;
     let now = page.state.service.now_ms();
     let main = html! {
         div.title {
@@ -137,7 +137,7 @@ pub(crate) async fn submit_new(
     if step == Step::Review {
         return Ok(ask_new(&page, &values, &request));
     }
-    Ok(match page.state.service.create_api_key(&request, &page.caller.actor()).await {
+    Ok(match keys::create_api_key(&page.state.service, &request, &page.caller.actor()).await {
         Ok((key, record)) => made(&page, &key, &record),
         Err(error) => {
             let status = errors.add_problem(&error.into(), &POINTERS);
@@ -254,7 +254,7 @@ async fn ask_revoke(
     errors: &Errors,
     status: StatusCode,
 ) -> Result<Response, Refusal> {
-    let key = page.state.service.api_key(id).await.map_err(|error| page.refuse(error))?;
+    let key = keys::api_key(&page.state.service, id).await.map_err(|error| page.refuse(error))?;
     let key = key.ok_or_else(|| page.missing())?;
     let is_own = page.caller.key().is_some_and(|own| own.id().as_str() == id);
     let confirmation = Confirmation {
@@ -293,7 +293,7 @@ pub(crate) async fn submit_revoke(
     if values.step() != Step::Confirm {
         return ask_revoke(&page, &id, &errors, StatusCode::OK).await;
     }
-    match page.state.service.revoke_api_key(&id, &page.caller.actor()).await {
+    match keys::revoke_api_key(&page.state.service, &id, &page.caller.actor()).await {
         Ok(_) => Ok(see("/keys?done=revoked")),
         Err(error) => {
             let status = errors.add_problem(&error.into(), &[]);

@@ -29,7 +29,7 @@ pub(crate) async fn show(
     Query(query): Query<OverviewQuery>,
 ) -> Result<Response, Refusal> {
     let subject = Subject::read(&page, &name).await?;
-    let audit = page.state.service.audit_log(Some(&name), None, ENTRIES).await;
+    let audit = page.state.service.engine.store.audit_page(Some(&name), None, ENTRIES).await;
     let entries = audit.map_err(|error| page.refuse(error))?.records;
     let main = html! {
         p.quiet { a href={ "/experiments/" (subject.record.name) } { "Results of " (subject.record.name) } }

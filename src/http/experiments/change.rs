@@ -16,8 +16,8 @@ use crate::http::conditional::expected_version;
 use crate::http::extract::{JsonBody, Object, PathOf};
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::http::{schemas, spec_bodies};
-use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::{Service, lifecycle, roster_changes, spec_changes};
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
 use rankduel_engine::loaded::LoadedExperiment;
@@ -123,22 +123,24 @@ pub(crate) async fn change_experiment(
         ExperimentChange { policy: Some(policy), .. } => {
             let at = service.experiment(name).await?.spec.conclude_at;
             let policy = spec_bodies::policy_of_experiment(Some(policy), at)?;
-            service.set_policy(name, version, policy, by).await?
+            spec_changes::set_policy(service, name, version, policy, by).await?
         }
         ExperimentChange { enlist: Some(ranker), .. } => {
-            service.enlist(name, version, ranker, by).await?
+            roster_changes::enlist(service, name, version, ranker, by).await?
         }
-        ExperimentChange { retire: Some(id), .. } => service.retire(name, version, &id, by).await?,
+        ExperimentChange { retire: Some(id), .. } => {
+            roster_changes::retire(service, name, version, &id, by).await?
+        }
         ExperimentChange { exclude: Some(Object(exclude)), .. } => {
             let ExcludeBody { units, hashes, reason } = exclude;
-            service.exclude(name, version, &units, hashes, reason, by).await?
+            spec_changes::exclude(service, name, version, (&units, hashes), reason, by).await?
         }
         ExperimentChange { status: Some(status), winner, .. } => {
-            service.set_status(name, version, status, winner.as_deref(), by).await?
+            lifecycle::set_status(service, name, version, status, winner.as_deref(), by).await?
         }
         ExperimentChange { interleaving: Some(method), .. } => {
             let method = spec_bodies::interleaving(method)?;
-            service.set_interleaving(name, version, method, by).await?
+            spec_changes::set_interleaving(service, name, version, method, by).await?
         }
         _ => {
             let detail = "send `status`, `interleaving`, `policy`, `enlist`, `retire` or `exclude`";

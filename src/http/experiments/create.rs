@@ -19,6 +19,7 @@ use crate::http::caller::Caller;
 use crate::http::extract::JsonBody;
 use crate::http::problem::ApiResult;
 use crate::http::{schemas, spec_bodies};
+use crate::service::lifecycle;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::experiment_spec::Ranker;
 use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
@@ -111,7 +112,7 @@ pub(crate) async fn create_experiment(
 ) -> ApiResult<(Arc<LoadedExperiment>, bool)> {
     caller.require_experiment(&body.name)?;
     let (name, spec) = spec_of(body)?;
-    Ok(state.service.create(&name, &spec, &caller.actor()).await?)
+    Ok(lifecycle::create(&state.service, &name, &spec, &caller.actor()).await?)
 }
 
 /// The name and the spec in a body. The service validates both.

@@ -22,6 +22,7 @@ use super::problem::ProblemKind::{
     PreconditionFailed, PreconditionRequired, RankersFixed,
 };
 use super::state::AppState;
+use crate::service::lifecycle;
 use rankduel_engine::access::Scope;
 
 const ADMIN: Access = Access::Scope(Scope::Admin);
@@ -80,6 +81,6 @@ async fn archive(
     headers: HeaderMap,
 ) -> ApiResult<StatusCode> {
     let version = expected_version(&headers)?.and_then(Expected::version);
-    state.service.archive(&name, version, &caller.actor()).await?;
+    lifecycle::archive(&state.service, &name, version, &caller.actor()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -49,6 +49,12 @@ impl From<EngineError> for Problem {
     }
 }
 
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::from(&error)
+    }
+}
+
 impl From<&StoreError> for Problem {
     fn from(error: &StoreError) -> Self {
         match error {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use rankduel_engine::clock::rfc3339;
@@ -10,16 +10,18 @@ use rankduel_engine::experiment_spec::FieldError;
 use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::audience::Segment;
 
-/// The outcome of a duel by side of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The outcome of a duel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Outcome)]
 pub enum ShownOutcome {
     /// The left ranker won.
     Left,
     /// The right ranker won.
     Right,
-    /// Both sides have equal credit, and not none.
+    /// Both rankers earned the same credit, more than zero.
     Tie,
-    /// No click.
+    /// No click: no signal, which is different from a tie.
     None,
 }
 

@@ -7,3 +7,4 @@ mod receive;
 mod request;
 
 pub use content::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt, ShownOutcome};
+pub use receive::receive;

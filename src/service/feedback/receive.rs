@@ -25,157 +25,154 @@ const ITEM_NANOSECONDS: usize = 3_000;
 /// Nanoseconds that each byte of its `duel_id` and its clicks adds.
 const BYTE_NANOSECONDS: usize = 10;
 
-impl Service {
-    /// Receive feedback. Returns one result for each piece, in order, when all events that count
-    /// are durable.
-    pub async fn receive(
-        &self,
-        name: &str,
-        feedback: Vec<Feedback>,
-    ) -> Result<Vec<Receipt>, ServiceError> {
-        let mut loaded = self.experiment(name).await?;
-        loaded.with_record(refuse_archived)?;
-        let now = self.now_ms();
-        let (mut request, unchecked) = self.check_feedback(&loaded, feedback).await?;
-        if let Some(feedback) = unchecked {
-            if request.has_unknown_key {
-                self.refresh_signing_keys().await?;
-            }
-            if request.is_ahead {
-                loaded.catch_up(&*self.engine.store).await?;
-                loaded = self.experiment(name).await?;
-            }
-            (request, _) = self.check_feedback(&loaded, feedback).await?;
+/// Receive feedback. Returns one result for each piece, in order, when all events that count
+/// are durable.
+pub async fn receive(
+    service: &Service,
+    name: &str,
+    feedback: Vec<Feedback>,
+) -> Result<Vec<Receipt>, ServiceError> {
+    let mut loaded = service.experiment(name).await?;
+    loaded.with_record(refuse_archived)?;
+    let now = service.now_ms();
+    let (mut request, unchecked) = check_feedback(service, &loaded, feedback).await?;
+    if let Some(feedback) = unchecked {
+        if request.has_unknown_key {
+            service.refresh_signing_keys().await?;
         }
-        for &duel in &request.duels {
-            duels::about(duel);
+        if request.is_ahead {
+            loaded.catch_up(&*service.engine.store).await?;
+            loaded = service.experiment(name).await?;
         }
+        (request, _) = check_feedback(service, &loaded, feedback).await?;
+    }
+    for &duel in &request.duels {
+        duels::about(duel);
+    }
+    {
+        let fold = loaded.fold()?;
+        let is_piece = |event: &CheckedEvent| event.event.superseded_by.is_some();
+        if request.events.iter().any(is_piece)
+            && fold.open_pages().bytes() > service.engine.open_pages_bytes_max()
         {
-            let fold = loaded.fold()?;
-            let is_piece = |event: &CheckedEvent| event.event.superseded_by.is_some();
-            if request.events.iter().any(is_piece)
-                && fold.open_pages().bytes() > self.engine.open_pages_bytes_max()
-            {
-                return Err(EngineError::Overloaded.into());
-            }
+            return Err(EngineError::Overloaded.into());
         }
-        let received = self.append_or_find(&loaded, request.events, now).await?;
-        request
-            .items
-            .into_iter()
-            .map(|item| match item {
-                CheckedItem::Refused(receipt) => Ok(receipt),
-                CheckedItem::InEvent { event, repeats } => match received.get(event) {
+    }
+    let received = append_or_find(service, &loaded, request.events, now).await?;
+    request
+        .items
+        .into_iter()
+        .map(|item| match item {
+            CheckedItem::Refused(receipt) => Ok(receipt),
+            CheckedItem::InEvent { event, repeats } => {
+                match received.get(event) {
                     Some(Receipt {
                         status: FeedbackStatus::Recorded, position: Some(at), ..
                     }) if repeats => Ok(Receipt::duplicate(*at)),
                     Some(receipt) => Ok(receipt.clone()),
                     None => Err(ServiceError::internal("an item of feedback has no result")),
-                },
-            })
-            .inspect(|result| {
-                if let Ok(receipt) = result {
-                    self.engine.metrics.feedback(receipt.status);
-                    loaded.traffic().feedback(receipt.status);
                 }
-            })
-            .collect()
-    }
+            }
+        })
+        .inspect(|result| {
+            if let Ok(receipt) = result {
+                service.engine.metrics.feedback(receipt.status);
+                loaded.traffic().feedback(receipt.status);
+            }
+        })
+        .collect()
+}
 
-    /// Check feedback. Returns it too if it needs a key, a ranker or a method that is not known here.
-    async fn check_feedback(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        feedback: Vec<Feedback>,
-    ) -> Result<(CheckedRequest, Option<Vec<Feedback>>), ServiceError> {
-        let bytes = feedback.iter().map(Feedback::bytes).sum::<usize>();
-        let nanoseconds = feedback.len() * ITEM_NANOSECONDS + bytes * BYTE_NANOSECONDS;
-        let (keys, units) = (self.engine.signing_keys.current(), UnitHasher::of(loaded));
-        let (rankers, methods) = {
-            let fold = loaded.fold()?;
-            (fold.roster().rankers(), fold.methods().len())
-        };
-        let loaded = Arc::clone(loaded);
-        let check = move || {
-            let weights = &loaded.spec.pages.event_weights;
-            let knows = |opened: &OpenedDuel| opened.needs_at_most(rankers, methods);
-            let request = CheckedRequest::check(&keys, loaded.id, units, weights, knows, &feedback);
-            // otherwise freed here, because that takes long as well
-            let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
-            (request, unchecked)
-        };
-        self.work(nanoseconds, check).await
-    }
+/// Check feedback. Returns it too if it needs a key, a ranker or a method that is not known here.
+async fn check_feedback(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    feedback: Vec<Feedback>,
+) -> Result<(CheckedRequest, Option<Vec<Feedback>>), ServiceError> {
+    let bytes = feedback.iter().map(Feedback::bytes).sum::<usize>();
+    let nanoseconds = feedback.len() * ITEM_NANOSECONDS + bytes * BYTE_NANOSECONDS;
+    let (keys, units) = (service.engine.signing_keys.current(), UnitHasher::of(loaded));
+    let (rankers, methods) = {
+        let fold = loaded.fold()?;
+        (fold.roster().rankers(), fold.methods().len())
+    };
+    let loaded = Arc::clone(loaded);
+    let check = move || {
+        let weights = &loaded.spec.pages.event_weights;
+        let knows = |opened: &OpenedDuel| opened.needs_at_most(rankers, methods);
+        let request = CheckedRequest::check(&keys, loaded.id, units, weights, knows, &feedback);
+        // otherwise freed here, because that takes long as well
+        let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
+        (request, unchecked)
+    };
+    service.work(nanoseconds, check).await
+}
 
-    /// Append the events of duels that have not expired, and look the others up. Returns one result
-    /// for each event, in order.
-    async fn append_or_find(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        events: Vec<CheckedEvent>,
-        now: i64,
-    ) -> Result<Vec<Receipt>, ServiceError> {
-        let is_late = |event: &CheckedEvent| now > event.expires_at;
-        let fresh: Vec<_> = events
-            .iter()
-            .filter(|event| !is_late(event))
-            .map(|event| event.event.clone())
-            .collect();
-        let late: Vec<_> = events
-            .iter()
-            .filter(|event| is_late(event))
-            .flat_map(|CheckedEvent { event, .. }| {
-                [event.nonce, event.superseded_by.unwrap_or(event.nonce)]
-            })
-            .collect();
-        let found = match late.is_empty() {
-            true => Vec::new(),
-            false => self.engine.store.find(loaded.id, &late).await?,
-        };
-        let mut found = found.into_iter();
-        let append = self.engine.writer.append(loaded, fresh).instrument(export::append_span());
-        let mut appended = append.await?.into_iter();
-        let missing =
-            || ServiceError::internal("the store returned fewer results than it was given events");
-        events
-            .into_iter()
-            .map(|checked| {
-                let CheckedEvent { event, expires_at, .. } = &checked;
-                if is_late(&checked) {
-                    let own = found.next().ok_or_else(missing)?;
-                    let settled = found.next().ok_or_else(missing)?;
-                    return Ok(late_result(event, *expires_at, own, settled));
+/// Append the events of duels that have not expired, and look the others up. Returns one result
+/// for each event, in order.
+async fn append_or_find(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    events: Vec<CheckedEvent>,
+    now: i64,
+) -> Result<Vec<Receipt>, ServiceError> {
+    let is_late = |event: &CheckedEvent| now > event.expires_at;
+    let fresh: Vec<_> =
+        events.iter().filter(|event| !is_late(event)).map(|event| event.event.clone()).collect();
+    let late: Vec<_> = events
+        .iter()
+        .filter(|event| is_late(event))
+        .flat_map(|CheckedEvent { event, .. }| {
+            [event.nonce, event.superseded_by.unwrap_or(event.nonce)]
+        })
+        .collect();
+    let found = match late.is_empty() {
+        true => Vec::new(),
+        false => service.engine.store.find(loaded.id, &late).await?,
+    };
+    let mut found = found.into_iter();
+    let append = service.engine.writer.append(loaded, fresh).instrument(export::append_span());
+    let mut appended = append.await?.into_iter();
+    let missing =
+        || ServiceError::internal("the store returned fewer results than it was given events");
+    events
+        .into_iter()
+        .map(|checked| {
+            let CheckedEvent { event, expires_at, .. } = &checked;
+            if is_late(&checked) {
+                let own = found.next().ok_or_else(missing)?;
+                let settled = found.next().ok_or_else(missing)?;
+                return Ok(late_result(event, *expires_at, own, settled));
+            }
+            Ok(match appended.next().ok_or_else(missing)? {
+                Appended::Recorded(position) => {
+                    check_growth(service, loaded, &event.event, position);
+                    Receipt::recorded(position)
                 }
-                Ok(match appended.next().ok_or_else(missing)? {
-                    Appended::Recorded(position) => {
-                        self.check_growth(loaded, &event.event, position);
-                        Receipt::recorded(position)
-                    }
-                    Appended::Duplicate(position) => Receipt::duplicate(position),
-                    Appended::Conflict(position) => conflicting(event, position),
-                    Appended::TooLate(position) => Receipt::late(position),
-                    // another process archived it, and this one does not know yet
-                    Appended::Archived => {
-                        return Err(ServiceError::Archived(loaded.name.clone()));
-                    }
-                    Appended::Missing => return Err(ServiceError::not_found(&loaded.name)),
-                })
+                Appended::Duplicate(position) => Receipt::duplicate(position),
+                Appended::Conflict(position) => conflicting(event, position),
+                Appended::TooLate(position) => Receipt::late(position),
+                // another process archived it, and this one does not know yet
+                Appended::Archived => {
+                    return Err(ServiceError::Archived(loaded.name.clone()));
+                }
+                Appended::Missing => return Err(ServiceError::not_found(&loaded.name)),
             })
-            .collect()
-    }
+        })
+        .collect()
+}
 
-    /// The answer of a duel must follow the entries that the duel was selected from. If it does
-    /// not, acknowledged entries were lost. After a restart, only this check shows it.
-    fn check_growth(&self, loaded: &LoadedExperiment, event: &Event, position: u64) {
-        let chosen_at = match event {
-            Event::Outcome(outcome) => outcome.chosen_at,
-            Event::Control(ControlEvent::Clicks(clicks)) => clicks.chosen_at,
-            Event::Control(_) => return,
-        };
-        if position <= chosen_at && loaded.condition() != Condition::LogRegressed {
-            let sign = "the log is shorter than the one a duel was selected from";
-            log_regression::report(&self.engine.metrics, &loaded.name, position, chosen_at, sign);
-        }
+/// The answer of a duel must follow the entries that the duel was selected from. If it does
+/// not, acknowledged entries were lost. After a restart, only this check shows it.
+fn check_growth(service: &Service, loaded: &LoadedExperiment, event: &Event, position: u64) {
+    let chosen_at = match event {
+        Event::Outcome(outcome) => outcome.chosen_at,
+        Event::Control(ControlEvent::Clicks(clicks)) => clicks.chosen_at,
+        Event::Control(_) => return,
+    };
+    if position <= chosen_at && loaded.condition() != Condition::LogRegressed {
+        let sign = "the log is shorter than the one a duel was selected from";
+        log_regression::report(&service.engine.metrics, &loaded.name, position, chosen_at, sign);
     }
 }
 

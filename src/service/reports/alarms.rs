@@ -197,20 +197,41 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
+    use dueling_bandits::Selection;
     use prometheus_client::metrics::histogram::Histogram;
 
     use super::*;
     use rankduel_engine::metrics::{DELAY_SECONDS, FeedbackStatus};
+    use rankduel_engine::open_duels::OpenDuels;
     use rankduel_engine::traffic::Traffic;
 
     const TTL_MS: i64 = 64_000;
     /// All duels that were issued at 0 are over.
     const OVER_MS: i64 = 1_000_000;
 
+    /// The traffic that a server has seen.
+    struct Seen {
+        traffic: Traffic,
+        duels: RefCell<OpenDuels>,
+    }
+
+    impl Seen {
+        fn issued(&self, (left, right): (u16, u16), at: i64) {
+            let selection = Selection::of(left.into(), right.into());
+            self.duels.borrow_mut().issue(&selection, true, at);
+        }
+
+        fn feedback(&self, status: FeedbackStatus) {
+            self.traffic.feedback(status);
+        }
+    }
+
     fn on(
         shown: [u64; 4],
         batch_since_ms: Option<i64>,
-        fill: impl FnOnce(&Traffic),
+        fill: impl FnOnce(&Seen),
     ) -> Vec<&'static str> {
         let silent = SilentPages { no_click: shown[3], ..SilentPages::default() };
         raised(shown, silent, batch_since_ms, fill).into_iter().map(|alarm| alarm.kind).collect()
@@ -220,12 +241,14 @@ mod tests {
         shown: [u64; 4],
         silent: SilentPages,
         batch_since_ms: Option<i64>,
-        fill: impl FnOnce(&Traffic),
+        fill: impl FnOnce(&Seen),
     ) -> Vec<Alarm> {
-        let traffic = Traffic::new(0, TTL_MS, 1000, Histogram::new(DELAY_SECONDS));
-        fill(&traffic);
+        let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
+        let seen = Seen { traffic, duels: RefCell::new(OpenDuels::new(TTL_MS, 1000)) };
+        fill(&seen);
+        let counts = seen.traffic.counts(&mut seen.duels.borrow_mut(), OVER_MS);
         let signs = Signs {
-            traffic: &TrafficSummary::of(traffic.counts(OVER_MS), 0),
+            traffic: &TrafficSummary::of(counts, 0),
             shown,
             silent,
             running: true,
@@ -242,10 +265,10 @@ mod tests {
     }
 
     /// Issue duels of a (left, right) pair in a cohort, and answer some.
-    fn duels(traffic: &Traffic, shown: (u16, u16), cohort: i64, issued: u64, answered: u64) {
+    fn duels(traffic: &Seen, shown: (u16, u16), cohort: i64, issued: u64, answered: u64) {
         let at = cohort * TTL_MS / 64;
         times(issued, || traffic.issued(shown, at));
-        times(answered, || traffic.answered(shown, at, at + 10));
+        times(answered, || traffic.duels.borrow_mut().answered(shown, None, at));
     }
 
     #[test]
@@ -282,7 +305,7 @@ mod tests {
         );
         let drafts = |lower| {
             on([0; 4], None, |traffic| {
-                (0..200).for_each(|page| traffic.drafted(page, 10, 0, page < lower));
+                (0..200).for_each(|page| traffic.traffic.drafted(page, 10, 0, page < lower));
             })
         };
         assert_eq!((drafts(125), drafts(135)), (vec![], vec!["draft-imbalance"]));
@@ -292,8 +315,8 @@ mod tests {
 
     #[test]
     fn missing_answers_are_found_by_pair_and_by_side_once_the_duels_are_over() {
-        let uneven = |fill: &dyn Fn(&Traffic, i64)| {
-            let filled = |traffic: &Traffic| {
+        let uneven = |fill: &dyn Fn(&Seen, i64)| {
+            let filled = |traffic: &Seen| {
                 traffic.feedback(FeedbackStatus::Recorded);
                 (0..40).for_each(|cohort| fill(traffic, cohort));
             };
@@ -327,7 +350,9 @@ mod tests {
                 for (pair, answered, pages) in [((0, 1), 9, pages[0]), ((0, 2), 27, pages[1])] {
                     for shown in [pair, (pair.1, pair.0)] {
                         duels(traffic, shown, cohort, 30, answered);
-                        times(pages, || traffic.page_made(shown, cohort * TTL_MS / 64));
+                        times(pages, || {
+                            traffic.duels.borrow_mut().page_made(shown, cohort * TTL_MS / 64)
+                        });
                     }
                 }
             })

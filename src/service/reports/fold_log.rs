@@ -2,7 +2,7 @@
 
 use super::pool::ReportPool;
 use crate::service::error::ServiceError;
-use crate::service::threads::IsAwaited;
+use crate::service::threads::{IsAwaited, blocking};
 use rankduel_engine::fold::{Answered, Fold, FoldError};
 use rankduel_store::{ExperimentLog, ExperimentRecord, LogEntry};
 
@@ -67,12 +67,10 @@ impl Folding<'_> {
         self,
         work: impl FnOnce(IsAwaited<'_>) -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
-        if let Some(pool) = self.pool {
-            return pool.run_awaited(work).await;
+        match self.pool {
+            Some(pool) => pool.run_awaited(work).await,
+            None => blocking(move || work(&|| true)).await,
         }
-        tokio::task::spawn_blocking(move || work(&|| true))
-            .await
-            .map_err(|error| ServiceError::internal(format!("a log was not folded: {error}")))
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::single_flight::{Computed, SingleFlight};
+use crate::service::reports::pool::ReportPool;
+use crate::service::reports::single_flight::{Computed, SingleFlight, newest};
 use crate::service::reports::standings::{
     RegretEstimate, RegretInput, copeland_scores, plug_in_regret,
 };
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::VerdictTracker;
+use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// An experiment in a line.
@@ -55,30 +56,22 @@ pub(crate) fn newest_overview(loaded: &LoadedExperiment) -> Option<Arc<Computed<
     loaded.extensions().get::<SingleFlight<(), Overview>>().newest()
 }
 
-impl Service {
-    /// The experiment in a line, at the current log position or later. Computed once for each
-    /// position.
-    pub async fn overview(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-    ) -> Result<Arc<Computed<Overview>>, ServiceError> {
-        let asked_at = loaded.fold()?.position();
-        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
-        let copy = move || {
-            let fold = read.fold()?;
-            Ok((RegretInput::of(&fold), fold.counts().self_duels, fold.verdict().clone()))
-        };
-        let compute = move |(input, self_duels, tracker): (RegretInput, u64, VerdictTracker)| {
-            let active = input.roster.active();
-            let scores = copeland_scores(&input.tally, &input.roster);
-            let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
-            let leaders = active.iter().copied().filter(|&i| scores[i] == best).collect();
-            let regret = plug_in_regret(&experiment, &input);
-            let duels = regret.steps - self_duels;
-            let progress = Progress::of(&tracker, &input.tally, active);
-            Ok((input.position, Overview { duels, regret, leaders, progress }))
-        };
-        let reports = loaded.extensions().get::<SingleFlight<(), Overview>>();
-        reports.get(&self.reports, (asked_at, ()), copy, compute).await
-    }
+/// The experiment in a line, at the current log position or later.
+pub async fn overview(
+    reports: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<Arc<Computed<Overview>>, ServiceError> {
+    let copy =
+        |fold: &Fold| (RegretInput::of(fold), fold.counts().self_duels, fold.verdict().clone());
+    let compute = |loaded: &LoadedExperiment, (input, self_duels, tracker): (_, u64, _)| {
+        let RegretInput { tally, roster, .. } = &input;
+        let active = roster.active();
+        let scores = copeland_scores(tally, roster);
+        let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
+        let leaders = active.iter().copied().filter(|&i| scores[i] == best).collect();
+        let regret = plug_in_regret(loaded, &input);
+        let duels = regret.steps - self_duels;
+        Overview { duels, leaders, progress: Progress::of(&tracker, tally, active), regret }
+    };
+    newest(reports, loaded, (), copy, compute).await
 }

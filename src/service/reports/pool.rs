@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::service::error::ServiceError;
-use crate::service::threads::{IsAwaited, Priority, WorkThreads};
+use crate::service::threads::{IsAwaited, Priority, WorkThreads, blocking};
 use rankduel_engine::error::EngineError;
 
 /// The pause after a part of a log was read, in times of that. The database reads it at the
@@ -63,7 +63,7 @@ impl ReportPool {
     ) -> Result<T, ServiceError> {
         // The semaphore is never closed.
         let _input = self.inputs.acquire().await;
-        let copied = read(copy).await??;
+        let copied = blocking(copy).await??;
         self.run(move || compute(copied)).await
     }
 
@@ -85,7 +85,7 @@ impl ReportPool {
     ) -> Result<T, ServiceError> {
         // The semaphore is never closed.
         let _input = self.inputs.acquire().await;
-        self::read(read).await
+        blocking(read).await
     }
 
     /// Run `job` on one of the threads. A job whose caller has gone is not run.
@@ -113,14 +113,6 @@ impl ReportPool {
         let permit = permit.ok_or(EngineError::Overloaded)?;
         Ok(Bytes::from_owner(Held { text, _permit: permit }))
     }
-}
-
-async fn read<T: Send + 'static>(
-    read: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ServiceError> {
-    tokio::task::spawn_blocking(read).await.map_err(|error| {
-        ServiceError::internal(format!("the input of a report was not read: {error}"))
-    })
 }
 
 struct Held {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::reports::pool::ReportPool;
 use crate::service::reports::shared_fit::shared_fit;
-use crate::service::reports::single_flight::{Computed, SingleFlight};
+use crate::service::reports::single_flight::{Computed, newest};
 use crate::service::reports::standings::{
     RegretEstimate, RegretInput, copeland_scores, plug_in_regret,
 };
@@ -19,6 +19,7 @@ use dueling_bandits::evidence::{Counted, Estimate, History, Posterior, Sequences
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally, step_rng};
 use rankduel_engine::clock::rfc3339;
+use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// Least number of newest steps that recent regret is estimated from, if there are that many.
@@ -173,36 +174,27 @@ pub struct RegretPoint {
     pub uniform_mean: f64,
 }
 
-impl Service {
-    /// The cost of exploration at the current log position or later. Computed once for each
-    /// position.
-    pub async fn regret_report(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-    ) -> Result<Arc<Computed<RegretReport>>, ServiceError> {
-        let asked_at = loaded.fold()?.position();
-        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
-        let copy = move || {
-            let fold = read.fold()?;
-            let counted = Some(fold.verdict().counted().clone()).filter(Counted::leaves_out);
-            Ok((RegretInput::of(&fold), counted, fold.history().clone(), fold.recorded_at()))
-        };
-        let fit = shared_fit(loaded);
-        type Copied = (RegretInput, Option<Counted>, History, i64);
-        let compute = move |(input, counted, history, last_at): Copied| {
-            let counted = counted.map(|counted| counted.of(&input.tally));
-            let fit = fit.at(input.position, &input.tally);
-            let report =
-                regret_report(&experiment, &input, fit, counted.as_ref(), &history, last_at);
-            Ok((report.plug_in.position, report))
-        };
-        let reports = loaded.extensions().get::<SingleFlight<(), RegretReport>>();
-        reports.get(&self.reports, (asked_at, ()), copy, compute).await
-    }
+/// The cost of exploration at the current log position or later.
+pub async fn regret(
+    reports: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<Arc<Computed<RegretReport>>, ServiceError> {
+    let copy = |fold: &Fold| {
+        let counted = Some(fold.verdict().counted().clone()).filter(Counted::leaves_out);
+        (RegretInput::of(fold), counted, fold.history().clone(), fold.recorded_at())
+    };
+    let fit = shared_fit(loaded);
+    type Copied = (RegretInput, Option<Counted>, History, i64);
+    let compute = move |loaded: &LoadedExperiment, (input, counted, history, last_at): Copied| {
+        let counted = counted.map(|counted| counted.of(&input.tally));
+        let fit = fit.at(input.position, &input.tally);
+        regret_of(loaded, &input, fit, counted.as_ref(), &history, last_at)
+    };
+    newest(reports, loaded, (), copy, compute).await
 }
 
 /// `counted` are the wins that count for the verdict, if these are not all.
-fn regret_report(
+fn regret_of(
     loaded: &LoadedExperiment,
     input: &RegretInput,
     fit: Fit,

@@ -76,37 +76,35 @@ pub struct NextDuel {
     pub share: f64,
 }
 
-impl Service {
-    /// Replay the log of an experiment under `policy`, which must be valid for its rankers.
-    pub async fn replay(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        policy: PolicySpec,
-    ) -> Result<Replay, ServiceError> {
-        let record = loaded.record();
-        let head = loaded.fold()?.position();
-        if head > REQUEST_ENTRIES_MAX {
-            return Err(ServiceError::CannotReplay(format!(
-                "the log of experiment `{}` has {head} entries, and a request replays at most {REQUEST_ENTRIES_MAX}; \
-                 `rankduel replay {}` has no limit",
-                loaded.name, loaded.name
-            )));
-        }
-        let comparisons = loaded.fold()?.counts().answered_duels();
-        if comparisons > REQUEST_COMPARISONS_MAX {
-            return Err(ServiceError::CannotReplay(format!(
-                "experiment `{}` has {comparisons} comparisons, and a request replays at most {REQUEST_COMPARISONS_MAX}; \
-                 `rankduel replay {}` has no limit",
-                loaded.name, loaded.name
-            )));
-        }
-        // The semaphore is never closed.
-        let _turn = self.replays.acquire().await;
-        let rankers = loaded.spec.rankers.len() as u64;
-        let steps = REQUEST_WORK / (rankers * rankers + 400) / RUNS / 2;
-        let of = Replayed { record: &record, spec: &loaded.spec, head };
-        replay(&*self.engine.store, of, policy, Some(steps), Some(&self.reports)).await
+/// Replay the log of an experiment under `policy`, which must be valid for its rankers.
+pub async fn replay(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    policy: PolicySpec,
+) -> Result<Replay, ServiceError> {
+    let record = loaded.record();
+    let head = loaded.fold()?.position();
+    if head > REQUEST_ENTRIES_MAX {
+        return Err(ServiceError::CannotReplay(format!(
+            "the log of experiment `{}` has {head} entries, and a request replays at most {REQUEST_ENTRIES_MAX}; \
+             `rankduel replay {}` has no limit",
+            loaded.name, loaded.name
+        )));
     }
+    let comparisons = loaded.fold()?.counts().answered_duels();
+    if comparisons > REQUEST_COMPARISONS_MAX {
+        return Err(ServiceError::CannotReplay(format!(
+            "experiment `{}` has {comparisons} comparisons, and a request replays at most {REQUEST_COMPARISONS_MAX}; \
+             `rankduel replay {}` has no limit",
+            loaded.name, loaded.name
+        )));
+    }
+    // The semaphore is never closed.
+    let _turn = service.replays.acquire().await;
+    let rankers = loaded.spec.rankers.len() as u64;
+    let steps = REQUEST_WORK / (rankers * rankers + 400) / RUNS / 2;
+    let of = Replayed { record: &record, spec: &loaded.spec, head };
+    replay_log(&*service.engine.store, of, policy, Some(steps), Some(&service.reports)).await
 }
 
 /// The log to replay.
@@ -122,7 +120,7 @@ pub struct Replayed<'a> {
 
 /// Fold a log under `policy`, and run the policy on its answers for the same number of steps, but
 /// at most `steps_max`. The work runs on the threads of `pool`, or on one for blocking work.
-pub async fn replay(
+pub async fn replay_log(
     store: &dyn ExperimentLog,
     Replayed { record, spec, head }: Replayed<'_>,
     policy: PolicySpec,

@@ -11,8 +11,8 @@ use super::single_flight::{Computed, SingleFlight};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::threads::IsAwaited;
+use dueling_bandits::Answer;
 use dueling_bandits::evidence::Sequences;
-use dueling_bandits::{Answer, Roster, Tally};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::{Answered, Fold};
 use rankduel_engine::loaded::LoadedExperiment;
@@ -79,67 +79,45 @@ pub struct OpponentRow {
     pub high: f64,
 }
 
-impl Service {
-    /// The results of the ranker with this index, or of the winner of a concluded experiment, or
-    /// else of the leader, by segment, at the current log position. Folds the log anew, unless
-    /// somebody has asked for the same lately.
-    pub async fn segments(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        ranker: Option<usize>,
-    ) -> Result<Arc<Computed<SegmentsReport>>, ServiceError> {
-        let record = loaded.record();
-        let (head, ranker) = match ranker.or(record.winner.map(usize::from)) {
-            Some(named) => (loaded.fold()?.position(), named),
-            None => self.leading_at(loaded).await?,
-        };
-        refuse_long_log(&record, head)?;
-        let reports = loaded.extensions().get::<SingleFlight<usize, SegmentsReport>>();
-        if let Some(known) = reports.known(head, &ranker) {
-            return Ok(known);
-        }
-        // The semaphore is never closed.
-        let _turn = self.replays.acquire().await;
-        // another caller may have asked for the same meanwhile
-        if let Some(known) = reports.known(head, &ranker) {
-            return Ok(known);
-        }
-        let folding = Folding { store: &*self.engine.store, pool: Some(&self.reports) };
-        let (of, seed, created_at) = (Arc::clone(loaded), record.seed, record.created_at);
-        let start = move |_: IsAwaited<'_>| Fold::start(&of.spec, seed, created_at);
-        let fold = folding.in_background(start).await?;
-        let start = (fold, SegmentAnswers::none_yet(loaded.spec.clone()));
-        let add = |answers: &mut SegmentAnswers, answered: &Answered, entry: &LogEntry| {
-            answers.add(answered, entry.recorded_at);
-        };
-        let folded = folding.run(&record, head, start, add).await?;
-        let name = loaded.name.clone();
-        let compute = move |(fold, answers): (Fold, SegmentAnswers)| {
-            let report = answers.results(&fold, Some(ranker)).report(name, head);
-            Ok((head, report))
-        };
-        reports.get(&self.reports, (head, ranker), move || Ok(folded), compute).await
+/// The results of the ranker with this index, or of the winner of a concluded experiment, or
+/// else of the leader, by segment, at the current log position. Folds the log anew, unless
+/// somebody has asked for the same lately.
+pub async fn segments(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    ranker: Option<usize>,
+) -> Result<Arc<Computed<SegmentsReport>>, ServiceError> {
+    let record = loaded.record();
+    let (head, ranker) = {
+        let fold = loaded.fold()?;
+        let named = ranker.or(record.winner.map(usize::from));
+        (fold.position(), named.unwrap_or_else(|| leader(&fold)))
+    };
+    refuse_long_log(&record, head)?;
+    let reports = loaded.extensions().get::<SingleFlight<usize, SegmentsReport>>();
+    if let Some(known) = reports.known(head, &ranker) {
+        return Ok(known);
     }
-
-    /// The log position, and the winner of the verdict or else the leader there.
-    async fn leading_at(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-    ) -> Result<(u64, usize), ServiceError> {
-        let read = Arc::clone(loaded);
-        let copy = move || {
-            let fold = read.fold()?;
-            let winner = fold.verdict().verdict().map(|verdict| verdict.winner());
-            let counts = winner.is_none().then(|| fold.policy().tally().clone());
-            Ok((fold.position(), winner, counts, fold.roster().clone()))
-        };
-        let leader =
-            |(head, winner, counts, roster): (u64, Option<usize>, Option<Tally>, Roster)| {
-                let leader = counts.map(|tally| tally.copeland_leader_among(roster.active()));
-                (head, winner.or(leader).unwrap_or_default())
-            };
-        self.reports.compute(copy, leader).await
+    // The semaphore is never closed.
+    let _turn = service.replays.acquire().await;
+    // another caller may have asked for the same meanwhile
+    if let Some(known) = reports.known(head, &ranker) {
+        return Ok(known);
     }
+    let folding = Folding { store: &*service.engine.store, pool: Some(&service.reports) };
+    let (of, seed, created_at) = (Arc::clone(loaded), record.seed, record.created_at);
+    let start = move |_: IsAwaited<'_>| Fold::start(&of.spec, seed, created_at);
+    let fold = folding.in_background(start).await?;
+    let start = (fold, SegmentAnswers::none_yet(loaded.spec.clone()));
+    let add = |answers: &mut SegmentAnswers, answered: &Answered, entry: &LogEntry| {
+        answers.add(answered, entry.recorded_at);
+    };
+    let folded = folding.run(&record, head, start, add).await?;
+    let name = loaded.name.clone();
+    let compute = move |(fold, answers): (Fold, SegmentAnswers)| {
+        Ok((head, answers.results(&fold, Some(ranker)).report(name, head)))
+    };
+    reports.get(&service.reports, (head, ranker), move || Ok(folded), compute).await
 }
 
 /// Refuse a log that a request cannot fold.

@@ -12,6 +12,8 @@ use serde::Serialize;
 use super::pool::ReportPool;
 use crate::service::error::ServiceError;
 use rankduel_engine::error::EngineError;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// How long a result is kept that nobody asks for.
 const KEPT: Duration = Duration::from_secs(30);
@@ -27,9 +29,35 @@ pub(crate) struct SingleFlight<P, T> {
 #[derive(Debug)]
 struct Cached<P, T> {
     parameters: P,
-    position: u64,
     result: Arc<Computed<T>>,
     used: Instant,
+}
+
+/// The report with these parameters, at the current log position or later: what `compute` makes of
+/// the input that `copy` reads. Computed once for each position, for all who ask.
+///
+/// See [`ReportPool::compute`] for `copy` and `compute`.
+pub(crate) async fn newest<P, C, T>(
+    pool: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+    parameters: P,
+    copy: impl FnOnce(&Fold) -> C + Send + 'static,
+    compute: impl FnOnce(&LoadedExperiment, C) -> T + Send + 'static,
+) -> Result<Arc<Computed<T>>, ServiceError>
+where
+    P: PartialEq + Copy + Send + Sync + 'static,
+    C: Send + 'static,
+    T: Send + Sync + 'static,
+{
+    let asked_at = loaded.fold()?.position();
+    let (read, of) = (Arc::clone(loaded), Arc::clone(loaded));
+    let copy = move || {
+        let fold = read.fold()?;
+        Ok((fold.position(), copy(&fold)))
+    };
+    let compute = move |(position, input)| Ok((position, compute(&of, input)));
+    let reports = loaded.extensions().get::<SingleFlight<P, T>>();
+    reports.get(pool, (asked_at, parameters), copy, compute).await
 }
 
 impl<P, T> Default for SingleFlight<P, T> {
@@ -67,9 +95,8 @@ where
             let computed = tokio::spawn(async move {
                 let (position, value) = pool.compute(copy, compute).await??;
                 let now = Instant::now();
-                let result = Arc::new(Computed { value, at: now, json: OnceLock::new() });
-                let cached =
-                    Cached { parameters, position, result: Arc::clone(&result), used: now };
+                let result = Arc::new(Computed { position, value, at: now, json: OnceLock::new() });
+                let cached = Cached { parameters, result: Arc::clone(&result), used: now };
                 if lock(&newest).replace(cached).is_none() {
                     tokio::spawn(forget_when_unused(Arc::downgrade(&newest)));
                 }
@@ -106,7 +133,7 @@ where
     pub fn known(&self, position: u64, parameters: &P) -> Option<Arc<Computed<T>>> {
         let mut newest = lock(&self.newest);
         let fits = |known: &&mut Cached<P, T>| {
-            known.position >= position && known.parameters == *parameters
+            known.result.position >= position && known.parameters == *parameters
         };
         let known = newest.as_mut().filter(fits)?;
         known.used = Instant::now();
@@ -140,6 +167,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A result, and its text once somebody has asked for it.
 #[derive(Debug)]
 pub struct Computed<T> {
+    /// The log position of the result.
+    pub position: u64,
     value: T,
     at: Instant,
     json: OnceLock<Bytes>,

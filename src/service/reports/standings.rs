@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::single_flight::{Computed, SingleFlight};
+use crate::service::reports::pool::ReportPool;
+use crate::service::reports::single_flight::{Computed, newest};
 use dueling_bandits::pairs::pairs_by_strips;
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally};
@@ -137,16 +137,18 @@ fn borda_scores(tally: &Tally, roster: &Roster) -> Vec<f64> {
 }
 
 /// Input of standings.
-pub(crate) struct StandingsInput {
-    pub position: u64,
-    pub duels: u64,
-    pub counts: Arc<Counts>,
-    pub tally: Tally,
-    pub roster: Roster,
-    pub champion: usize,
+#[derive(Debug)]
+pub struct StandingsInput {
+    position: u64,
+    duels: u64,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) tally: Tally,
+    roster: Roster,
+    champion: usize,
 }
 
 impl StandingsInput {
+    /// The input at the position of the fold.
     pub fn of(fold: &Fold) -> Self {
         Self {
             position: fold.position(),
@@ -159,31 +161,17 @@ impl StandingsInput {
     }
 }
 
-impl Service {
-    /// Counts and scores at the current log position or later. Computed once for each position.
-    pub async fn standings(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-    ) -> Result<Arc<Computed<Standings>>, ServiceError> {
-        let asked_at = loaded.fold()?.position();
-        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
-        let copy = move || Ok(StandingsInput::of(&*read.fold()?));
-        let compute = move |input: StandingsInput| {
-            let standings = standings_of(&experiment, &input);
-            Ok((standings.position, standings))
-        };
-        let reports = loaded.extensions().get::<SingleFlight<(), Standings>>();
-        reports.get(&self.reports, (asked_at, ()), copy, compute).await
-    }
+/// Counts and scores at the current log position or later.
+pub async fn standings(
+    reports: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<Arc<Computed<Standings>>, ServiceError> {
+    let compute = |loaded: &LoadedExperiment, input| standings_of(loaded, &input);
+    newest(reports, loaded, (), StandingsInput::of, compute).await
 }
 
-/// Counts and scores at the current log position.
-pub fn standings(loaded: &LoadedExperiment) -> Result<Standings, ServiceError> {
-    let input = StandingsInput::of(&*loaded.fold()?);
-    Ok(standings_of(loaded, &input))
-}
-
-pub(crate) fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput) -> Standings {
+/// Counts and scores from this input.
+pub fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput) -> Standings {
     let StandingsInput { counts, tally, roster, .. } = input;
     let scores = copeland_scores(tally, roster);
     let best = roster.active().iter().map(|&i| scores[i]).max().unwrap_or(0);

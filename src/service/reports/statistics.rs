@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::LOG_EVIDENCE;
 use crate::service::reports::pair_tests::{DescriptiveInterval, Power, power, sign_test, wilson};
-use crate::service::reports::single_flight::{Computed, SingleFlight};
+use crate::service::reports::pool::ReportPool;
+use crate::service::reports::single_flight::{Computed, newest};
 use dueling_bandits::evidence::balance::coin_evidence;
 use interleaving;
 use rankduel_engine::fold::Fold;
@@ -162,26 +162,16 @@ impl StatisticsInput {
     }
 }
 
-impl Service {
-    /// Statistics of pages at the current log position or later. Computed once for each position.
-    pub async fn statistics(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        ranker: Option<usize>,
-    ) -> Result<Arc<Computed<Statistics>>, ServiceError> {
-        let asked_at = loaded.fold()?.position();
-        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
-        let copy = move || {
-            let fold = read.fold()?;
-            Ok(StatisticsInput::of(&fold, Arc::new(fold.counts().clone())))
-        };
-        let compute = move |input: StatisticsInput| {
-            let statistics = statistics_of(&experiment, &input, ranker);
-            Ok((statistics.position, statistics))
-        };
-        let reports = loaded.extensions().get::<SingleFlight<Option<usize>, Statistics>>();
-        reports.get(&self.reports, (asked_at, ranker), copy, compute).await
-    }
+/// Statistics of pages at the current log position or later, of the pairs of the ranker with this
+/// index or of all.
+pub async fn statistics(
+    reports: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+    ranker: Option<usize>,
+) -> Result<Arc<Computed<Statistics>>, ServiceError> {
+    let copy = |fold: &Fold| StatisticsInput::of(fold, Arc::new(fold.counts().clone()));
+    let compute = move |loaded: &LoadedExperiment, input| statistics_of(loaded, &input, ranker);
+    newest(reports, loaded, ranker, copy, compute).await
 }
 
 fn statistics_of(

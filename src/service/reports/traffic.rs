@@ -22,44 +22,40 @@ struct TrafficInput {
     batch_since_ms: Option<i64>,
 }
 
-impl Service {
-    /// The traffic of an experiment through this process, and the alarms that are on. Computed on
-    /// the threads for reports.
-    pub async fn traffic(
-        self: &Arc<Self>,
-        loaded: &Arc<LoadedExperiment>,
-    ) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
-        let (service, read) = (Arc::clone(self), Arc::clone(loaded));
-        let copied = tokio::task::spawn_blocking(move || service.traffic_input(&read)).await;
-        let input = copied.map_err(|error| {
-            ServiceError::internal(format!("the traffic was not read: {error}"))
-        })??;
-        let (experiment, now_ms) = (Arc::clone(loaded), self.now_ms());
-        self.reports.run(move || summary(&experiment, input, now_ms)).await
-    }
+/// The traffic of an experiment through this process, and the alarms that are on. Computed on the
+/// threads for reports.
+pub async fn traffic(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
+    let (read, now_ms) = (Arc::clone(loaded), service.now_ms());
+    let of = Arc::clone(loaded);
+    let copy = move || TrafficInput::of(&read, now_ms);
+    service.reports.compute(copy, move |input| summary(&of, input, now_ms)).await
+}
 
-    /// As [`Service::traffic`], on this thread.
-    pub fn traffic_now(
-        &self,
-        loaded: &LoadedExperiment,
-    ) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
-        Ok(summary(loaded, self.traffic_input(loaded)?, self.now_ms()))
-    }
+/// As [`traffic`], on this thread.
+pub fn traffic_now(
+    service: &Service,
+    loaded: &LoadedExperiment,
+) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
+    let now_ms = service.now_ms();
+    Ok(summary(loaded, TrafficInput::of(loaded, now_ms)?, now_ms))
+}
 
-    fn traffic_input(&self, loaded: &LoadedExperiment) -> Result<TrafficInput, ServiceError> {
-        let in_flight = self.in_flight(loaded)?;
-        let counts = loaded.traffic().counts(self.now_ms());
+impl TrafficInput {
+    fn of(loaded: &LoadedExperiment, now_ms: i64) -> Result<Self, ServiceError> {
+        let in_flight = loaded.in_flight(now_ms, |in_flight| in_flight.total())?;
+        let counts = loaded.traffic_counts(now_ms);
         let fold = loaded.fold()?;
         let progress = fold.policy().batches().map(|batches| batches.progress());
         let waits = progress.is_some_and(|batch| batch.answered < batch.needed);
         let since = fold.batch_opened_at().max(counts.newest_answer_ms);
-        let shown = fold.counts().shown;
-        let silent = SilentPages::of(&fold);
-        Ok(TrafficInput {
+        Ok(Self {
             counts,
             in_flight,
-            shown,
-            silent,
+            shown: fold.counts().shown,
+            silent: SilentPages::of(&fold),
             batch_since_ms: waits.then_some(since),
         })
     }

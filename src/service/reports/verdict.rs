@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy, duels_to_go, forecast_input};
+use crate::service::reports::pool::ReportPool;
 use crate::service::reports::shared_fit::{SharedFit, shared_fit};
-use crate::service::reports::single_flight::{Computed, SingleFlight};
+use crate::service::reports::single_flight::{Computed, newest};
 use crate::service::reports::verdict_basis::VerdictBasis;
 use crate::service::reports::verdict_pairs::{
     DecidingPair, Effect, deciding_pairs, effects, missing_claims,
@@ -144,29 +144,18 @@ pub struct RankerVerdict {
     pub condorcet_probability: f64,
 }
 
-impl Service {
-    /// The verdict at a target from [`LoadedExperiment::verdict_target`], at the current log
-    /// position or later. Computed once for each position and target.
-    pub async fn verdict(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-        target: Target,
-    ) -> Result<Arc<Computed<Verdict>>, ServiceError> {
-        let asked_at = loaded.fold()?.position();
-        let version = loaded.with_record(|record| record.version);
-        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
-        let copy = move || {
-            let fold = read.fold()?;
-            Ok(VerdictInput::of(&fold, forecast_input(&read, &fold, target)))
-        };
-        let fit = shared_fit(loaded);
-        let compute = move |input: VerdictInput| {
-            let verdict = verdict_of(&experiment, &input, target, &fit);
-            Ok((verdict.position, verdict))
-        };
-        let reports = loaded.extensions().get::<SingleFlight<(u64, Target), Verdict>>();
-        reports.get(&self.reports, (asked_at, (version, target)), copy, compute).await
-    }
+/// The verdict at a target from [`requested_target`], at the current log position or later.
+pub async fn verdict(
+    reports: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+    target: Target,
+) -> Result<Arc<Computed<Verdict>>, ServiceError> {
+    let version = loaded.with_record(|record| record.version);
+    let read = Arc::clone(loaded);
+    let copy = move |fold: &Fold| VerdictInput::of(fold, forecast_input(&read, fold, target));
+    let fit = shared_fit(loaded);
+    let compute = move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, target, &fit);
+    newest(reports, loaded, (version, target), copy, compute).await
 }
 
 /// The copied state that a verdict is computed from.
@@ -414,7 +403,7 @@ fn proof(
     Proof { deciding_pairs: Vec::new(), deciding_pairs_total: 0, effects }
 }
 
-/// The leader that [`Service::verdict`] reports at the current log position. Takes long with many
+/// The leader that [`verdict()`] reports at the current log position. Takes long with many
 /// rankers.
 pub(crate) fn current_leader(loaded: &LoadedExperiment) -> Result<usize, ServiceError> {
     let (tally, roster, winners) = {

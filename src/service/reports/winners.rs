@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::single_flight::{Computed, SingleFlight};
+use crate::service::reports::pool::ReportPool;
+use crate::service::reports::single_flight::{Computed, newest};
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Roster, Tally};
+use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// Most rankers in the linear program of the von Neumann winner on a request. The program has the
@@ -56,25 +57,17 @@ pub struct Notion {
     pub reason: Option<String>,
 }
 
-impl Service {
-    /// The winners under each notion, at the current log position or later. Computed once for each
-    /// position.
-    pub async fn winners(
-        &self,
-        loaded: &Arc<LoadedExperiment>,
-    ) -> Result<Arc<Computed<Winners>>, ServiceError> {
-        let asked_at = loaded.fold()?.position();
-        let (read, experiment) = (Arc::clone(loaded), Arc::clone(loaded));
-        let copy = move || {
-            let fold = read.fold()?;
-            Ok((fold.position(), fold.policy().tally().clone(), fold.roster().clone()))
-        };
-        let compute = move |(position, tally, roster): (u64, Tally, Roster)| {
-            Ok((position, winners_of(&experiment, position, &tally, &roster)))
-        };
-        let reports = loaded.extensions().get::<SingleFlight<(), Winners>>();
-        reports.get(&self.reports, (asked_at, ()), copy, compute).await
-    }
+/// The winners under each notion, at the current log position or later.
+pub async fn winners(
+    reports: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<Arc<Computed<Winners>>, ServiceError> {
+    let copy =
+        |fold: &Fold| (fold.position(), fold.policy().tally().clone(), fold.roster().clone());
+    let compute = |loaded: &LoadedExperiment, (position, tally, roster): (_, Tally, Roster)| {
+        winners_of(loaded, position, &tally, &roster)
+    };
+    newest(reports, loaded, (), copy, compute).await
 }
 
 fn winners_of(loaded: &LoadedExperiment, position: u64, tally: &Tally, roster: &Roster) -> Winners {

@@ -3,11 +3,9 @@
 use rand::{RngExt as _, SeedableRng as _};
 use std::time::Duration;
 
-use rankduel::service::ServiceSettings;
-use rankduel::service::feedback::Feedback;
-use rankduel::service::feedback::FeedbackContent;
-use rankduel::service::feedback::ShownOutcome;
+use rankduel::service::feedback::{Feedback, FeedbackContent, ShownOutcome, receive};
 use rankduel::service::units::NamedAudience;
+use rankduel::service::{ServiceSettings, lifecycle};
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::audience::Segment;
@@ -49,7 +47,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
     }))
     .expect("a spec");
     let service = &server.service;
-    service.create(name, &spec, &Actor::anyone()).await.expect("an experiment");
+    lifecycle::create(service, name, &spec, &Actor::anyone()).await.expect("an experiment");
     let position =
         |id: &str| spec.rankers.iter().position(|ranker| ranker.id == id).expect("a ranker");
     let mut rng = rand::rngs::StdRng::seed_from_u64(7);
@@ -61,7 +59,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
         server.clock.advance_ms(1500);
         // A batch that waits for answers gets them.
         if !feedback.is_empty() && (duel.self_duel || feedback.len() > 40) {
-            service.receive(name, std::mem::take(&mut feedback)).await.expect("receipts");
+            receive(service, name, std::mem::take(&mut feedback)).await.expect("receipts");
         }
         if duel.self_duel || rng.random_bool(0.04) {
             continue;
@@ -84,14 +82,14 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
             feedback.push(feedback[feedback.len() - 1].clone());
         }
     }
-    service.receive(name, feedback).await.expect("receipts");
+    receive(service, name, feedback).await.expect("receipts");
     let orphan = Feedback {
         duel_id: "nobody's".into(),
         content: FeedbackContent::Outcome(ShownOutcome::Left),
         unit: None,
         segment: None,
     };
-    service.receive(name, vec![orphan.clone(), orphan]).await.expect("receipts");
+    receive(service, name, vec![orphan.clone(), orphan]).await.expect("receipts");
 }
 
 /// Create an experiment with interleaved pages and a canary, and click on `pages` pages. Two times

@@ -5,20 +5,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dueling_bandits::Answer;
-use rankduel::service::Service;
-use rankduel::service::ServiceSettings;
 use rankduel::service::error::ServiceError;
-use rankduel::service::feedback::Feedback;
-use rankduel::service::feedback::FeedbackContent;
-use rankduel::service::feedback::Receipt;
-use rankduel::service::reports::standings::standings;
+use rankduel::service::feedback::{self, Feedback, FeedbackContent, Receipt};
+use rankduel::service::reports::standings::{StandingsInput, standings_of};
 use rankduel::service::units::NamedAudience;
 use rankduel::service::verify::verify;
+use rankduel::service::{Service, ServiceSettings, lifecycle, roster_changes};
 use rankduel_engine::access::Actor;
 use rankduel_engine::clock::{Clock as _, ManualClock};
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::experiment_spec::Ranker;
+use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::metrics::Metrics;
 use rankduel_engine::tokens::key_set::SigningKeySet;
 use rankduel_store::events::Event;
@@ -124,7 +122,9 @@ impl World {
             Service::start(store.clone(), shared, metrics, ServiceSettings::default()).await;
         let service = service.expect("a service");
         for name in NAMES {
-            service.create(name, &spec(name), &Actor::anyone()).await.expect("an experiment");
+            lifecycle::create(&service, name, &spec(name), &Actor::anyone())
+                .await
+                .expect("an experiment");
         }
         store.set(self.defect);
         Replica { store, clock, service }
@@ -195,8 +195,8 @@ impl World {
         let service = &self.replicas[replica].service;
         // The second request finds the ranker.
         for _ in 0..2 {
-            service
-                .enlist(NAMES[OPEN], None, ranker.clone(), &Actor::anyone())
+            let by = Actor::anyone();
+            roster_changes::enlist(service, NAMES[OPEN], None, ranker.clone(), &by)
                 .await
                 .map_err(text_of)?;
         }
@@ -210,7 +210,7 @@ impl World {
         let service = &self.replicas[replica].service;
         let before = self.retired.contains(&id);
         let must_stay = !before && self.rankers.len() - self.retired.len() == 2;
-        match service.retire(NAMES[OPEN], None, &id, &Actor::anyone()).await {
+        match roster_changes::retire(service, NAMES[OPEN], None, &id, &Actor::anyone()).await {
             Err(ServiceError::FixedRankers(_)) if must_stay => {}
             Ok(_) if !must_stay => {
                 if !before {
@@ -239,7 +239,8 @@ impl World {
             }
         }
         if !duel.self_duel {
-            let (id, expires_at) = (duel.duel_id, duel.expires_at);
+            let issued_at = self.replicas[replica].service.now_ms();
+            let (id, expires_at) = (duel.duel_id, issued_at + i64::from(TTL_SECONDS) * 1000);
             self.duels.push(Duel { id, experiment, expires_at, counted: None, position: None });
         }
         Ok(())
@@ -417,13 +418,16 @@ impl World {
         connection.close().await.expect("a clean close");
         self.check_rankers().await?;
         let fresh = self.process(ManualClock::at(START_MS)).await;
+        let standings = |loaded: &LoadedExperiment| {
+            let input = StandingsInput::of(&*loaded.fold().map_err(text_of)?);
+            Ok::<_, String>(serde_json::to_value(standings_of(loaded, &input)).expect("JSON"))
+        };
         for loaded in fresh.service.loaded() {
-            let folded = serde_json::to_value(standings(&loaded).map_err(text_of)?).expect("JSON");
+            let folded = standings(&loaded)?;
             for replica in &self.replicas {
                 let loaded = replica.service.experiment(&loaded.name).await.map_err(text_of)?;
                 loaded.catch_up(&*self.store).await.map_err(text_of)?;
-                let standings =
-                    serde_json::to_value(standings(&loaded).map_err(text_of)?).expect("JSON");
+                let standings = standings(&loaded)?;
                 if standings != folded && standings["position"] == folded["position"] {
                     return Err(format!(
                         "a process reports {standings}, a fold from the start {folded}"
@@ -450,7 +454,7 @@ async fn receive(
             segment: None,
         })
         .collect();
-    service.receive(name, feedback).await
+    feedback::receive(service, name, feedback).await
 }
 
 fn shown(answer: Answer, first_left: bool) -> Outcome {

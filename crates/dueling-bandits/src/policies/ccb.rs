@@ -14,7 +14,7 @@ use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
 use crate::policies::bounds::Bounds;
 use crate::policies::choose;
-use crate::saved_state::{SaveLater, load_state, save_later};
+use crate::saved_state::{load_state, save_state};
 use crate::{
     Duel, InFlight, Observation, Policy, PolicyRng, RosterError, Selection, Tally, step_rng,
 };
@@ -381,14 +381,8 @@ impl Policy for Hypotheses {
         FORMAT
     }
 
-    fn save_later(&self) -> SaveLater {
+    fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.bounds.parts();
-        save_later((
-            tally.clone(),
-            retired,
-            self.contenders.clone(),
-            self.beaten_by.clone(),
-            self.most_losses,
-        ))
+        save_state(&(tally, retired, &self.contenders, &self.beaten_by, self.most_losses))
     }
 }

@@ -21,7 +21,7 @@ mod identification;
 use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
-use crate::saved_state::{SaveLater, load_state, save_later};
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 use identification::{Identification, SavedIdentification};
 
@@ -198,8 +198,8 @@ impl Policy for ScalableCopeland {
         FORMAT
     }
 
-    fn save_later(&self) -> SaveLater {
-        save_later(Saved {
+    fn save(&self) -> Vec<u8> {
+        save_state(&Saved {
             tally: self.tally.clone(),
             number: self.number,
             round: self.round.save(),

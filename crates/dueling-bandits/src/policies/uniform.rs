@@ -3,7 +3,7 @@
 use rand::RngExt;
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
-use crate::saved_state::{SaveLater, load_state, save_later};
+use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally};
 
 const FORMAT: u32 = 2;
@@ -96,7 +96,7 @@ impl Policy for UniformPairs {
         FORMAT
     }
 
-    fn save_later(&self) -> SaveLater {
-        save_later((self.tally.clone(), self.roster.retired()))
+    fn save(&self) -> Vec<u8> {
+        save_state(&(&self.tally, self.roster.retired()))
     }
 }

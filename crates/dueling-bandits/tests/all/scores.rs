@@ -142,11 +142,11 @@ fn a_run_with_scores_goes_on_as_it_was_saved() {
         let mut run = Run::new(spec.start(setup), TARGET, window);
         let mut rng = step_rng(3, 7);
         for number in 0..1200_i64 {
-            let saved = run.copy().into_saved();
+            let saved = run.saved();
             let bytes = postcard::to_stdvec(&saved).expect("bytes");
             let restored = Run::restore((&spec, setup), (TARGET, window), Roster::new(4), saved);
             let restored = restored.expect("its own state");
-            assert_eq!(postcard::to_stdvec(&restored.copy().into_saved()).expect("bytes"), bytes);
+            assert_eq!(postcard::to_stdvec(&restored.saved()).expect("bytes"), bytes);
             let mut in_flight = InFlight::new();
             in_flight.add(0, 1, number as u32 % 40);
             let select = |run: &Run| run.select(&in_flight, &mut step_rng(5, number as u64));

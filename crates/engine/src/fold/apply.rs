@@ -66,27 +66,22 @@ impl Chunk<'_> {
 
     /// Position of the newest folded entry.
     pub fn position(&self) -> u64 {
-        self.0.position
+        self.0.state.position
     }
 
     /// How many policy changes were folded.
     pub fn policy_changes_seen(&self) -> usize {
-        self.0.policy_changes_seen
+        self.0.state.policy_changes_seen
     }
 
     /// How many entries that exclude units were folded.
     pub fn exclusions_seen(&self) -> usize {
-        self.0.excluded.seen()
+        self.0.state.excluded.seen()
     }
 
     /// How many roster changes were folded.
     pub fn roster_changes_seen(&self) -> usize {
-        self.0.roster().rankers() - self.0.initial_rankers + self.0.retired.len()
-    }
-
-    /// Number of the open batch, for a policy that runs in batches.
-    pub fn batch(&self) -> Option<u32> {
-        self.0.policy().batch()
+        self.0.roster().rankers() - self.0.initial_rankers + self.0.state.retired.len()
     }
 }
 
@@ -106,15 +101,15 @@ impl Fold {
 
     fn apply_entry(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
         let refuse = |detail: String| FoldError { position: entry.position, detail };
-        if entry.position != self.position + 1 {
-            return Err(refuse(format!("it cannot follow position {}", self.position)));
+        if entry.position != self.state.position + 1 {
+            return Err(refuse(format!("it cannot follow position {}", self.state.position)));
         }
         if !clock::is_a_time(entry.recorded_at) {
             return Err(refuse(format!("it was recorded at {}", entry.recorded_at)));
         }
         if self.sets_aside(entry) {
-            (self.position, self.recorded_at) = (entry.position, entry.recorded_at);
-            self.history.counted(entry.position, entry.recorded_at);
+            (self.state.position, self.state.recorded_at) = (entry.position, entry.recorded_at);
+            self.state.history.counted(entry.position, entry.recorded_at);
             return Ok(None);
         }
         self.check_steps(&entry.event).map_err(refuse)?;
@@ -124,18 +119,18 @@ impl Fold {
             Event::Outcome(outcome) => {
                 answered = Some(self.apply_outcome(entry.nonce, outcome, None).map_err(refuse)?);
                 // a reported outcome replaces the clicks
-                self.open_pages.take(entry.nonce);
+                self.state.open_pages.take(entry.nonce);
             }
             Event::Control(ControlEvent::Clicks(clicks)) => {
                 answered = self.apply_clicks(entry.nonce, clicks).map_err(refuse)?;
             }
             Event::Control(ControlEvent::Settled {}) => {
-                let page = self.open_pages.pages().get(&entry.nonce).cloned();
+                let page = self.state.open_pages.pages().get(&entry.nonce).cloned();
                 let page = page.ok_or_else(|| refuse("it settles nothing".into()))?;
                 answered = Some(self.settle(entry.nonce, &page).map_err(refuse)?);
             }
             Event::Control(ControlEvent::Interleaving { version, method }) => {
-                let next = self.methods.len() as u32 + 1;
+                let next = self.state.methods.len() as u32 + 1;
                 if *version != next {
                     return Err(refuse(format!(
                         "it introduces version {version} of the method instead of version {next}"
@@ -147,11 +142,11 @@ impl Fold {
                 method.validate().map_err(|error| {
                     refuse(format!("its method: `{}`: {}", error.parameter, error.detail))
                 })?;
-                self.methods.push(MethodVersion { since: entry.position, method: *method });
+                self.state.methods.push(MethodVersion { since: entry.position, method: *method });
             }
             Event::Control(ControlEvent::Policy { .. }) => {
-                self.policy_changes_seen += 1;
-                self.policy_since = entry.position;
+                self.state.policy_changes_seen += 1;
+                self.state.policy_since = entry.position;
             }
             Event::Control(ControlEvent::RankerEnlisted { ranker, .. }) => {
                 self.enlist(*ranker, entry.recorded_at).map_err(refuse)?;
@@ -164,8 +159,8 @@ impl Fold {
                     self.check_ranker(ranker).map_err(refuse)?;
                 }
                 for &(ranker, count) in counts {
-                    self.counts.record_self_duels(ranker.into(), count);
-                    self.history.shown_alone(ranker.into(), count);
+                    self.state.counts.record_self_duels(ranker.into(), count);
+                    self.state.history.shown_alone(ranker.into(), count);
                     self.run.observe_self_duels(ranker.into(), count);
                 }
             }
@@ -178,7 +173,7 @@ impl Fold {
                     self.apply_result(*batch, result);
                 }
                 let comparisons = results.iter().flat_map(counts_of).map(u64::from).sum();
-                self.run.compared(comparisons, self.recorded_at);
+                self.run.compared(comparisons, self.state.recorded_at);
             }
             Event::Control(ControlEvent::CohortsComplete { issued_before, issued, answered }) => {
                 check_issued(*issued_before).map_err(refuse)?;
@@ -188,28 +183,32 @@ impl Fold {
                     )));
                 }
                 self.run.add_duels(Cell { issued: *issued, answered: *answered });
-                self.run.complete(*issued_before, self.recorded_at);
+                self.run.complete(*issued_before, self.state.recorded_at);
             }
-            Event::Control(ControlEvent::UnitsExcluded(_)) => self.excluded.entry(entry.position),
+            Event::Control(ControlEvent::UnitsExcluded(_)) => {
+                self.state.excluded.entry(entry.position)
+            }
             Event::Control(ControlEvent::Status { status, winner, archived, reason }) => {
                 let rankers = self.roster().rankers();
                 if let Some(error) = status_error(*status, *winner, *archived, rankers) {
                     return Err(refuse(format!("it says of the experiment: {error}")));
                 }
                 if reason.is_some() {
-                    self.concluded_by_itself.clone_from(reason);
-                } else if let Some(why) = self.concluded_by_itself.as_mut().filter(|_| !archived) {
+                    self.state.concluded_by_itself.clone_from(reason);
+                } else if let Some(why) =
+                    self.state.concluded_by_itself.as_mut().filter(|_| !archived)
+                {
                     // a person has decided otherwise; the service does not conclude it again
                     why.clear();
                 }
             }
         }
         if self.policy().batch() != batch_before {
-            self.batch_opened_at = entry.recorded_at;
+            self.state.batch_opened_at = entry.recorded_at;
         }
-        self.position = entry.position;
-        self.recorded_at = entry.recorded_at;
-        self.history.counted(entry.position, entry.recorded_at);
+        self.state.position = entry.position;
+        self.state.recorded_at = entry.recorded_at;
+        self.state.history.counted(entry.position, entry.recorded_at);
         Ok(answered)
     }
 
@@ -217,7 +216,7 @@ impl Fold {
     /// change that introduced its ranker or its method. It was acknowledged and cannot be
     /// understood any more; the log goes on without it.
     pub fn sets_aside(&self, entry: &LogEntry) -> bool {
-        let has_page = |duel| self.open_pages.pages().contains_key(&duel);
+        let has_page = |duel| self.state.open_pages.pages().contains_key(&duel);
         let has =
             |first: u16, second: u16| usize::from(first.max(second)) < self.roster().rankers();
         // a duel is recorded after the position at which it was selected, unless entries were lost
@@ -242,8 +241,8 @@ impl Fold {
             return Err(format!("it enlists ranker {ranker} instead of ranker {next}"));
         }
         self.run.enlist(at).map_err(|why| why.to_string())?;
-        self.counts.enlist();
-        self.history.enlist();
+        self.state.counts.enlist();
+        self.state.history.enlist();
         Ok(())
     }
 
@@ -258,7 +257,7 @@ impl Fold {
             ));
         }
         self.run.retire(ranker.into(), at).map_err(|why| why.to_string())?;
-        self.retired.push(ranker);
+        self.state.retired.push(ranker);
         Ok(())
     }
 
@@ -275,10 +274,10 @@ impl Fold {
             return Err(format!("there is no version {} of the method", event.method));
         }
         let duel = event.duel.as_u128();
-        let before = self.open_pages.pages().get(&duel);
+        let before = self.state.open_pages.pages().get(&duel);
         let sheet = Sheet::of(event, before)?;
         if nonce != duel {
-            self.open_pages.add(duel, event, sheet);
+            self.state.open_pages.add(duel, event, sheet);
             return Ok(None);
         }
         match ClickedPage::with(before.cloned(), event, sheet) {
@@ -296,10 +295,10 @@ impl Fold {
         let skips_ties = self.ties == TieRule::Skip;
         let score = page.score(&method, &credit, self.seed, nonce).filter(|_| skips_ties);
         let answered = self.apply_outcome(nonce, &outcome, score)?;
-        if outcome.first != outcome.second && !self.excluded.has(outcome.unit) {
-            self.page_counts.record(page.method, &outcome, &page.sheet, &credit);
+        if outcome.first != outcome.second && !self.state.excluded.has(outcome.unit) {
+            self.state.page_counts.record(page.method, &outcome, &page.sheet, &credit);
         }
-        self.open_pages.take(nonce);
+        self.state.open_pages.take(nonce);
         Ok(answered)
     }
 
@@ -324,22 +323,27 @@ impl Fold {
             // its step was counted when it was issued; its answer teaches nothing
             return Ok(answered);
         }
-        if self.excluded.has(outcome.unit) {
-            self.excluded.answered();
+        if self.state.excluded.has(outcome.unit) {
+            self.state.excluded.answered();
             return Ok(answered);
         }
         if let Some(unit) = outcome.unit {
-            self.heavy_units.answered(unit, left_won(outcome));
+            self.state.heavy_units.answered(unit, left_won(outcome));
         }
         if let Some(twin) = self.held_out.filter(|&it| duel.first == it || duel.second == it) {
             let ranker = if duel.first == twin { duel.second } else { duel.first };
-            self.counts.record_canary(duel, outcome.answer, outcome.first_left, [ranker, twin]);
-            self.history.shown_alone(ranker, 1);
+            self.state.counts.record_canary(
+                duel,
+                outcome.answer,
+                outcome.first_left,
+                [ranker, twin],
+            );
+            self.state.history.shown_alone(ranker, 1);
             return Ok(answered);
         }
         let foreign = self.chosen_by_another_policy(outcome.chosen_at);
-        self.counts.record(duel, outcome.answer, outcome.first_left);
-        self.history.compared(duel, 1);
+        self.state.counts.record(duel, outcome.answer, outcome.first_left);
+        self.state.history.compared(duel, 1);
         let (batch, ticket) = match foreign {
             true => (self.policy().batch(), 0),
             false => (outcome.batch, outcome.ticket),
@@ -347,7 +351,7 @@ impl Fold {
         let resolved = self.ties.resolve(outcome.answer, self.seed, self.policy().tally().steps());
         let unit = outcome.unit;
         let answer = TimedAnswer { duel, outcome: resolved, score, issued_at, nonce, unit };
-        self.run.observe_timed(&answer, batch, ticket, self.recorded_at);
+        self.run.observe_timed(&answer, batch, ticket, self.state.recorded_at);
         Ok(answered)
     }
 
@@ -356,19 +360,19 @@ impl Fold {
     /// are then ignored: each comparison goes to the open batch if that batch needs it.
     fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
         self.foreign_log
-            || self.policy_changes_seen < self.policy_changes
-            || chosen_at < self.policy_since
-            || self.excluded.counted_at(chosen_at)
+            || self.state.policy_changes_seen < self.policy_changes
+            || chosen_at < self.state.policy_since
+            || self.state.excluded.counted_at(chosen_at)
     }
 
     fn apply_result(&mut self, batch: u32, result: &PairResult) {
         let duel = Duel::new(result.first.into(), result.second.into());
-        self.counts.add(duel, Answer::First, result.first_wins);
-        self.counts.add(duel, Answer::Second, result.second_wins);
-        self.counts.add(duel, Answer::Tie, result.ties);
-        self.history.compared(duel, counts_of(result).into_iter().map(u64::from).sum());
+        self.state.counts.add(duel, Answer::First, result.first_wins);
+        self.state.counts.add(duel, Answer::Second, result.second_wins);
+        self.state.counts.add(duel, Answer::Tie, result.ties);
+        self.state.history.compared(duel, counts_of(result).into_iter().map(u64::from).sum());
         let (ties, seed) = (self.ties, self.seed);
-        let batch = if self.chosen_by_another_policy(self.position) {
+        let batch = if self.chosen_by_another_policy(self.state.position) {
             self.policy().batch()
         } else {
             Some(batch)
@@ -401,7 +405,7 @@ impl Fold {
             }
             Event::Control(_) => 0,
         };
-        let before = self.policy().tally().steps().max(self.history.steps());
+        let before = self.policy().tally().steps().max(self.state.history.steps());
         match before.saturating_add(steps) > MAX_STEPS {
             true => Err(format!("it counts {steps} steps, more than an experiment can have")),
             false => Ok(()),

@@ -1,11 +1,14 @@
 //! The interleaving methods that an experiment has had.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// How rankings are interleaved, from a log position on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MethodVersion {
     /// Position of the entry that introduced it; 0 for the initial method.
     pub since: u64,
-    /// The method.
+    /// The method. It is saved as JSON, the only form of its schema.
+    #[serde(with = "as_json")]
     pub method: interleaving::Spec,
 }
 
@@ -13,4 +16,23 @@ pub struct MethodVersion {
 pub(super) fn method_of(methods: &[MethodVersion], version: u32) -> Option<interleaving::Spec> {
     let index = (version as usize).checked_sub(1)?;
     methods.get(index).map(|version| version.method)
+}
+
+mod as_json {
+    use super::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use serde::de::Error as _;
+
+    pub fn serialize<S: Serializer>(
+        method: &interleaving::Spec,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = serde_json::to_string(method);
+        text.expect("names and numbers always serialise").serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        reader: D,
+    ) -> Result<interleaving::Spec, D::Error> {
+        serde_json::from_str(&String::deserialize(reader)?).map_err(D::Error::custom)
+    }
 }

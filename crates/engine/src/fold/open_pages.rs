@@ -231,7 +231,8 @@ fn crediting_seed(seed: u64, nonce: Nonce) -> [u8; 32] {
 }
 
 /// The duels of an experiment that have clicks and are not settled.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<Nonce, ClickedPage>", into = "BTreeMap<Nonce, ClickedPage>")]
 pub struct OpenPages {
     pages: BTreeMap<Nonce, ClickedPage>,
     /// Oldest first.
@@ -239,16 +240,23 @@ pub struct OpenPages {
     bytes: usize,
 }
 
-impl OpenPages {
-    /// The inverse of [`OpenPages::pages`].
-    pub fn of(pages: BTreeMap<Nonce, ClickedPage>) -> Self {
+impl From<BTreeMap<Nonce, ClickedPage>> for OpenPages {
+    fn from(pages: BTreeMap<Nonce, ClickedPage>) -> Self {
         let mut open = Self::default();
         for (nonce, page) in pages {
             open.insert(nonce, page);
         }
         open
     }
+}
 
+impl From<OpenPages> for BTreeMap<Nonce, ClickedPage> {
+    fn from(open: OpenPages) -> Self {
+        open.pages
+    }
+}
+
+impl OpenPages {
     /// The clicks of each duel.
     pub fn pages(&self) -> &BTreeMap<Nonce, ClickedPage> {
         &self.pages

@@ -1,5 +1,7 @@
 //! The state that a log folds to.
 
+use serde::{Deserialize, Serialize};
+
 use super::methods::{MethodVersion, method_of};
 use crate::experiment_spec::{ExperimentSpec, RosterChanges};
 use crate::fold::counts::Counts;
@@ -13,7 +15,7 @@ use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
 /// experiment gets that far.
@@ -22,41 +24,47 @@ pub const MAX_POSITION: u64 = 1 << 53;
 /// The state of an experiment at a log position.
 #[derive(Debug)]
 pub struct Fold {
-    pub(super) position: u64,
-    /// The policy as JSON.
-    pub(super) policy_text: String,
+    pub(super) state: State,
     pub(super) ties: TieRule,
     pub(super) seed: u64,
     /// The policy, the rankers, and the verdict on the answers.
     pub(super) run: Run,
-    pub(super) counts: Counts,
-    pub(super) history: History,
-    pub(super) heavy_units: HeavyUnits,
-    /// Why the service concluded the experiment by itself, if it did.
-    pub(super) concluded_by_itself: Option<String>,
-    /// Unix milliseconds at which the newest entry was recorded.
-    pub(super) recorded_at: i64,
-    /// Unix milliseconds at which the open batch opened: when the entry that closed the previous
-    /// batch was recorded.
-    pub(super) batch_opened_at: i64,
-    /// Version 1 first.
-    pub(super) methods: Vec<MethodVersion>,
-    pub(super) open_pages: OpenPages,
-    pub(super) page_counts: PageCounts,
     /// Whether another policy made the whole log.
     pub(super) foreign_log: bool,
     /// Policy changes in the log before the current policy selects.
     pub(super) policy_changes: usize,
-    /// How many of them were folded.
-    pub(super) policy_changes_seen: usize,
-    /// Position of the newest folded one; 0 before the first.
-    pub(super) policy_since: u64,
-    pub(super) excluded: ExcludedUnits,
     pub(super) initial_rankers: usize,
-    /// Retired rankers, in the order of their retirement.
-    pub(super) retired: Vec<u16>,
     /// The ranker that takes no part in the tournament: the second id of a canary.
     pub(super) held_out: Option<usize>,
+}
+
+/// The part of the state that is saved as it is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    pub position: u64,
+    /// The policy as JSON.
+    pub policy_text: String,
+    /// How many policy changes were folded.
+    pub policy_changes_seen: usize,
+    /// Position of the newest folded one; 0 before the first.
+    pub policy_since: u64,
+    /// Retired rankers, in the order of their retirement.
+    pub retired: Vec<u16>,
+    pub counts: Counts,
+    pub history: History,
+    /// Why the service concluded the experiment by itself, if it did.
+    pub concluded_by_itself: Option<String>,
+    /// Unix milliseconds at which the newest entry was recorded.
+    pub recorded_at: i64,
+    /// Unix milliseconds at which the open batch opened: when the entry that closed the previous
+    /// batch was recorded.
+    pub batch_opened_at: i64,
+    /// Version 1 first.
+    pub methods: Vec<MethodVersion>,
+    pub open_pages: OpenPages,
+    pub page_counts: PageCounts,
+    pub heavy_units: HeavyUnits,
+    pub excluded: ExcludedUnits,
 }
 
 impl Fold {
@@ -67,28 +75,41 @@ impl Fold {
         let mut run = Run::new(policy, spec.verdict_target(), spec.answer_window_ms());
         // a policy that cannot hold it out is not allowed
         let held_out = spec.held_out().filter(|&ranker| run.hold_out(ranker).is_ok());
-        Self {
+        let state = State {
             position: 0,
             policy_text: policy_text(&spec.policy),
-            ties: spec.ties,
-            seed,
-            run,
+            policy_changes_seen: 0,
+            policy_since: 0,
+            retired: Vec::new(),
             counts: Counts::new(rankers),
             history: History::new(rankers),
-            heavy_units: HeavyUnits::default(),
             concluded_by_itself: None,
             recorded_at: created_at,
             batch_opened_at: created_at,
             methods: vec![MethodVersion { since: 0, method: spec.pages.interleaving }],
             open_pages: OpenPages::default(),
             page_counts: PageCounts::default(),
+            heavy_units: HeavyUnits::default(),
+            excluded: ExcludedUnits::of(spec),
+        };
+        Self::with(spec, seed, run, state, held_out)
+    }
+
+    pub(super) fn with(
+        spec: &ExperimentSpec,
+        seed: u64,
+        run: Run,
+        state: State,
+        held_out: Option<usize>,
+    ) -> Self {
+        Self {
+            state,
+            ties: spec.ties,
+            seed,
+            run,
             foreign_log: false,
             policy_changes: spec.former_policies.len(),
-            policy_changes_seen: 0,
-            policy_since: 0,
-            excluded: ExcludedUnits::of(spec),
-            initial_rankers: rankers,
-            retired: Vec::new(),
+            initial_rankers: spec.initial_rankers(),
             held_out,
         }
     }
@@ -108,13 +129,13 @@ impl Fold {
     /// do not count or wait.
     pub fn bytes(&self) -> usize {
         let rankers = self.roster().rankers();
-        let kept = self.open_pages.bytes() + self.run.bytes() + self.excluded.bytes();
+        let kept = self.state.open_pages.bytes() + self.run.bytes() + self.state.excluded.bytes();
         1024 * rankers + 34 * rankers * rankers + kept
     }
 
     /// Position of the newest folded entry.
     pub fn position(&self) -> u64 {
-        self.position
+        self.state.position
     }
 
     /// The policy at this position.
@@ -124,12 +145,12 @@ impl Fold {
 
     /// Raw counts up to this position.
     pub fn counts(&self) -> &Counts {
-        &self.counts
+        &self.state.counts
     }
 
     /// The counts over time.
     pub fn history(&self) -> &History {
-        &self.history
+        &self.state.history
     }
 
     /// The evidence for a winner, and the verdict once there is one.
@@ -144,7 +165,7 @@ impl Fold {
 
     /// The units that answer most.
     pub fn heavy_units(&self) -> &HeavyUnits {
-        &self.heavy_units
+        &self.state.heavy_units
     }
 
     /// How the evidence grew.
@@ -155,54 +176,55 @@ impl Fold {
     /// Unix milliseconds at which the newest entry was recorded; before the first entry, those of
     /// the creation.
     pub fn recorded_at(&self) -> i64 {
-        self.recorded_at
+        self.state.recorded_at
     }
 
     /// Why the service concluded the experiment by itself, if it ever did; empty if a person has
     /// changed its status since.
     pub fn concluded_by_itself(&self) -> Option<&str> {
-        self.concluded_by_itself.as_deref()
+        self.state.concluded_by_itself.as_deref()
     }
 
     /// Unix milliseconds at which the open batch opened.
     pub fn batch_opened_at(&self) -> i64 {
-        self.batch_opened_at
+        self.state.batch_opened_at
     }
 
     /// The interleaving methods, version 1 first.
     pub fn methods(&self) -> &[MethodVersion] {
-        &self.methods
+        &self.state.methods
     }
 
     /// Version and method for a duel that was selected at this log position.
     pub fn method_at(&self, chosen_at: u64) -> (u32, interleaving::Spec) {
-        let version = self.methods.partition_point(|version| version.since <= chosen_at).max(1);
-        (version as u32, self.methods[version - 1].method)
+        let version =
+            self.state.methods.partition_point(|version| version.since <= chosen_at).max(1);
+        (version as u32, self.state.methods[version - 1].method)
     }
 
     /// The method with this version number.
     pub fn method(&self, version: u32) -> Option<interleaving::Spec> {
-        method_of(&self.methods, version)
+        method_of(&self.state.methods, version)
     }
 
     /// How many policy changes were folded.
     pub fn policy_changes_seen(&self) -> usize {
-        self.policy_changes_seen
+        self.state.policy_changes_seen
     }
 
     /// The units whose answers do not count.
     pub fn excluded(&self) -> &ExcludedUnits {
-        &self.excluded
+        &self.state.excluded
     }
 
     /// Duels that have clicks and are not settled.
     pub fn open_pages(&self) -> &OpenPages {
-        &self.open_pages
+        &self.state.open_pages
     }
 
     /// Counts of settled pages.
     pub fn page_counts(&self) -> &PageCounts {
-        &self.page_counts
+        &self.state.page_counts
     }
 
     /// The rankers, active and retired.
@@ -217,8 +239,8 @@ impl Fold {
 
     /// Changes of the roster since the experiment was created.
     pub fn roster_changes(&self) -> RosterChanges {
-        let enlisted = (self.roster().rankers() - self.initial_rankers) as u16; // at most 1024
-        RosterChanges { enlisted, retired: self.retired.clone() }
+        let enlisted = (self.roster().rankers() - self.initial_rankers) as u16; // at most 256
+        RosterChanges { enlisted, retired: self.state.retired.clone() }
     }
 }
 

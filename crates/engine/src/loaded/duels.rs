@@ -1,4 +1,4 @@
-//! Duels of a loaded experiment: selecting them, and counting the open ones.
+//! Duels of a loaded experiment: selecting them, and counting those in flight.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -6,42 +6,47 @@ use rand::RngExt as _;
 
 use super::LoadedExperiment;
 use crate::error::EngineError;
-use crate::outstanding::Outstanding;
+use crate::open_duels::OpenDuels;
 use crate::self_duels::Flush;
+use crate::traffic::TrafficCounts;
 use dueling_bandits::{InFlight, PolicyRng, Selection};
 use rankduel_store::Nonce;
 
+/// A selected duel.
+#[derive(Debug, Clone, Copy)]
+pub struct Selected {
+    /// The selection.
+    pub selection: Selection,
+    /// Whether its first ranker is shown left.
+    pub first_left: bool,
+    /// Log position that it was selected at.
+    pub chosen_at: u64,
+}
+
 impl LoadedExperiment {
-    /// Select a duel and count it as open. Returns the log position that it was selected at.
-    pub fn select(
-        &self,
-        rng: &mut PolicyRng,
-        now_ms: i64,
-    ) -> Result<(Selection, u64), EngineError> {
+    /// Select a duel and count it as issued.
+    pub fn select(&self, rng: &mut PolicyRng, now_ms: i64) -> Result<Selected, EngineError> {
         let fold = self.fold()?;
         let policy = fold.policy();
-        let selection = if policy.uses_in_flight() {
-            let mut outstanding = self.lock_outstanding();
-            let selection = policy.select(outstanding.at(now_ms, policy.batch()), rng);
-            outstanding.issue(&selection, now_ms);
-            selection
+        let (selection, mut open) = if policy.uses_in_flight() {
+            let mut open = self.open_duels();
+            (policy.select(open.at(now_ms, policy.batch()), rng), open)
         } else {
             // selecting can take long, and does not need the lock
-            let selection = policy.select(&InFlight::new(), rng);
-            let mut outstanding = self.lock_outstanding();
-            outstanding.at(now_ms, policy.batch());
-            outstanding.issue(&selection, now_ms);
-            selection
+            (policy.select(&InFlight::new(), rng), self.open_duels())
         };
-        Ok((selection, fold.position()))
+        let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
+        open.at(now_ms, policy.batch());
+        open.issue(&selection, selected.first_left, now_ms);
+        Ok(selected)
     }
 
-    /// Now and then, a duel of the canary, which is counted as open. Returns the log position too.
+    /// Now and then, a duel of the canary, which is counted as issued.
     pub fn select_canary(
         &self,
         rng: &mut PolicyRng,
         now_ms: i64,
-    ) -> Result<Option<(Selection, u64)>, EngineError> {
+    ) -> Result<Option<Selected>, EngineError> {
         let share = self.spec.pages.canary_share;
         if share == 0.0 || !rng.random_bool(share) {
             return Ok(None);
@@ -51,22 +56,22 @@ impl LoadedExperiment {
             return Ok(None);
         }
         let fold = self.fold()?;
-        let selection = Selection::of(ranker, twin);
-        let mut outstanding = self.lock_outstanding();
-        outstanding.at(now_ms, fold.policy().batch());
-        outstanding.issue(&selection, now_ms);
-        Ok(Some((selection, fold.position())))
+        let (selection, chosen_at) = (Selection::of(ranker, twin), fold.position());
+        let selected = Selected { selection, first_left: rng.random(), chosen_at };
+        let mut open = self.open_duels();
+        open.at(now_ms, fold.policy().batch());
+        open.issue(&selection, selected.first_left, now_ms);
+        Ok(Some(selected))
     }
 
-    /// Read the open duels of this process.
-    pub fn outstanding<T>(
+    /// Read the duels of this process that are in flight.
+    pub fn in_flight<T>(
         &self,
         now_ms: i64,
         read: impl FnOnce(&InFlight) -> T,
     ) -> Result<T, EngineError> {
         let batch = self.fold()?.policy().batch();
-        let mut outstanding = self.lock_outstanding();
-        Ok(read(outstanding.at(now_ms, batch)))
+        Ok(read(self.open_duels().at(now_ms, batch)))
     }
 
     /// Whether comparisons of its open batch are in flight. Evicting it would forget them.
@@ -75,12 +80,17 @@ impl LoadedExperiment {
             Ok(fold) if fold.policy().batches().is_some() => fold.policy().batch(),
             _ => return false,
         };
-        self.lock_outstanding().at(now_ms, batch).total() > 0
+        self.open_duels().at(now_ms, batch).total() > 0
     }
 
-    pub(crate) fn lock_outstanding(&self) -> MutexGuard<'_, Outstanding> {
+    pub(crate) fn open_duels(&self) -> MutexGuard<'_, OpenDuels> {
         // a panic can only make these counts inexact, and no state depends on them
-        self.outstanding.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open_duels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Traffic of this process until now.
+    pub fn traffic_counts(&self, now_ms: i64) -> TrafficCounts {
+        self.traffic.counts(&mut self.open_duels(), now_ms)
     }
 
     /// Count a self-duel that was issued.

@@ -11,7 +11,7 @@ use crate::extensions::Extensions;
 use crate::fold::Fold;
 use crate::log_regression;
 use crate::metrics::Metrics;
-use crate::outstanding::Outstanding;
+use crate::open_duels::OpenDuels;
 use crate::self_duels::SelfDuels;
 use crate::traffic::Traffic;
 use rankduel_store::{ExperimentId, ExperimentRecord, Nonce, Snapshot};
@@ -31,7 +31,7 @@ pub struct LoadedExperiment {
     pub spec: ExperimentSpec,
     pub(super) record: RwLock<ExperimentRecord>,
     pub(super) fold: RwLock<Fold>,
-    pub(super) outstanding: Mutex<Outstanding>,
+    pub(super) open_duels: Mutex<OpenDuels>,
     pub(super) self_duels: SelfDuels,
     /// Held while the log is read and folded.
     pub(super) catching_up: Arc<tokio::sync::Mutex<()>>,
@@ -41,8 +41,6 @@ pub struct LoadedExperiment {
     pub(super) condition: ConditionCell,
     pub(super) traffic: Traffic,
     pub(super) extensions: Extensions,
-    /// Batches whose end was folded here and may be missing in the audit log.
-    pub(super) ended_batches: Mutex<Vec<EndedBatch>>,
     pub(super) due: Arc<DueExperiments>,
     /// Whether it was added to `due`: once is enough, the maintenance rounds do the rest.
     pub(super) was_due: AtomicBool,
@@ -63,17 +61,6 @@ pub struct Process {
     pub id: u64,
     /// Unix milliseconds at which it started.
     pub since_ms: i64,
-}
-
-/// A batch that was closed by a log entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EndedBatch {
-    /// Its number.
-    pub batch: u32,
-    /// Position of the entry that closed it.
-    pub position: u64,
-    /// Unix milliseconds at which that entry was recorded.
-    pub at: i64,
 }
 
 impl LoadedExperiment {
@@ -121,17 +108,6 @@ impl LoadedExperiment {
     /// Estimated bytes in memory: a constant and those of the fold.
     pub fn bytes(&self) -> u64 {
         16 * 1024 + self.fold.read().map_or(0, |fold| fold.bytes() as u64)
-    }
-
-    /// Batches whose end must be noted in the audit log.
-    pub fn ended_batches(&self) -> Vec<EndedBatch> {
-        self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The audit log has the end of these batches.
-    pub fn ends_noted(&self, noted: &[EndedBatch]) {
-        let mut ended = self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.retain(|batch| !noted.contains(batch));
     }
 
     /// Whether duels have clicks and are not settled.

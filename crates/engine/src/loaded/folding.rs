@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::{EndedBatch, LoadedExperiment};
+use super::LoadedExperiment;
 use crate::condition::Condition;
 use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
@@ -119,14 +119,7 @@ impl LoadedExperiment {
                 self.condition.worsen_to(Condition::StaleRoster);
                 return Ok(true);
             }
-            let batch = chunk.batch();
             let answered = chunk.answer(entry).map_err(|error| self.unreadable(&error))?;
-            if let Some(batch) = batch
-                && chunk.batch() != Some(batch)
-            {
-                let (position, at) = (entry.position, entry.recorded_at);
-                self.note_end(EndedBatch { batch, position, at });
-            }
             if let Event::Control(event) = &entry.event {
                 self.apply_record_change(entry, event);
             }
@@ -142,11 +135,6 @@ impl LoadedExperiment {
             }
         }
         Ok(true)
-    }
-
-    /// Remember the end of a batch for the audit log.
-    fn note_end(&self, ended: EndedBatch) {
-        self.ended_batches.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
     }
 
     /// If the fold has reached what concludes the experiment, say so, once.
@@ -168,10 +156,10 @@ impl LoadedExperiment {
             return;
         }
         let Answered { first, second, first_left, batch, issued_at, .. } = duel;
-        self.lock_outstanding().answered(first.into(), second.into(), batch, issued_at);
         if first != second {
             let shown = if first_left { (first, second) } else { (second, first) };
-            self.traffic.answered(shown, issued_at, entry.recorded_at);
+            self.open_duels().answered(shown, batch, issued_at);
+            self.traffic.answered(issued_at, entry.recorded_at);
         }
     }
 
@@ -180,7 +168,7 @@ impl LoadedExperiment {
         let DuelToken { first, second, first_left, issued_at, nonce, .. } = *duel;
         if (nonce >> 64) as u64 == self.process && first != second {
             let shown = if first_left { (first, second) } else { (second, first) };
-            self.traffic.page_made(shown, issued_at);
+            self.open_duels().page_made(shown, issued_at);
         }
     }
 

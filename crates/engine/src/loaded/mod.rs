@@ -5,4 +5,5 @@ mod experiment;
 mod folding;
 mod open;
 
-pub use experiment::{EndedBatch, LoadedExperiment, Process};
+pub use duels::Selected;
+pub use experiment::{LoadedExperiment, Process};

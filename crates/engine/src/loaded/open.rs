@@ -14,7 +14,7 @@ use crate::extensions::Extensions;
 use crate::fold::Fold;
 use crate::log_regression;
 use crate::metrics::Metrics;
-use crate::outstanding::Outstanding;
+use crate::open_duels::OpenDuels;
 use crate::self_duels::SelfDuels;
 use crate::traffic::Traffic;
 use rankduel_store::{ExperimentRecord, Store, in_time};
@@ -45,19 +45,16 @@ impl LoadedExperiment {
         let loaded = Arc::new(Self {
             id: record.id,
             name: record.name.clone(),
-            outstanding: Mutex::new(Outstanding::new(i64::from(spec.duel_ttl_seconds) * 1000)),
+            open_duels: Mutex::new(OpenDuels::new(
+                i64::from(spec.duel_ttl_seconds) * 1000,
+                fold.cohorts().width_ms(),
+            )),
             self_duels: SelfDuels::new(spec.rankers.len()),
             catching_up: Arc::default(),
             process: process.id,
             condition: ConditionCell::serving(),
-            traffic: Traffic::new(
-                now_ms,
-                i64::from(spec.duel_ttl_seconds) * 1000,
-                fold.cohorts().width_ms(),
-                metrics.feedback_delay_seconds.clone(),
-            ),
+            traffic: Traffic::new(now_ms, metrics.feedback_delay_seconds.clone()),
             extensions: Extensions::default(),
-            ended_batches: Mutex::default(),
             due,
             was_due: AtomicBool::new(false),
             snapshot_at: AtomicU64::new(fold.position()),

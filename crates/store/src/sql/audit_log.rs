@@ -25,7 +25,6 @@ pub(super) async fn add_notes<'n>(
             &before,
             &after,
             &note.by.request_id,
-            &note.once,
         ];
         transaction.run(&statements::ADD_AUDIT, values).await?;
     }
@@ -34,15 +33,6 @@ pub(super) async fn add_notes<'n>(
 
 #[async_trait]
 impl<B: Backend> AuditLog for B {
-    async fn add_audit(&self, notes: &[AuditNote]) -> Result<(), StoreError> {
-        self.attempt(|| async {
-            let mut transaction = self.begin().await?;
-            add_notes(&mut transaction, notes).await?;
-            transaction.commit().await
-        })
-        .await
-    }
-
     async fn audit(
         &self,
         experiment: Option<&str>,

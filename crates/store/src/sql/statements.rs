@@ -83,8 +83,8 @@ statements! {
     Coordinator FORGET_ENDED_SESSIONS = "delete from ended_session where expires_at_ms < $1";
 
     Coordinator ADD_AUDIT = "insert into audit
-             (at_ms, who, what, subject, experiment, before, after, request_id, once)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (once) do nothing";
+             (at_ms, who, what, subject, experiment, before, after, request_id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)";
     Coordinator AUDIT =
         "select id, at_ms, who, what, subject, experiment, before, after, request_id from audit
          where id < $1 order by id desc limit $2";

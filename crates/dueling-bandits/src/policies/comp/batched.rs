@@ -7,7 +7,7 @@ use crate::policies::comp::field::Field;
 use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::BatchParameters;
 use crate::policies::comp::standing::Standing;
-use crate::saved_state::{SaveLater, load_state, save_later};
+use crate::saved_state::{load_state, save_state};
 use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 /// The saved state.
@@ -157,7 +157,7 @@ impl<S: PairSelection + 'static> Policy for Batched<S> {
         S::FORMAT
     }
 
-    fn save_later(&self) -> SaveLater {
-        save_later(self.state.clone())
+    fn save(&self) -> Vec<u8> {
+        save_state(&self.state)
     }
 }

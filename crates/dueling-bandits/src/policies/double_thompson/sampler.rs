@@ -9,7 +9,7 @@ use crate::policies::bounds::Bounds;
 use crate::{InFlight, MAX_RANKERS, Observation, Policy, PolicyRng, RosterError, Selection, Tally};
 use crate::{
     parameters::Setup,
-    saved_state::{SaveLater, load_state, save_later},
+    saved_state::{load_state, save_state},
 };
 
 const FORMAT: u32 = 1;
@@ -148,8 +148,8 @@ impl Policy for Sampler {
         FORMAT
     }
 
-    fn save_later(&self) -> SaveLater {
+    fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.bounds.parts();
-        save_later((tally.clone(), retired))
+        save_state(&(tally, retired))
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 use crate::{
     evidence::plan::SavedPlan,
     parameters::Setup,
-    saved_state::{SaveLater, load_state, save_later},
+    saved_state::{load_state, save_state},
 };
 
 const FORMAT: u32 = 7;
@@ -294,9 +294,9 @@ impl Policy for Deciding {
         FORMAT
     }
 
-    fn save_later(&self) -> SaveLater {
+    fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.explorer.bounds().parts();
-        save_later(Saved {
+        save_state(&Saved {
             tally: tally.clone(),
             retired,
             plan: self.plan.saved(),

@@ -131,7 +131,7 @@ fn believes_what_is_expected(fillers: &[u64], events: Vec<Event>) {
                 plain.complete(width, now);
             }
             Event::Snapshot => {
-                let (roster, saved) = (Roster::new(RANKERS), run.copy().into_saved());
+                let (roster, saved) = (Roster::new(RANKERS), run.saved());
                 let restored = Run::restore((&spec, setup), (target, WINDOW), roster, saved);
                 let restored = restored.expect("its own state");
                 assert_eq!(restored.cohorts(), run.cohorts());

@@ -41,7 +41,7 @@ fn start(text: &str, seed: u64) -> Run {
 }
 
 fn saved(run: &Run) -> Vec<u8> {
-    postcard::to_stdvec(&run.copy().into_saved()).expect("bytes")
+    postcard::to_stdvec(&run.saved()).expect("bytes")
 }
 
 fn restored(run: &Run) -> Run {
