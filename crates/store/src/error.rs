@@ -151,7 +151,7 @@ pub(super) fn altered(version: i64) -> StoreError {
 }
 
 /// Meaning of an error code; each becomes the [`StoreError`] of its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum Meaning {
     Unavailable,
     Pooled,
@@ -211,68 +211,4 @@ pub(super) fn is_retryable(error: &StoreError) -> bool {
     let StoreError::Unavailable(sqlx::Error::Database(database)) = error else { return false };
     matches!(database.code().as_deref(), Some("40001" | "40P01"))
         && database.try_downcast_ref::<PgDatabaseError>().is_some()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sqlstates_mean_what_postgresql_says() {
-        for (code, meaning) in [
-            ("08006", Meaning::Unavailable), // connection failure
-            ("25006", Meaning::Unavailable), // read-only transaction
-            ("25P03", Meaning::Unavailable), // idle in transaction too long
-            ("28P01", Meaning::Unavailable), // invalid password
-            ("3D000", Meaning::Unavailable), // no such database
-            ("40001", Meaning::Unavailable), // serialization failure
-            ("40P01", Meaning::Unavailable), // deadlock
-            ("42501", Meaning::Unavailable), // permission denied
-            ("53100", Meaning::Unavailable), // disk full
-            ("53300", Meaning::Unavailable), // too many connections
-            ("55000", Meaning::Unavailable), // the database accepts no connections
-            ("55P03", Meaning::Unavailable), // lock timeout
-            ("57014", Meaning::Unavailable), // statement timeout
-            ("57P01", Meaning::Unavailable), // admin shutdown
-            ("58030", Meaning::Unavailable), // I/O error
-            ("42P01", Meaning::Schema),      // undefined table
-            ("42703", Meaning::Schema),      // undefined column
-            ("42883", Meaning::Schema),      // undefined function
-            ("42P05", Meaning::Pooled),      // duplicate prepared statement
-            ("26000", Meaning::Pooled),      // invalid statement name
-            ("XX001", Meaning::Corrupt),     // data corrupted
-            ("XX002", Meaning::Corrupt),     // index corrupted
-            ("23505", Meaning::Refused),     // unique violation
-            ("23503", Meaning::Refused),     // foreign key violation
-            ("42601", Meaning::Refused),     // syntax error
-            ("22021", Meaning::Refused),     // a character outside the encoding
-        ] {
-            assert_eq!(of_sqlstate(code), meaning, "{code}");
-        }
-    }
-
-    #[test]
-    fn sqlite_codes_mean_what_sqlite_says() {
-        for (code, message, meaning) in [
-            ("5", "database is locked", Meaning::Unavailable),
-            ("517", "database is locked", Meaning::Unavailable), // BUSY_SNAPSHOT
-            ("6", "database table is locked", Meaning::Unavailable),
-            ("8", "attempt to write a readonly database", Meaning::Unavailable),
-            ("1032", "attempt to write a readonly database", Meaning::Unavailable), // READONLY_DBMOVED
-            ("778", "disk I/O error", Meaning::Unavailable),                        // IOERR_WRITE
-            ("13", "database or disk is full", Meaning::Unavailable),
-            ("14", "unable to open database file", Meaning::Unavailable),
-            ("1", "no such table: log", Meaning::Schema),
-            ("1", "table log has no column named batch", Meaning::Schema),
-            ("11", "database disk image is malformed", Meaning::Corrupt),
-            ("267", "database disk image is malformed", Meaning::Corrupt), // CORRUPT_VTAB
-            ("26", "file is not a database", Meaning::Corrupt),
-            ("1", "near \"selct\": syntax error", Meaning::Refused),
-            ("19", "constraint failed", Meaning::Refused),
-            ("2067", "UNIQUE constraint failed: log.nonce", Meaning::Refused),
-            ("no number", "", Meaning::Refused),
-        ] {
-            assert_eq!(of_sqlite(code, message), meaning, "{code} {message}");
-        }
-    }
 }
