@@ -329,7 +329,7 @@ async fn invalid_experiments_are_refused(database: TestDatabase) {
         json!(0),
         json!(-1),
         json!(1.5),
-        json!(1e3),
+        json!(1.5e-3),
         json!("60"),
         json!(2_592_001),
         json!(4_294_967_296u64),

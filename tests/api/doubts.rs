@@ -16,6 +16,7 @@ on_both_databases! {
 on_sqlite! {
     random_clicks_conclude_nothing
     pages_without_a_click_need_not_be_reported
+    silence_about_interleaved_pages_is_no_loss
     a_verdict_says_that_it_withstands_no_loss
 }
 
@@ -175,6 +176,46 @@ async fn pages_without_a_click_need_not_be_reported(database: TestDatabase) {
     );
     let unknown = detail(traffic(&server, "unknown", false, false).await);
     assert!(unknown.contains("If pages without a click are not reported"), "{unknown}");
+}
+
+/// Half of the pages have no click. Where none of them is reported, silence is no click; where one
+/// was, a missing answer may be a lost one.
+async fn silence_about_interleaved_pages_is_no_loss(database: TestDatabase) {
+    let server = quick(&database).await;
+    for name in ["clicks-only", "reported"] {
+        let mut body = steady(name, &["a", "b"]);
+        body["answer_window_seconds"] = json!(1800);
+        body["conclude_at"] = json!({"confidence": 0.95});
+        server.create(&body).await;
+        let (path, feedback) = (format!("/v1/experiments/{name}/interleave"), "final");
+        for number in 0..180 {
+            for has_click in [true, false] {
+                let duel = server.pair(name).await;
+                let list =
+                    |side: &str| json!([format!("{}1", duel[side].as_str().expect("an id"))]);
+                let page = json!({"duel_id": duel["duel_id"], "left": list("left"),
+                    "right": list("right"), "length": 2});
+                let page = server.post(&path, &page).await.json(200);
+                let winner = if number * 31 % 50 < 31 { "a1" } else { "b1" };
+                let clicks = if has_click { json!([winner]) } else { json!([]) };
+                let body = json!({"duel_id": page["duel_id"], "clicks": clicks, feedback: true});
+                if has_click || (name == "reported" && number == 7) {
+                    server.feedback(name, &body).await.json(200);
+                }
+            }
+        }
+    }
+    server.clock.advance_ms(3_700_000);
+    eventually("a conclusion", async || {
+        (status(&server, "clicks-only").await == "concluded").then_some(())
+    })
+    .await;
+    let rests_on = verdict(&server, "clicks-only").await["rests_on"].clone();
+    assert_eq!((&rests_on["unanswered"], &rests_on["doubts"]), (&json!(0.5), &json!([])));
+    assert!(rests_on["assumptions"].to_string().contains("had no click"), "{rests_on}");
+    let doubts = verdict(&server, "reported").await["rests_on"]["doubts"].clone();
+    assert!(doubts.to_string().contains("were not answered in time"), "{doubts}");
+    assert_eq!(status(&server, "reported").await, "running");
 }
 
 async fn a_verdict_says_that_it_withstands_no_loss(database: TestDatabase) {

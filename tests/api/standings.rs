@@ -232,7 +232,8 @@ async fn an_unchanged_response_is_not_sent_again(database: TestDatabase) {
             let unchanged =
                 server.send("GET", &path, &[("if-none-match", known)], Vec::new()).await;
             assert_eq!((unchanged.status, unchanged.bytes.len()), (304, 0), "{known}");
-            assert_eq!(unchanged.header("etag"), Some(&*tag));
+            let repeated = unchanged.header("etag").expect("an ETag");
+            assert_eq!(repeated.trim_start_matches("W/"), tag, "as the caller holds it");
         }
         for other in ["\"0\"", "1", "", "\"1", "nonsense"] {
             let answer = server.send("GET", &path, &[("if-none-match", other)], Vec::new()).await;

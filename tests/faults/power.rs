@@ -1,6 +1,6 @@
-//! The power goes off under SQLite: which writes have reached the disk is up to chance, but for those
-//! that were flushed. Each image of the files that may remain has every answer that was acknowledged
-//! by then, once.
+//! The power goes off under SQLite: which writes have reached the disk is up to chance, but for
+//! those that were flushed. Each image of the files that may remain has every answer that was
+//! acknowledged by then, once.
 
 use std::path::Path;
 

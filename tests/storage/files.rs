@@ -1,5 +1,5 @@
-//! The files of an SQLite database: one server takes them, and it acknowledges nothing while they are
-//! not where the next start looks for them.
+//! The files of an SQLite database: one server takes them, and it acknowledges nothing while they
+//! are not where the next start looks for them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

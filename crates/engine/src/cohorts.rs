@@ -1,11 +1,11 @@
 //! Which answers are complete: up to which time of issue no answer can come any more.
 //!
 //! The verdict counts answers in cohorts by the time of issue
-//! ([`Cohorts`](dueling_bandits::evidence::Cohorts)). A process that finds a cohort complete appends
-//! an entry that says so, and every process counts the cohort when it folds that entry. The time is
-//! rounded to the end of a cohort and is part of the nonce, so the entries of several processes are
-//! repeats of each other. Each says how many duels of the cohorts its process has issued, and how many
-//! of these were answered: a sample, since only the log is shared.
+//! ([`Cohorts`](dueling_bandits::evidence::Cohorts)). A process that finds a cohort complete
+//! appends an entry that says so, and every process counts the cohort when it folds that entry. The
+//! time is rounded to the end of a cohort and is part of the nonce, so the entries of several
+//! processes are repeats of each other. Each says how many duels of the cohorts its process has
+//! issued, and how many of these were answered: a sample, since only the log is shared.
 
 use std::sync::Arc;
 

@@ -64,9 +64,9 @@ pub struct Verdict {
     /// Ids of the certified Copeland winners; empty while the verdict is open. At the confidence
     /// and margin of the experiment a verdict is final, until its rankers change.
     pub winners: Vec<String>,
-    /// Whether the first winner is also certified to beat every other ranker. That is wrong in at most
-    /// 1 - `confidence` of experiments too, and with three or more rankers this adds to the error of
-    /// `winners`.
+    /// Whether the first winner is also certified to beat every other ranker. That is wrong in at
+    /// most 1 - `confidence` of experiments too, and with three or more rankers this adds to the
+    /// error of `winners`.
     pub condorcet: bool,
     /// Number of answers that counted when the verdict was given, with ties and pages without a
     /// click, since the rankers last changed; `null` while it is open.

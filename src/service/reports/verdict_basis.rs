@@ -62,18 +62,23 @@ pub struct VerdictBasis {
     /// counts.
     pub heaviest_units: Vec<HeaviestUnit>,
     /// The verdict holds unless more than this share of the duels that its winner lost never came
-    /// back, while none that it won was lost; 0 to 0.5. `null` without a verdict, and with more than
-    /// 64 rankers.
+    /// back, while none that it won was lost; 0 to 0.5. `null` without a verdict, and with more
+    /// than 64 rankers.
     #[schema(example = 0.12)]
     pub holds_unless_lost: Option<f64>,
-    /// Share of the duels in the counted cohorts that were not answered in time, as the servers that
-    /// issued them counted, since the rankers last changed. `null` before the first complete cohort,
-    /// and if every answer counts as it arrives.
+    /// Share of the duels in the counted cohorts that were not answered in time, as the servers
+    /// that issued them counted, since the rankers last changed. `null` before the first complete
+    /// cohort, and if every answer counts as it arrives. Of interleaved pages that are never
+    /// reported without a click, these are pages without a click; otherwise they may be lost
+    /// answers.
     #[schema(example = 0.04)]
     pub unanswered: Option<f64>,
     /// Why the verdict can be wrong more often than it says. While there is a doubt, the experiment
     /// does not conclude by itself, not at a limit either.
     pub doubts: Vec<String>,
+    /// The share of lost answers; `None` if there is none, or unanswered duels are no loss.
+    #[serde(skip)]
+    pub lost: Option<f64>,
     /// A remark for people on how much loss it withstands.
     #[serde(skip)]
     pub remark: Option<&'static str>,
@@ -141,7 +146,7 @@ impl VerdictBasis {
         if active.len() <= FEW {
             self.holds_unless_lost = Some(most_withstood(tracker, tally, active, winner));
         }
-        let lost = self.unanswered.unwrap_or(0.0);
+        let lost = self.lost.unwrap_or(0.0);
         if lost > 0.0 && !withstands(tracker, tally, active, winner, lost) {
             let most = match self.holds_unless_lost {
                 Some(0.0) => " It withstands the loss of none of them.".into(),
@@ -192,6 +197,12 @@ impl VerdictBasis {
                  `answer_window_seconds` above 0 if answers for one side can be slower."
             }
         });
+        if silence_is_no_click(fold) {
+            assumptions.push(
+                "An interleaved page without feedback had no click: no such page was reported. \
+                 Report them with empty `clicks`, so that lost answers show.",
+            );
+        }
         assumptions.push("Each ranker stays as it is while the experiment runs.");
         Self {
             answers: fold.verdict().comparisons(),
@@ -210,11 +221,31 @@ impl VerdictBasis {
             heaviest_units: heaviest(fold),
             holds_unless_lost: None,
             unanswered: cohorts.unanswered(),
+            lost: lost(fold),
             doubts: unfair_method(fold).into_iter().collect(),
             remark: None,
             assumptions,
         }
     }
+}
+
+/// Whether callers report the clicks on interleaved pages, and never a page without a click. This
+/// is how a request for each click, or an event of user behaviour, works: silence is then no loss.
+fn silence_is_no_click(fold: &Fold) -> bool {
+    let (mut pages, mut without_click) = (0, 0);
+    for version in (1..).take(fold.methods().len()) {
+        for (_, counts) in fold.page_counts().version(version) {
+            pages += counts.pages();
+            without_click += counts.no_click;
+        }
+    }
+    pages > 0 && without_click == 0
+}
+
+/// The share of duels in the counted cohorts whose answers are lost.
+fn lost(fold: &Fold) -> Option<f64> {
+    let unanswered = fold.cohorts().unanswered().filter(|share| *share > 0.0)?;
+    (!silence_is_no_click(fold)).then_some(unanswered)
 }
 
 /// The doubt about the first method that made pages and lets one side win more often by chance.
@@ -241,9 +272,7 @@ pub(crate) fn is_doubted(loaded: &LoadedExperiment) -> Result<bool, ServiceError
         if unfair_method(&fold).is_some() {
             return Ok(true);
         }
-        let Some(lost) = fold.cohorts().unanswered().filter(|lost| *lost > 0.0) else {
-            return Ok(false);
-        };
+        let Some(lost) = lost(&fold) else { return Ok(false) };
         (fold.verdict().clone(), fold.policy().tally().clone(), fold.roster().clone(), lost)
     };
     Ok(tracker.verdict().is_some_and(|verdict| {

@@ -28,9 +28,10 @@
 //! A policy that plans for the verdict must know which answers that wait will count. If answers of
 //! one unit wait in several cohorts, only the one in the first of these is *expected* to count.
 //! An answer can change what is expected of others: it can be issued before another answer of its
-//! unit that arrived sooner, it can take the place of another unit in a full cohort, and it can make
-//! its unit known without counting. Each change is [reported](Added::others). The expectation fails only where the filter of known units
-//! takes a new unit for a known one, which is found when the cohort is complete.
+//! unit that arrived sooner, it can take the place of another unit in a full cohort, and it can
+//! make its unit known without counting. Each change is [reported](Added::others). The expectation
+//! fails only where the filter of known units takes a new unit for a known one, which is found when
+//! the cohort is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
