@@ -65,7 +65,7 @@ fn mixture(old: &[u8], new: &[u8]) -> Vec<u8> {
     let mut mixed = old.to_vec();
     mixed.resize(old.len().max(new.len()), 0);
     for at in (0..new.len()).step_by(BLOCK) {
-        if rankduel_store::entropy::number().expect("randomness") % 2 == 0 {
+        if rankduel_store::entropy::number().expect("randomness").is_multiple_of(2) {
             let end = new.len().min(at + BLOCK);
             mixed[at..end].copy_from_slice(&new[at..end]);
         }
