@@ -82,8 +82,8 @@ async fn a_database_that_moves_is_used_again_once_it_is_back() {
     assert_eq!(database.count("select count(*) from log").await, 6);
 }
 
-/// What the server has open goes into the database when it stops. Without its lock file, a second
-/// server could start.
+/// The server moves the open write-ahead log into the database when it stops. Without its lock
+/// file, a second server could start.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_write_ahead_log_loses_nothing() {
     for ending in ["-wal", "-shm", ".lock"] {

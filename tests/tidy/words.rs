@@ -70,6 +70,10 @@ pub fn findings() -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree::files("").iter().filter(|file| is_searched(file)) {
         for (line, text) in file.lines() {
+            if begins_with_what(text) {
+                let message = "a comment begins with the thing that it describes, not with What";
+                findings.push(Finding::new(&file.path, line, message.to_owned()));
+            }
             for (word, how, instead) in WORDS {
                 if contains(text, word, *how) {
                     let message = format!("\"{word}\": write \"{instead}\"");
@@ -93,6 +97,12 @@ fn is_searched(file: &File) -> bool {
     !is_data
         && !is_this
         && (is_text.iter().any(|extension| file.is(extension)) || file.text.starts_with("#!"))
+}
+
+/// Whether a line is the start of a Rust comment such as "What is left of it".
+fn begins_with_what(line: &str) -> bool {
+    let comment = line.trim_start().strip_prefix("//");
+    comment.is_some_and(|text| text.trim_start_matches(['/', '!']).starts_with(" What "))
 }
 
 fn contains(text: &str, word: &str, how: Match) -> bool {
@@ -121,4 +131,5 @@ fn words_are_recognized_at_their_start_and_identifiers_as_a_whole() {
     assert!(contains("impl Teller for X", "Teller", Identifier));
     assert!(!contains("StoryTeller", "Teller", Identifier));
     assert!(!contains("a teller", "Teller", Identifier));
+    assert!(begins_with_what("    /// What is left of it.") && !begins_with_what("// Whatever"));
 }

@@ -26,7 +26,7 @@ pub(super) struct Strict<R> {
     /// line between chunks, that is too long.
     line: Vec<u8>,
     head: Head,
-    /// What is left of [`REFUSED`], once a request was refused.
+    /// The rest of [`REFUSED`] that hyper has not read yet, once a request was refused.
     refused: Option<&'static [u8]>,
 }
 

@@ -17,8 +17,8 @@ where
     rows.into_iter().map(Record::try_from).collect()
 }
 
-/// What `decode` makes of many rows, on a thread for blocking work: it takes milliseconds, which
-/// the threads that serve requests do not have.
+/// Decode many rows on a thread for blocking work: this takes milliseconds, which the threads that
+/// serve requests do not have.
 pub(crate) async fn decoded<T: Send + 'static>(
     decode: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
