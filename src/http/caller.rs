@@ -38,8 +38,8 @@ impl Caller {
     }
 
     /// The caller's key.
-    pub(crate) fn key(&self) -> Option<&KnownKey> {
-        self.key.as_deref()
+    pub(crate) fn key(&self) -> Option<&Arc<KnownKey>> {
+        self.key.as_ref()
     }
 
     /// Experiments that are not archived and that the caller's key includes, as [`list`].

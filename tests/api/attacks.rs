@@ -74,6 +74,48 @@ async fn first_line(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&line).into_owned()
 }
 
+/// A key has at most seven eighths of the requests that run at once.
+#[tokio::test]
+async fn no_key_takes_every_permit() {
+    let other = "another-key-of-a-caller";
+    let shell = ShellSettings {
+        keys: ApiKeys::parse(&format!("{KEY},{other}")).expect("keys"),
+        max_concurrent_requests: 8,
+        ..ShellSettings::default()
+    };
+    let (held, released) = (Arc::new(tokio::sync::Semaphore::new(0)), Arc::default());
+    let release: Arc<tokio::sync::Notify> = Arc::clone(&released);
+    let hold = {
+        let held = Arc::clone(&held);
+        move || async move {
+            held.add_permits(1);
+            released.notified().await;
+        }
+    };
+    let more = Router::new().route("/hold", get(hold));
+    let (clock, connections) = (Arc::new(SystemClock), ConnectionSettings::default());
+    let api = Api::start_with(Kind::Sqlite, &shell, clock, connections, more).await;
+    let request = format!("GET /hold HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {KEY}\r\n\r\n");
+    let mut streams = Vec::new();
+    for _ in 0..7 {
+        streams.push(sent(&api, &request).await);
+    }
+    tokio::time::timeout(LONG, held.acquire_many(7))
+        .await
+        .expect("in time")
+        .expect("permits")
+        .forget();
+    assert_eq!(status_with_key(&api).await, 503, "an eighth request of this key");
+    let key = format!("Bearer {other}");
+    let authorization = [("authorization", &*key)];
+    assert_eq!(status(&api, "GET", "/v1/experiments", &authorization).await, 200);
+    release.notify_waiters();
+    for stream in &mut streams {
+        assert_eq!(first_line(stream).await, "HTTP/1.1 200");
+    }
+    assert_eq!(status_with_key(&api).await, 200);
+}
+
 async fn bodies_that_do_not_arrive_take_no_places(database: TestDatabase) {
     let shell = ShellSettings {
         max_concurrent_requests: 2,

@@ -55,7 +55,7 @@ impl FastPath {
         let Some(loaded) = self.service.in_memory(name) else {
             return ControlFlow::Continue(request);
         };
-        let Ok(_permit) = shell.permits.try_acquire() else {
+        let Some(_permit) = shell.permit(key.as_ref()) else {
             return ControlFlow::Continue(request);
         };
         let route = Route::Known(NEXT_DUEL, Arc::clone(&self.metrics));

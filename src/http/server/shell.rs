@@ -19,7 +19,7 @@ use axum::http::{HeaderMap, Method};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use prometheus_client::metrics::counter::Counter;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument as _;
@@ -36,7 +36,7 @@ use crate::http::problem::{Problem, ProblemKind};
 use crate::service::Service;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::{WorkThreads, is_long, owned_by};
-use rankduel_engine::access::ApiKeys;
+use rankduel_engine::access::{ApiKeys, KnownKey, RunningOfKey};
 use rankduel_engine::metrics::Metrics;
 
 /// Limit of the size of a request's headers, names and values together. A request beyond it gets
@@ -82,7 +82,8 @@ pub(crate) struct Shell {
     pub metrics: Arc<Metrics>,
     pub guard: Guard,
     /// One for each request that may run.
-    pub permits: Semaphore,
+    permits: Semaphore,
+    most_requests: usize,
     ids: RequestIds,
     /// The turns of responses to reads.
     reads: Pace,
@@ -112,6 +113,7 @@ impl Shell {
             reports: Arc::clone(&service.reports),
             large_bodies: Arc::clone(&service.bodies),
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
+            most_requests: settings.max_concurrent_requests,
             bodies: BodyBudget::new(settings.bodies_bytes),
             body_limit_bytes: settings.body_limit_bytes,
             time_limit: settings.request_timeout,
@@ -200,7 +202,7 @@ impl Shell {
             let is_probe = is_probe(request.uri().path());
             let permit = match is_probe {
                 true => None,
-                false => Some(self.permits.try_acquire().map_err(|_| {
+                false => Some(self.permit(caller.key()).ok_or_else(|| {
                     self.metrics.http_requests_shed.inc();
                     overloaded()
                 })?),
@@ -220,6 +222,20 @@ impl Shell {
             Ok(response)
         };
         within(self.time_limit, run).await
+    }
+
+    /// A permit to run, if there is one. No key holds the last eighth of the permits, so that one
+    /// with thousands of requests at once leaves some to the others.
+    pub fn permit(
+        &self,
+        key: Option<&Arc<KnownKey>>,
+    ) -> Option<(SemaphorePermit<'_>, Option<RunningOfKey>)> {
+        let most = self.most_requests - self.most_requests / 8;
+        let of_key = match key {
+            Some(key) => Some(key.begin_request(most)?),
+            None => None,
+        };
+        Some((self.permits.try_acquire().ok()?, of_key))
     }
 
     async fn with_whole_body(

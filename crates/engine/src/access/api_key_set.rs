@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use super::key::{ApiKeys, Digest, KeyId};
 use super::scope::{Scope, Scopes};
@@ -22,6 +22,18 @@ pub struct KnownKey {
     ends_at: i64,
     /// Unix milliseconds of about the last use, shared by all reads of the key.
     used_at: Arc<AtomicI64>,
+    /// Number of its requests that run.
+    running: AtomicUsize,
+}
+
+/// A request of a key, counted while it runs.
+#[derive(Debug)]
+pub struct RunningOfKey(Arc<KnownKey>);
+
+impl Drop for RunningOfKey {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl KnownKey {
@@ -33,7 +45,7 @@ impl KnownKey {
         ends_at: i64,
         used_at: Arc<AtomicI64>,
     ) -> Self {
-        Self { id, digest, scopes, experiments, ends_at, used_at }
+        Self { id, digest, scopes, experiments, ends_at, used_at, running: AtomicUsize::new(0) }
     }
 
     /// Its name.
@@ -69,6 +81,13 @@ impl KnownKey {
             self.used_at.store(now_ms, Ordering::Relaxed);
         }
         valid
+    }
+
+    /// Count a request while it runs; `None` if `most` of this key run already.
+    pub fn begin_request(self: &Arc<Self>, most: usize) -> Option<RunningOfKey> {
+        let running = RunningOfKey(Arc::clone(self));
+        let before = self.running.fetch_add(1, Ordering::Relaxed);
+        (before < most).then_some(running)
     }
 
     pub(super) fn used_at(&self) -> i64 {

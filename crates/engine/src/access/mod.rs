@@ -14,7 +14,7 @@ mod scope;
 
 pub use access_keys::AccessKeys;
 pub use actor::Actor;
-pub use api_key_set::{ApiKeySet, KnownKey};
+pub use api_key_set::{ApiKeySet, KnownKey, RunningOfKey};
 pub use ended_sessions::EndedSessions;
 pub use key::{ApiKeys, Digest, KeyError, KeyId, NewKey, digest_of};
 pub use key_changes::{
