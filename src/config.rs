@@ -293,6 +293,15 @@ impl ServeConfig {
     }
 }
 
+/// An error if the value of a setting has quotes around it. A shell removes them; files of
+/// variables, such as those of containers, keep them.
+pub fn without_quotes(value: &str) -> Result<(), String> {
+    match value.trim().starts_with(['"', '\'', '“', '”', '‘', '’']) {
+        true => Err("its value has quotes around it; write it without them".to_owned()),
+        false => Ok(()),
+    }
+}
+
 /// The value of a setting that may be a secret: the text itself, or the content of the file PATH if
 /// the text is `@PATH`. Service managers pass secrets as files, because other processes of the user
 /// can read environment variables.
@@ -300,7 +309,9 @@ fn text_or_file(text: &str) -> Result<String, String> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
     let content = std::fs::read_to_string(path)
         .map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;
-    match content.trim() {
+    let value = content.trim_start_matches('\u{feff}').trim();
+    without_quotes(value).map_err(|why| format!("the file {path:?}: {why}"))?;
+    match value {
         "" => Err(format!("the file {path:?} is empty")),
         value => Ok(value.to_owned()),
     }

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::database::open_store;
+use super::output::Output;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::transfer::{
@@ -149,11 +150,13 @@ impl ExperimentFile {
         runtime()?.block_on(async {
             let store = open_store(&self.store.database_url).await?;
             store.check().await.context("the database cannot be read from")?;
+            let mut output = Output::default();
             let written = match &self.out {
-                None => write(&*store, name, &mut std::io::stdout()).await,
+                None => write(&*store, name, &mut output).await,
                 Some(path) => write_new(path, async |out| write(&*store, name, out).await).await,
             };
-            let written = written.with_context(|| format!("no {what} of `{name}` was written"))?;
+            let written = written.with_context(|| format!("no {what} of `{name}` was written"));
+            let written = output.checked(written)?;
             store.close().await;
             Ok(written)
         })

@@ -1,6 +1,5 @@
 //! `rankduel openapi`, `man` and `completions`: files that are generated from the program itself.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -8,14 +7,14 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::CommandError;
+use super::output::print;
 use crate::http;
 
 /// Prints the description of the API.
 pub(super) fn openapi() -> Result<(), CommandError> {
     let yaml =
         http::description().to_yaml().context("the description cannot be written as YAML")?;
-    std::io::stdout().write_all(yaml.as_bytes()).context("the description cannot be printed")?;
-    Ok(())
+    print(yaml)
 }
 
 /// Write the manual pages, one for each command
@@ -58,7 +57,6 @@ impl Completions {
         let name = program.get_name().to_owned();
         let mut script = Vec::new(); // the generator panics on a writer that fails
         clap_complete::generate(self.shell, &mut program, name, &mut script);
-        std::io::stdout().write_all(&script).context("the completions cannot be printed")?;
-        Ok(())
+        print(script)
     }
 }

@@ -1,12 +1,12 @@
 //! `rankduel keys`: manages the API keys of callers.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::database::open_store;
+use super::output::print;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use rankduel_engine::access::{
@@ -93,18 +93,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
                     experiments: (!experiments.is_empty()).then(|| experiments.clone()),
                     expires_in_days: *expires_in_days,
                 };
-                create(&store, &request).await
+                warn_of_unknown(&store, experiments).await?;
+                return create(&store, &request).await;
             }
             Command::List(_) => list(&store).await,
             Command::Rotate { id, overlap_seconds, expires_in_days, .. } => {
                 let (overlap_seconds, expires_in_days) = (*overlap_seconds, *expires_in_days);
-                rotate(&store, id, &KeyRotation { overlap_seconds, expires_in_days }).await
+                let rotation = KeyRotation { overlap_seconds, expires_in_days };
+                return rotate(&store, id, &rotation).await;
             }
             Command::Revoke { id, .. } => revoke(&store, id).await,
         }?;
         store.close().await;
-        std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
-        Ok(())
+        print(text)
     })
 }
 
@@ -120,9 +121,25 @@ fn check(command: &Command) -> Result<(), CommandError> {
     }
 }
 
-/// The text for standard output: only the key, so that it can be piped. The description goes to
-/// standard error.
-fn present(key: &NewKey, record: &ApiKeyRecord) -> String {
+/// Say which experiments do not exist: a name may be misspelt, or the experiment comes later.
+async fn warn_of_unknown(store: &SharedStore, experiments: &[String]) -> anyhow::Result<()> {
+    for name in experiments {
+        let found = store.experiment(name).await.context("the experiments cannot be read")?;
+        if found.is_none() {
+            eprintln!("there is no experiment `{name}` yet; the key is for one of that name");
+        }
+    }
+    Ok(())
+}
+
+/// Print the key, alone so that it can be piped, before it is added: a key that nobody has read
+/// should not exist.
+fn show(key: &NewKey, _: &ApiKeyRecord) -> Result<(), CommandError> {
+    print(format!("{}\n", key.text))
+}
+
+/// Describe the key on standard error.
+fn describe(record: &ApiKeyRecord) {
     eprintln!(
         "key {} of {:?}: {}; the key is shown this once",
         record.id,
@@ -140,25 +157,29 @@ fn present(key: &NewKey, record: &ApiKeyRecord) -> String {
         ]
         .join(", ")
     );
-    format!("{}\n", key.text)
 }
 
-async fn create(store: &SharedStore, request: &KeyRequest) -> anyhow::Result<String> {
-    let now = SystemClock.now_ms();
-    let made = access::create_key(&**store, request, &Actor::command_line(), now).await;
-    let (key, record) = made.context("the key cannot be added")?;
-    Ok(present(&key, &record))
-}
-
-async fn rotate(store: &SharedStore, id: &str, rotation: &KeyRotation) -> anyhow::Result<String> {
+async fn create(store: &SharedStore, request: &KeyRequest) -> Result<(), CommandError> {
     let (now, by) = (SystemClock.now_ms(), Actor::command_line());
-    let rotated = access::rotate_key(&**store, id, rotation, &by, now).await;
-    let (key, record, old) =
-        rotated.map_err(|error| explained(error, "the key cannot be added"))?;
+    let (_, record) = access::create_key(&**store, request, &by, now, show).await?;
+    describe(&record);
+    Ok(())
+}
+
+async fn rotate(store: &SharedStore, id: &str, rotation: &KeyRotation) -> Result<(), CommandError> {
+    let (now, by) = (SystemClock.now_ms(), Actor::command_line());
+    let (_, record, old) = access::rotate_key(&**store, id, rotation, &by, now, show).await?;
     if let Some(at) = old.expires_at {
         eprintln!("key {id} is valid until {}", rfc3339(at));
     }
-    Ok(present(&key, &record))
+    describe(&record);
+    Ok(())
+}
+
+impl From<KeyChangeError> for CommandError {
+    fn from(error: KeyChangeError) -> Self {
+        explained(error, "the key cannot be added").into()
+    }
 }
 
 async fn revoke(store: &SharedStore, id: &str) -> anyhow::Result<String> {

@@ -5,12 +5,14 @@
 
 mod database;
 mod demo;
+mod environment;
 mod experiment_file;
 mod generated;
 mod health;
 mod import;
 mod keys;
 mod migrate;
+mod output;
 mod policies;
 mod prune;
 mod replay;
@@ -21,7 +23,7 @@ mod verify;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::ServeArgs;
 
@@ -61,7 +63,17 @@ enum Command {
 
 /// Parses the command line and runs the command. Prints an error on standard error.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let program = match environment::checked(Cli::command()) {
+        Ok(program) => program,
+        Err(why) => {
+            eprintln!("rankduel: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    let cli = match Cli::from_arg_matches(&program.get_matches()) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     let result: Result<(), CommandError> = match cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
@@ -83,12 +95,12 @@ pub fn run() -> ExitCode {
         Command::Man(arguments) => arguments.run(Cli::command()),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) | Err(CommandError::ReaderGone) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("rankduel: {error}");
             match error {
                 CommandError::Usage(_) => ExitCode::from(2),
-                CommandError::Failed(_) => ExitCode::FAILURE,
+                CommandError::Failed(_) | CommandError::ReaderGone => ExitCode::FAILURE,
             }
         }
     }
@@ -103,6 +115,9 @@ enum CommandError {
     /// The command failed while running: exit code 1.
     #[error("{}", one_line(.0))]
     Failed(#[from] anyhow::Error),
+    /// The reader of standard output has enough of it: no error.
+    #[error("the reader of standard output is gone")]
+    ReaderGone,
 }
 
 /// An error and its causes in one line. A cause that the line already contains is not repeated.

@@ -1,13 +1,13 @@
 //! `rankduel policies`: lists the policies, their assumptions and their parameters.
 
 use std::fmt::Write as _;
-use std::io::Write;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::CommandError;
+use super::output::print;
 use dueling_bandits::PolicySpec;
 use dueling_bandits::parameters::Description;
 
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             serde_json::to_string_pretty(&list).context("the JSON cannot be written")? + "\n"
         }
     };
-    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
+    print(text)?;
     Ok(())
 }
 

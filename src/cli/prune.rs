@@ -5,6 +5,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::database::open_store;
+use super::output::print;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::retention;
@@ -58,7 +59,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             return Err(anyhow!("experiment `{name}` has changed in the meantime; nothing was forgotten").into());
         }
         store.close().await;
-        println!("forgot {what}");
-        Ok(())
+        print(format!("forgot {what}\n"))
     })
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufReader, Write as _};
+use std::io::BufReader;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::database::open_store;
+use super::output::print;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::reports::replay::{Replay, Replayed, replay_log};
@@ -100,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             serde_json::to_string_pretty(&replays).context("the JSON cannot be written")? + "\n"
         }
     };
-    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
+    print(text)?;
     Ok(())
 }
 

@@ -1,11 +1,10 @@
 //! `rankduel signing-keys`: manages the keys that sign duels.
 
-use std::io::Write as _;
-
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::database::open_store;
+use super::output::print;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use rankduel_engine::access::Actor;
@@ -66,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             Command::Retire { id, .. } => retire(&store, *id).await,
         }?;
         store.close().await;
-        std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
+        print(text)?;
         Ok(())
     })
 }

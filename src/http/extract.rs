@@ -158,7 +158,9 @@ async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<JsonText, 
             format!("The body did not arrive completely: {}.", other.body_text()),
         ),
     })?;
-    Ok(JsonText { bytes, threads })
+    // Some programs write a byte order mark before the text.
+    let mark = if bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+    Ok(JsonText { bytes: bytes.slice(mark..), threads })
 }
 
 /// Require `application/json`, with any parameters, or another type with the suffix `+json`.

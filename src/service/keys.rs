@@ -32,7 +32,9 @@ pub async fn create_api_key(
     if !errors.is_empty() {
         return Err(ServiceError::Invalid(errors));
     }
-    let made = access::create_key(&*service.engine.store, request, by, service.now_ms()).await;
+    let made =
+        access::create_key(&*service.engine.store, request, by, service.now_ms(), |_, _| Ok(()))
+            .await;
     let made = made.map_err(of_key_change)?;
     read_keys_again(service).await;
     Ok(made)

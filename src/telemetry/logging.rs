@@ -41,6 +41,15 @@ pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<
     let targets: Targets = filter
         .parse()
         .map_err(|error: ParseError| LoggingError::Filter(filter.to_owned(), error.to_string()))?;
+    // A word that is no level is read as the name of a module, and nothing else would be logged.
+    let is_known = |word: &str| {
+        let level = word.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
+        level || word.is_empty() || word.contains('=') || word.starts_with("rankduel")
+    };
+    if let Some(word) = filter.split(',').find(|word| !is_known(word.trim())) {
+        let why = format!("{word:?} is not a level: off, error, warn, info, debug or trace");
+        return Err(LoggingError::Filter(filter.to_owned(), why));
+    }
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let text = match format {
         LogFormat::Auto => std::io::stderr().is_terminal(),

@@ -292,7 +292,7 @@ async fn invalid_arguments_are_refused_before_any_effect() {
     let database = fresh_database(Kind::Sqlite).await;
     /// Arguments, environment variables, and a part of the message.
     type Wrong<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
-    let wrong: [Wrong; 15] = [
+    let wrong: [Wrong; 23] = [
         (&["--listen", "0.0.0.0:0"], &[], "RANKDUEL_API_KEYS"),
         (&["--listen", "[::]:0"], &[], "--insecure"),
         (&["--listen", "somewhere"], &[], "--listen \"somewhere\""),
@@ -305,6 +305,14 @@ async fn invalid_arguments_are_refused_before_any_effect() {
         (&[], &[("RANKDUEL_API_KEYS", "@/no/such/file")], "\"/no/such/file\" cannot be read"),
         (&[], &[("RANKDUEL_API_KEYS", "@/dev/null")], "\"/dev/null\" is empty"),
         (&["--log", "info,=what=ever"], &[], "log filter"),
+        (&["--log", "verbose"], &[], "\"verbose\" is not a level"),
+        (&[], &[("RANKDUEL_LOG", "info, chatty")], "is not a level"),
+        (&[], &[("RANKDUEL_LOG", "\"info\"")], "RANKDUEL_LOG: its value has quotes"),
+        (&[], &[("RANKDUEL_LOG", "info\r")], "RANKDUEL_LOG: its value has a line end"),
+        (&[], &[("RANKDUEL_API_KEYS", "\"correct-horse-battery-staple\"")], "RANKDUEL_API_KEYS: "),
+        (&[], &[("RANKDUEL_API_KEYS", "“correct-horse-battery-staple”")], "RANKDUEL_API_KEYS: "),
+        (&["--database-url", "postgres://h/d?target_session_attrs=standby"], &[], "primary"),
+        (&["--database-url", "postgres://h/d?channel_bindin=require"], &[], "unknown parameter"),
         (&["--request-timeout-seconds", "0"], &[], "--request-timeout-seconds"),
         (&[], &[("RANKDUEL_MAX_CONCURRENT_REQUESTS", "many")], "many"),
         (&[], &[("RANKDUEL_INSECURE", "perhaps")], "perhaps"),
@@ -323,6 +331,76 @@ async fn invalid_arguments_are_refused_before_any_effect() {
         assert!(!stderr.contains("tooshort") && !stderr.contains("staple"), "{stderr}");
     }
     assert!(!database.path().exists(), "a refused start created a database");
+}
+
+/// Files of variables have empty ones; an unknown one is probably misspelt.
+#[tokio::test]
+async fn empty_variables_are_unset_and_unknown_ones_are_reported() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let mut command = serve(&database.url, &[]);
+    for name in ["REQUEST_TIMEOUT_SECONDS", "INSECURE", "LOG", "LOG_FORMAT", "API_KEYS"] {
+        command.env(format!("RANKDUEL_{name}"), "");
+    }
+    command.env("RANKDUEL_API_KEY", KEY).env("RANKDUEL_SERVICE_HOST", "10.0.0.1");
+    command.env("RANKDUEL_PORT_7171_TCP", "tcp://10.0.0.1:7171");
+    let process = Process::start(command);
+    process.signal("TERM");
+    let (code, log) = process.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("variable RANKDUEL_API_KEY; is it RANKDUEL_API_KEYS?"), "{log}");
+    assert!(!log.contains("RANKDUEL_SERVICE_HOST") && !log.contains(KEY), "{log}");
+    assert!(log.contains("\"level\":\"INFO\""), "{log}");
+}
+
+/// A URL as hosters give it reaches the driver.
+#[tokio::test]
+async fn parameters_of_hosters_are_accepted() {
+    let database = fresh_database(Kind::Postgres).await;
+    let joint = if database.url.contains('?') { '&' } else { '?' };
+    let more = "channel_binding=prefer&connect_timeout=10&target_session_attrs=read-write";
+    let url = format!("{}{joint}{more}", database.url);
+    let (code, _, stderr) = outcome(rankduel(&["migrate", "--database-url", &url]));
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_key_that_nobody_can_read_is_not_added() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let url = &*database.url;
+    outcome(rankduel(&["migrate", "--database-url", url]));
+    let create = ["keys", "create", "backend", "--scope", "read", "--database-url", url];
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+    let mut command = rankduel(&create);
+    command.stdout(full());
+    let (code, _, stderr) = outcome(command);
+    assert_eq!(code, Some(1), "{stderr}");
+    let list = || outcome(rankduel(&["keys", "list", "--database-url", url])).1;
+    assert!(list().contains("no key"), "{}", list());
+    let (code, key, stderr) =
+        outcome(rankduel(&[&create[..], &["--experiment", "no-such"]].concat()));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("there is no experiment `no-such` yet"), "{stderr}");
+    let before = list();
+    let id = before.lines().nth(1).and_then(|line| line.split(' ').next()).expect("a key");
+    let mut command = rankduel(&["keys", "rotate", id, "--database-url", url]);
+    command.stdout(full());
+    assert_eq!(outcome(command).0, Some(1));
+    assert_eq!(list(), before);
+    assert!(!before.contains(key.trim()));
+}
+
+/// `head` closes the pipe before everything is written.
+#[tokio::test]
+async fn a_reader_that_has_enough_is_no_error() {
+    for arguments in [&["openapi"][..], &["policies", "--format", "json"], &["completions", "zsh"]]
+    {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = rankduel(arguments);
+        command.stdout(writer);
+        let (code, _, stderr) = outcome(command);
+        assert_eq!((code, &*stderr), (Some(0), ""), "{arguments:?}");
+    }
 }
 
 #[tokio::test]
@@ -409,7 +487,7 @@ async fn the_keys_and_the_database_can_be_named_by_files() {
         std::fs::write(&path, content).unwrap();
         format!("@{}", path.display())
     };
-    let url = file("database-url", &format!("{}\n", database.url));
+    let url = file("database-url", &format!("\u{feff}{}\r\n", database.url));
     let other = "another-key-of-a-caller";
     let keys = file("api-keys", &format!("{KEY}\n{other}\n"));
     let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);

@@ -142,8 +142,10 @@ fn sqlite_options(rest: &str) -> Result<(SqliteConnectOptions, bool), ConnectErr
 
 /// The parameters of a PostgreSQL URL. The driver ignores unknown ones, so a misspelt `sslmode`
 /// would go unnoticed.
-const POSTGRES_PARAMETERS: [&str; 15] = [
+const POSTGRES_PARAMETERS: [&str; 18] = [
     "application_name",
+    "channel_binding",
+    "connect_timeout",
     "dbname",
     "host",
     "hostaddr",
@@ -157,11 +159,16 @@ const POSTGRES_PARAMETERS: [&str; 15] = [
     "sslrootcert",
     "ssl-mode",
     "statement-cache-capacity",
+    TARGET,
     "user",
 ];
 
 /// The parameter that says how a pooler shares its connections. It is not the driver's.
 const POOL_MODE: &str = "pool_mode";
+/// The parameter that says which server of several to take. The driver knows one server, which must
+/// be writable. It ignores this parameter, `channel_binding` and `connect_timeout`, which hosters
+/// put into their URLs.
+const TARGET: &str = "target_session_attrs";
 
 const DIRECT_IS_POSTGRES: &str = "the URL for listening (--listen-database-url) must lead to the \
      PostgreSQL database of --database-url, without a pooler";
@@ -179,6 +186,15 @@ fn postgres_options(url: &str) -> Result<(PgConnectOptions, PoolMode), ConnectEr
         return Err(refuse(format!(
             "the PostgreSQL URL has an unknown parameter; the known ones are {}. {ENCODE}",
             POSTGRES_PARAMETERS.join(", ")
+        )));
+    }
+    let read_only = |parameter: &str| {
+        let target = parameter.split_once('=').filter(|(name, _)| *name == TARGET);
+        target.is_some_and(|(_, value)| !["any", "primary", "read-write"].contains(&value))
+    };
+    if parameters.split('&').any(read_only) {
+        return Err(refuse(format!(
+            "{TARGET} in the PostgreSQL URL must be primary, read-write or any: the program writes"
         )));
     }
     let (url, mode) = without_pool_mode(url)?;

@@ -1,7 +1,7 @@
 //! A visitor of the dashboard over HTTP: a session, its pages and its forms.
 
 use rankduel::http::ShellSettings;
-use rankduel_engine::access::{Actor, ApiKeys, KeyRequest, Scope, create_key};
+use rankduel_engine::access::{Actor, ApiKeys, KeyChangeError, KeyRequest, Scope, create_key};
 use rankduel_store::SharedStore;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method};
@@ -30,7 +30,8 @@ pub async fn key(
         experiments: experiments.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
         expires_in_days: None,
     };
-    let made = create_key(&**store, &request, &Actor::command_line(), START_MS).await;
+    let shown = |_: &_, _: &_| Ok::<_, KeyChangeError>(());
+    let made = create_key(&**store, &request, &Actor::command_line(), START_MS, shown).await;
     let (key, record) = made.expect("a key");
     (key.text, record.id)
 }

@@ -1,9 +1,11 @@
 //! Preference matrices as CSV: one row a line, numbers separated by commas.
 //!
 //! The first line may be a header with the names of the rankers. Then each row may begin with a
-//! name too. Names may be quoted; they are not read.
+//! name too: if the header has an empty first cell, or one cell more than there are rows. Names may
+//! be quoted, and may look like numbers; they are not read.
 //!
-//! Blank lines, lines that start with `#`, and spaces around numbers are ignored. Messages count
+//! Blank lines, lines that start with `#`, and spaces around numbers are ignored. A line that starts
+//! with `#` and has as many cells as the header is a row. Messages count
 //! rows and columns from 1, and also give the line, which differs from the row where lines were
 //! skipped.
 
@@ -25,7 +27,10 @@ pub enum CsvError {
     #[error("cannot read it: {0}")]
     Read(#[from] io::Error),
     /// An entry that is not a number.
-    #[error("row {row}, column {column} (line {line}) is `{text}`, which is not a number")]
+    #[error(
+        "row {row}, column {column} (line {line}) is `{text}`, which is not a number{}",
+        if text.contains(';') { ": write commas between entries, and decimal points" } else { "" }
+    )]
     NotANumber {
         /// The row.
         row: usize,
@@ -36,6 +41,9 @@ pub enum CsvError {
         /// The entry, cut short.
         text: String,
     },
+    /// Text in another encoding.
+    #[error("it is not UTF-8, but looks like UTF-16: save it as UTF-8")]
+    Utf16,
     /// A line longer than any row of a matrix.
     #[error("line {line} is longer than {MAX_LINE_BYTES} bytes")]
     LongLine {
@@ -60,13 +68,16 @@ pub enum CsvError {
 /// # Ok::<(), csv::CsvError>(())
 /// ```
 pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
-    let mut rows: Vec<Vec<f64>> = Vec::new();
-    let mut has_names = false;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut header = None;
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
         if input.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut bytes)? == 0 {
             break;
+        }
+        if bytes.contains(&0) {
+            return Err(CsvError::Utf16);
         }
         if bytes.len() > MAX_LINE_BYTES {
             return Err(CsvError::LongLine { line });
@@ -76,22 +87,35 @@ pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
         }
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_start_matches('\u{feff}').trim();
-        if text.is_empty() || text.starts_with('#') {
+        let columns = cells(text).count();
+        let is_row = header.is_some_and(|Header { cells, .. }| cells == columns && columns > 1);
+        if text.is_empty() || (text.starts_with('#') && !is_row) {
             continue;
         }
         if rows.len() == MAX_RANKERS {
             return Err(InvalidMatrix::TooMany { what: "rows" }.into());
         }
-        if rows.is_empty() && !has_names && is_header(text) {
-            has_names = true;
+        if rows.is_empty() && header.is_none() && is_header(text) {
+            header = Some(Header { cells: columns, is_first_empty: unquoted(text).is_empty() });
             continue;
         }
-        rows.push(read_row(text, rows.len() + 1, line, has_names)?);
-        let (columns, expected) = (rows[rows.len() - 1].len(), rows[0].len());
+        rows.push(read_row(text, rows.len() + 1, line, header.is_some())?);
+        let expected = rows[0].rest.len() + 1;
         if columns != expected {
             return Err(InvalidMatrix::NotSquare { row: rows.len(), columns, expected }.into());
         }
     }
+    let cells = rows.first().map_or(0, |row| row.rest.len() + 1);
+    let is_named = header.is_some_and(|header| {
+        header.is_first_empty || cells == header.cells + 1 || cells == rows.len() + 1
+    });
+    let numbers = |Row { first, mut rest }: Row| {
+        if !is_named {
+            rest.insert(0, first?);
+        }
+        Ok(rest)
+    };
+    let rows = rows.into_iter().map(numbers).collect::<Result<Vec<_>, CsvError>>()?;
     match rows.first() {
         Some(first) if first.len() != rows.len() => {
             Err(InvalidMatrix::RowCount { rows: rows.len(), columns: first.len() }.into())
@@ -100,27 +124,54 @@ pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
     }
 }
 
-fn read_row(text: &str, row: usize, line: usize, has_names: bool) -> Result<Vec<f64>, CsvError> {
-    let mut numbers = Vec::new();
-    for (index, cell) in cells(text).enumerate() {
-        if numbers.len() == MAX_RANKERS {
-            return Err(InvalidMatrix::TooMany { what: "columns" }.into());
-        }
-        match cell.parse() {
-            Ok(number) => numbers.push(number),
-            Err(_) if has_names && index == 0 => {} // the ranker's name
-            Err(_) => {
-                let text = cell.chars().take(40).collect();
-                return Err(CsvError::NotANumber { row, column: index + 1, line, text });
-            }
-        }
-    }
-    Ok(numbers)
+/// The line with the names of the rankers.
+#[derive(Clone, Copy)]
+struct Header {
+    cells: usize,
+    is_first_empty: bool,
 }
 
-/// Whether a line names rankers: several cells, none of them a number.
+/// A row. With a header, its first cell may be a name, which may look like a number.
+struct Row {
+    first: Result<f64, CsvError>,
+    rest: Vec<f64>,
+}
+
+fn read_row(text: &str, row: usize, line: usize, has_header: bool) -> Result<Row, CsvError> {
+    let number = |(index, cell): (usize, &str)| {
+        cell.parse().map_err(|_| {
+            let text = cell.chars().take(40).collect();
+            CsvError::NotANumber { row, column: index + 1, line, text }
+        })
+    };
+    let mut cells = cells(text).enumerate();
+    let first = cells.next().map_or(Ok(0.0), number);
+    if !has_header && let Err(error) = first {
+        return Err(error);
+    }
+    let rest = cells.by_ref().take(MAX_RANKERS).map(number).collect::<Result<Vec<_>, _>>()?;
+    if cells.next().is_some() || (!has_header && rest.len() == MAX_RANKERS) {
+        return Err(InvalidMatrix::TooMany { what: "columns" }.into());
+    }
+    Ok(Row { first, rest })
+}
+
+/// Whether a line names rankers: several cells, of which the first is no number, and the others are
+/// not all probabilities.
 fn is_header(line: &str) -> bool {
-    cells(line).nth(1).is_some() && cells(line).all(|cell| cell.parse::<f64>().is_err())
+    let number = |cell: &str| cell.parse::<f64>().ok().filter(|number| number.is_finite());
+    let is_probability = |cell| number(cell).is_some_and(|number| (0.0..=1.0).contains(&number));
+    let mut cells = cells(line);
+    let first = cells.next().unwrap_or_default();
+    let (mut others, is_first_empty) = (cells.peekable(), unquoted(line).is_empty());
+    number(first).is_none()
+        && others.peek().is_some()
+        && (is_first_empty || !others.all(is_probability))
+}
+
+/// The first cell of a line, without quotes.
+fn unquoted(line: &str) -> &str {
+    cells(line).next().unwrap_or_default().trim_matches('"')
 }
 
 /// The cells of a line, without the spaces around them. A comma within double quotes separates

@@ -31,6 +31,10 @@ fn a_header_and_names_before_the_rows_are_skipped() {
     for text in [
         &format!("bm25, neural\n{numbers}"),
         ",bm25,neural\nbm25,0.5,0.75\nneural,0.25,0.5\n",
+        ",2024,nan\n2024,0.5,0.75\nnan,0.25,0.5\n",
+        "ranker,2024,2025\n2024,0.5,0.75\n2025,0.25,0.5\n",
+        "nan,inf\nnan,0.5,0.75\n0.7,0.25,0.5\n",
+        ",#1,b\n#1,0.5,0.75\nb,0.25,0.5\n# end\n",
         "# preferences\n\"\",\"a, b\",\"c\"\"d\"\n\"a, b\",0.5,0.75\n\"c\"\"d\",0.25,0.5\n",
     ] {
         assert_eq!(parse(text).unwrap(), plain, "{text}");
@@ -61,7 +65,10 @@ fn each_malformed_matrix_is_refused_with_its_place() {
         (",a,b\na,0.5,0.6\nb,0.4,x\n", "row 2, column 3 (line 3) is `x`"),
         ("a\n0.5,0.6\n0.4,0.5\n", "row 1, column 1 (line 1) is `a`"),
         ("0.5,0.6,\n0.4,0.5\n", "row 1, column 3 (line 1) is ``, which is not a number"),
-        ("0.5;0.6\n0.4;0.5\n", "row 1, column 1 (line 1) is `0.5;0.6`"),
+        ("0.5;0.6\n0.4;0.5\n", "`0.5;0.6`, which is not a number: write commas between"),
+        ("0,5;0,6\n0,4;0,5\n", "`5;0`, which is not a number: write commas between"),
+        ("0\x00.\x005\x00\n\x00", "save it as UTF-8"),
+        ("bm25,0.5,0.6\nneural,0.4,0.5\n", "row 1, column 1 (line 1) is `bm25`"),
     ];
     for (text, expected) in cases {
         let message = parse(text).expect_err(text);

@@ -142,32 +142,36 @@ impl KeyRequest {
     }
 }
 
-/// Make a key. Times in unix milliseconds.
-pub async fn create_key(
+/// Make a key. `show` gets it before it is added; if it fails, nothing is added. Times in unix
+/// milliseconds.
+pub async fn create_key<E: From<KeyChangeError>>(
     store: &dyn KeyStore,
     request: &KeyRequest,
     by: &Actor,
     now: i64,
-) -> Result<(NewKey, ApiKeyRecord), KeyChangeError> {
-    let (key, record) = request.generate(now)?;
+    show: impl FnOnce(&NewKey, &ApiKeyRecord) -> Result<(), E>,
+) -> Result<(NewKey, ApiKeyRecord), E> {
+    let (key, record) = request.generate(now).map_err(KeyChangeError::from)?;
+    show(&key, &record)?;
     let note =
         AuditNote::new(by, "key-created", &record.id, now).changed(None, Some(audited(&record)));
-    store.add_api_key(&record, None, &note).await?;
+    store.add_api_key(&record, None, &note).await.map_err(KeyChangeError::from)?;
     Ok((key, record))
 }
 
 /// Make a key with the rights of key `id`, which ends after the overlap. Returns the record of the
-/// old key, too. Times in unix milliseconds.
-pub async fn rotate_key(
+/// old key, too. `show` is as in [`create_key`]. Times in unix milliseconds.
+pub async fn rotate_key<E: From<KeyChangeError>>(
     store: &dyn KeyStore,
     id: &str,
     rotation: &KeyRotation,
     by: &Actor,
     now: i64,
-) -> Result<(NewKey, ApiKeyRecord, ApiKeyRecord), KeyChangeError> {
+    show: impl FnOnce(&NewKey, &ApiKeyRecord) -> Result<(), E>,
+) -> Result<(NewKey, ApiKeyRecord, ApiKeyRecord), E> {
     let old = find_key(store, id).await?;
     if KeyState::of(&old, now) != KeyState::Good {
-        return Err(KeyChangeError::Ended(id.into()));
+        return Err(KeyChangeError::Ended(id.into()).into());
     }
     let request = KeyRequest {
         name: old.name.clone(),
@@ -175,14 +179,16 @@ pub async fn rotate_key(
         experiments: old.experiments.clone(),
         expires_in_days: rotation.expires_in_days,
     };
-    let (key, record) = request.generate(now)?;
+    let (key, record) = request.generate(now).map_err(KeyChangeError::from)?;
+    show(&key, &record)?;
     let record = ApiKeyRecord { replaces: Some(old.id.clone()), ..record };
     let ends_at = rotation.old_ends_at(&old, now);
     let note = AuditNote::new(by, "key-rotated", &old.id, now).changed(
         Some(audited(&old)),
         Some(json!({"replaced_by": record.id, "expires_at": rfc3339(ends_at)})),
     );
-    store.add_api_key(&record, Some((&old.id, ends_at)), &note).await?;
+    let replaced = Some((&*old.id, ends_at));
+    store.add_api_key(&record, replaced, &note).await.map_err(KeyChangeError::from)?;
     Ok((key, record, ApiKeyRecord { expires_at: Some(ends_at), ..old }))
 }
 

@@ -1,0 +1,48 @@
+//! Standard output of the commands.
+
+use std::io::{self, ErrorKind, Write};
+
+use anyhow::Context as _;
+
+use super::CommandError;
+
+/// Write the result of a command.
+pub(super) fn print(text: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    let mut out = Output::default();
+    let written = out.write_all(text.as_ref()).and_then(|()| out.flush());
+    out.checked(written.context("the result cannot be written"))
+}
+
+/// Standard output. A reader that has enough of it, such as `head`, is no error.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    is_closed: bool,
+}
+
+impl Output {
+    /// The result of a command that wrote to this.
+    pub(super) fn checked<T>(&self, result: anyhow::Result<T>) -> Result<T, CommandError> {
+        result.map_err(|error| match self.is_closed {
+            true => CommandError::ReaderGone,
+            false => error.into(),
+        })
+    }
+
+    fn noted<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        let closed = |error: &io::Error| error.kind() == ErrorKind::BrokenPipe;
+        self.is_closed |= result.as_ref().is_err_and(closed);
+        result
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = io::stdout().write(bytes);
+        self.noted(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = io::stdout().flush();
+        self.noted(result)
+    }
+}
