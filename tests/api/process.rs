@@ -37,7 +37,9 @@ async fn too_few_open_files_are_refused_in_one_line() {
     let database = fresh_database(Kind::Sqlite).await;
     let mut command = Command::new("sh");
     let serve = serve(&database.url, &[]);
-    command.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""]).arg(serve.get_program());
+    command
+        .args(["-c", "ulimit -n 64; unset RANKDUEL_TEST_POSTGRES_URL; exec \"$0\" \"$@\""])
+        .arg(serve.get_program());
     command.args(serve.get_args()).envs(serve.get_envs().filter_map(|(k, v)| Some((k, v?))));
     let (code, _, error) = outcome(command);
     assert_eq!(code, Some(2), "{error}");
