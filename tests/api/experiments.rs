@@ -135,6 +135,8 @@ async fn numbers_that_other_languages_write_are_read(database: TestDatabase) {
     let largest = (1_u64 << 53) - 1;
     let body = json!({"name": "large", "rankers": ["a", "b"], "seed": largest});
     assert_eq!(server.post(EXPERIMENTS, &body).await.json(201)["seed"], largest);
+    let marked = [&b"\xef\xbb\xbf"[..], body.to_string().as_bytes()].concat();
+    server.send("POST", EXPERIMENTS, &[JSON], marked).await.json(200);
     let body = json!({"name": "larger", "rankers": ["a", "b"], "seed": largest + 1});
     server.post(EXPERIMENTS, &body).await.problem_at(ProblemKind::InvalidRequest, "/seed");
     let body = json!({"name": "1.0", "rankers": ["a.0", "\\\"2.0"], "duel_ttl_seconds": 60.0, "seed": 7.00});
