@@ -41,6 +41,7 @@
 //! | the contract of a policy | [`Policy`], [`parameters`] |
 //! | true preferences, winners and regret | [`preference`] |
 //! | confidence, posterior probabilities and forecasts from win counts | [`evidence`] |
+//! | what a team signs beside the winner: claims with an error | [`claims`] |
 //!
 //! # Guarantees
 //!
@@ -62,6 +63,7 @@
 #![warn(missing_docs)]
 
 pub mod beta_sampling;
+pub mod claims;
 pub mod counts;
 pub mod duel;
 pub mod evidence;

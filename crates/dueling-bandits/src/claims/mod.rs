@@ -1,0 +1,66 @@
+//! Claims: statements about an experiment, each with an error that holds whenever somebody looks.
+//!
+//! The verdict says which ranker is best. A team that acts on it asks more: is the winner better
+//! than what we run, is it worse for some users, is the answer still true? Each answer is a *claim*
+//! with four parts:
+//!
+//! - *What* it says, about which rankers.
+//! - Its *error* δ: the claim is ever made although it is false in at most a share δ of
+//!   experiments.
+//! - Its *evidence*, a nonnegative process `E`. If the claim is false, `E` is at most a
+//!   supermartingale that starts at 1 at most, so it ever reaches `1/δ` with a probability of at
+//!   most δ (Ville's inequality). It may therefore be read after every answer.
+//! - *Decided at*: the position at which the evidence reached `1/δ`. It is [latched](Latch): later
+//!   answers do not take it back, because the guarantee is for the first time.
+//!
+//! # Order
+//!
+//! The proofs are about the sequence of issued duels: each answer has its mean given all duels that
+//! were issued before it. Two rules follow, and each process of this module relies on them.
+//!
+//! - Evidence grows, stakes are chosen and claims are checked only when a cohort was counted as a
+//!   whole. Within a cohort the answers have no order.
+//! - A choice that a person makes (another control, another segment) takes effect with the first
+//!   cohort that was issued after it.
+//!
+//! A policy may select duels in any way that depends on earlier answers. Answers without a winner
+//! are steps without evidence.
+//!
+//! # Errors
+//!
+//! Each claim has its own error. That any of several claims is wrong has the sum of their errors.
+
+/// When a claim was decided, if it was. Decided claims stay decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Latch(Option<u64>);
+
+impl Latch {
+    /// The position at which the claim was decided.
+    pub fn decided_at(self) -> Option<u64> {
+        self.0
+    }
+
+    /// The evidence is `ln E` at this position, and the claim has this error. Returns whether the
+    /// claim is decided now and was not before.
+    pub fn check(&mut self, ln_evidence: f64, error: f64, position: u64) -> bool {
+        let is_new = self.0.is_none() && ln_evidence >= -libm::log(error);
+        if is_new {
+            self.0 = Some(position);
+        }
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decided_claim_stays_decided() {
+        let mut latch = Latch::default();
+        assert!(!latch.check(2.9, 0.05, 10));
+        assert!(latch.check(3.0, 0.05, 20));
+        assert!(!latch.check(9.0, 0.05, 30) && !latch.check(-5.0, 0.05, 40));
+        assert_eq!(latch.decided_at(), Some(20));
+    }
+}
