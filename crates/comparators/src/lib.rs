@@ -5,7 +5,8 @@
 //! module is one paper; the step numbers in the comments are those of `lab/notes/comparators.md`.
 //!
 //! Start with [`bandit`], the contract that comparators and served policies share in a simulation,
-//! and [`registry`], the list of kinds. [`rucb`] is a short example.
+//! and [`registry`], the list of kinds. [`rucb`] is a short example. [`Spec`] reads both sorts of
+//! policies by name, and [`RunSeeds`] gives the random streams of a simulated run.
 //!
 //! This crate uses `dueling-bandits`, and no other crate of the workspace.
 //!
@@ -50,11 +51,15 @@ pub mod rcs;
 pub mod registry;
 pub mod rmed;
 pub mod rucb;
+mod seeds;
 pub mod self_sparring;
 pub mod sparring;
+mod spec;
 mod ucb;
 pub mod vdb;
 pub mod winner_stays;
 
 pub use bandit::{Bandit, Parameters};
 pub use registry::Comparator;
+pub use seeds::{RunSeeds, fingerprint};
+pub use spec::Spec;

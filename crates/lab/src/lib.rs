@@ -5,13 +5,12 @@
 //! - [`estimate`]: the preference matrix of rankers, estimated from judged documents with a click
 //!   model and an interleaving method.
 //! - [`letor`]: learning-to-rank data sets.
-//! - [`policies`]: served policies and comparators by name.
 //!
 //! The program `lab` is a thin layer over this library.
 //!
 //! ```
+//! use comparators::Spec;
 //! use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
-//! use lab::policies::Spec;
 //! use lab::simulate::{Entrant, Progress, Tournament, report, run_all};
 //!
 //! let matrix = PreferenceMatrix::load("arxiv-6")?;
@@ -33,5 +32,4 @@
 
 pub mod estimate;
 pub mod letor;
-pub mod policies;
 pub mod simulate;

@@ -12,9 +12,9 @@ use super::CommandError;
 use super::output::{Output, file_stem, this_command};
 use super::values::{count, delay, probability};
 use super::workers::Workers;
+use comparators::Spec;
 use dueling_bandits::TieRule;
 use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
-use lab::policies::Spec;
 use lab::simulate::plot::Scale;
 use lab::simulate::{Delay, Entrant, Feedback, Report, Tournament, curves_csv, report};
 

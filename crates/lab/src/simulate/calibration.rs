@@ -9,11 +9,12 @@ pub use self::results::{Calibration, RegretCalibration, TotalRegret, VerdictCali
 pub(super) use self::truth::is_wrong;
 use self::truth::{Look, Truth};
 use super::drift::Drift;
-use super::environment::{Environment, RunSeeds, fingerprint};
+use super::environment::Environment;
 use super::feedback::Feedback;
 use super::progress::Progress;
 use super::tournament::Entrant;
 use comparators::Bandit;
+use comparators::{RunSeeds, fingerprint};
 use dueling_bandits::evidence::{Target, VerdictTracker};
 use dueling_bandits::forecast::{Forecast, Present, forecast, forecast_budget};
 use dueling_bandits::parameters::Setup;
@@ -194,7 +195,7 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policies::Spec;
+    use comparators::Spec;
 
     #[test]
     fn an_easy_matrix_gets_the_right_verdict_and_regret_estimates() {

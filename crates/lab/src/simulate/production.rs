@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::calibration::{Trial, is_wrong, share_at_most};
-use super::environment::{RunSeeds, fingerprint};
 use super::progress::Progress;
+use comparators::{RunSeeds, fingerprint};
 use dueling_bandits::evidence::TimedAnswer;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 
-use super::environment::{Environment, RunSeeds};
+use super::environment::Environment;
 use super::feedback::{Outstanding, Pending};
 use super::progress::Progress;
 use super::replicas::Replicas;
 use super::tournament::Tournament;
-use comparators::Bandit;
+use comparators::{Bandit, RunSeeds};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{PolicyRng, Selection};
@@ -158,9 +158,9 @@ impl Duels<'_> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use super::super::environment::fingerprint;
     use super::super::feedback::{Delay, Feedback};
     use super::*;
+    use comparators::fingerprint;
     use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
     use dueling_bandits::{InFlight, Observation, Outcome, Tally, TieRule};
 

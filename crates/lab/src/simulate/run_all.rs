@@ -2,11 +2,11 @@
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
-use super::environment::{RunSeeds, fingerprint};
 use super::progress::Progress;
 use super::report::{Curve, Point, Report};
 use super::run::{Run, run};
 use super::tournament::Tournament;
+use comparators::{RunSeeds, fingerprint};
 
 /// Runs every tournament in the current rayon pool. Returns one report for each tournament, in the
 /// same order; `None` if the tournament was stopped before its first checkpoint.
@@ -123,7 +123,7 @@ fn checkpoints(horizon: u64) -> Vec<u64> {
 mod tests {
     use super::super::tournament::Entrant;
     use super::*;
-    use crate::policies::Spec;
+    use comparators::Spec;
     use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
 
     fn uniform(text: &str) -> Entrant {

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand_distr::Open01;
 
 use super::feedback::Feedback;
-use crate::policies::Spec;
+use comparators::Spec;
 use dueling_bandits::preference::{NoCondorcetWinner, PreferenceMatrix, Regret, RegretKind};
 use dueling_bandits::step_rng;
 

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::matrix_source::{FoundMatrix, MatrixSource};
-use crate::policies::Spec;
 use crate::simulate::plot::{Plot, Scale, Series, legend};
 use crate::simulate::report::Report;
 use crate::simulate::tournament::{Entrant, Tournament};
+use comparators::Spec;
 use dueling_bandits::InvalidPolicy;
 use dueling_bandits::preference::{NoCondorcetWinner, RegretKind};
 

@@ -1,9 +1,10 @@
 //! Policies by name: those that the service serves, and the comparators.
 
-use comparators::{Bandit, Comparator};
 use dueling_bandits::run::Run;
 use dueling_bandits::{InvalidPolicy, Policy, PolicySpec, Setup};
 use serde_json::Value;
+
+use crate::{Bandit, Comparator};
 
 /// A policy with its parameters.
 #[derive(Debug, Clone, PartialEq)]
