@@ -90,6 +90,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         answer = self.failing.answer(self.path, body)
         if answer is None:
             answer = {"status": 404, "json": {"type": "/problems/experiment-not-found"}}
+        if "rankduel-version" not in self.headers:
+            answer = {"status": 400, "text": "a client names its version"}
         kind = "application/json" if answer.get("status", 200) == 200 else "application/problem+json"
         content = (json.dumps(answer["json"]) if "json" in answer else answer.get("text", "")).encode()
         fault = answer.get("fault")

@@ -7,8 +7,8 @@ import (
 
 // Error is a request without a successful answer.
 type Error struct {
-	// Reason is timeout, unreachable, not-rankduel, resting, control-unknown, ranker-failed, the
-	// slug of the problem such as duel-expired, or else status-502.
+	// Reason is timeout, unreachable, not-rankduel, server-too-old, resting, control-unknown,
+	// ranker-failed, the slug of the problem such as duel-expired, or else status-502.
 	Reason string
 	Detail string
 	// Status is the status of the answer, or 0 if there was none.

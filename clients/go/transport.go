@@ -63,7 +63,8 @@ func isVisible(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
-// send decodes an answer with status 200 into answer. For any other answer it returns an *Error.
+// send decodes an answer with status 200 into answer. For any other answer it returns an *Error; for
+// a GET request, which is never part of a search, also if the server is older than this client.
 func (t *transport) send(ctx context.Context, method, path string, body, answer any, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -80,6 +81,7 @@ func (t *transport) send(ctx context.Context, method, path string, body, answer 
 		return usage("%v", err)
 	}
 	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Rankduel-Version", Version)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -95,7 +97,13 @@ func (t *transport) send(ctx context.Context, method, path string, body, answer 
 	if err != nil {
 		return failed(err, limit)
 	}
-	return decode(response, text, answer)
+	if err := decode(response, text, answer); err != nil {
+		return err
+	}
+	if method == "GET" {
+		return checkServer(response.Header.Get("Rankduel-Version"))
+	}
+	return nil
 }
 
 func failed(err error, limit time.Duration) *Error {

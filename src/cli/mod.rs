@@ -27,9 +27,19 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::ServeArgs;
 
+/// The version with what the program was built from; build.rs sets both variables.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (commit ",
+    env!("RANKDUEL_COMMIT"),
+    "; features: ",
+    env!("RANKDUEL_FEATURES"),
+    ")"
+);
+
 /// Online ranker evaluation with dueling bandits.
 #[derive(Debug, Parser)]
-#[command(name = "rankduel", version, about, max_term_width = 100)]
+#[command(name = "rankduel", version, long_version = LONG_VERSION, about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -132,6 +132,66 @@ async fn the_log_has_requests_and_no_secrets() {
     assert_eq!(access[1].get("key"), None);
 }
 
+/// The headers by which server and clients tell each other their version.
+#[tokio::test]
+async fn versions_are_exchanged_and_old_clients_reported_once() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let process = Process::start(serve(&database.url, &[]));
+    let client = reqwest::Client::new();
+    for version in [None, Some("later"), Some("9.0.0"), Some("0.1.0"), Some("0.0.9"), Some("0.0.8")]
+    {
+        let mut request = client.get(format!("{}/v1/experiments", process.url));
+        if let Some(version) = version {
+            request = request.header("rankduel-version", version);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200, "{version:?}");
+        assert_eq!(response.headers()["rankduel-version"], env!("CARGO_PKG_VERSION"));
+    }
+    process.signal("TERM");
+    let (_, log) = process.wait();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("client is too old")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].contains("0.0.9") && lines[0].contains("0.1 or later"), "{log}");
+}
+
+#[test]
+fn the_version_names_commit_and_features() {
+    let (code, short, _) = outcome(rankduel(&["-V"]));
+    assert_eq!((code, &*short), (Some(0), concat!("rankduel ", env!("CARGO_PKG_VERSION"), "\n")));
+    let (code, long, _) = outcome(rankduel(&["--version"]));
+    let features = if cfg!(feature = "otel") { "otel" } else { "none" };
+    let rest = long.strip_prefix(short.trim_end()).expect("the same version");
+    let commit = rest
+        .strip_prefix(" (commit ")
+        .and_then(|rest| rest.strip_suffix(&format!("; features: {features})\n")));
+    assert!(code == Some(0) && commit.is_some_and(|commit| !commit.contains(' ')), "{long}");
+}
+
+/// A downgrade: nothing is read from a database that a later version has migrated.
+#[tokio::test]
+async fn a_database_of_a_later_version_is_refused_in_one_line() {
+    for kind in KINDS {
+        let database = fresh_database(kind).await;
+        drop(database.store().await);
+        database
+            .execute(
+                "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+                 select 9999, 'another shape', success, checksum, 0 from _sqlx_migrations where version = 1",
+            )
+            .await;
+        for command in [&["serve", "--log", "error"][..], &["migrate"], &["verify"]] {
+            let mut command = rankduel(command);
+            command.env("RANKDUEL_DATABASE_URL", &database.url);
+            let (code, stdout, stderr) = outcome(command);
+            assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
+            assert_eq!(stderr.lines().count(), 1, "{stderr}");
+            let says = "migration 9999, which is newer than this program: upgrade rankduel";
+            assert!(stderr.contains(says), "{stderr}");
+        }
+    }
+}
+
 /// Nothing that a caller sends can begin a line of the log, or control a terminal.
 #[tokio::test]
 async fn no_request_forges_a_line_of_the_log() {

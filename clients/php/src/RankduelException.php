@@ -8,8 +8,8 @@ namespace Rankduel;
 final class RankduelException extends \Exception
 {
     /**
-     * @param string $reason `timeout`, `unreachable`, `not-rankduel`, `resting`, `control-unknown`,
-     *     `ranker-failed`, the slug of the problem such as `duel-expired`, or else `status-502`
+     * @param string $reason `timeout`, `unreachable`, `not-rankduel`, `server-too-old`, `resting`,
+     *     `control-unknown`, `ranker-failed`, the slug of the problem such as `duel-expired`, or else `status-502`
      * @param ?int $status the status of the answer, if there was one
      * @param ?int $retryAfter in seconds, if the answer names it
      */

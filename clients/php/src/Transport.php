@@ -51,7 +51,8 @@ final class Transport
     /**
      * The content of an answer with status 200.
      *
-     * @param array<string, mixed>|null $body null for a GET request
+     * @param array<string, mixed>|null $body null for a GET request, which is never part of a search
+     *     and fails also if the server is older than this client
      * @return array<string, mixed>
      */
     public function send(string $path, ?array $body, float $seconds): array
@@ -65,7 +66,12 @@ final class Transport
         try {
             stream_set_blocking($stream, false);
             $this->write($stream, $request, $end, $seconds);
-            return self::content(...$this->read($stream, $end, $seconds));
+            [$answerHead, $text] = $this->read($stream, $end, $seconds);
+            $content = self::content($answerHead, $text);
+            if ($body === null) {
+                Version::checkServer($answerHead);
+            }
+            return $content;
         } finally {
             fclose($stream);
         }
@@ -79,6 +85,7 @@ final class Transport
             "host: $this->host",
             'connection: close',
             'accept: application/json',
+            'rankduel-version: ' . Version::CLIENT,
         ];
         if ($this->key !== null && $this->key !== '') {
             $head[] = "authorization: Bearer $this->key";

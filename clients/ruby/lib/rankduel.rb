@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "rankduel/version"
 require_relative "rankduel/error"
 require_relative "rankduel/pages"
 require_relative "rankduel/transport"

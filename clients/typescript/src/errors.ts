@@ -2,8 +2,8 @@
 export class RankduelError extends Error {
   constructor(
     /**
-     * `timeout`, `unreachable`, `not-rankduel`, `resting`, `closed`, `control-unknown`,
-     * `ranker-failed`, the slug of the problem such as `duel-expired`, or else `status-502`.
+     * `timeout`, `unreachable`, `not-rankduel`, `server-too-old`, `resting`, `closed`,
+     * `control-unknown`, `ranker-failed`, the slug of the problem such as `duel-expired`, or else `status-502`.
      */
     readonly reason: string,
     readonly detail: string,

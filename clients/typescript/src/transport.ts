@@ -1,4 +1,5 @@
 import { RankduelError } from "./errors.js";
+import { checkServer, VERSION } from "./version.js";
 
 /** Requests to one server. Each ends at its deadline, even if the answer arrives slowly. */
 export class Transport {
@@ -7,7 +8,7 @@ export class Transport {
 
   constructor(url: string, key: string | undefined) {
     this.#base = address(url);
-    this.#headers = { accept: "application/json" };
+    this.#headers = { accept: "application/json", "rankduel-version": VERSION };
     if (key) {
       // the message must not show the key
       const wrong = "key has a character that no key has, such as a space, a line break or a typographic quote";
@@ -24,7 +25,10 @@ export class Transport {
     return this.#request("POST", path, typeof body === "object" ? encode(body) : body, milliseconds);
   }
 
-  /** The same for a GET request. */
+  /**
+   * The same for a GET request, which is never part of a search. Rejects also if the server is older
+   * than this client.
+   */
   get(path: string, milliseconds: number): Promise<Record<string, unknown>> {
     return this.#request("GET", path, undefined, milliseconds);
   }
@@ -45,7 +49,9 @@ export class Transport {
         signal,
       });
       const text = await response.text();
-      return content(response, text);
+      const found = content(response, text);
+      if (method === "GET") checkServer(response.headers.get("rankduel-version"));
+      return found;
     } catch (error) {
       if (error instanceof RankduelError) throw error;
       if (signal.aborted) throw new RankduelError("timeout", `no answer within ${milliseconds} ms`);

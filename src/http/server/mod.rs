@@ -16,6 +16,7 @@ pub(crate) mod running_request;
 pub(crate) mod shell;
 mod strict;
 mod trace;
+mod versions;
 
 use std::pin::Pin;
 use std::sync::Arc;

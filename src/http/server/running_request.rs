@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use tracing::Span;
 
 use super::trace::{TRACEPARENT, trace_id, traceparent};
+use super::versions;
 use crate::http::problem::{ProblemContext, describe};
 use crate::telemetry::duels::RequestDuels;
 use crate::telemetry::export;
@@ -184,6 +185,7 @@ impl RunningRequest {
         let cache = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        versions::state(headers);
         if let Ok(id) = HeaderValue::from_str(&self.id) {
             headers.insert(REQUEST_ID, id);
         }

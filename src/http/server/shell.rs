@@ -30,6 +30,7 @@ use super::guard::{Authorization, Guard, unknown_key};
 use super::pace::Pace;
 use super::request_body::{BodyBudget, Share};
 use super::running_request::{NoRandomness, RequestIds, Route, RunningRequest, is_probe, with_key};
+use super::versions::OldClients;
 use crate::http::caller::Caller;
 use crate::http::extract::{LargeBody, READ_NANOSECONDS};
 use crate::http::problem::{Problem, ProblemKind};
@@ -85,6 +86,7 @@ pub(crate) struct Shell {
     permits: Semaphore,
     most_requests: usize,
     ids: RequestIds,
+    old_clients: OldClients,
     /// The turns of responses to reads.
     reads: Pace,
     /// The turns of responses to callers without a key.
@@ -107,6 +109,7 @@ impl Shell {
         Ok(Self {
             metrics: Arc::clone(metrics),
             ids: RequestIds::new()?,
+            old_clients: OldClients::default(),
             guard,
             reads: Pace::of_this_machine(),
             open: Pace::of_this_machine(),
@@ -132,6 +135,7 @@ impl Shell {
     }
 
     pub fn begin(&self, request: &Request, route: Route, started: Instant) -> RunningRequest {
+        self.old_clients.note(request.headers());
         let id = self.ids.of(request.headers());
         RunningRequest::begin(&self.metrics, id, request, route, started)
     }

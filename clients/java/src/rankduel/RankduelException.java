@@ -26,9 +26,9 @@ public final class RankduelException extends Exception {
     }
 
     /**
-     * {@code timeout}, {@code unreachable}, {@code not-rankduel}, {@code resting},
-     * {@code control-unknown}, {@code ranker-failed}, the slug of the problem such as
-     * {@code duel-expired}, or else {@code status-502}.
+     * {@code timeout}, {@code unreachable}, {@code not-rankduel}, {@code server-too-old},
+     * {@code resting}, {@code control-unknown}, {@code ranker-failed}, the slug of the problem such
+     * as {@code duel-expired}, or else {@code status-502}.
      */
     public String reason() {
         return reason;

@@ -81,6 +81,7 @@ final class Transport {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(base + path))
                 .method(method, body)
                 .header("accept", "application/json")
+                .header("rankduel-version", Version.CLIENT)
                 .header("content-type", "application/json");
         if (key != null && !key.isEmpty()) {
             request.header("authorization", "Bearer " + key);
@@ -89,7 +90,13 @@ final class Transport {
         CompletableFuture<HttpResponse<String>> sent =
                 client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofString());
         try {
-            return content(sent.get(Math.max(millis, 1), TimeUnit.MILLISECONDS));
+            HttpResponse<String> response = sent.get(Math.max(millis, 1), TimeUnit.MILLISECONDS);
+            Map<String, Object> content = content(response);
+            // never part of a search
+            if (method.equals("GET")) {
+                Version.checkServer(response.headers().firstValue("rankduel-version").orElse(""));
+            }
+            return content;
         } catch (TimeoutException error) {
             sent.cancel(true);
             throw new RankduelException("timeout", "no answer within " + millis + " ms", error);

@@ -17,5 +17,6 @@ from .client import Rankduel
 from .errors import RankduelError
 from .feedback import Counts
 from .pages import Click, Duel, Page, Slot
+from .version import __version__
 
-__all__ = ["AsyncRankduel", "Click", "Counts", "Duel", "Page", "Rankduel", "RankduelError", "Slot"]
+__all__ = ["AsyncRankduel", "Click", "Counts", "Duel", "Page", "Rankduel", "RankduelError", "Slot", "__version__"]

@@ -15,8 +15,8 @@ class RankduelError(Exception):
     ):
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
-        """`timeout`, `unreachable`, `not-rankduel`, `resting`, `closed`, `control-unknown`,
-        `ranker-failed`, the slug of the problem such as `duel-expired`, or else `status-502`."""
+        """`timeout`, `unreachable`, `not-rankduel`, `server-too-old`, `resting`, `closed`,
+        `control-unknown`, `ranker-failed`, the slug of the problem such as `duel-expired`, or else `status-502`."""
         self.detail = detail
         self.status = status
         """The status of the answer, if there was one."""

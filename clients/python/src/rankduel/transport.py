@@ -15,6 +15,7 @@ from typing import Any, Mapping, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from .errors import RankduelError
+from .version import __version__, check_server
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
@@ -94,7 +95,7 @@ class Transport:
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if self._tls else 80)
         self._path = parts.path.rstrip("/")
-        self._headers = {"content-type": "application/json", "accept": "application/json"}
+        self._headers = {"content-type": "application/json", "accept": "application/json", "rankduel-version": __version__}
         if key:
             if not isinstance(key, str) or not re.fullmatch("[!-~]+", key):
                 # the message must not show the key
@@ -109,7 +110,8 @@ class Transport:
         return self._request("POST", path, content, seconds)
 
     def get(self, path: str, seconds: float) -> Any:
-        """The same for a GET request."""
+        """The same for a GET request, which is never part of a search. Raises `RankduelError` also if
+        the server is older than this client."""
         return self._request("GET", path, None, seconds)
 
     def _request(self, method: str, path: str, content: bytes | None, seconds: float) -> Any:
@@ -148,7 +150,10 @@ class Transport:
                     self._idle.put_nowait(connection)
                 except queue.Full:
                     connection.close()
-            return _content(response, answer)
+            content = _content(response, answer)
+            if method == "GET":
+                check_server(response.getheader("rankduel-version"))
+            return content
 
     def _connection(self, deadline: _Deadline) -> tuple[http.client.HTTPConnection, bool]:
         try:

@@ -3,8 +3,8 @@
 module Rankduel
   # A request without a successful answer.
   class Error < StandardError
-    # `timeout`, `unreachable`, `not-rankduel`, `resting`, `control-unknown`, `ranker-failed`, the
-    # slug of the problem such as `duel-expired`, or else `status-502`.
+    # `timeout`, `unreachable`, `not-rankduel`, `server-too-old`, `resting`, `control-unknown`,
+    # `ranker-failed`, the slug of the problem such as `duel-expired`, or else `status-502`.
     attr_reader :reason
     # The status of the answer, if there was one.
     attr_reader :status

@@ -16,7 +16,8 @@ module Rankduel
       end
 
       @uri = address(url)
-      @headers = { "accept" => "application/json", "accept-encoding" => "identity", "connection" => "close" }
+      @headers = { "accept" => "application/json", "accept-encoding" => "identity", "connection" => "close",
+                   "rankduel-version" => VERSION }
       @headers["authorization"] = "Bearer #{key}" unless key.to_s.empty?
     end
 
@@ -32,12 +33,16 @@ module Rankduel
       "#<#{self.class} #{@uri}>"
     end
 
-    # The content of an answer with status 200; `body` is a hash or its JSON, nil for a GET request.
+    # The content of an answer with status 200; `body` is a hash or its JSON, nil for a GET request,
+    # which is never part of a search and also raises if the server is older than this client.
     def request(path, body, seconds)
       request = build(path, body)
       raise Error.new("timeout", "there was no time left") unless seconds.positive?
 
-      content(Timeout.timeout(seconds, DeadlinePassed) { exchange(request) })
+      response = Timeout.timeout(seconds, DeadlinePassed) { exchange(request) }
+      found = content(response)
+      check_server(response["rankduel-version"].to_s) if body.nil?
+      found
     rescue DeadlinePassed, Net::OpenTimeout, Net::ReadTimeout, Net::WriteTimeout
       raise Error.new("timeout", "no answer within #{seconds} s")
     rescue Error
@@ -80,6 +85,18 @@ module Rankduel
         request.body = body.is_a?(String) ? body : Transport.encode(body)
       end
       request
+    end
+
+    def check_server(version)
+      return unless version.match?(/\A\d+\.\d+\./) && (release(version) <=> release(VERSION)).negative?
+
+      detail = "the server has version #{version}, and this client #{VERSION}: upgrade the server"
+      raise Error.new("server-too-old", detail, status: 200)
+    end
+
+    # Major and minor version; changes of the third number always fit.
+    def release(version)
+      version.split(".").first(2).map(&:to_i)
     end
 
     def exchange(request)
