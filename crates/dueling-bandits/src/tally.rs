@@ -1,6 +1,7 @@
 //! Win counts of all pairs, and the number of steps.
 
 use crate::pairs::pairs_by_strips;
+use crate::preference::winners::LEVEL;
 use crate::{Duel, MAX_RANKERS, Outcome};
 
 /// `W` and `t` of the papers. Wins are stored in half wins: a tie that counts half stays an
@@ -172,8 +173,9 @@ impl Tally {
         (0..self.rankers).filter(|&j| j != i && self.leads(i, j)).count()
     }
 
-    /// The ranker with the largest empirical Copeland score. Ties go to the larger mean `p̂` (1/2
-    /// before the first comparison), then to the lowest index.
+    /// The ranker with the largest empirical Copeland score. Ties go to the larger sum of `p̂` (1/2
+    /// before the first comparison), then to the lowest index. Sums that rounding alone tells apart
+    /// are level.
     pub fn copeland_leader(&self) -> usize {
         self.copeland_leader_among(&(0..self.rankers).collect::<Vec<_>>())
     }
@@ -188,13 +190,14 @@ impl Tally {
         });
         let most = scores.iter().copied().max().unwrap_or(0);
         let level = rankers.iter().zip(scores).filter(|&(_, score)| score == most);
-        let mean = |i: usize| -> f64 {
+        let sum = |i: usize| -> f64 {
             let others = rankers.iter().filter(|&&j| j != i);
             others.map(|&j| self.mean(i, j).unwrap_or(0.5)).sum()
         };
-        let mut level = level.map(|(&i, _)| (i, mean(i)));
+        let mut level = level.map(|(&i, _)| (i, sum(i)));
         let Some(first) = level.next() else { return 0 };
-        level.fold(first, |best, next| if next.1 > best.1 { next } else { best }).0
+        let is_more = |one: f64, other: f64| one > other * (1.0 + LEVEL);
+        level.fold(first, |best, next| if is_more(next.1, best.1) { next } else { best }).0
     }
 }
 

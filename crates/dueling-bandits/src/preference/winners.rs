@@ -7,6 +7,9 @@
 //! | Borda | has the largest mean `P` against the others | always |
 //! | random walk | is visited most by a walk that moves to a better ranker more often | always |
 //! | von Neumann | a mixed strategy that no ranker beats in expectation | always |
+//! | Slater, Kemeny | is the first of an order that contradicts `P` least | always, perhaps several |
+//!
+//! Scores that differ by rounding alone are level: see [`LEVEL`].
 //!
 //! Sources: Zoghi, Karnin, Whiteson and de Rijke, "Copeland Dueling Bandits", NIPS 2015 (Copeland,
 //! Condorcet, and the comparison of all five); Dudík et al., "Contextual Dueling Bandits", COLT
@@ -16,6 +19,11 @@
 use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOptions};
 
 use crate::preference::matrix::PreferenceMatrix;
+
+/// The share of the best score within which another is level with it. The entries are exact to
+/// [`TOLERANCE`](super::matrix::TOLERANCE) only, and their sums depend on the order of rankers in
+/// the last digits.
+pub const LEVEL: f64 = 1e-9;
 
 /// The von Neumann winner could not be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +40,7 @@ impl PreferenceMatrix {
 
     /// The rankers with the largest Copeland score, in ascending order; never empty.
     pub fn copeland_winners(&self) -> Vec<usize> {
-        leaders(&self.copeland_scores())
+        leaders(&self.copeland_scores().iter().map(|&score| score as f64).collect::<Vec<_>>())
     }
 
     /// The ranker that beats all others, if there is one.
@@ -191,13 +199,9 @@ fn exact() -> SolveOptions {
     options
 }
 
-/// The indices of the largest values, in ascending order.
-fn leaders<T: PartialOrd + Copy>(values: &[T]) -> Vec<usize> {
-    let Some(mut best) = values.first().copied() else { return Vec::new() };
-    for &value in values {
-        if value > best {
-            best = value;
-        }
-    }
-    (0..values.len()).filter(|&i| values[i] == best).collect()
+/// The indices of the largest values, none of which is negative, and of those [`LEVEL`] with them;
+/// in ascending order.
+pub(super) fn leaders(values: &[f64]) -> Vec<usize> {
+    let best = values.iter().copied().fold(0.0, f64::max);
+    (0..values.len()).filter(|&i| values[i] >= best * (1.0 - LEVEL)).collect()
 }

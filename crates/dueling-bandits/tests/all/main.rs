@@ -2,7 +2,8 @@
 //!
 //! - [`policies`]: the guarantees of each policy, and those that all policies share
 //! - [`pins`]: states and selections that must never change
-//! - [`preference`]: preference matrices and their files
+//! - [`preference`]: preference matrices, their files, and invariants
+//! - [`winners`]: the winners of a matrix under each notion of best
 //! - [`certificate`]: the stopping rule, against the capital of every truth
 //! - [`coverage`]: how often the estimated regret holds the true one
 //! - [`effect`]: the size of a certified difference, against the true one
@@ -26,3 +27,4 @@ mod refuters;
 mod regret_bounds;
 mod scores;
 mod verdict;
+mod winners;

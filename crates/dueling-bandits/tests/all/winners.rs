@@ -1,0 +1,205 @@
+//! The winners of a preference matrix under each notion of best, with known answers.
+
+use dueling_bandits::preference::PreferenceMatrix;
+use dueling_bandits::preference::orders::MAX_ORDERED;
+use dueling_bandits::{Duel, Outcome, Tally};
+use proptest::prelude::*;
+
+fn matrix(name: &str) -> PreferenceMatrix {
+    PreferenceMatrix::named(name).expect("a built-in name").expect("a valid name")
+}
+
+#[test]
+fn the_notions_of_best_can_differ() {
+    // ranker 0 beats both others narrowly, ranker 1 beats ranker 2 by a large margin
+    let rows = [vec![0.5, 0.51, 0.51], vec![0.49, 0.5, 1.0], vec![0.49, 0.0, 0.5]];
+    let narrow = PreferenceMatrix::from_rows(&rows).unwrap();
+    assert_eq!(narrow.condorcet_winner(), Some(0));
+    assert_eq!(narrow.copeland_winners(), [0]);
+    assert_eq!(narrow.borda_winners(), [1]);
+    assert_eq!(narrow.von_neumann_strategy().unwrap(), [1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn a_cycle_is_won_by_the_mixture_known_in_closed_form() {
+    // in a three-cycle with margins a (0 over 1), b (1 over 2), c (2 over 0) the winner is (b, c,
+    // a) / (a + b + c)
+    let (a, b, c) = (0.1, 0.2, 0.3);
+    let rows =
+        [vec![0.5, 0.5 + a, 0.5 - c], vec![0.5 - a, 0.5, 0.5 + b], vec![0.5 + c, 0.5 - b, 0.5]];
+    let cycle = PreferenceMatrix::from_rows(&rows).unwrap();
+    assert_eq!(cycle.condorcet_winner(), None);
+    assert_eq!(cycle.copeland_winners(), [0, 1, 2]);
+    let strategy = cycle.von_neumann_strategy().unwrap();
+    for (weight, expected) in strategy.iter().zip([b, c, a]) {
+        assert!((weight - expected / (a + b + c)).abs() < 1e-9, "{strategy:?}");
+    }
+}
+
+#[test]
+fn the_walk_of_two_rankers_stays_with_the_better_one_in_proportion() {
+    let two = PreferenceMatrix::from_pairs(2, |_, _| 0.8).unwrap();
+    let walk = two.random_walk_distribution();
+    assert!((walk[0] - 0.8).abs() < 1e-12 && (walk[1] - 0.2).abs() < 1e-12, "{walk:?}");
+}
+
+#[test]
+fn the_normalised_walk_divides_by_whole_rows() {
+    // From 0 to 1 with 0.2 / (0.5 + 0.2), back with 0.8 / (0.8 + 0.5): 0.2 / 0.7 : 0.8 / 1.3.
+    let two = PreferenceMatrix::from_pairs(2, |_, _| 0.8).unwrap();
+    let walk = two.normalised_walk_distribution();
+    let (there, back) = (0.2 / 0.7, 0.8 / 1.3);
+    assert!((walk[0] - back / (there + back)).abs() < 1e-12, "{walk:?}");
+    // a stationary distribution is one step of the walk from itself
+    let arxiv = matrix("arxiv-6");
+    let walk = arxiv.normalised_walk_distribution();
+    let row = |i: usize| (0..6).map(|k| arxiv.win_probability(k, i)).sum::<f64>();
+    for j in 0..6 {
+        let next: f64 = (0..6).map(|i| walk[i] * arxiv.win_probability(j, i) / row(i)).sum();
+        assert!((next - walk[j]).abs() < 1e-12);
+    }
+    assert_eq!(arxiv.normalised_walk_winners(), [0]);
+}
+
+#[test]
+fn a_walk_among_certain_wins_ends_at_the_ranker_that_beats_all() {
+    for winner in 0..4 {
+        let certain = PreferenceMatrix::from_pairs(4, |i, j| {
+            if i == winner || (j != winner && i < j) { 1.0 } else { 0.0 }
+        })
+        .unwrap();
+        let walk = certain.random_walk_distribution();
+        assert_eq!(walk[winner], 1.0, "{walk:?}");
+        assert_eq!(walk.iter().sum::<f64>(), 1.0);
+    }
+}
+
+#[test]
+fn the_largest_cycles_are_solved() {
+    // 60 rankers in one Smith set
+    let tangle = PreferenceMatrix::from_pairs(60, |i, j| {
+        let p = ((i * 37 + j * 101) % 97) as f64 / 96.0;
+        p.clamp(0.02, 0.98)
+    })
+    .unwrap();
+    assert!(tangle.smith_set().len() > 50);
+    let strategy = tangle.von_neumann_strategy().unwrap();
+    assert!(tangle.worst_margin(&strategy) >= -1e-9, "{}", tangle.worst_margin(&strategy));
+}
+
+/// Rankers in a circle: each beats the next ones with these probabilities.
+fn circle(rankers: usize, ahead: &[f64]) -> PreferenceMatrix {
+    let win = |i: usize, j: usize| {
+        let steps = (j + rankers - i) % rankers;
+        if steps <= ahead.len() { ahead[steps - 1] } else { 1.0 - ahead[rankers - steps - 1] }
+    };
+    PreferenceMatrix::from_pairs(rankers, win).expect("probabilities")
+}
+
+#[test]
+fn all_rankers_of_a_symmetric_circle_win() {
+    for ahead in [[0.6, 0.7], [0.9, 0.6], [0.55, 0.35], [1.0 / 3.0, 0.8]] {
+        for (rankers, ahead) in [(3, &ahead[..1]), (5, &ahead[..])] {
+            let circle = circle(rankers, ahead);
+            let all: Vec<usize> = (0..rankers).collect();
+            assert_eq!(circle.copeland_winners(), all, "{ahead:?}");
+            assert_eq!(circle.borda_winners(), all, "{ahead:?}");
+            assert_eq!(circle.random_walk_winners(), all, "{ahead:?}");
+            assert_eq!(circle.normalised_walk_winners(), all, "{ahead:?}");
+            assert_eq!(circle.slater_winners(), Some(all.clone()), "{ahead:?}");
+            assert_eq!(circle.kemeny_winners(), Some(all), "{ahead:?}");
+        }
+    }
+    // rankers that are even with all others win too, however many they are
+    let even = PreferenceMatrix::from_pairs(300, |_, _| 0.5).unwrap();
+    assert_eq!(even.borda_winners().len(), 300);
+    assert_eq!(even.random_walk_winners().len(), 300);
+}
+
+#[test]
+fn a_small_difference_is_no_tie() {
+    // as small as the smallest of the MSLR rankers
+    let near =
+        PreferenceMatrix::from_pairs(3, |i, _| if i == 0 { 0.500_002 } else { 0.5 }).unwrap();
+    assert_eq!(near.borda_winners(), [0]);
+    assert_eq!(near.random_walk_winners(), [0]);
+    assert_eq!(near.kemeny_winners(), Some(vec![0]));
+}
+
+#[test]
+fn the_first_of_equal_leaders_leads_the_counts() {
+    // both won 1/2, 2/5 and 2/7 of their comparisons with three rankers and all with three others;
+    // the sum in the order of ranker 1 is larger in its last digit
+    let shares = [[(1, 2), (2, 5), (2, 7)], [(2, 5), (2, 7), (1, 2)]];
+    let mut tally = Tally::new(8);
+    for (leader, shares) in shares.iter().enumerate() {
+        for (other, &(won, of)) in (2..).zip(shares.iter().chain(&[(4, 4); 3])) {
+            tally.record_run(Duel::new(leader, other), Outcome::First, won);
+            tally.record_run(Duel::new(leader, other), Outcome::Second, of - won);
+        }
+    }
+    let sum = |i: usize| (0..8).filter(|&j| j != i).map(|j| tally.mean(i, j).unwrap_or(0.5)).sum();
+    let (first, second): (f64, f64) = (sum(0), sum(1));
+    assert!(second > first && second - first < 1e-12, "{first} {second}");
+    assert_eq!(tally.copeland_leader(), 0);
+}
+
+#[test]
+fn the_best_orders_of_cycles() {
+    // 0 over 1 by 0.4, 1 over 2 by 0.1, 2 over 0 by 0.2: Kemeny contradicts the weakest, Slater any
+    let rows = [vec![0.5, 0.9, 0.3], vec![0.1, 0.5, 0.6], vec![0.7, 0.4, 0.5]];
+    let cycle = PreferenceMatrix::from_rows(&rows).unwrap();
+    assert_eq!(cycle.kemeny_winners(), Some(vec![2]));
+    assert_eq!(cycle.slater_winners(), Some(vec![0, 1, 2]));
+    for name in ["arxiv-6", "arithmetic-8", "cyclic-4"] {
+        assert_eq!(matrix(name).kemeny_winners(), Some(vec![0]), "{name}");
+        assert_eq!(matrix(name).slater_winners(), Some(vec![0]), "{name}");
+    }
+    let most = format!("cycle:{MAX_ORDERED}:1");
+    assert_eq!(matrix(&most).slater_winners(), Some(matrix(&most).copeland_winners()));
+    assert_eq!(matrix("cycle:17:1").kemeny_winners(), None);
+}
+
+/// All orders of `0..k`.
+fn orders(k: usize) -> Vec<Vec<usize>> {
+    if k == 0 {
+        return vec![Vec::new()];
+    }
+    let shorter = orders(k - 1);
+    let longer = |order: &Vec<usize>, at: usize| {
+        let mut order = order.clone();
+        order.insert(at, k - 1);
+        order
+    };
+    (0..k).flat_map(|at| shorter.iter().map(move |order| longer(order, at))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn the_best_orders_are_the_best_of_all(
+        k in 2_usize..=6, twentieths in prop::collection::vec(0_u32..=20, 15),
+    ) {
+        let mut next = twentieths.into_iter();
+        let mut win = || next.next().unwrap();
+        let matrix = PreferenceMatrix::from_pairs(k, |_, _| f64::from(win()) / 20.0).unwrap();
+        // in whole twentieths, so that no tolerance is needed
+        let kemeny = |i: usize, j: usize| (20.0 * matrix.win_probability(i, j)).round() as u32;
+        let slater = |i: usize, j: usize| u32::from(matrix.beats(i, j));
+        let first = |gain: &dyn Fn(usize, usize) -> u32| {
+            let sum = |order: &Vec<usize>| -> u32 {
+                (0..k).flat_map(|a| (a + 1..k).map(move |b| (a, b)))
+                    .map(|(a, b)| gain(order[a], order[b])).sum()
+            };
+            let best = orders(k).iter().map(sum).max();
+            let of_best = orders(k).into_iter().filter(|order| Some(sum(order)) == best);
+            let mut first: Vec<usize> = of_best.map(|order| order[0]).collect();
+            first.sort_unstable();
+            first.dedup();
+            Some(first)
+        };
+        prop_assert_eq!(matrix.kemeny_winners(), first(&kemeny));
+        prop_assert_eq!(matrix.slater_winners(), first(&slater));
+    }
+}
