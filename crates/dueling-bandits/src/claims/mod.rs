@@ -29,6 +29,16 @@
 //! # Errors
 //!
 //! Each claim has its own error. That any of several claims is wrong has the sum of their errors.
+//!
+//! # Overview
+//!
+//! | claim | see |
+//! | --- | --- |
+//! | preferences have changed | [`drift`] |
+//! | a bounded value has a mean above or below a limit | [`betting`] |
+
+pub mod betting;
+pub mod drift;
 
 /// When a claim was decided, if it was. Decided claims stay decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -5,6 +5,7 @@
 //! - [`preference`]: preference matrices, their files, and invariants
 //! - [`winners`]: the winners of a matrix under each notion of best
 //! - [`certificate`]: the stopping rule, against the capital of every truth
+//! - [`claims`]: the claims beside the verdict
 //! - [`coverage`]: how often the estimated regret holds the true one
 //! - [`effect`]: the size of a certified difference, against the true one
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
@@ -14,6 +15,7 @@
 //! - [`reference`]: the policies as their papers print them, to compare with
 
 mod certificate;
+mod claims;
 mod cohorts;
 mod coverage;
 mod effect;

@@ -1,0 +1,121 @@
+//! Evidence that the mean of a bounded value is above a limit, or below it: betting on counts.
+//!
+//! A guardrail asks whether a ranker does harm (its latency, its errors, its pages without results
+//! are above a limit), and whether it is safe (they are below). Values `z` are rounded at random to
+//! 17 levels, so that the counts of the levels are all there is to keep. For the null hypothesis
+//! "each value has a mean of at most `b` given all before it",
+//!
+//! `E = 1/8 Σ_λ Π (1 + λ (z - b))`, with `λ = 0.9 · 2^-i / (b - least value)` for i = 0, …, 7.
+//!
+//! Each factor is at least 0.1, and its mean is at most 1 under the null hypothesis. So `E` is a
+//! nonnegative supermartingale that starts at 1 and ever reaches `1/δ` with a probability of at most
+//! δ (Ville). Every λ is fixed, so the order of the values does not matter. Evidence that the mean is
+//! below the limit is that of the negated values.
+//!
+//! # Rounding
+//!
+//! A value between two levels goes to either with the probability that keeps its mean, so a factor,
+//! which is linear in the value, keeps its mean too. Levels are 0 and ± a power of 1/2 of the
+//! largest value. Even levels need three times as many pages for small differences in a large range,
+//! because their rounding adds more noise than the values have.
+//!
+//! # Differences
+//!
+//! Load changes during the day. A value that depends on it is compared with that of the control on
+//! the same page: `z = y_x - y_c`. What a bet must be able to lose is the largest difference, so
+//! [`Bets::on_difference`] cuts differences at ± 10 limits; the claim is then about the mean of the
+//! cut differences. Harm of twice the limit is found after a third of the pages that way.
+
+/// Number of levels.
+pub const LEVELS: usize = 17;
+/// The level of 0.
+const ZERO: usize = LEVELS / 2;
+/// Number of bets.
+const BETS: usize = 8;
+/// Share of the capital that the boldest bet stakes.
+const BOLDEST: f64 = 0.9;
+/// Differences are cut at so many limits.
+const CUT: f64 = 10.0;
+
+/// How many values are at each level.
+pub type Counts = [u32; LEVELS];
+
+/// The claims on a mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The mean is above the limit.
+    Harm,
+    /// The mean is below the limit.
+    Safe,
+}
+
+/// Bets on the mean of a value against a limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bets {
+    /// The largest level.
+    most: f64,
+    /// The logarithms of the factors of each bet, by level.
+    harm: [[f64; LEVELS]; BETS],
+    safe: [[f64; LEVELS]; BETS],
+}
+
+impl Bets {
+    /// On a value from 0 to `cap`, with a `limit` within: 0 < `limit` < `cap`.
+    pub fn on_value(cap: f64, limit: f64) -> Self {
+        Self::on(cap, 0.0, limit)
+    }
+
+    /// On the difference of two values, with a `limit` above 0.
+    pub fn on_difference(limit: f64) -> Self {
+        Self::on(CUT * limit, -CUT * limit, limit)
+    }
+
+    fn on(most: f64, least: f64, limit: f64) -> Self {
+        let bets = |sign: f64, least: f64| {
+            std::array::from_fn(|bet| {
+                let boldest = BOLDEST / (sign * limit - least);
+                let stake = libm::ldexp(boldest, -(bet as i32));
+                std::array::from_fn(|level| {
+                    let value = (sign * level_of(level) * most).max(least);
+                    libm::log1p(stake * (value - sign * limit))
+                })
+            })
+        };
+        Self { most, harm: bets(1.0, least), safe: bets(-1.0, -most) }
+    }
+
+    /// The level of a value, which is cut to the range of the levels. `coin` is uniform in [0, 1),
+    /// and independent of the value.
+    pub fn level(&self, value: f64, coin: f64) -> usize {
+        let value = (value / self.most).clamp(-1.0, 1.0);
+        let above = (1..LEVELS - 1).find(|&level| value < level_of(level)).unwrap_or(LEVELS - 1);
+        let (low, high) = (level_of(above - 1), level_of(above));
+        above - usize::from(coin * (high - low) >= value - low)
+    }
+
+    /// `ln E` of the claim, from the values so far. The same on every machine.
+    pub fn ln(&self, side: Side, counts: &Counts) -> f64 {
+        let bets = match side {
+            Side::Harm => &self.harm,
+            Side::Safe => &self.safe,
+        };
+        let ends = bets.map(|factors| {
+            let terms = factors.iter().zip(counts);
+            terms.map(|(factor, &count)| f64::from(count) * factor).sum::<f64>()
+        });
+        let largest = ends.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = ends.iter().map(|end| libm::exp(end - largest)).sum();
+        largest + libm::log(sum / BETS as f64)
+    }
+}
+
+/// A level, as a share of the largest one: from -1 to 1.
+fn level_of(level: usize) -> f64 {
+    match level.abs_diff(ZERO) {
+        0 => 0.0,
+        distance => {
+            let size = libm::ldexp(1.0, distance as i32 - ZERO as i32);
+            if level > ZERO { size } else { -size }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The claims, by their public face.
+
+mod betting;
+mod drift;
+
+/// The upper end of the exact 95 % interval of a share, of which `found` of `runs` were seen.
+fn at_most(found: u64, runs: u64) -> f64 {
+    // the probability of so few
+    let so_few = |share: f64| {
+        let term = |count: u64| {
+            let choose: f64 =
+                (0..count).map(|i| ((runs - i) as f64 / (i + 1) as f64).ln()).sum::<f64>();
+            (choose + count as f64 * share.ln() + (runs - count) as f64 * (-share).ln_1p()).exp()
+        };
+        (0..=found).map(term).sum::<f64>()
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if so_few(middle) > 0.025 { low = middle } else { high = middle }
+    }
+    high
+}
