@@ -78,3 +78,8 @@ pub use page::{Page, Slot, alone, interleave};
 pub use request::{InvalidRequest, MAX_DEPTH, MAX_DOCUMENTS, MAX_PINS, Pin, Request};
 pub use share::Share;
 pub use spec::{InvalidSpec, Method, Spec};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
