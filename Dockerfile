@@ -21,8 +21,9 @@ RUN awk '/^\[/ { left_out = /^\[\[(bench|test|example)\]\]/ } !left_out' Cargo.t
 # COPY keeps file times, and cargo compares times. Touch the sources, so that they are newer than
 # the build of the empty program.
 COPY src src
+ARG REVISION=
 RUN touch build.rs src/lib.rs src/main.rs \
-    && cargo build --profile dist --locked \
+    && RANKDUEL_COMMIT=$REVISION cargo build --profile dist --locked \
     && install -D target/dist/rankduel /out/usr/local/bin/rankduel \
     && install -d /out/var/lib/rankduel
 

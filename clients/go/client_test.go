@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"rankduel"
+	"example.org/rankduel/clients/go"
 )
 
 func TestWrongArguments(t *testing.T) {

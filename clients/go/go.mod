@@ -1,3 +1,3 @@
-module rankduel
+module example.org/rankduel/clients/go
 
 go 1.19

@@ -63,8 +63,8 @@ func isVisible(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
-// send decodes an answer with status 200 into answer. For any other answer it returns an *Error; for
-// a GET request, which is never part of a search, also if the server is older than this client.
+// send decodes an answer with status 200 into answer. For any other answer it returns an *Error;
+// for a GET request, which is never part of a search, also if the server is older than this client.
 func (t *transport) send(ctx context.Context, method, path string, body, answer any, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -1,4 +1,4 @@
-//! Server and clients tell each other their version, so that each can say when the other is too old.
+//! Server and clients tell each other their version, so that each can say if the other is too old.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"rankduel"
+	"example.org/rankduel/clients/go"
 )
 
 var errApplication = errors.New("a failure of the search that the client calls")
