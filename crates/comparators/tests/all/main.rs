@@ -15,6 +15,7 @@ mod multi_sbm;
 mod reference;
 mod rmed;
 mod rucb;
+mod selections;
 mod self_sparring;
 mod sparring;
 #[allow(dead_code, reason = "shared with the tests of the served policies")]

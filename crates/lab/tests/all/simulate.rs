@@ -319,3 +319,22 @@ fn ctrl_c_reports_the_completed_runs() {
     assert_eq!(points.last().unwrap()["step"], horizon);
     assert_eq!(points[0]["standard_error"], Value::Null);
 }
+
+#[test]
+fn the_python_module_has_the_same_numbers() {
+    let mut found = String::new();
+    for regret in ["copeland", "weak"] {
+        let report = json(&format!(
+            "simulate --preferences cyclic-4 --policy d-ts-verdict --policy scomp --policy rucb \
+             --horizon 2000 --runs 2 --seed 5 --regret {regret}"
+        ));
+        for policy in report["policies"].as_array().expect("policies") {
+            let points = policy["checkpoints"].as_array().expect("checkpoints").iter();
+            let means = points.map(|point| format!(" {}:{}", point["step"], point["mean"]));
+            let name = policy["policy"].as_str().expect("a name");
+            found += &format!("{regret} {name}{}\n", means.collect::<String>());
+        }
+    }
+    let pinned = include_str!("../../../python/tests/simulation.txt");
+    assert!(found == pinned, "crates/python/tests/simulation.txt is now\n{found}");
+}
