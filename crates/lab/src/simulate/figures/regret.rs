@@ -154,11 +154,20 @@ impl RegretFigure {
         };
         let base = first.plot(self.y_scale);
         let markers = self.lines.iter().any(|line| line.each_horizon);
-        let legend =
-            if markers { "; marks without a line: separate runs with that horizon" } else { "" };
+        let legend = if markers {
+            "; marks without a line: separate runs with that horizon, moved sideways so that \
+                 they do not cover each other"
+        } else {
+            ""
+        };
         let skewed = series.iter().any(|series| !series.medians.is_empty());
-        let medians =
-            if skewed { "; thin line: median, where a few bad runs make the mean" } else { "" };
+        let medians = match (skewed, self.matrix.drawn) {
+            (false, _) => "",
+            (true, None) => "; thin line: median, where a few bad runs make the mean",
+            (true, Some(_)) => {
+                "; thin line: median, where the gap that each run draws makes the mean"
+            }
+        };
         Some(Plot {
             title,
             x_scale: self.x_scale,

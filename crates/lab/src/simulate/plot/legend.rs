@@ -1,31 +1,31 @@
 //! The words and the look of a policy in a plot: the same in all figures.
 
-use super::style::{Look, sentence};
+use super::style::{DASHES, Look, MARKS, sentence};
 
-/// The name, colour and dashes of the policies of the figures. Two policies that share a colour
-/// differ in their dashes.
-const POLICIES: &[(&str, &str, Look)] = &[
-    ("d-ts", "D-TS", Look { colour: 0, dash: 0 }),
-    ("d-ts-plus", "D-TS+", Look { colour: 1, dash: 0 }),
-    ("ecw-rmed", "ECW-RMED", Look { colour: 2, dash: 0 }),
-    ("rmed1", "RMED1", Look { colour: 3, dash: 0 }),
-    ("rcs", "RCS", Look { colour: 4, dash: 0 }),
-    ("ccb", "CCB", Look { colour: 5, dash: 0 }),
-    ("rucb", "RUCB", Look { colour: 6, dash: 0 }),
-    ("scb", "SCB", Look { colour: 0, dash: 1 }),
-    ("sparring", "Sparring", Look { colour: 1, dash: 1 }),
-    ("savage", "SAVAGE", Look { colour: 2, dash: 1 }),
-    ("pbr", "PBR", Look { colour: 3, dash: 1 }),
-    ("btm", "BTM", Look { colour: 4, dash: 1 }),
-    ("pcomp", "PCOMP", Look { colour: 5, dash: 1 }),
-    ("interleaved-filter", "Interleaved filter", Look { colour: 6, dash: 1 }),
-    ("scomp2", "SCOMP2", Look { colour: 0, dash: 2 }),
-    ("self-sparring", "Self-Sparring", Look { colour: 1, dash: 2 }),
-    ("scomp", "SCOMP", Look { colour: 2, dash: 2 }),
-    ("merge-rucb", "MergeRUCB", Look { colour: 3, dash: 2 }),
-    ("uniform", "Uniform pairs", Look { colour: 4, dash: 2 }),
-    ("rank-el", "RankEl", Look { colour: 5, dash: 2 }),
-    ("d-ts-verdict", "D-TS, verdict", Look { colour: 6, dash: 2 }),
+/// The name and the colour of the policies of the figures, which are the same in all of them. Their
+/// places are those of their dashes and marks, unless another policy of the figure has them.
+const POLICIES: &[(&str, &str, usize)] = &[
+    ("d-ts", "D-TS", 0),
+    ("d-ts-plus", "D-TS+", 1),
+    ("ecw-rmed", "ECW-RMED", 2),
+    ("rmed1", "RMED1", 3),
+    ("rcs", "RCS", 4),
+    ("ccb", "CCB", 5),
+    ("rucb", "RUCB", 6),
+    ("scb", "SCB", 0),
+    ("sparring", "Sparring", 1),
+    ("savage", "SAVAGE", 2),
+    ("pbr", "PBR", 3),
+    ("btm", "BTM", 4),
+    ("pcomp", "PCOMP", 5),
+    ("interleaved-filter", "Interleaved filter", 6),
+    ("scomp2", "SCOMP2", 0),
+    ("self-sparring", "Self-Sparring", 1),
+    ("scomp", "SCOMP", 2),
+    ("merge-rucb", "MergeRUCB", 3),
+    ("uniform", "Uniform pairs", 4),
+    ("rank-el", "RankEl", 5),
+    ("d-ts-verdict", "D-TS, verdict", 7),
 ];
 
 /// The legend of a policy in its text form: `scomp2:elimination=kl-published,batches=8` is "SCOMP2,
@@ -61,21 +61,30 @@ fn parameter(part: &str) -> String {
     format!("{symbol} = {value}")
 }
 
-/// The looks of the policies of one figure. The second and later of a kind have its colour with
-/// other dashes. A policy without a look of its own gets one by its position.
+/// The looks of the policies of one figure. The second and later of a kind have its colour. A policy
+/// without a colour of its own gets one by its position. Marks differ within a figure, and so do
+/// dashes while they last, so that curves can be told apart in grey.
 pub fn looks<'a>(policies: impl Iterator<Item = &'a str>) -> Vec<Look> {
-    let mut seen: Vec<&str> = Vec::new();
-    policies
-        .enumerate()
-        .map(|(at, policy)| {
-            let kind = policy.split(':').next().unwrap_or(policy);
-            let before = seen.iter().filter(|&&other| other == kind).count();
-            seen.push(kind);
-            let own = POLICIES.iter().find(|known| known.0 == kind).map(|known| known.2);
-            let look = own.unwrap_or(Look::at(at));
-            Look { dash: look.dash + before, ..look }
-        })
-        .collect()
+    let (mut dashes, mut marks) = (Vec::new(), Vec::new());
+    let look = |(at, policy): (usize, &str)| {
+        let kind = policy.split(':').next().unwrap_or(policy);
+        let known = POLICIES.iter().position(|known| known.0 == kind);
+        let place = known.unwrap_or(at);
+        Look {
+            colour: known.map_or(at, |known| POLICIES[known].2),
+            dash: free(&mut dashes, place, DASHES.len()),
+            mark: free(&mut marks, place, MARKS),
+        }
+    };
+    policies.enumerate().map(look).collect()
+}
+
+/// The first place from this one on, of so many, that is not `taken` yet; this one if all are.
+fn free(taken: &mut Vec<usize>, place: usize, of: usize) -> usize {
+    let mut places = (place..place + of).map(|place| place % of);
+    let free = places.find(|place| !taken.contains(place)).unwrap_or(place % of);
+    taken.push(free);
+    free
 }
 
 #[cfg(test)]
@@ -96,10 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_of_the_figures_has_a_look_of_its_own() {
-        for (at, one) in POLICIES.iter().enumerate() {
-            assert!(POLICIES[..at].iter().all(|other| other.2 != one.2), "{}", one.0);
-        }
+    fn curves_of_a_figure_differ_in_grey() {
         use crate::simulate::figures::{Content, FIGURES};
         for figure in FIGURES {
             let (Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f)) = figure.content
@@ -111,8 +117,13 @@ mod tests {
             for (at, policy) in policies().enumerate() {
                 let kind = policy.split(':').next().unwrap_or(policy);
                 assert!(POLICIES.iter().any(|known| known.0 == kind), "{kind}");
-                assert!(!looks[..at].contains(&looks[at]), "{policy} in {}", figure.name);
+                let before = &looks[..at];
+                assert!(before.iter().all(|look| look.mark != looks[at].mark), "{}", figure.name);
+                let is_new = before.iter().all(|look| look.dash != looks[at].dash);
+                assert!(is_new || at >= DASHES.len(), "{policy} in {}", figure.name);
             }
         }
+        let colour = |policy: &'static str| looks([policy].into_iter())[0].colour;
+        assert!(colour("rucb") != colour("d-ts-verdict"));
     }
 }

@@ -5,18 +5,24 @@ use maud::{Markup, html};
 
 use super::axis::{Axis, Scale};
 use super::style::{
-    BELOW, Look, PLOT_WIDTH, Page, TOP, label_width, line, path, rich, sentence, short,
+    BELOW, FONT_SIZE, Look, PLOT_WIDTH, Page, TOP, label_width, line, path, rich, sentence, short,
 };
 
 const PLOT_HEIGHT: f64 = 340.0;
-const LEFT: f64 = 82.0;
+/// The place of the vertical label, and its distance from the labels of the ticks.
+const Y_LABEL: f64 = 18.0;
+const Y_LABEL_GAP: f64 = 10.0;
+/// From the labels of the ticks to the frame.
+const TICK: f64 = 10.0;
+/// A mark reaches so far from its place.
+const MARK: f64 = 6.0;
 const LEGEND_GAP: f64 = 26.0;
 const LEGEND_LINE: f64 = 36.0;
 const LEGEND_ROW: f64 = 20.0;
 /// A curve has about so many marks.
 const MARKS: usize = 6;
 /// Distance between points of separate runs at one place.
-const BESIDE: f64 = 5.0;
+const BESIDE: f64 = 8.0;
 
 /// A plot of curves over a horizontal axis, usually time.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,13 +78,19 @@ impl Plot {
     /// The plot as an SVG document.
     pub fn svg(&self) -> String {
         let points = || self.series.iter().flat_map(|series| &series.points);
-        let x = Axis::new(self.x_scale, points().map(|p| p.x), points().map(|p| p.x), PLOT_WIDTH);
+        let beside = self.beside();
+        // marks at either end stay in the frame
+        let inset = MARK + beside.iter().copied().fold(0.0, f64::max);
+        let xs = || points().map(|p| p.x);
+        let x = Axis::new(self.x_scale, xs(), xs(), PLOT_WIDTH - 2.0 * inset);
         // A logarithmic axis is not rounded up, so that a mark at its end would be clipped.
         let headroom = if self.y_scale == Scale::Log { 1.2 } else { 1.0 };
         let highest = points().map(|p| p.high * headroom).fold(0.0, f64::max);
         let top = self.top.map_or(highest, |top| top.min(highest));
         let y = Axis::new(self.y_scale, points().map(|p| p.y), std::iter::once(top), PLOT_HEIGHT);
-        let canvas = Canvas { x, y };
+        let widest = y.ticks().0.iter().map(|(_, text)| label_width(text)).fold(0.0, f64::max);
+        let left = Y_LABEL + FONT_SIZE / 2.0 + Y_LABEL_GAP + widest + TICK;
+        let canvas = Canvas { x, y, left, inset };
         let named = |at: &usize| !self.series[*at].label.is_empty();
         let mut order: Vec<usize> = (0..self.series.len()).filter(named).collect();
         let end = |at: usize| self.series[at].points.last().map_or(0.0, |point| point.y);
@@ -91,11 +103,10 @@ impl Plot {
         let page = Page {
             title: &self.title,
             note: &self.note,
-            left: LEFT,
-            width: LEFT + PLOT_WIDTH + legend,
+            left,
+            width: left + PLOT_WIDTH + legend,
             height: TOP + PLOT_HEIGHT.max(legend_height) + BELOW,
         };
-        let beside = self.beside();
         page.document(html! {
             (canvas.grid())
             @for series in &self.series { (canvas.band(series)) }
@@ -105,7 +116,7 @@ impl Plot {
                 (canvas.marks(series, beside[at], (at as f64 + 0.5) / self.series.len() as f64))
             }
             @for (row, &at) in order.iter().enumerate() {
-                (legend_row(&self.series[at], TOP + 8.0 + LEGEND_ROW * row as f64))
+                (canvas.legend_row(&self.series[at], TOP + 8.0 + LEGEND_ROW * row as f64))
             }
         })
     }
@@ -130,11 +141,15 @@ impl Plot {
 struct Canvas {
     x: Axis,
     y: Axis,
+    /// The left edge of the frame.
+    left: f64,
+    /// From either side of the frame to the ends of the horizontal axis.
+    inset: f64,
 }
 
 impl Canvas {
     fn place(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        Some((LEFT + self.x.at(x)?, TOP + PLOT_HEIGHT - self.y.at(y)?))
+        Some((self.left + self.inset + self.x.at(x)?, TOP + PLOT_HEIGHT - self.y.at(y)?))
     }
 
     /// The place of a mark, if it is in the frame.
@@ -146,25 +161,26 @@ impl Canvas {
         let (x_marks, x_minor) = self.x.ticks();
         let (y_marks, y_minor) = self.y.ticks();
         let bottom = TOP + PLOT_HEIGHT;
-        let across = |value: f64| LEFT + self.x.at(value).unwrap_or(0.0);
+        let left = self.left;
+        let across = |value: f64| left + self.inset + self.x.at(value).unwrap_or(0.0);
         let up = |value: f64| bottom - self.y.at(value).unwrap_or(0.0);
         html! {
-            clipPath id="frame" { rect x=(LEFT) y=(TOP) width=(PLOT_WIDTH) height=(PLOT_HEIGHT) {} }
+            clipPath id="frame" { rect x=(short(left)) y=(TOP) width=(PLOT_WIDTH) height=(PLOT_HEIGHT) {} }
             g class="grid" stroke="#e4e4e4" {
                 @for (value, _) in &x_marks { (line(across(*value), TOP, across(*value), bottom)) }
-                @for (value, _) in &y_marks { (line(LEFT, up(*value), LEFT + PLOT_WIDTH, up(*value))) }
+                @for (value, _) in &y_marks { (line(left, up(*value), left + PLOT_WIDTH, up(*value))) }
             }
             g class="axis" stroke="#222" {
                 @for (value, _) in &x_marks { (line(across(*value), bottom, across(*value), bottom + 6.0)) }
                 @for value in &x_minor { (line(across(*value), bottom, across(*value), bottom + 3.0)) }
-                @for (value, _) in &y_marks { (line(LEFT - 6.0, up(*value), LEFT, up(*value))) }
-                @for value in &y_minor { (line(LEFT - 3.0, up(*value), LEFT, up(*value))) }
+                @for (value, _) in &y_marks { (line(left - 6.0, up(*value), left, up(*value))) }
+                @for value in &y_minor { (line(left - 3.0, up(*value), left, up(*value))) }
             }
             @for (value, text) in &x_marks {
                 text x=(short(across(*value))) y=(bottom + 21.0) text-anchor="middle" { (rich(text)) }
             }
             @for (value, text) in &y_marks {
-                text x=(LEFT - 10.0) y=(short(up(*value) + 4.5)) text-anchor="end" { (rich(text)) }
+                text x=(short(left - TICK)) y=(short(up(*value) + 4.5)) text-anchor="end" { (rich(text)) }
             }
         }
     }
@@ -172,11 +188,11 @@ impl Canvas {
     fn frame(&self, x_label: &str, y_label: &str) -> Markup {
         let middle = TOP + PLOT_HEIGHT / 2.0;
         html! {
-            rect class="axis" x=(LEFT) y=(TOP) width=(PLOT_WIDTH) height=(PLOT_HEIGHT) fill="none" stroke="#222" {}
-            text x=(LEFT + PLOT_WIDTH / 2.0) y=(TOP + PLOT_HEIGHT + 42.0) text-anchor="middle" {
+            rect class="axis" x=(short(self.left)) y=(TOP) width=(PLOT_WIDTH) height=(PLOT_HEIGHT) fill="none" stroke="#222" {}
+            text x=(short(self.left + PLOT_WIDTH / 2.0)) y=(TOP + PLOT_HEIGHT + 42.0) text-anchor="middle" {
                 (rich(&sentence(x_label)))
             }
-            text x="18" y=(middle) text-anchor="middle" transform=(format!("rotate(-90 18 {middle})")) {
+            text x=(Y_LABEL) y=(middle) text-anchor="middle" transform=(format!("rotate(-90 {Y_LABEL} {middle})")) {
                 (rich(&sentence(y_label)))
             }
         }
@@ -239,7 +255,7 @@ impl Canvas {
         let all: Vec<_> = series.points.iter().filter_map(|p| self.mark_place(p)).collect();
         let few = series.joined && series.points.len() > 2 * MARKS;
         let wanted = |number: usize| {
-            let across = LEFT + PLOT_WIDTH * (number as f64 + phase) / MARKS as f64;
+            let across = self.left + PLOT_WIDTH * (number as f64 + phase) / MARKS as f64;
             let nearest = |a: &&(f64, f64), b: &&(f64, f64)| {
                 (a.0 - across).abs().total_cmp(&(b.0 - across).abs())
             };
@@ -251,18 +267,18 @@ impl Canvas {
         places.dedup();
         html! { @for (x, y) in places { (series.look.mark(x + beside, y)) } }
     }
-}
 
-fn legend_row(series: &Series, y: f64) -> Markup {
-    let (x, look) = (LEFT + PLOT_WIDTH + LEGEND_GAP, series.look);
-    html! {
-        @if series.joined {
-            g class=(look.stroke_class()) stroke=(look.colour()) stroke-width="2" stroke-dasharray=(look.dash()) {
-                (line(x, y, x + LEGEND_LINE, y))
+    fn legend_row(&self, series: &Series, y: f64) -> Markup {
+        let (x, look) = (self.left + PLOT_WIDTH + LEGEND_GAP, series.look);
+        html! {
+            @if series.joined {
+                g class=(look.stroke_class()) stroke=(look.colour()) stroke-width="2" stroke-dasharray=(look.dash()) {
+                    (line(x, y, x + LEGEND_LINE, y))
+                }
             }
+            (look.mark(x + LEGEND_LINE / 2.0, y))
+            text x=(short(x + LEGEND_LINE + 8.0)) y=(y + 4.5) { (series.label) }
         }
-        (look.mark(x + LEGEND_LINE / 2.0, y))
-        text x=(x + LEGEND_LINE + 8.0) y=(y + 4.5) { (series.label) }
     }
 }
 
@@ -311,7 +327,7 @@ mod tests {
             svg[start..].split('"').next().unwrap().parse().unwrap()
         };
         let (short, long) = (plot("short").svg(), plot(&"w".repeat(120)).svg());
-        assert!(width(&long) > LEFT + 120.0 * 8.0 && width(&short) < width(&long));
+        assert!(width(&long) > 120.0 * 8.0 && width(&short) < width(&long));
         // The upper marker reaches 6 above its position and must stay below the upper edge of the
         // frame.
         let paths = || short.match_indices(" d=\"M").map(|(at, _)| &short[at + 5..]);

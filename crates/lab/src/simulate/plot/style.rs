@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 
-/// The palette of Okabe and Ito without its yellow, which is too faint for a line on white; and
-/// lighter forms of the same colours for a dark page.
-const COLOURS: [(&str, &str); 7] = [
+/// The palette of Okabe and Ito, with purple for its yellow, which is too faint for a line on white;
+/// and lighter forms of the same colours for a dark page.
+const COLOURS: [(&str, &str); 8] = [
     ("#0072b2", "#5a9bea"),
     ("#d55e00", "#f2854a"),
     ("#009e73", "#2fc79a"),
@@ -17,9 +17,13 @@ const COLOURS: [(&str, &str); 7] = [
     ("#000000", "#f2f2f2"),
     ("#e69f00", "#f5bd3d"),
     ("#56b4e9", "#9ad8fc"),
+    ("#6a3d9a", "#b79ae0"),
 ];
-/// The number of dashes and the number of colours have no common divisor, so that 28 curves differ.
-const DASHES: [&str; 4] = ["none", "7 3", "2 2.5", "8 3 2 3"];
+/// They differ in grey print.
+pub(super) const DASHES: [&str; 8] =
+    ["none", "7 3", "2 2.5", "8 3 2 3", "13 4", "4 5", "13 3 4 3", "8 3 2 3 2 3"];
+/// The number of marks: eight shapes, and four of them filled.
+pub(super) const MARKS: usize = 12;
 /// Classes of the parts that are no data: their attribute, and its colour on a dark page.
 const PARTS: [(&str, &str, &str); 5] = [
     ("page", "fill", "#15181c"),
@@ -142,12 +146,14 @@ pub struct Look {
     pub colour: usize,
     /// Position among the dashes.
     pub dash: usize,
+    /// Position among the marks.
+    pub mark: usize,
 }
 
 impl Look {
     /// The look of the curve at this position, for curves that are no policies.
     pub fn at(position: usize) -> Self {
-        Self { colour: position, dash: position }
+        Self { colour: position, dash: position, mark: position }
     }
 
     pub(super) fn colour(self) -> &'static str {
@@ -168,9 +174,10 @@ impl Look {
         DASHES[self.dash % DASHES.len()]
     }
 
-    /// The mark at this place. Looks of one colour have different marks.
+    /// The mark at this place.
     pub(super) fn mark(self, x: f64, y: f64) -> Markup {
-        let outline: &[(f64, f64)] = match (self.colour + 2 * self.dash) % 8 {
+        let shape = self.mark % MARKS;
+        let outline: &[(f64, f64)] = match shape % 8 {
             0 => {
                 return self.drawn(format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z", x - 4.0));
             }
@@ -188,6 +195,9 @@ impl Look {
     /// A mark with an outline. It hides the line under it, so that marks of several curves stay
     /// legible.
     fn drawn(self, outline: String) -> Markup {
+        if self.mark % MARKS >= 8 {
+            return html! { path class=(self.fill_class()) d=(outline) fill=(self.colour()) {} };
+        }
         html! {
             g class="page" fill="#ffffff" {
                 path class=(self.stroke_class()) d=(outline) stroke=(self.colour()) stroke-width="1.6" {}
@@ -234,15 +244,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twenty_eight_curves_differ() {
-        let looks: HashSet<_> =
-            (0..28).map(|at| (Look::at(at).colour(), Look::at(at).dash())).collect();
-        assert_eq!(looks.len(), 28);
-        for colour in 0..COLOURS.len() {
-            let marks: HashSet<String> =
-                (0..4).map(|dash| Look { colour, dash }.mark(0.0, 0.0).into_string()).collect();
-            assert_eq!(marks.len(), 4);
-        }
+    fn dashes_and_marks_differ_without_colours() {
+        let dashes: HashSet<_> = DASHES.iter().collect();
+        assert_eq!(dashes.len(), DASHES.len());
+        let mark = |mark| Look { colour: 0, dash: 0, mark }.mark(0.0, 0.0).into_string();
+        let marks: HashSet<String> = (0..MARKS).map(mark).collect();
+        assert_eq!(marks.len(), MARKS);
     }
 
     #[test]
