@@ -44,6 +44,51 @@ fn every_figure_is_made_with_its_data_and_its_command() {
     }
 }
 
+/// One figure of each family, which together have every policy of the figures.
+const FAMILIES: &str = "copeland-1 copeland-4 copeland-6 thompson-1a thompson-2b thompson-delay \
+                        late-in-flight late-replicas batched-1a batched-3a savage";
+/// Their ends at a reduced size, with the policies and the plots as the figures of the notes have
+/// them.
+const ENDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/figures.csv");
+
+/// The lines of a figure's data, and of its curves only the ends.
+fn ends(csv: &str) -> Vec<&str> {
+    let curve = |line: &str| line.split(',').take(3).map(String::from).collect::<Vec<_>>();
+    let is_curves = csv.starts_with("matrix,runs,policy,step,");
+    let lines: Vec<&str> = csv.lines().skip(1).collect();
+    let is_end = |at: &usize| {
+        !is_curves || lines.get(at + 1).is_none_or(|next| curve(next) != curve(lines[*at]))
+    };
+    (0..lines.len()).filter(is_end).map(|at| lines[at]).collect()
+}
+
+#[test]
+fn the_figures_of_the_notes_are_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path();
+    printed(&format!("figures {FAMILIES} --horizon 1500 --runs 2 --out {}", out.display()));
+    let mut found = String::new();
+    for figure in FAMILIES.split_whitespace() {
+        let csv = read_to_string(out.join(format!("{figure}.csv"))).unwrap();
+        for line in ends(&csv) {
+            found.push_str(&format!("{figure},{line}\n"));
+        }
+    }
+    let stored = read_to_string(ENDS).unwrap_or_default();
+    if found != stored {
+        let new = Path::new(env!("CARGO_TARGET_TMPDIR")).join("figures.csv");
+        std::fs::write(&new, &found).unwrap();
+        let changed: Vec<&str> =
+            found.lines().filter(|line| !stored.lines().any(|old| old == *line)).collect();
+        panic!(
+            "the figures have changed:\n{}\nmake those of crates/lab/notes anew with the command \
+             of papers.md, correct the numbers of that page, and then store {} as {ENDS}",
+            changed.join("\n"),
+            new.display()
+        );
+    }
+}
+
 #[test]
 fn a_stand_in_is_named_and_a_given_matrix_is_used() {
     let folder = tempfile::tempdir().unwrap();
