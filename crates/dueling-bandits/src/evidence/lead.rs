@@ -31,6 +31,8 @@ const LEADS_BELOW: f64 = 0.49;
 const LARGEST_LEAD: (f64, f64) = (0.485, 0.1);
 /// Centre of the weights, as a lead over 1/2.
 const CENTRE: f64 = 0.045;
+/// Least centre of the weights, as a lead over the null hypothesis: above 1/2 they would gather at 0.
+const LEAST_CENTRE: f64 = 0.02;
 /// Standard deviation of the weights, of the logarithm of the lead.
 const SPREAD: f64 = 1.1;
 /// No alternative of the mixture is above this probability.
@@ -69,14 +71,15 @@ pub struct LeadEvidence {
 }
 
 impl LeadEvidence {
-    /// Evidence that the probability to win is above `1/2 - margin`; `margin` is in [0, 0.49].
+    /// Evidence that the probability to win is above `1/2 - margin`; `margin` is in [-0.48, 0.49].
     pub fn over(margin: f64) -> Self {
         let null = 0.5 - margin;
+        let centre = (CENTRE + margin).max(LEAST_CENTRE);
         let grid = std::iter::successors(Some(FIRST_LEAD), |lead| Some(lead * LEAD_RATIO));
         let mut leads: Vec<(f64, f64)> = grid
             .take_while(|&lead| lead < LEADS_BELOW)
             .map(|lead| {
-                let distance = libm::log(lead / (CENTRE + margin)) / SPREAD;
+                let distance = libm::log(lead / centre) / SPREAD;
                 (lead, libm::exp(-0.5 * distance * distance))
             })
             .collect();

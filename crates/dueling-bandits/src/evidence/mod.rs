@@ -5,6 +5,7 @@
 //!   grow with the number of rankers. [`lead`] has its evidence, and [`verdict`] applies it to a
 //!   run. [`race`] keeps how the evidence grew, and [`plan`] has the cheapest way to complete it.
 //!   [`refuters`] lets the capital of the rule follow the leader. [`view`] is what a policy sees.
+//!   [`ladder`] reads the evidence of a pair as an interval.
 //! - [`scores`]: answers that count by how much of a page decided.
 //! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
 //!   answers of duels whose answers are complete.
@@ -34,6 +35,7 @@ pub mod cohorts;
 pub mod effect;
 pub mod heavy_units;
 pub mod history;
+pub mod ladder;
 pub mod lead;
 pub mod loss;
 pub mod off_policy;

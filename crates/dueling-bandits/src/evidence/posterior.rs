@@ -62,6 +62,8 @@ impl Estimate {
 pub struct WinnerProbabilities {
     /// A Copeland winner, alone or with others.
     pub copeland: Vec<f64>,
+    /// The same where several winners of a draw share it. The sum is 1.
+    pub shared: Vec<f64>,
     /// The Condorcet winner. The sum is the probability that one exists.
     pub condorcet: Vec<f64>,
 }
@@ -199,11 +201,16 @@ impl<'a> Posterior<'a> {
     pub fn winner_probabilities(&self, draws: usize, rng: &mut PolicyRng) -> WinnerProbabilities {
         let rankers = self.tally.rankers();
         let (mut copeland, mut condorcet) = (vec![0_u32; rankers], vec![0_u32; rankers]);
+        let mut shared = vec![0.0; rankers];
         self.each_draw(draws, rng, |_, scores, _| {
             let active = self.roster.active();
             let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
-            let winners = active.iter().filter(|&&i| scores[i] == best);
-            winners.for_each(|&i| copeland[i] += 1);
+            let winners = || active.iter().filter(|&&i| scores[i] == best);
+            let part = 1.0 / (winners().count() * draws) as f64;
+            winners().for_each(|&i| {
+                copeland[i] += 1;
+                shared[i] += part;
+            });
             if let Some(winner) = self.condorcet_winner(scores) {
                 condorcet[winner] += 1;
             }
@@ -211,7 +218,7 @@ impl<'a> Posterior<'a> {
         let share = |counts: Vec<u32>| {
             counts.into_iter().map(|count| f64::from(count) / draws as f64).collect()
         };
-        WinnerProbabilities { copeland: share(copeland), condorcet: share(condorcet) }
+        WinnerProbabilities { copeland: share(copeland), shared, condorcet: share(condorcet) }
     }
 
     /// Copeland regret in every draw of each of `shown`, which are series of appearances: one count

@@ -25,6 +25,14 @@ impl<'a> PairEvidence<'a> {
         Self { mixture, tally, counted: None, rankers, known: None, refuters: None }
     }
 
+    /// The same counts in the evidence of another margin.
+    pub(in crate::evidence) fn over<'b>(&self, mixture: &'b LeadEvidence) -> PairEvidence<'b>
+    where
+        'a: 'b,
+    {
+        PairEvidence { mixture, known: None, ..*self }
+    }
+
     /// Of the wins that count.
     pub fn with_counted(self, counted: &'a Counted) -> Self {
         Self { counted: Some(counted), ..self }
