@@ -1,18 +1,19 @@
-//! The basis of the verdict, in sentences.
+//! The basis of the result, in sentences.
 
 use maud::{Markup, html};
 
-use super::layout::{number, percent, with_code};
-use crate::service::reports::verdict_basis::VerdictBasis;
+use super::layout::{counted, name, number, percent};
+use super::view::View;
 
-/// The sentences. `winner` is the certified winner.
-pub(super) fn section(basis: &VerdictBasis, winner: Option<&String>) -> Markup {
+/// The sentences.
+pub(super) fn section(view: &View) -> Markup {
+    let (basis, winner) = (&view.verdict.rests_on, view.verdict.winners.first());
     let repeated = basis.left_out_repeated_unit;
     html! {
-        details.basis #rests-on {
-            summary { "What the verdict rests on" }
+        details #rests-on {
+            summary { "What the " @if view.is_decided() { "result rests" } @else { "numbers rest" } " on" }
             p {
-                "It counts " (answers(basis.answers)) "."
+                "It counts " (counted(basis.answers, "answer", "answers")) "."
                 @if basis.by_score > 0 {
                     " Of these, " (number(basis.by_score)) " count by the score of their page."
                 }
@@ -22,37 +23,36 @@ pub(super) fn section(basis: &VerdictBasis, winner: Option<&String>) -> Markup {
                     " after the issue."
                 }
                 @if repeated > 0 {
-                    " It leaves out " (answers(repeated)) " of units that had answered before."
+                    " It leaves out " (counted(repeated, "answer", "answers")) " of units that had answered before."
                 }
                 @if basis.left_out_late > 0 {
-                    " " (answers(basis.left_out_late)) " came too late to count."
+                    " " (counted(basis.left_out_late, "answer", "answers")) " came too late to count."
                 }
                 @if basis.left_out_full > 0 {
-                    " " (answers(basis.left_out_full)) " came in a moment of more traffic than can be kept."
+                    " " (counted(basis.left_out_full, "answer", "answers")) " came in a moment of more traffic than can be kept."
                 }
             }
-            @if let Some(remark) = basis.remark { p { (with_code(remark)) } }
+            @if basis.remark.is_some() {}
             @else if let (Some(lost @ 0.0001..), Some(winner)) = (basis.holds_unless_lost, winner) {
                 p {
-                    "It holds unless more than " (percent(lost)) " of the duels that " code { (winner) }
+                    "It holds unless more than " (percent(lost)) " of the duels that " (name(winner))
                     " lost never came back, while none that it won was lost."
                 }
             }
             @if let Some(unanswered) = basis.unanswered {
                 p { (percent(unanswered)) " of the duels in its cohorts were not answered in time." }
             }
-            @for doubt in &basis.doubts { p { strong { (with_code(doubt)) } } }
             @if basis.excluded_units > 0 {
                 p {
                     @if basis.excluded_units == 1 { "One excluded unit had " }
                     @else { (number(basis.excluded_units)) " excluded units had " }
-                     (answers(basis.left_out_excluded))
+                     (counted(basis.left_out_excluded, "answer", "answers"))
                     ". Nothing on this page counts them."
                 }
             }
             @for unit in basis.heaviest_units.iter().filter(|unit| unit.is_machine) {
                 p {
-                    "Unit " code { (unit.unit) } " is a machine: of its " (answers(unit.answers))
+                    "Unit " code { (unit.unit) } " is a machine: of its " (counted(unit.answers, "answer", "answers"))
                     ", the left side won " (number(unit.left)) " and the right side "
                     (number(unit.right)) ". One of them counts."
                 }
@@ -63,23 +63,10 @@ pub(super) fn section(basis: &VerdictBasis, winner: Option<&String>) -> Markup {
     }
 }
 
-fn answers(count: u64) -> String {
-    match count {
-        1 => "1 answer".into(),
-        count => format!("{} answers", number(count)),
-    }
-}
-
 /// A time in words.
 fn window(seconds: i64) -> String {
-    let of = |count: i64, unit: &str| match count {
-        1 => format!("1 {unit}"),
-        count => format!("{count} {unit}s"),
-    };
-    match seconds {
-        _ if seconds % 86_400 == 0 => of(seconds / 86_400, "day"),
-        _ if seconds % 3600 == 0 => of(seconds / 3600, "hour"),
-        _ if seconds % 60 == 0 => of(seconds / 60, "minute"),
-        _ => of(seconds, "second"),
-    }
+    let units = [(86_400, "day", "days"), (3600, "hour", "hours"), (60, "minute", "minutes")];
+    let fits = units.into_iter().find(|(of, _, _)| seconds % of == 0);
+    let (of, one, many) = fits.unwrap_or((1, "second", "seconds"));
+    counted((seconds / of).unsigned_abs(), one, many)
 }

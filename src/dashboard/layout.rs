@@ -2,6 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
+use crate::service::reports::alarms::Alarm;
 use crate::service::reports::grouped::grouped;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
@@ -27,6 +28,50 @@ pub(crate) struct Frame<'a> {
     pub updates: bool,
 }
 
+/// The colour and the icon of a state. Its words always stand beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Proven.
+    Yes,
+    /// Open.
+    Wait,
+    /// Harm, or something that somebody has to look at.
+    No,
+    /// Running.
+    Run,
+    /// No claim.
+    None,
+}
+
+impl Mark {
+    pub fn class(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::Wait => "wait",
+            Self::No => "no",
+            Self::Run => "run",
+            Self::None => "none",
+        }
+    }
+
+    pub fn icon(self) -> Markup {
+        let (class, icon) = (self.class(), if self == Self::Run { "wait" } else { self.class() });
+        html! { svg.i.(class) aria-hidden="true" { use href={ "#i-" (icon) } {} } }
+    }
+}
+
+/// The icons, which [`Mark::icon`] uses.
+fn icons() -> Markup {
+    html! {
+        svg.defs aria-hidden="true" {
+            symbol #i-yes viewBox="0 0 16 16" { circle cx="8" cy="8" r="6.6" {} path d="M5 8.3l2.1 2.1L11.2 6" {} }
+            symbol #i-wait viewBox="0 0 16 16" { circle cx="8" cy="8" r="6.6" {} path d="M8 4.4V8l2.4 1.6" {} }
+            symbol #i-no viewBox="0 0 16 16" { path d="M8 1.8L14.8 14H1.2z" {} path d="M8 6.3v3.4M8 11.8v.1" {} }
+            symbol #i-none viewBox="0 0 16 16" { circle cx="8" cy="8" r="2.8" {} }
+        }
+    }
+}
+
 /// A whole page.
 pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
     html! {
@@ -42,6 +87,7 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
                 title { (frame.title) " · rankduel" }
             }
             body {
+                (icons())
                 a.skip href="#main" { "Skip to the content" }
                 header.top {
                     nav aria-label="Main" {
@@ -106,6 +152,110 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// A difference of shares in points, with its sign.
+pub(crate) fn points(share: f64) -> String {
+    let tenths = (1000.0 * share).round() / 10.0;
+    let sign = if tenths < 0.0 { "−" } else { "+" };
+    format!("{sign}{:.1}", tenths.abs())
+}
+
+/// A margin in words.
+pub(crate) fn margin_points(margin: f64) -> String {
+    let points = format!("{:.3}", 100.0 * margin);
+    let points = points.trim_end_matches('0').trim_end_matches('.');
+    format!("{points} point{}", if points == "1" { "" } else { "s" })
+}
+
+/// A share of experiments: `5 of 100`.
+pub(crate) fn of_experiments(share: f64) -> String {
+    let of = [100.0, 1e3, 1e4, 1e5, 1e6].into_iter().find(|of| share * of > 1.0 - 1e-9);
+    let of = of.unwrap_or(1e6);
+    let count = format!("{:.2}", share * of);
+    format!("{} of {}", count.trim_end_matches('0').trim_end_matches('.'), number(of as u64))
+}
+
+/// A count with its noun.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(count), if count == 1 { one } else { many })
+}
+
+/// Longest name that never breaks, in characters.
+const UNBROKEN: usize = 18;
+
+/// The name of a ranker. Its direction cannot turn the text around it.
+pub(crate) fn name(id: &str) -> Markup {
+    html! { bdi.r.nb[id.chars().count() <= UNBROKEN] { (id) } }
+}
+
+/// The name of a ranker in an attribute, isolated in the same way.
+pub(crate) fn spoken(id: &str) -> String {
+    format!("\u{2068}{id}\u{2069}")
+}
+
+/// Names as an enumeration: the first four, and how many others.
+pub(crate) fn names(ids: &[&str]) -> Markup {
+    let (shown, rest) = ids.split_at(if ids.len() <= 5 { ids.len() } else { 4 });
+    html! {
+        @for (index, id) in shown.iter().enumerate() {
+            @if index > 0 { @if rest.is_empty() && index + 1 == shown.len() { " and " } @else { ", " } }
+            (name(id))
+        }
+        @if !rest.is_empty() { " and " (rest.len()) " others" }
+    }
+}
+
+/// Short names for pictures: a name of up to 18 characters is its own; another one is its first
+/// part that no other name has, or else its end.
+pub(crate) fn labels(ids: &[String]) -> Vec<String> {
+    let short = |id: &String| {
+        if id.chars().count() <= UNBROKEN {
+            return id.clone();
+        }
+        let starts: Vec<usize> = std::iter::once(0)
+            .chain(id.match_indices(['-', '_', '.', '/', ' ']).map(|(at, mark)| at + mark.len()))
+            .collect();
+        let ends = starts.iter().skip(1).map(|&start| start - 1).chain([id.len()]);
+        let ends: Vec<usize> = ends.collect();
+        let parts = (0..starts.len())
+            .flat_map(|parts| (0..starts.len() - parts).map(move |first| (first, first + parts)));
+        let parts = parts.filter_map(|(first, last)| id.get(*starts.get(first)?..*ends.get(last)?));
+        let fits = |part: &&str| (4..=UNBROKEN).contains(&part.chars().count());
+        let is_own = |part: &&str| ids.iter().filter(|other| other.contains(part)).count() == 1;
+        let found = parts.filter(fits).find(is_own).map(str::to_owned);
+        let tail = || id.chars().skip(id.chars().count() - UNBROKEN + 1).collect::<String>();
+        found.unwrap_or_else(|| format!("…{}", tail()))
+    };
+    ids.iter().map(short).collect()
+}
+
+/// A day, such as `Mon 30 Nov`; with its year if that is not the year of `now`.
+pub(crate) fn day(unix_ms: i64, now_ms: i64) -> String {
+    let written = |ms: i64, format: &str| {
+        jiff::Timestamp::from_millisecond(ms)
+            .map_or_else(|_| ms.to_string(), |time| time.strftime(format).to_string())
+    };
+    let is_near = written(unix_ms, "%Y") == written(now_ms, "%Y");
+    written(unix_ms, if is_near { "%a %-d %b" } else { "%a %-d %b %Y" })
+}
+
+/// A time of a day: `10:26 UTC`, with the day if it is another one.
+pub(crate) fn hour(unix_ms: i64, now_ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(unix_ms)
+        .map_or_else(|_| unix_ms.to_string(), |time| time.strftime("%H:%M UTC").to_string());
+    match (day(unix_ms, now_ms), day(now_ms, now_ms)) {
+        (day, today) if day == today => time,
+        (day, _) => format!("{time} on {day}"),
+    }
+}
+
+/// A day, or a time that is less than 20 hours away.
+pub(crate) fn moment(unix_ms: i64, now_ms: i64) -> String {
+    match (unix_ms - now_ms).abs() {
+        near if near < 20 * 3_600_000 => hour(unix_ms, now_ms),
+        _ => day(unix_ms, now_ms),
+    }
+}
+
 /// A duration in the unit that fits its size.
 pub(crate) fn seconds(seconds: f64) -> String {
     match seconds {
@@ -123,19 +273,69 @@ pub(crate) fn timestamp(unix_ms: i64) -> Markup {
 
 /// A time in RFC 3339.
 pub(crate) fn time(text: &str) -> Markup {
-    let people = text.replace('T', " ").replace('Z', " UTC");
-    html! { time datetime=(text) { (people) } }
+    let people = text.split(['.', 'Z']).next().unwrap_or(text).replace('T', " ");
+    html! { time datetime=(text) { (people) " UTC" } }
 }
 
-/// An experiment's status as a badge.
-pub(crate) fn status(record: &ExperimentRecord) -> Markup {
-    let (class, text) = match (record.archived_at, record.status) {
-        (Some(_), _) => ("archived", "archived"),
-        (None, Status::Running) => ("running", "running"),
-        (None, Status::Paused) => ("paused", "paused"),
-        (None, Status::Concluded) => ("decided", "concluded"),
+/// The state of an experiment as a badge. `decided` says whether it has a result.
+pub(crate) fn badge(record: &ExperimentRecord, decided: bool) -> Markup {
+    let (mark, text) = match (record.archived_at, record.status, decided) {
+        (Some(_), _, _) => (Mark::None, "Archived"),
+        (None, Status::Paused, _) => (Mark::None, "Paused"),
+        (None, _, true) => (Mark::Yes, "Decided"),
+        (None, Status::Running, false) => (Mark::Run, "Running"),
+        (None, Status::Concluded, false) => (Mark::None, "Stopped"),
     };
-    html! { span.badge.(class) { (text) } }
+    html! { span.badge.(mark.class()) { @if mark == Mark::Yes { (mark.icon()) } (text) } }
+}
+
+/// A page of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tab {
+    Result,
+    Evidence,
+    Traffic,
+    Manage,
+}
+
+/// What stands above every page of an experiment: its name and state, the pages, and the alarms.
+pub(crate) fn head(
+    record: &ExperimentRecord,
+    badge: &Markup,
+    meta: &Markup,
+    tab: Tab,
+    visitor: Visitor,
+    alarms: &[Alarm],
+) -> Markup {
+    let pages = [
+        (Tab::Result, "Result", ""),
+        (Tab::Evidence, "Evidence", "/evidence"),
+        (Tab::Traffic, "Traffic", "/traffic"),
+        (Tab::Manage, "Manage", "/manage"),
+    ];
+    html! {
+        div.title {
+            h1 { (record.name) }
+            (badge)
+            @if !alarms.is_empty() { span.badge.no { (Mark::No.icon()) "Look into it" } }
+        }
+        p.meta { (meta) }
+        nav.tabs aria-label=(record.name) {
+            @for (own, title, path) in pages {
+                @if own != Tab::Manage || visitor.manages {
+                    a href={ "/experiments/" (record.name) (path) } aria-current=[(own == tab).then_some("page")] { (title) }
+                }
+            }
+        }
+        @for alarm in alarms {
+            div.alarm role="alert" {
+                h2 { (Mark::No.icon()) " " (alarm.title) }
+                p { (with_code(&alarm.detail)) }
+                p { b { "Likely cause: " } (with_code(alarm.cause)) }
+                p { b { "What to do: " } (with_code(alarm.action)) }
+            }
+        }
+    }
 }
 
 /// An entry of a list of facts.
@@ -152,25 +352,41 @@ pub(crate) fn with_code(text: &str) -> Markup {
     }
 }
 
-/// A table that scrolls by itself where it is too wide. A head that begins with `#` is of numbers.
-pub(crate) fn table(label: &str, heads: &[&str], caption: &Markup, rows: &Markup) -> Markup {
-    html! {
-        div.scroll role="group" aria-label=(label) tabindex="0" {
-            table {
-                @if !caption.0.is_empty() { caption { (caption) } }
-                thead { tr { @for head in heads { @match head.strip_prefix('#') {
-                    Some(head) => th.number scope="col" { (head) },
-                    None => th scope="col" { (head) },
-                } } } }
-                tbody { (rows) }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_are_shortened_to_what_no_other_has() {
+        let ids = [
+            "bm25",
+            "neural-two-tower-bge-m3-finetuned-on-click-logs-q3",
+            "neural-two-tower-multilingual-e5-large-instruct",
+            "a-name-of-one-letter-parts-x-x-x-x",
+        ];
+        let ids = ids.map(str::to_owned);
+        assert_eq!(labels(&ids), ["bm25", "finetuned", "multilingual", "name"]);
+    }
+
+    #[test]
+    fn times_are_days_or_hours_in_words() {
+        let now = 1_790_000_000_000;
+        assert_eq!(moment(now + 3_600_000, now), "15:13 UTC");
+        assert_eq!(moment(now + 10 * 3_600_000, now), "00:13 UTC on Tue 22 Sep");
+        assert_eq!(moment(now + 5 * 86_400_000, now), "Sat 26 Sep");
+        assert_eq!(moment(now + 200 * 86_400_000, now), "Fri 9 Apr 2027");
+    }
+
+    #[test]
+    fn errors_are_of_as_many_experiments_as_it_takes() {
+        assert_eq!(of_experiments(0.05), "5 of 100");
+        assert_eq!(of_experiments(1.0 - 0.999), "1 of 1\u{202f}000");
+        assert_eq!((points(0.0504), points(-0.0001)), ("+5.0".into(), "+0.0".into()));
+        assert_eq!(
+            (margin_points(0.01), margin_points(0.025)),
+            ("1 point".into(), "2.5 points".into())
+        );
+    }
 
     #[test]
     fn numbers_are_grouped_and_have_few_digits() {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::layout::{Visitor, number, percent, quantity, status, timestamp};
-use crate::service::reports::overview::{Overview, Progress};
+use super::layout::{Mark, Visitor, badge, day, name, number, timestamp};
+use crate::service::reports::leader::Lead;
+use crate::service::reports::overview::Overview;
 use crate::service::reports::single_flight::Computed;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
@@ -22,81 +23,66 @@ pub(crate) struct Row {
 pub(crate) struct Summary {
     pub loaded: Arc<LoadedExperiment>,
     pub overview: Arc<Computed<Overview>>,
+    pub lead: Arc<Computed<Lead>>,
     /// Titles of the alarms that are on.
     pub alarms: Vec<&'static str>,
 }
 
 impl Summary {
-    fn leaders(&self) -> String {
-        let id = |&ranker: &usize| self.loaded.spec.rankers[ranker].id.as_str();
-        self.overview.leaders.iter().map(id).collect::<Vec<_>>().join(", ")
+    fn is_decided(&self) -> bool {
+        !self.lead.winners.is_empty()
+    }
+
+    fn id(&self, ranker: usize) -> Markup {
+        name(self.loaded.spec.rankers.get(ranker).map_or("", |ranker| &ranker.id))
+    }
+}
+
+/// The groups of the list, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    NeedsYou,
+    Running,
+    Finished,
+    Others,
+}
+
+impl Row {
+    fn group(&self) -> Group {
+        match (self.record.status, &self.loaded) {
+            (Status::Concluded, _) => Group::Finished,
+            (_, None) => Group::Others,
+            (_, Some(summary)) if !summary.alarms.is_empty() || summary.is_decided() => {
+                Group::NeedsYou
+            }
+            _ => Group::Running,
+        }
     }
 }
 
 /// The page.
-pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool, visitor: Visitor) -> Markup {
+pub(crate) fn page(
+    rows: &[Row],
+    next: Option<&str>,
+    first: bool,
+    now: i64,
+    visitor: Visitor,
+) -> Markup {
+    let groups = [
+        (Group::NeedsYou, "Needs you"),
+        (Group::Running, "Running"),
+        (Group::Finished, "Finished"),
+        (Group::Others, "Not in memory"),
+    ];
     html! {
         div.title {
             h1 { "Experiments" }
             @if visitor.manages { a.button href="/new-experiment" { "New experiment" } }
         }
-        @if rows.is_empty() && first {
-            section {
-                h2 { "No experiments yet" }
-                @if visitor.manages {
-                    p { a href="/new-experiment" { "Create one" } " with the rankers that you want to compare, or with the API:" }
-                } @else {
-                    p { "Create one with the rankers that you want to compare:" }
-                }
-                pre tabindex="0" { code {
-                    "curl -X POST \"$RANKDUEL/v1/experiments\" -H 'Content-Type: application/json' \\\n"
-                    "  -d '{\"name\": \"search\", \"rankers\": [\"bm25\", \"neural\"]}'"
-                } }
-                p { "Then request duels and send feedback. " a href="/docs" { "The API reference" } " has examples." }
-            }
-        } @else {
-            div.scroll role="group" aria-label="Experiments" tabindex="0" {
-                table {
-                    thead { tr {
-                        th scope="col" { "Experiment" }
-                        th scope="col" { "Status" }
-                        th scope="col" { "Leader" }
-                        th scope="col" { "Verdict" }
-                        th.number scope="col" { "Duels answered" }
-                        th.number scope="col" { "Regret" }
-                        th scope="col" { "Alarms" }
-                        th scope="col" { "Created" }
-                    } }
-                    tbody {
-                        @for row in rows {
-                            tr {
-                                th scope="row" { a href={ "/experiments/" (row.record.name) } { (row.record.name) } }
-                                td { (status(&row.record)) }
-                                @if let Some(summary) = &row.loaded {
-                                    td {
-                                        @if summary.overview.duels == 0 { span.quiet { "no data yet" } }
-                                        @else if summary.overview.leaders.len() > 2 { (summary.overview.leaders.len()) " tied" }
-                                        @else { (summary.leaders()) }
-                                    }
-                                    td { (progress(summary, row.record.status)) }
-                                    td.number { (number(summary.overview.duels)) }
-                                    td.number { (quantity(summary.overview.regret.copeland_regret)) }
-                                    td { @for alarm in &summary.alarms { b.warning { "⚠ " (alarm) } } @if summary.alarms.is_empty() { "none" } }
-                                } @else {
-                                    td colspan="5" { span.quiet { "not in memory; open it to load it" } }
-                                }
-                                td { (timestamp(row.record.created_at)) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        @if rows.iter().any(|row| row.loaded.is_some()) {
-            p.quiet {
-                "Verdict: the share of the needed evidence that the leader has against its strongest rival, on a logarithmic "
-                "scale. Regret: the estimated cost of all pages so far, between 0 and 1 for each page."
-            }
+        @if rows.is_empty() && first { (none_yet(visitor)) }
+        @for (group, title) in groups {
+            @let own: Vec<_> = rows.iter().filter(|row| row.group() == group).collect();
+            @if !own.is_empty() { (table(title, &own, now)) }
         }
         p {
             @if !first { a href="/" { "First page" } " " }
@@ -105,17 +91,76 @@ pub(crate) fn page(rows: &[Row], next: Option<&str>, first: bool, visitor: Visit
     }
 }
 
-/// How near the verdict is.
-fn progress(summary: &Summary, status: Status) -> Markup {
-    match (summary.overview.progress, status) {
-        (Progress::Decided, _) => html! { span.badge.decided { "decided" } },
-        (Progress::Open(_), Status::Concluded) => html! { "concluded without" },
-        (Progress::Open(None), _) => html! { "–" },
-        (Progress::Open(Some(share)), _) => html! {
-            span.near {
-                progress max="100" value=(format!("{:.0}", 100.0 * share)) aria-label="Nearness of the verdict" {}
-                (percent(share))
+fn none_yet(visitor: Visitor) -> Markup {
+    html! {
+        section.part {
+            h2 { "No experiments yet" }
+            @if visitor.manages {
+                p { a href="/new-experiment" { "Create one" } " with the rankers that you want to compare, or with the API:" }
+            } @else {
+                p { "Create one with the rankers that you want to compare:" }
             }
-        },
+            pre tabindex="0" { code {
+                "curl -X POST \"$RANKDUEL/v1/experiments\" -H 'Content-Type: application/json' \\\n"
+                "  -d '{\"name\": \"search\", \"rankers\": [\"bm25\", \"neural\"]}'"
+            } }
+            p { "Then request duels and send feedback. " a href="/docs" { "The API reference" } " has examples." }
+        }
+    }
+}
+
+fn table(title: &str, rows: &[&Row], now: i64) -> Markup {
+    html! {
+        section.list {
+            h2 { (title) }
+            table {
+                thead { tr {
+                    th scope="col" { "Experiment" }
+                    th.st scope="col" { "State" }
+                    th scope="col" { "Result" }
+                    th.n.pg scope="col" { "Pages" }
+                    th.wn scope="col" { "Since" }
+                } }
+                tbody { @for row in rows { tr {
+                    th scope="row" { a href={ "/experiments/" (row.record.name) } { (row.record.name) } }
+                    td.st { (badge(&row.record, row.loaded.as_ref().is_some_and(Summary::is_decided))) }
+                    td.result { @match &row.loaded {
+                        Some(summary) => { (result(summary, &row.record)) }
+                        None => { span.quiet { "Open it to load it." } }
+                    } }
+                    td.n.pg { @if let Some(summary) = &row.loaded { (number(summary.overview.regret.steps)) } }
+                    td.wn { (day(row.record.created_at, now)) span.sr { " " (timestamp(row.record.created_at)) } }
+                } } }
+            }
+        }
+    }
+}
+
+/// The result of an experiment in a line.
+fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
+    let (lead, overview) = (&summary.lead, &summary.overview);
+    let leader = summary.id(lead.leader);
+    let out = lead.rivals - lead.open;
+    html! {
+        @for alarm in &summary.alarms { span.warning { (Mark::No.icon()) " " (alarm) ". " } }
+        @match (record.status, lead.winners.len()) {
+            (Status::Concluded, decided) => {
+                @let shown = record.winner.map_or(lead.leader, usize::from);
+                @if decided > 0 && lead.winners.contains(&shown) { "Ship " (summary.id(shown)) "." }
+                @else if decided > 0 { "Every page shows " (summary.id(shown)) ", but the result is " (leader) "." }
+                @else { "Every page shows " (summary.id(shown)) ", without a proof." }
+            }
+            (_, 0) if overview.duels == 0 => { "No answers yet." }
+            (_, 0) => {
+                (leader) " leads; "
+                @match (lead.rivals, out) {
+                    (1, _) => { "its rival is not ruled out." }
+                    (rivals, 0) => { "none of " (rivals) " rivals is ruled out." }
+                    (rivals, out) => { (out) " of " (rivals) " rivals " @if out == 1 { "is" } @else { "are" } " ruled out." }
+                }
+            }
+            (_, 1) => { "Ship " (leader) "." }
+            (_, several) => { "Ship any of " (several) ", such as " (leader) "." }
+        }
     }
 }

@@ -4,22 +4,21 @@
 //! host, and the content security policy enforces that.
 
 mod basis;
-mod experiment;
-mod heat;
-mod history;
-mod interleaved;
+mod chart;
+mod dots;
+mod evidence;
 mod layout;
 mod list;
 mod manage;
 mod pages;
-mod plot;
 mod race;
 mod response;
-mod scale;
-mod segments;
+mod result;
+mod say;
 mod session;
-mod verdict;
+mod traffic;
 mod view;
+mod whom;
 
 pub(crate) use manage::MANAGING_PAGES;
 pub(crate) use pages::{OPEN, PAGES, routes};

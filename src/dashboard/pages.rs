@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::http::request::Parts as RequestParts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::map_response;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
+use super::layout::Tab;
 use super::layout::Visitor;
 use super::response::{POLICY, TaggedPage, problem_page};
 use super::session::Dashboard;
 use super::session::{self, Sessions};
 use super::view::{Copied, Parts, View};
-use super::{experiment, list, manage, segments};
+use super::{evidence, list, manage, result, traffic};
 use crate::http::conditional::TaggedFile;
 use crate::http::server::deliver::SharedText;
 use crate::http::{AppState, Caller};
@@ -26,7 +28,11 @@ use crate::service::reports;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// The pages, which need the scope `read`. A session opens them, too.
-pub(crate) const PAGES: [&str; 3] = ["/", "/experiments/{name}", "/experiments/{name}/segments"];
+pub(crate) const PAGES: [&str; 4] = ["/", RESULT, EVIDENCE, TRAFFIC];
+
+const RESULT: &str = "/experiments/{name}";
+const EVIDENCE: &str = "/experiments/{name}/evidence";
+const TRAFFIC: &str = "/experiments/{name}/traffic";
 
 /// The routes that need no key: logging in and out, and the files that the pages load.
 pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
@@ -41,8 +47,9 @@ pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     };
     Router::new()
         .route("/", get(experiments))
-        .route("/experiments/{name}", get(one))
-        .route("/experiments/{name}/segments", get(by_segment))
+        .route(RESULT, get(async |of: Of| one(of, Tab::Result).await))
+        .route(EVIDENCE, get(async |of: Of| one(of, Tab::Evidence).await))
+        .route(TRAFFIC, get(async |of: Of| one(of, Tab::Traffic).await))
         .route("/login", get(session::login_page).post(session::login))
         .route("/logout", post(session::logout))
         .merge(manage::routes())
@@ -89,8 +96,9 @@ async fn experiments(
         };
         rows.push(list::Row { record, loaded });
     }
+    let now = state.service.now_ms();
     let render = move || {
-        let main = list::page(&rows, next.as_deref(), after.is_none(), visitor);
+        let main = list::page(&rows, next.as_deref(), after.is_none(), now, visitor);
         TaggedPage::new("Experiments", visitor, &main)
     };
     respond(state.service.reports.run(render).await, &headers, visitor)
@@ -99,33 +107,49 @@ async fn experiments(
 /// The row of an experiment in memory; `None` while its state is folded again.
 async fn summary(state: &AppState, loaded: Arc<LoadedExperiment>) -> Option<list::Summary> {
     let overview = reports::overview::overview(&state.service.reports, &loaded).await.ok()?;
+    let lead = reports::leader::lead(&state.service.reports, &loaded).await.ok()?;
     let (_, alarms) = reports::traffic::traffic(&state.service, &loaded).await.ok()?;
     let alarms = alarms.iter().map(|alarm| alarm.title).collect();
-    Some(list::Summary { loaded, overview, alarms })
+    Some(list::Summary { loaded, overview, lead, alarms })
 }
 
-#[derive(Deserialize)]
-struct OneQuery {
-    ranker: Option<String>,
-}
-
-async fn one(
-    State(state): State<AppState>,
-    State(sessions): State<Sessions>,
-    Path(name): Path<String>,
-    caller: Caller,
+/// A request for a page of an experiment; an extractor.
+struct Of {
+    state: AppState,
+    visitor: Visitor,
     headers: HeaderMap,
-    query: Result<Query<OneQuery>, QueryRejection>,
-) -> Response {
-    let visitor = sessions.visitor(&headers, &caller);
-    let chosen = query.ok().and_then(|Query(query)| query.ranker);
+    name: String,
+}
+
+impl FromRequestParts<Dashboard> for Of {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut RequestParts,
+        dashboard: &Dashboard,
+    ) -> Result<Self, Response> {
+        let Ok(caller) = Caller::from_request_parts(parts, dashboard).await;
+        let visitor = dashboard.sessions.visitor(&parts.headers, &caller);
+        let path = Path::<String>::from_request_parts(parts, dashboard).await;
+        let Path(name) = path.map_err(IntoResponse::into_response)?;
+        let (state, headers) = (dashboard.state.clone(), parts.headers.clone());
+        Ok(Self { state, visitor, headers, name })
+    }
+}
+
+async fn one(Of { state, visitor, headers, name }: Of, tab: Tab) -> Response {
     let rendered = async {
         let loaded = state.service.experiment(&name).await?;
-        let parts = Parts::of(&state.service, &loaded).await?;
+        let parts = Parts::of(&state.service, &loaded, tab).await?;
         let read = Arc::clone(&loaded);
         let render = move |copied| {
-            let view = View::new(loaded, parts, copied, chosen.as_deref());
-            TaggedPage::new(&view.loaded.name, visitor, &experiment::page(&view, visitor))
+            let view = View::new(loaded, parts, copied, visitor);
+            let main = match tab {
+                Tab::Evidence => evidence::page(&view),
+                Tab::Traffic => traffic::page(&view),
+                Tab::Result | Tab::Manage => result::page(&view),
+            };
+            TaggedPage::new(&view.loaded.name, visitor, &main)
         };
         state.service.reports.compute(move || Copied::of(&read), render).await
     };
@@ -141,30 +165,4 @@ fn respond(
         Ok(page) => page.respond(headers),
         Err(error) => problem_page(&error.into(), visitor),
     }
-}
-
-/// The results of one ranker by segment.
-async fn by_segment(
-    State(state): State<AppState>,
-    State(sessions): State<Sessions>,
-    Path(name): Path<String>,
-    caller: Caller,
-    headers: HeaderMap,
-    query: Result<Query<OneQuery>, QueryRejection>,
-) -> Response {
-    let visitor = sessions.visitor(&headers, &caller);
-    let chosen = query.ok().and_then(|Query(query)| query.ranker);
-    let rendered = async {
-        let loaded = state.service.experiment(&name).await?;
-        // an unknown ranker is no error: the page then shows the winner or the leader
-        let ranker = chosen.and_then(|id| loaded.spec.ranker_index(&id));
-        let report = reports::segments::segments(&state.service, &loaded, ranker).await?;
-        let render = move || {
-            let ids: Vec<_> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
-            let title = format!("{} by segment", loaded.name);
-            TaggedPage::without_updates(&title, visitor, &segments::page(&report, &ids))
-        };
-        state.service.reports.run(render).await
-    };
-    respond(rendered.await, &headers, visitor)
 }

@@ -1,107 +1,197 @@
-//! The race to the verdict: the evidence of the leader against each rival, over time.
+//! The race to the result: the evidence of the leader against each rival, over time.
+
+use std::f64::consts::LN_10;
 
 use maud::{Markup, html};
 
-use super::layout::quantity;
-use super::plot::{Axis, Line, Plot};
-use super::scale::Decades;
+use super::chart::{Chart, Line};
+use super::layout::{counted, day, hour, moment, name, number, quantity, spoken, with_code};
+use super::say::When;
 use super::view::View;
 use dueling_bandits::evidence::race::RANKERS_MAX;
 
 /// Rivals with a line of their own: those with the least evidence against them.
-const LINES_MAX: usize = 6;
-const CLASSES: [&str; LINES_MAX] = ["c2", "c3", "c4", "c5", "c6", "c7"];
+const LINES_MAX: usize = 5;
+/// Least evidence on the axis, as a power of ten.
+const LEAST: f64 = -1.0;
+const HOUR_MS: i64 = 3_600_000;
+/// Parts of the time axis.
+const PARTS: i64 = 4;
 
-/// The rivals of the leader at present, the one with the least evidence against it first, with
-/// that evidence. Several winners are not rivals of one another.
-fn rivals(view: &View) -> Vec<(usize, f64)> {
-    let rows = view.verdict.rankers.iter().enumerate().filter(|(_, row)| !row.certain);
-    let mut rivals: Vec<_> =
-        rows.filter_map(|(index, row)| Some((index, row.evidence_against?))).collect();
-    rivals.sort_by(|one, other| one.1.total_cmp(&other.1));
-    rivals
-}
-
-fn plot(view: &View) -> Plot<'static> {
-    let needed = view.verdict.evidence_needed;
-    let decades = Decades::beyond(needed);
-    let steps = view.regret.plug_in.steps as f64;
-    let mut now = rivals(view);
-    now.truncate(LINES_MAX);
-    let mut lines: Vec<Line> = now
-        .iter()
-        .zip(CLASSES)
-        .map(|(&(rival, evidence), class)| {
-            let at = |rivals: &[(u16, f32)]| {
-                let own = rivals.iter().find(|(index, _)| usize::from(*index) == rival);
-                own.map(|&(_, ln)| decades.height(ln.into()))
-            };
-            let earlier = view
-                .race
-                .iter()
-                .filter(|point| (point.steps as f64) < steps)
-                .filter_map(|point| Some((point.steps as f64, at(&point.rivals)?)));
-            let points = earlier.chain([(steps, decades.height(evidence.ln()))]).collect();
-            Line { label: view.ids[rival].clone(), class, points }
-        })
-        .collect();
-    let end = decades.height(needed.ln());
-    lines.push(Line {
-        label: format!("the verdict, at {}", quantity(needed)),
-        class: "needed",
-        points: vec![(0.0, end), (steps, end)],
-    });
-    let leader = &view.verdict.leader;
-    let weakest = now.first().map(|&(rival, evidence)| (&view.ids[rival], quantity(evidence)));
-    let summary = match &weakest {
-        Some((rival, evidence)) => format!(
-            "Evidence for {leader} against each rival over time; the least is {evidence} against {rival}, of {} needed.",
-            quantity(needed)
-        ),
-        None => "Evidence over time.".into(),
+/// The section while there is no result.
+pub(crate) fn when(view: &View) -> Markup {
+    let sentence = match (When::of(view), view.waiting()) {
+        (When::Waits, Some(waiting)) => html! {
+            "The answers that wait are enough. The first of them count at " (hour(waiting.next_count_at, view.now))
+            ", and the result can come then. Dashed: where the lines would go."
+        },
+        (When::About(at, high), _) => html! {
+            "About " (moment(at, view.now))
+            @if let Some(high) = high { ", by " (moment(high, view.now)) " in 9 of 10 forecasts" }
+            "."
+        },
+        (When::Far, _) => {
+            html! { "Not within 90 days at the present speed: the lead is too small, or too few pages come." }
+        }
+        (When::Unknown(why), _) => {
+            html! { "There is no forecast yet" @if !why.is_empty() { ": " (with_code(&why)) } "." }
+        }
+        (When::Waits, None) => html! { "Soon." },
     };
-    Plot {
-        name: "race",
-        summary,
-        x_label: "pages shown",
-        y_label: "evidence",
-        lines,
-        bands: Vec::new(),
-        y_axis: Axis::Logarithmic(decades),
-    }
-}
-
-/// The section.
-pub(crate) fn section(view: &View) -> Markup {
-    let (plot, rivals) = (plot(view), rivals(view));
-    let (leader, needed) = (&view.verdict.leader, view.verdict.evidence_needed);
-    let weakest = rivals.first().map(|&(rival, evidence)| (&view.ids[rival], quantity(evidence)));
     html! {
-        section aria-labelledby="race-title" {
-            h2 #race-title { "Race to the verdict" }
-            @if view.active().len() > RANKERS_MAX {
-                p { "The race is drawn for up to " (RANKERS_MAX) " rankers." }
-            } @else { @match (plot.render(), &weakest) {
-                (Some(plot), Some((rival, evidence))) => {
-                    p {
-                        "A line for each rival of " code { (leader) } ": the evidence that the rival is not the better ranker. "
-                        @if view.verdict.winners.is_empty() {
-                            "The verdict comes when all lines have reached " b { (quantity(needed)) } ". The lowest is "
-                        } @else {
-                            "The verdict came when all lines had reached " b { (quantity(needed)) }
-                            ", and stays if later duels lower a line. The lowest is now "
-                        }
-                        code #weakest { (rival) } " at " b { (evidence) } "."
-                    }
-                    (plot)
-                    p.quiet {
-                        "Evidence of 10 means: if that rival were the better one, results like these would come up at most once in "
-                        "10 experiments, however often you look. Evidence of 1 or less says nothing against the rival."
-                        @if rivals.len() > LINES_MAX { " The page follows the " (LINES_MAX) " rivals with the least evidence." }
-                    }
-                }
-                _ => { p { @if view.verdict.winners.is_empty() { "Not enough data yet." } @else { "No rival is left." } } }
-            } }
+        section.part #when aria-labelledby="when-h" {
+            h2 #when-h { "When will we know?" }
+            p { (sentence) }
+            (figure(view))
         }
     }
+}
+
+/// The section afterwards.
+pub(crate) fn section(view: &View) -> Markup {
+    html! {
+        section.part #race aria-labelledby="race-h" {
+            h2 #race-h { "The race to the result" }
+            (figure(view))
+        }
+    }
+}
+
+fn figure(view: &View) -> Markup {
+    if view.fold.roster.active().len() > RANKERS_MAX {
+        return html! { p.note { "The race is drawn for up to " (RANKERS_MAX) " rankers." } };
+    }
+    let rows = view.evidence();
+    let needed = view.verdict.evidence_needed;
+    html! {
+        @if let (Some(chart), Some((weakest, row))) = (chart(view), rows.first()) {
+            figure {
+                figcaption.small.quiet {
+                    "Evidence against " @if rows.len() > LINES_MAX { "the " (LINES_MAX) " rivals with the least" } @else { "each rival" }
+                    @if view.is_decided() { ", up to the result." }
+                    @else { ". It has to reach " (quantity(needed)) @if rows.len() > 1 { " for all " (rows.len()) } "; each line up is ten times more." }
+                }
+                (chart.render())
+            }
+            p.note {
+                dfn { "Evidence" } " of 100 means: if the rival were the better one, luck alone would get this far at most once in 100 experiments. "
+                @if !view.is_decided() && !view.has_ended() {
+                    "The result waits for " (name(&view.ids[*weakest])) ", at "
+                    span #weakest { (quantity(row.evidence_against.unwrap_or(1.0))) } ". "
+                    @if matches!(When::of(view), When::About(..)) { "The shaded time holds 8 of 10 forecasts. " }
+                }
+            }
+        } @else { p.note { "Too few answers count for a picture." } }
+    }
+}
+
+/// The height of an amount of evidence, from its natural logarithm.
+fn height(ln: f64, top: f64) -> f64 {
+    ((ln / LN_10 - LEAST) / (top - LEAST)).clamp(0.0, 1.0)
+}
+
+/// The power of ten at the top of the axis: well above what is needed.
+fn top(needed: f64) -> f64 {
+    (needed.max(1.0).log10() + 0.3).ceil().clamp(1.0, 300.0)
+}
+
+/// The times at both ends of the picture.
+fn span(view: &View) -> Option<(i64, i64)> {
+    let first = view.fold.race.first().map(|point| point.recorded_at);
+    let start = first.or(view.waiting().map(|_| view.record.created_at))?;
+    let end = match (view.decided_at(), When::of(view), view.waiting()) {
+        (Some(at), _, _) => at,
+        (None, When::About(at, high), _) => high.unwrap_or(at).max(view.now),
+        (None, _, Some(waiting)) => waiting.next_count_at.max(view.now),
+        (None, _, None) => view.now,
+    };
+    (end > start).then_some((start, end))
+}
+
+fn chart(view: &View) -> Option<Chart> {
+    let (start, end) = span(view)?;
+    let at = |ms: i64| (ms - start) as f64 / (end - start) as f64;
+    let needed = view.verdict.evidence_needed;
+    let top = top(needed);
+    let now = view.decided_at().unwrap_or(view.now);
+    let line = |(colour, (rival, row)): (
+        usize,
+        &(usize, &crate::service::reports::verdict::RankerVerdict),
+    )| {
+        let own = |rivals: &[(u16, f32)]| {
+            let own = rivals.iter().find(|(index, _)| usize::from(*index) == *rival);
+            own.map(|&(_, ln)| height(ln.into(), top))
+        };
+        let earlier = view.fold.race.iter().filter(|point| point.recorded_at < now);
+        let earlier =
+            earlier.filter_map(|point| Some((at(point.recorded_at), own(&point.rivals)?)));
+        // before the first answer that counts, all evidence is 1
+        let unknown = view.fold.race.is_empty().then_some((0.0, height(0.0, top)));
+        let present = height(row.evidence_against.unwrap_or(1.0).ln(), top);
+        let preview = view.waiting().zip(row.evidence_with_waiting).map(|(waiting, evidence)| {
+            vec![
+                (at(now), present),
+                (at(waiting.next_count_at.min(end)), height(evidence.ln(), top)),
+            ]
+        });
+        Line {
+            label: view.labels[*rival].clone(),
+            colour: colour + 1,
+            points: unknown.into_iter().chain(earlier).chain([(at(now), present)]).collect(),
+            preview: preview.unwrap_or_default(),
+        }
+    };
+    let rows = view.evidence();
+    let lines: Vec<Line> = rows.iter().take(LINES_MAX).enumerate().map(line).collect();
+    let (weakest, row) = rows.first()?;
+    let zones = match (view.is_decided(), When::of(view), view.verdict.duels_to_go, view.waiting())
+    {
+        (true, ..) => Vec::new(),
+        (_, When::About(_, Some(high)), Some(to_go), _) => {
+            let low = view.after_pages(to_go.low).unwrap_or(now);
+            vec![(at(low), at(high).min(1.0), "soon")]
+        }
+        (_, _, _, Some(waiting)) => vec![(at(now), at(waiting.next_count_at).min(1.0), "held")],
+        _ => Vec::new(),
+    };
+    let powers = 0..=(top - LEAST) as i32;
+    let label = |power: i32| match power + LEAST as i32 {
+        -1 => "0.1".to_owned(),
+        power @ 0..=6 => number(10_u64.pow(power.unsigned_abs())),
+        power => format!("1e{power}"),
+    };
+    let every = (powers.clone().count() / 6 + 1) as i32;
+    Some(Chart {
+        summary: format!(
+            "Evidence over time that each rival is not better than {}; the least is {} against {}, of {} needed. {}.",
+            spoken(&view.verdict.leader),
+            quantity(row.evidence_against.unwrap_or(1.0)),
+            spoken(&view.ids[*weakest]),
+            quantity(needed),
+            counted(rows.len() as u64, "rival", "rivals")
+        ),
+        lines,
+        x_ticks: times(start, end, now),
+        y_ticks: powers
+            .filter(|power| power % every == 0)
+            .map(|power| (f64::from(power) / (top - LEAST), label(power)))
+            .collect(),
+        level: Some((height(needed.ln(), top), format!("proven: {}", quantity(needed)))),
+        zones,
+        now: (!view.is_decided()).then(|| at(now)),
+        ..Chart::default()
+    })
+}
+
+/// Times on the axis: days, or hours of a short one.
+fn times(start: i64, end: i64, now: i64) -> Vec<(f64, String)> {
+    let label = |at: i64| match end - start {
+        short if short < 48 * HOUR_MS => hour(at, at).replace(" UTC", ""),
+        _ => day(at, now).split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned()),
+    };
+    let tick = |part: i64| start + (end - start) * part / PARTS;
+    let mut ticks: Vec<_> =
+        (0..=PARTS).map(|part| (part as f64 / PARTS as f64, label(tick(part)))).collect();
+    ticks.dedup_by(|later, earlier| later.1 == earlier.1);
+    ticks
 }

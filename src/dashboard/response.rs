@@ -21,16 +21,7 @@ pub(crate) struct TaggedPage {
 impl TaggedPage {
     /// Render the page, which a script updates. Run this on a thread for reports.
     pub fn new(title: &str, visitor: Visitor, main: &Markup) -> Self {
-        Self::of(&Frame { title, visitor, updates: true }, main)
-    }
-
-    /// Render a page that takes too long to update it all the time.
-    pub fn without_updates(title: &str, visitor: Visitor, main: &Markup) -> Self {
-        Self::of(&Frame { title, visitor, updates: false }, main)
-    }
-
-    fn of(frame: &Frame<'_>, main: &Markup) -> Self {
-        let text = page(frame, main).into_string();
+        let text = page(&Frame { title, visitor, updates: true }, main).into_string();
         let tag = tag_of(text.as_bytes());
         Self { text, tag }
     }

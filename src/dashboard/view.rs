@@ -1,237 +1,284 @@
-//! The data of an experiment's page, from the reports of the service.
+//! The data of the pages of an experiment, from the reports of the service.
 
-use std::collections::HashSet;
+use std::ops::Deref;
 use std::sync::Arc;
+
+use maud::{Markup, html};
 
 use crate::service::Service;
 use crate::service::batches::{BatchPart, OpenBatch, batch};
-use crate::service::conclusion::days_since;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::regret::{RegretReport, regret};
+use crate::service::reports::segments::{SegmentsReport, recent_segments};
 use crate::service::reports::single_flight::Computed;
-use crate::service::reports::standings::{Standings, StandingsInput, standings_of};
 use crate::service::reports::statistics::{Statistics, StatisticsInput, page_statistics};
 use crate::service::reports::traffic::{TrafficSummary, traffic};
-use crate::service::reports::verdict::{Verdict, verdict};
-use dueling_bandits::Tally;
+use crate::service::reports::verdict::{Effect, RankerVerdict, Verdict, VerdictState, verdict};
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::{Counted, RacePoint, Sequences};
-use rankduel_engine::fold::counts::{Counts, PairTotals};
+use dueling_bandits::evidence::{RacePoint, VerdictTracker};
+use dueling_bandits::{Roster, Tally};
+use rankduel_engine::fold::counts::Counts;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
+use rankduel_store::events::Status;
 
-/// Maximum number of deciding pairs that are marked: many marks would be useless.
-const MARKED_MAX: usize = 10;
+use super::layout::{Tab, Visitor, labels};
 
-/// The current data of an experiment.
+/// The speed of an experiment is that of its pages in so many newest days.
+const SPEED_DAYS: i64 = 7;
+const DAY_MS: i64 = 86_400_000;
+
+/// The answers that wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    pub answers: u64,
+    /// Unix milliseconds at which the first of them count at the latest.
+    pub next_count_at: i64,
+}
+
+/// The results by segment.
+pub(crate) enum Whom {
+    Known(Arc<Computed<SegmentsReport>>),
+    /// The log is being read.
+    Counting,
+    /// The log is too long to be read for a page.
+    TooLong,
+}
+
+/// The current data of an experiment: the reports, what was read of the fold, and what follows.
 pub(crate) struct View {
+    parts: Parts,
+    pub fold: Copied,
     pub loaded: Arc<LoadedExperiment>,
     pub record: ExperimentRecord,
-    pub standings: Standings,
-    pub verdict: Arc<Computed<Verdict>>,
-    pub regret: Arc<Computed<RegretReport>>,
-    /// Counts over time.
-    pub checkpoints: Vec<Checkpoint>,
-    pub traffic: TrafficSummary,
-    /// Results of interleaved pages.
-    pub statistics: Statistics,
-    pub alarms: Vec<Alarm>,
-    /// The open batch, for a policy that runs in batches.
-    pub batch: Option<OpenBatch>,
-    /// Ids of the rankers, in the experiment's order.
+    pub visitor: Visitor,
+    /// Ids of the rankers, in the experiment's order, and short names for pictures.
     pub ids: Vec<String>,
-    /// Indices of the rankers, best first, retired rankers last.
+    pub labels: Vec<String>,
+    /// Indices of the rankers: the leader, then the most probable ones; retired ones last, and the
+    /// second id of a canary at the end.
     pub order: Vec<usize>,
-    /// Number of active rankers, which are the first of `order`.
-    active: usize,
-    /// The selected ranker.
-    pub chosen: usize,
-    /// The pairs most likely to change the winner, at most ten, in both orders.
-    pub deciding: HashSet<(usize, usize)>,
-    /// The evidence for the leader over time.
-    pub race: Vec<RacePoint>,
-    /// Days since the experiment was created.
-    pub days: f64,
-    /// The intervals of pairs.
-    sequences: Sequences,
-    /// Raw counts.
-    counts: Arc<Counts>,
-    /// Counts by the experiment's tie rule, of the answers that count for the verdict or wait.
-    tally: Tally,
     /// The second id of a canary, which takes no part in the tournament.
     pub twin: Option<usize>,
+    /// Answered duels and pages of one ranker.
+    pub pages: u64,
+    /// Pages in a millisecond, lately.
+    speed: f64,
+}
+
+impl Deref for View {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
 }
 
 /// The reports that a page shows, which others share.
 pub(crate) struct Parts {
-    verdict: Arc<Computed<Verdict>>,
-    regret: Arc<Computed<RegretReport>>,
-    traffic: TrafficSummary,
-    alarms: Vec<Alarm>,
-    batch: Option<OpenBatch>,
-    days: f64,
+    pub verdict: Arc<Computed<Verdict>>,
+    /// Only on the page on evidence.
+    pub regret: Option<Arc<Computed<RegretReport>>>,
+    /// Only on the page of the result.
+    pub whom: Option<Whom>,
+    pub traffic: TrafficSummary,
+    pub alarms: Vec<Alarm>,
+    /// The open batch, for a policy that runs in batches; only on the page on traffic.
+    pub batch: Option<OpenBatch>,
+    /// Unix milliseconds.
+    pub now: i64,
 }
 
 impl Parts {
     pub async fn of(
-        service: &Service,
+        service: &Arc<Service>,
         loaded: &Arc<LoadedExperiment>,
+        tab: Tab,
     ) -> Result<Self, ServiceError> {
         let target = loaded.spec.verdict_target();
-        let (verdict, regret, (traffic, alarms)) = tokio::try_join!(
-            verdict(&service.reports, loaded, target),
-            regret(&service.reports, loaded),
-            traffic(service, loaded)
-        )?;
-        let in_batches = loaded.fold()?.policy().batches().is_some();
-        let batch = if in_batches {
-            Some(batch(service, &loaded.name, BatchPart::NONE).await?)
-        } else {
-            None
-        };
-        let days = days_since(loaded.record().created_at, service.now_ms());
-        Ok(Self { verdict, regret, traffic, alarms, batch, days })
+        let (verdict, (traffic, alarms)) =
+            tokio::try_join!(verdict(&service.reports, loaded, target), traffic(service, loaded))?;
+        let (mut regrets, mut whom, mut open) = (None, None, None);
+        match tab {
+            Tab::Evidence => regrets = Some(regret(&service.reports, loaded).await?),
+            Tab::Traffic if loaded.fold()?.policy().batches().is_some() => {
+                open = Some(batch(service, &loaded.name, BatchPart::NONE).await?);
+            }
+            Tab::Result => {
+                let leader = loaded.spec.ranker_index(&verdict.leader).unwrap_or_default();
+                whom = Some(match recent_segments(service, loaded, leader).await {
+                    Ok(report) => report.map_or(Whom::Counting, Whom::Known),
+                    Err(ServiceError::CannotReplay(_)) => Whom::TooLong,
+                    Err(error) => return Err(error),
+                });
+            }
+            Tab::Traffic | Tab::Manage => {}
+        }
+        let now = service.now_ms();
+        Ok(Self { verdict, regret: regrets, whom, traffic, alarms, batch: open, now })
     }
 }
 
 /// The part of the fold that a page needs.
 pub(crate) struct Copied {
-    standings: StandingsInput,
     statistics: StatisticsInput,
-    initial_rankers: usize,
     checkpoints: Vec<Checkpoint>,
-    race: Vec<RacePoint>,
-    /// The answers that are expected to count, if any are left out.
-    expected: Option<Counted>,
+    /// The evidence for the leader over time.
+    pub race: Vec<RacePoint>,
+    pub tracker: VerdictTracker,
+    /// Counts by the experiment's tie rule, and those of answers that count or wait.
+    pub tally: Tally,
+    pub expected: Tally,
+    pub roster: Roster,
+    pub counts: Counts,
+    waiting: Option<Waiting>,
 }
 
 impl Copied {
     pub fn of(loaded: &LoadedExperiment) -> Result<Self, ServiceError> {
         let fold = loaded.fold()?;
-        let standings = StandingsInput::of(&fold);
-        let counted = fold.verdict().counted();
+        let (cohorts, counted) = (fold.cohorts(), fold.verdict().counted());
+        let (counts, tally) = (fold.counts().clone(), fold.policy().tally().clone());
+        let waiting = cohorts.oldest_end().map(|end| Waiting {
+            answers: cohorts.waiting(),
+            next_count_at: end + cohorts.window_ms(),
+        });
         Ok(Self {
-            statistics: StatisticsInput::of(&fold, Arc::clone(&standings.counts)),
-            standings,
-            initial_rankers: fold.initial_rankers(),
+            statistics: StatisticsInput::of(&fold, Arc::new(counts.clone())),
             checkpoints: fold.history().checkpoints(),
             race: fold.race().points().to_vec(),
             // since the rankers changed it leaves out all earlier answers, which the page shows
-            expected: (counted.leaves_out() && fold.roster_changes().is_none())
-                .then(|| counted.with_waiting(&fold.cohorts().expected())),
+            expected: match counted.leaves_out() && fold.roster_changes().is_none() {
+                true => counted.with_waiting(&cohorts.expected()).of(&tally),
+                false => tally.clone(),
+            },
+            tracker: fold.verdict().clone(),
+            tally,
+            roster: fold.roster().clone(),
+            counts,
+            waiting: waiting.filter(|waiting| waiting.answers > 0),
         })
     }
 }
 
-/// The counts of a pair.
-pub(crate) struct Pairing {
-    /// By the experiment's tie rule.
-    pub rate: f64,
-    /// Number of comparisons behind the rate.
-    pub plays: f64,
-    pub wins: u64,
-    pub losses: u64,
-    pub ties: u64,
-    /// Whether the pair can change the winner.
-    pub deciding: bool,
+/// Pages in a millisecond, over the newest days. `pages` is the number of pages now.
+fn speed(checkpoints: &[Checkpoint], pages: u64, created_at: i64, now: i64) -> f64 {
+    let from = now - SPEED_DAYS * DAY_MS;
+    let before = checkpoints.iter().rfind(|point| point.recorded_at <= from);
+    let (steps, at) = before.map_or((0, created_at), |point| (point.steps, point.recorded_at));
+    pages.saturating_sub(steps) as f64 / (now - at).max(1) as f64
 }
 
 impl View {
-    /// The data of a page. `chosen` is the id of the selected ranker; the best one by default.
+    /// The data of a page.
     pub fn new(
         loaded: Arc<LoadedExperiment>,
         parts: Parts,
-        copied: Copied,
-        chosen: Option<&str>,
+        fold: Copied,
+        visitor: Visitor,
     ) -> Self {
-        let Parts { verdict, regret, traffic, alarms, batch, days } = parts;
-        let Copied { standings: input, checkpoints, initial_rankers, race, expected, .. } = copied;
-        let standings = standings_of(&loaded, &input);
-        let statistics = page_statistics(&loaded, &copied.statistics);
-        let rankers = input.tally.rankers();
-        let confidence = loaded.spec.verdict_target().confidence;
-        let sequences = Sequences::new(initial_rankers, rankers, confidence);
         let ids: Vec<String> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
+        let (verdict, twin) = (&parts.verdict, loaded.spec.held_out());
         let mut order: Vec<usize> = (0..ids.len()).collect();
-        order.sort_by(|&i, &j| {
-            let rank = |of: usize| {
-                let (verdict, standing) = (&verdict.rankers[of], &standings.rankers[of]);
-                (verdict.copeland_probability, standing.copeland_score, standing.borda_score)
-            };
-            rank(j).partial_cmp(&rank(i)).unwrap_or(std::cmp::Ordering::Equal)
-        });
+        let chance = |of: usize| verdict.rankers[of].best_probability;
+        order.sort_by(|&i, &j| chance(j).total_cmp(&chance(i)));
         // The sort is stable, so it keeps the order within each group.
-        let twin = loaded.spec.held_out();
-        order.sort_by_key(|&i| (loaded.spec.is_retired(i) || twin == Some(i), twin == Some(i)));
-        let active = loaded.spec.roster().map_or(ids.len(), |roster| roster.active().len());
-        let index = |id: &str| ids.iter().position(|own| own == id);
-        let deciding: HashSet<(usize, usize)> = verdict
-            .deciding_pairs
-            .iter()
-            .take(MARKED_MAX)
-            .filter_map(|pair| Some((index(&pair.left)?, index(&pair.right)?)))
-            .flat_map(|(i, j)| [(i, j), (j, i)])
-            .collect();
-        let chosen = chosen.and_then(|id| ids.iter().position(|own| own == id)).unwrap_or(order[0]);
+        let last =
+            |i: usize| (ids[i] != verdict.leader, !fold.roster.is_active(i), twin == Some(i));
+        order.sort_by_key(|&i| last(i));
         let record = loaded.record();
-        // repeated answers of one unit would make the intervals too narrow
-        let tally = match expected {
-            Some(expected) => expected.of(&input.tally),
-            None => input.tally,
-        };
+        let pages = fold.counts.answered_duels() + fold.counts.self_duels;
         Self {
-            days,
+            speed: speed(&fold.checkpoints, pages, record.created_at, parts.now),
+            labels: labels(&ids),
+            parts,
+            fold,
             loaded,
             record,
-            standings,
-            regret,
-            traffic,
-            statistics,
-            alarms,
-            batch,
+            visitor,
             ids,
             order,
-            active,
-            chosen,
-            deciding,
-            race,
-            sequences,
-            verdict,
-            checkpoints,
-            counts: input.counts,
-            tally,
             twin,
+            pages,
         }
     }
 
-    /// The counts of `i` against `j`; `None` if they have not been compared.
-    pub fn pairing(&self, i: usize, j: usize) -> Option<Pairing> {
-        if i == j {
-            return None;
-        }
-        let (rate, plays) = (self.tally.mean(i, j)?, self.tally.plays(i, j));
-        let PairTotals { wins, losses, ties, .. } = self.counts.pair(i, j);
-        Some(Pairing { rate, plays, wins, losses, ties, deciding: self.deciding.contains(&(i, j)) })
+    /// Results of interleaved pages.
+    pub fn statistics(&self) -> Statistics {
+        page_statistics(&self.loaded, &self.fold.statistics)
     }
 
-    /// The interval of the rate at which `i` wins against `j`. All intervals together hold at all
-    /// times, at the verdict's confidence.
-    pub fn interval(&self, i: usize, j: usize) -> (f64, f64) {
-        self.sequences.of(i, j).interval(self.tally.wins(i, j), self.tally.wins(j, i))
+    /// The answers that wait, if any do.
+    pub fn waiting(&self) -> Option<Waiting> {
+        self.fold.waiting
     }
 
-    /// The active rankers, best first.
+    /// The active rankers, the leader first.
     pub fn active(&self) -> &[usize] {
-        &self.order[..self.active]
+        &self.order[..self.fold.roster.active().len()]
     }
 
-    /// The retired rankers.
-    pub fn retired(&self) -> &[usize] {
-        &self.order[self.active..self.order.len() - usize::from(self.twin.is_some())]
+    pub fn leader(&self) -> usize {
+        self.order[0]
     }
 
-    pub fn is_retired(&self, i: usize) -> bool {
-        self.loaded.spec.is_retired(i)
+    pub fn is_decided(&self) -> bool {
+        self.verdict.state == VerdictState::Decided
+    }
+
+    /// Whether a page had a winner.
+    pub fn has_compared(&self) -> bool {
+        self.verdict.state != VerdictState::NothingKnown
+    }
+
+    /// The short name of a ranker, and its whole one where it is pointed at.
+    pub fn short(&self, id: &str) -> Markup {
+        let label = self.loaded.spec.ranker_index(id).map_or(id, |index| &self.labels[index]);
+        html! { bdi.r title=[(label != id).then_some(id)] { (label) } }
+    }
+
+    /// Whether it issues duels.
+    pub fn runs(&self) -> bool {
+        self.record.archived_at.is_none() && self.record.status == Status::Running
+    }
+
+    /// Whether it has ended: only one ranker is shown.
+    pub fn has_ended(&self) -> bool {
+        self.record.status == Status::Concluded
+    }
+
+    /// The rivals of the leader that are ruled out or not, the one with the least evidence against
+    /// it first. Several winners are not rivals of one another.
+    pub fn rivals(&self, ruled_out: bool) -> Vec<&Effect> {
+        let of = |id: &str| self.verdict.rankers.iter().find(|row| row.id == id);
+        let evidence = |effect: &&Effect| of(&effect.rival).and_then(|row| row.evidence_against);
+        let is_rival = |effect: &&Effect| of(&effect.rival).is_some_and(|row| !row.certain);
+        let rivals = self.verdict.effects.iter().filter(is_rival);
+        let mut rivals: Vec<_> = rivals.filter(|effect| effect.ruled_out == ruled_out).collect();
+        rivals.sort_by(|one, other| {
+            evidence(one).unwrap_or(0.0).total_cmp(&evidence(other).unwrap_or(0.0))
+        });
+        rivals
+    }
+
+    /// The rivals with the evidence against them, the least first.
+    pub fn evidence(&self) -> Vec<(usize, &RankerVerdict)> {
+        let rows = self.verdict.rankers.iter().enumerate().filter(|(_, row)| !row.certain);
+        let mut rows: Vec<_> = rows.filter(|(_, row)| row.evidence_against.is_some()).collect();
+        let of = |row: &RankerVerdict| row.evidence_against.unwrap_or(0.0);
+        rows.sort_by(|one, other| of(one.1).total_cmp(&of(other.1)));
+        rows
+    }
+
+    /// When so many more pages will be shown, in Unix milliseconds; `None` if none come.
+    pub fn after_pages(&self, more: u64) -> Option<i64> {
+        let wait = more as f64 / self.speed;
+        (self.runs() && wait.is_finite() && wait < 1e14).then(|| self.now + wait as i64)
+    }
+
+    /// When the result came, in Unix milliseconds.
+    pub fn decided_at(&self) -> Option<i64> {
+        self.fold.race.last().filter(|_| self.is_decided()).map(|point| point.recorded_at)
     }
 }

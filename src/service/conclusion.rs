@@ -4,7 +4,7 @@
 //! reaches the limit of duels, and the store lets one of them conclude. The verdict is part of the
 //! folded state, so every process finds the same one at the same log position.
 
-use crate::service::reports::verdict::current_leader;
+use crate::service::reports::leader::current_leader;
 use std::sync::Arc;
 
 use serde_json::json;

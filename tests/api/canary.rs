@@ -90,7 +90,12 @@ async fn a_canary_of_the_best_ranker_does_not_block_the_end(database: TestDataba
     let page = server.get("/experiments/outside").await;
     assert_eq!(page.status, 200);
     let text = page.text();
-    assert!(text.contains("is the canary") && !text.contains("etired"), "{text}");
+    assert!(!text.contains("etired"), "{text}");
+    let traffic = server.get("/experiments/outside/traffic").await.text();
+    assert!(
+        traffic.contains(">canary</span>") && traffic.contains("no sign of a bias"),
+        "{traffic}"
+    );
 }
 
 async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) {

@@ -24,7 +24,7 @@ on_sqlite! {
     an_experiment_concludes_on_an_active_ranker
     rankings_are_required_of_active_rankers
     a_log_with_roster_changes_is_replayed_where_possible
-    the_page_marks_retired_rankers
+    the_pages_mark_retired_rankers
 }
 
 async fn enlist(server: &Server, ranker: Value) -> Answer {
@@ -539,31 +539,25 @@ async fn a_log_with_roster_changes_is_replayed_where_possible(database: TestData
     }
 }
 
-async fn the_page_marks_retired_rankers(database: TestDatabase) {
+async fn the_pages_mark_retired_rankers(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("uniform")).await;
     play(&server, 60).await;
-    let page = async |query: &str| server.get(&format!("/experiments/search{query}")).await.text();
+    let page = async |path: &str| server.get(&format!("/experiments/search{path}")).await.text();
     let before = page("").await;
     assert!(!before.contains("retired") && before.contains("3 rankers"), "{before}");
     retire(&server, "a").await.json(200);
     enlist(&server, json!("d")).await.json(200);
     let after = page("").await;
-    let table = |page: &str, from: &str| {
-        let (_, rest) = page.split_once(from).expect("the section");
-        rest.split("</section>").next().expect("a section").to_owned()
-    };
-    assert!(after.contains("3 rankers (1 retired)"), "{after}");
-    let rates = table(&after, "id=\"rates\"");
-    assert!(rates.contains("Retired rankers are omitted: <code>a</code>"), "{rates}");
-    assert!(!rates.contains("<span class=\"name\">a</span>"), "{rates}");
-    let rankers = table(&after, "id=\"rankers-title\"");
-    // The retired ranker is last, marked in words, and without a chance to be best.
-    let (_, last) = rankers.rsplit_once("<tr>").expect("rows");
-    assert!(last.contains(">a<") && last.contains("retired") && last.contains("2 of 3"), "{last}");
-    assert!(last.contains("<td class=\"number\">–</td>") && !last.contains("★"), "{last}");
-    assert_eq!(rankers.matches("retired</span>").count(), 1, "{rankers}");
-    // Its duels can still be viewed.
-    let chosen = table(&page("?ranker=a").await, "id=\"against\"");
-    assert!(chosen.contains("a (retired)") && chosen.contains("clearly ahead"), "{chosen}");
+    assert!(after.contains("3 rankers, 1 retired"), "{after}");
+    assert!(after.contains("The rankers have changed: only pages since then count."), "{after}");
+    let evidence = page("/evidence").await;
+    let (_, matrix) = evidence.split_once("id=\"matrix\"").expect("the section");
+    let matrix = matrix.split("</section>").next().expect("a section");
+    assert!(matrix.contains("<bdi>b</bdi>") && !matrix.contains("<bdi>a</bdi>"), "{matrix}");
+    // The retired ranker is last, and marked in words.
+    let traffic = page("/traffic").await;
+    let (_, last) = traffic.rsplit_once("<th scope=\"row\">").expect("rows");
+    assert!(last.contains(">a<") && last.contains("retired"), "{last}");
+    assert_eq!(traffic.matches("retired</span>").count(), 1, "{traffic}");
 }

@@ -5,7 +5,7 @@ use rankduel::service::transfer::{TableFormat, write_pages, write_segments};
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, steady};
+use crate::support::client::{Client, eventually, steady};
 use crate::support::service::Server;
 
 on_sqlite! {
@@ -93,14 +93,20 @@ async fn results_are_split_by_segment(database: TestDatabase) {
     let phone = server.get(PATH).await.json(200)["segments"][0]["opponents"][0].clone();
     assert_eq!((&phone["wins"], &phone["losses"]), (&json!(60), &json!(1)), "the log has grown");
 
-    let page = server.get("/experiments/search/segments").await.text();
-    let body = page.split("<tbody>").nth(1).expect("a table");
-    let first = body.split("</tr>").next().expect("a row");
-    for part in ["phone", "60:1 (0)", "better"] {
-        assert!(first.contains(part), "{first} lacks {part}");
+    let page = eventually("the page", async || {
+        let page = server.get("/experiments/search").await.text();
+        page.contains("all traffic").then_some(page)
+    })
+    .await;
+    let (_, page) = page.split_once("id=\"whom\"").expect("the section");
+    let rows: Vec<_> = page.split("<tbody").nth(1).expect("a table").split("</tr>").collect();
+    for (row, parts) in
+        [(0, ["all traffic", "60:6", "by how much"]), (1, ["phone", "60:1", "gains"])]
+    {
+        for part in parts {
+            assert!(rows[row].contains(part), "{} lacks {part}", rows[row]);
+        }
     }
-    let link = r#"href="/experiments/search/segments""#;
-    assert!(server.get("/experiments/search").await.text().contains(link));
 }
 
 async fn the_report_equals_the_table_of_the_command(database: TestDatabase) {
@@ -180,10 +186,8 @@ async fn only_answers_of_complete_cohorts_count(database: TestDatabase) {
     }
     let report = server.get(PATH).await.json(200);
     assert_eq!((&report["waiting"], &report["segments"]), (&json!(4), &json!([])), "{report}");
-    let page = server.get("/experiments/search/segments").await.text();
-    for part in ["No answer counts yet.", "Answers that do not count yet: 4."] {
-        assert!(page.contains(part), "{page} lacks {part}");
-    }
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains("4 answers are in and wait"), "{page}");
 }
 
 async fn an_experiment_without_segments_has_one_row(database: TestDatabase) {
@@ -195,8 +199,11 @@ async fn an_experiment_without_segments_has_one_row(database: TestDatabase) {
     let report = server.get(PATH).await.json(200);
     assert_eq!(report["segments"].as_array().expect("rows").len(), 1);
     assert_eq!(report["segments"][0]["segment"], Value::Null);
-    let page = server.get("/experiments/search/segments?ranker=nobody").await.text();
-    assert!(page.contains("No counted answer has a segment."), "{page}");
+    eventually("the page", async || {
+        let page = server.get("/experiments/search").await.text();
+        page.contains("No counted answer has a segment.").then_some(())
+    })
+    .await;
 }
 
 async fn an_invalid_request_is_refused(database: TestDatabase) {
@@ -208,5 +215,5 @@ async fn an_invalid_request_is_refused(database: TestDatabase) {
     }
     let missing = server.get("/v1/experiments/none/segments").await;
     missing.problem(ProblemKind::ExperimentNotFound);
-    assert_eq!(server.get("/experiments/none/segments").await.status, 404);
+    assert_eq!(server.get("/experiments/none").await.status, 404);
 }

@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 use super::form::{Errors, Values};
 use super::page::{Page, Refusal};
 use super::{methods, policies};
+use crate::service::reports::leader::{Lead, lead};
+use crate::service::reports::single_flight::Computed;
 use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
@@ -30,6 +32,7 @@ pub(crate) enum Action {
 pub(crate) struct Subject {
     pub loaded: Arc<LoadedExperiment>,
     pub record: ExperimentRecord,
+    pub lead: Arc<Computed<Lead>>,
 }
 
 impl Subject {
@@ -37,8 +40,10 @@ impl Subject {
     pub async fn read(page: &Page, name: &str) -> Result<Self, Refusal> {
         let loaded =
             page.state.service.experiment(name).await.map_err(|error| page.refuse(error))?;
+        let lead = lead(&page.state.service.reports, &loaded).await;
+        let lead = lead.map_err(|error| page.refuse(error))?;
         let record = loaded.record();
-        Ok(Self { loaded, record })
+        Ok(Self { loaded, record, lead })
     }
 
     /// Ids of the rankers that take part.
@@ -48,12 +53,15 @@ impl Subject {
         rankers.map(|(_, ranker)| ranker.id.as_str()).collect()
     }
 
-    /// Id of the ranker that the policy would recommend, and whether the verdict certifies it.
-    pub fn champion(&self) -> Option<(String, bool)> {
-        let fold = self.loaded.fold().ok()?;
-        let certified = fold.verdict().verdict().map(|verdict| verdict.winner());
-        let champion = certified.unwrap_or_else(|| fold.policy().champion());
-        Some((self.loaded.spec.rankers.get(champion)?.id.clone(), certified.is_some()))
+    /// Id of the leader, or of the first winner of the verdict.
+    pub fn leader(&self) -> &str {
+        self.loaded.spec.rankers.get(self.lead.leader).map_or("", |ranker| &ranker.id)
+    }
+
+    /// Whether the verdict names this ranker.
+    pub fn has_won(&self, id: &str) -> bool {
+        let index = self.loaded.spec.ranker_index(id);
+        index.is_some_and(|index| self.lead.winners.contains(&index))
     }
 
     /// Id of the winner, if the experiment is concluded.
@@ -225,14 +233,11 @@ impl Action {
             },
             Self::Conclude => {
                 let winner = values.get("winner");
-                let certified = subject.champion().filter(|(_, is_certified)| *is_certified);
                 html! {
                     (experiment) " will answer every request with " code { (winner) } " and learn nothing more. "
-                    @match certified {
-                        Some((best, _)) if best == winner => { "This ranker has won the verdict." }
-                        Some((best, _)) => { "The verdict is for another ranker, " code { (best) } "." }
-                        None => { "There is no verdict: nothing is proven about this ranker yet." }
-                    }
+                    @if subject.has_won(winner) { "This ranker has won the verdict." }
+                    @else if !subject.lead.winners.is_empty() { "The verdict is for another ranker, " code { (subject.leader()) } "." }
+                    @else { "There is no verdict: nothing is proven about this ranker yet." }
                 }
             }
             Self::Archive => html! {

@@ -172,10 +172,7 @@ fn back(subject: &Subject) -> Markup {
 /// The values that a form starts with. `chosen` is the ranker that a link has chosen, if any.
 fn initial(action: Action, subject: &Subject, chosen: Option<&str>) -> Values {
     match action {
-        Action::Conclude => {
-            let champion = subject.champion().map(|(id, _)| id).unwrap_or_default();
-            Values::default().with("winner", champion)
-        }
+        Action::Conclude => Values::default().with("winner", subject.leader()),
         Action::Policy => Values::default().with("policy", subject.loaded.spec.policy.kind()),
         Action::Interleaving => methods::values(&subject.method().unwrap_or_default()),
         Action::Retire => Values::default().with("ranker", chosen.unwrap_or_default()),

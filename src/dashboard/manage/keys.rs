@@ -6,7 +6,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::{self, fact, timestamp};
+use super::super::layout::{fact, timestamp};
 use super::form::{Confirmation, Errors, Fields, Step, Values, step_button, token_field};
 use super::page::{Page, Refusal, Submission, see};
 use crate::service::error::ServiceError;
@@ -92,7 +92,12 @@ fn table(page: &Page, keys: &[ApiKeyRecord], now: i64) -> Markup {
             }
         }
     } } };
-    layout::table("Keys", &heads, &Markup::default(), &rows)
+    html! {
+        div.scroll role="group" aria-label="Keys" tabindex="0" { table {
+            thead { tr { @for head in heads { th scope="col" { (head) } } } }
+            tbody { (rows) }
+        } }
+    }
 }
 
 fn experiments(key: &ApiKeyRecord) -> Markup {

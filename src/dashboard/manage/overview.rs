@@ -6,10 +6,13 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::{fact, number, percent, status, timestamp, with_code};
+use super::super::layout::{
+    Tab, badge, fact, head, margin_points, name, number, timestamp, with_code,
+};
 use super::action::{Action, Subject};
 use super::page::{Page, Refusal};
 use super::{audit, methods, policies};
+use crate::service::reports::traffic::traffic;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::AuditRecord;
 
@@ -25,15 +28,18 @@ pub(crate) struct OverviewQuery {
 /// The page.
 pub(crate) async fn show(
     page: Page,
-    Path(name): Path<String>,
+    Path(experiment): Path<String>,
     Query(query): Query<OverviewQuery>,
 ) -> Result<Response, Refusal> {
-    let subject = Subject::read(&page, &name).await?;
-    let audit = page.state.service.engine.store.audit_page(Some(&name), None, ENTRIES).await;
+    let subject = Subject::read(&page, &experiment).await?;
+    let audit = page.state.service.engine.store.audit_page(Some(&experiment), None, ENTRIES).await;
     let entries = audit.map_err(|error| page.refuse(error))?.records;
+    let (_, alarms) =
+        traffic(&page.state.service, &subject.loaded).await.map_err(|error| page.refuse(error))?;
+    let badge = badge(&subject.record, !subject.lead.winners.is_empty());
+    let meta = html! { "Changes, each of which asks once more." };
     let main = html! {
-        p.quiet { a href={ "/experiments/" (subject.record.name) } { "Results of " (subject.record.name) } }
-        h1 { "Manage " (subject.record.name) " " (status(&subject.record)) }
+        (head(&subject.record, &badge, &meta, Tab::Manage, page.visitor(), &alarms))
         @if let Some(sentence) = query.done.as_deref().and_then(done) {
             p.notice role="status" { (sentence) }
         }
@@ -63,7 +69,7 @@ fn state(subject: &Subject) -> Markup {
         section aria-labelledby="state-title" {
             h2 #state-title { "State" }
             dl.facts {
-                (fact("Status", &status(record)))
+                (fact("Status", &html! { (format!("{:?}", record.status).to_lowercase()) @if record.archived_at.is_some() { ", archived" } }))
                 @if let Some(winner) = subject.winner() { (fact("Winner", &html! { code { (winner) } })) }
                 (fact("Concludes", &concludes(spec)))
                 (fact("Created", &timestamp(record.created_at)))
@@ -83,7 +89,7 @@ fn state(subject: &Subject) -> Markup {
 pub(super) fn concludes(spec: &ExperimentSpec) -> Markup {
     let Some(at) = spec.conclude_at else { return html! { "never by itself" } };
     html! {
-        "at confidence " (at.confidence) " with margin " (percent(at.margin))
+        "at confidence " (at.confidence) " with a margin of " (margin_points(at.margin))
         @if let Some(days) = at.min_days { ", after " (days) " days at the earliest" }
         @if let Some(days) = at.max_days { ", after " (days) " days in any case" }
         @if let Some(duels) = at.max_duels { ", after " (number(duels)) " duels in any case" }
@@ -112,7 +118,7 @@ fn rankers(subject: &Subject) -> Markup {
                         th scope="col" { "Change" }
                     } }
                     tbody { @for (index, ranker) in spec.rankers.iter().enumerate() { tr {
-                        th scope="row" { (ranker.id) }
+                        th scope="row" { (name(&ranker.id)) }
                         td { (ranker.description.as_deref().unwrap_or("–")) }
                         td {
                             @if spec.is_retired(index) { span.badge.archived { "retired" } }

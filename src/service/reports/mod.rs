@@ -9,6 +9,7 @@ mod conclusion;
 mod duels_to_go;
 mod fold_log;
 pub(crate) mod grouped;
+pub mod leader;
 pub mod overview;
 mod pair_tests;
 pub(crate) mod pool;

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::fold_log::{Folding, REQUEST_ENTRIES_MAX};
+use super::leader::lead;
 use super::single_flight::{Computed, SingleFlight};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::threads::IsAwaited;
 use dueling_bandits::Answer;
 use dueling_bandits::evidence::Sequences;
+use dueling_bandits::evidence::ladder::Ladder;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::{Answered, Fold};
 use rankduel_engine::loaded::LoadedExperiment;
@@ -22,6 +25,10 @@ use rankduel_store::{ExperimentRecord, LogEntry};
 
 /// Probability that any of the intervals ever fails.
 const ERROR: f64 = 0.05;
+/// A page shows results until the log has grown by this part of it.
+const GROWTH: u64 = 10;
+/// A page waits so long for results.
+const AT_ONCE: Duration = Duration::from_millis(500);
 /// Most rows of a report, each with one opponent in one segment.
 const ROWS_MAX: usize = 10_000;
 
@@ -39,6 +46,9 @@ pub struct SegmentsReport {
     pub segments_total: usize,
     /// Answers that do not count yet, because others from the same time may still come.
     pub waiting: u64,
+    /// The results of all segments together. These intervals are those of `effects` in the
+    /// verdict: they come from all answers that count, and each end has the error of the verdict.
+    pub all: Vec<OpponentRow>,
     /// The results, the segment with the most duels of the ranker first.
     pub segments: Vec<SegmentRow>,
 }
@@ -88,10 +98,10 @@ pub async fn segments(
     ranker: Option<usize>,
 ) -> Result<Arc<Computed<SegmentsReport>>, ServiceError> {
     let record = loaded.record();
-    let (head, ranker) = {
-        let fold = loaded.fold()?;
-        let named = ranker.or(record.winner.map(usize::from));
-        (fold.position(), named.unwrap_or_else(|| leader(&fold)))
+    let head = loaded.fold()?.position();
+    let ranker = match ranker.or(record.winner.map(usize::from)) {
+        Some(ranker) => ranker,
+        None => lead(&service.reports, loaded).await?.leader,
     };
     refuse_long_log(&record, head)?;
     let reports = loaded.extensions().get::<SingleFlight<usize, SegmentsReport>>();
@@ -115,9 +125,41 @@ pub async fn segments(
     let folded = folding.run(&record, head, start, add).await?;
     let name = loaded.name.clone();
     let compute = move |(fold, answers): (Fold, SegmentAnswers)| {
-        Ok((head, answers.results(&fold, Some(ranker)).report(name, head)))
+        Ok((head, answers.results(&fold, ranker).report(name, head)))
     };
     reports.get(&service.reports, (head, ranker), move || Ok(folded), compute).await
+}
+
+/// Held while the results of an experiment are computed for a page.
+#[derive(Debug, Default)]
+struct Turn(Arc<tokio::sync::Mutex<()>>);
+
+/// The results of a ranker for a page that updates itself all the time: those of a log that was at
+/// most a tenth shorter. If they take long, the last ones, or `None` before the first.
+pub async fn recent_segments(
+    service: &Arc<Service>,
+    loaded: &Arc<LoadedExperiment>,
+    ranker: usize,
+) -> Result<Option<Arc<Computed<SegmentsReport>>>, ServiceError> {
+    let head = loaded.fold()?.position();
+    let reports = loaded.extensions().get::<SingleFlight<usize, SegmentsReport>>();
+    if let Some(known) = reports.known(head - head / GROWTH, &ranker) {
+        return Ok(Some(known));
+    }
+    refuse_long_log(&loaded.record(), head)?;
+    let turn = loaded.extensions().get::<Turn>();
+    if let Ok(turn) = Arc::clone(&turn.0).try_lock_owned() {
+        let (service, loaded) = (Arc::clone(service), Arc::clone(loaded));
+        let computed = tokio::spawn(async move {
+            let computed = segments(&service, &loaded, Some(ranker)).await;
+            drop(turn);
+            computed
+        });
+        if let Ok(Ok(computed)) = tokio::time::timeout(AT_ONCE, computed).await {
+            return computed.map(Some);
+        }
+    }
+    Ok(reports.known(0, &ranker))
 }
 
 /// Refuse a log that a request cannot fold.
@@ -133,14 +175,6 @@ fn refuse_long_log(record: &ExperimentRecord, head: u64) -> Result<(), ServiceEr
     Err(ServiceError::CannotReplay(format!(
         "the log of experiment `{name}` {refusal}; `rankduel segments {name}` has no limit"
     )))
-}
-
-/// The winner of the verdict, or else the active ranker with the largest Copeland score.
-fn leader(fold: &Fold) -> usize {
-    if let Some(verdict) = fold.verdict().verdict() {
-        return verdict.winner();
-    }
-    fold.policy().tally().copeland_leader_among(fold.roster().active())
 }
 
 /// The answers of an experiment that its segments count, in the order of the log.
@@ -177,8 +211,8 @@ impl SegmentAnswers {
         }
     }
 
-    /// The results of `ranker`, or of the leader, after `fold` has folded the log of the answers.
-    pub fn results<'a>(&'a self, fold: &'a Fold, ranker: Option<usize>) -> SegmentResults<'a> {
+    /// The results of `ranker`, after `fold` has folded the log of the answers.
+    pub fn results<'a>(&'a self, fold: &'a Fold, ranker: usize) -> SegmentResults<'a> {
         let window_ms = self.spec.answer_window_ms();
         let complete_until = fold.cohorts().complete_until();
         let (mut segments, mut waiting) = (Segments::default(), 0);
@@ -194,7 +228,8 @@ impl SegmentAnswers {
         }
         SegmentResults {
             spec: &self.spec,
-            ranker: ranker.unwrap_or_else(|| leader(fold)),
+            fold,
+            ranker,
             active: fold.roster().active(),
             waiting,
             segments,
@@ -206,6 +241,7 @@ impl SegmentAnswers {
 #[derive(Debug)]
 pub struct SegmentResults<'a> {
     spec: &'a ExperimentSpec,
+    fold: &'a Fold,
     ranker: usize,
     active: &'a [usize],
     /// Answers that do not count yet, because their cohorts are not complete.
@@ -266,27 +302,32 @@ impl<'a> SegmentResults<'a> {
     ) -> impl Iterator<Item = OpponentRow> {
         let number = self.segments.numbers.get(&segment).copied().unwrap_or(1);
         let intervals = intervals_of(self.spec, number);
-        counts.map(move |(opponent, PairCounts { wins, losses, ties })| {
+        counts.map(move |(opponent, counts)| {
             let pair = intervals.of(self.ranker, opponent);
-            let (low, high) = pair.interval(wins as f64, losses as f64);
-            let decided = wins + losses;
-            OpponentRow {
-                opponent: self.id(opponent).into(),
-                duels: decided + ties,
-                wins,
-                losses,
-                ties,
-                win_rate: (decided > 0).then(|| (1e4 * wins as f64 / decided as f64).round() / 1e4),
-                low: (1e4 * low).floor() / 1e4,
-                high: (1e4 * high).ceil() / 1e4,
-            }
+            let interval = pair.interval(counts.wins as f64, counts.losses as f64);
+            self.row(opponent, counts, interval)
         })
+    }
+
+    fn row(&self, opponent: usize, counts: PairCounts, (low, high): (f64, f64)) -> OpponentRow {
+        let PairCounts { wins, losses, ties } = counts;
+        let decided = wins + losses;
+        OpponentRow {
+            opponent: self.id(opponent).into(),
+            duels: counts.duels(),
+            wins,
+            losses,
+            ties,
+            win_rate: (decided > 0).then(|| (1e4 * wins as f64 / decided as f64).round() / 1e4),
+            low: (1e4 * low).floor() / 1e4,
+            high: (1e4 * high).ceil() / 1e4,
+        }
     }
 
     /// Duels of the ranker with active opponents in one segment.
     fn duels(&self, segment: Option<Segment>) -> u64 {
         let pairs = self.pairs_with_duels(segment);
-        pairs.iter().map(|(_, pair)| pair.wins + pair.losses + pair.ties).sum()
+        pairs.iter().map(|(_, pair)| pair.duels()).sum()
     }
 
     fn report(&self, experiment: String, position: u64) -> SegmentsReport {
@@ -307,8 +348,25 @@ impl<'a> SegmentResults<'a> {
             ranker: self.ranker().into(),
             segments_total: self.segments.names.len(),
             waiting: self.waiting,
+            all: self.all(),
             segments,
         }
+    }
+
+    /// The rows of all segments together, of opponents with duels.
+    fn all(&self) -> Vec<OpponentRow> {
+        let (tracker, tally) = (self.fold.verdict(), self.fold.policy().tally());
+        if !self.active.contains(&self.ranker) {
+            return Vec::new();
+        }
+        let standing = tracker.standing(tally, self.active, self.ranker);
+        let intervals = Ladder::default().intervals(tracker, tally, self.active, &standing);
+        let row = |(opponent, interval): (usize, (f64, f64))| {
+            let of = |segment| self.segments.of(segment, self.ranker as u16, opponent as u16);
+            let counts = self.segments().map(of).fold(PairCounts::default(), PairCounts::plus);
+            (counts.duels() > 0).then(|| self.row(opponent, counts, interval))
+        };
+        intervals.into_iter().filter_map(row).collect()
     }
 }
 
@@ -323,6 +381,14 @@ struct PairCounts {
 impl PairCounts {
     fn reversed(self) -> Self {
         Self { wins: self.losses, losses: self.wins, ..self }
+    }
+
+    fn plus(self, Self { wins, losses, ties }: Self) -> Self {
+        Self { wins: self.wins + wins, losses: self.losses + losses, ties: self.ties + ties }
+    }
+
+    fn duels(self) -> u64 {
+        self.wins + self.losses + self.ties
     }
 }
 

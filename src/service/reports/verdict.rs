@@ -8,30 +8,30 @@ use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
 use crate::service::reports::conclusion::Conclusion;
-use crate::service::reports::duels_to_go::{DuelsToGo, SavedPolicy, duels_to_go, forecast_input};
+pub use crate::service::reports::duels_to_go::DuelsToGo;
+use crate::service::reports::duels_to_go::{SavedPolicy, duels_to_go, forecast_input};
+use crate::service::reports::leader::{keep_proven, leader, possible, rng_of};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::shared_fit::{SharedFit, shared_fit};
 use crate::service::reports::single_flight::{Computed, newest};
 use crate::service::reports::verdict_basis::VerdictBasis;
+pub use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::verdict_pairs::{
-    DecidingPair, Effect, deciding_pairs, effects, missing_claims,
+    DecidingPair, deciding_pairs, effects, missing_claims,
 };
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::evidence::cohorts::Completed;
-use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::{
     Posterior, RacePoint, Sequences, Standing, Target, VerdictTracker,
 };
 use dueling_bandits::forecast::Present;
 use dueling_bandits::pairs::pairs_by_strips;
-use dueling_bandits::{PolicyRng, Roster, Tally, step_rng};
+use dueling_bandits::{Roster, Tally};
 use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::Status;
 
-/// Separates these random draws from other uses of the seed of an experiment.
-const VERDICT_STREAM: u64 = 0x7665_7264_6963;
 /// A forecast assumes that at least this share of pages counts.
 const LEAST_SHARE: f64 = 0.001;
 /// Evidence beyond this is reported as this.
@@ -86,8 +86,7 @@ pub struct Verdict {
     pub deciding_pairs: Vec<DecidingPair>,
     /// Number of all such pairs.
     pub deciding_pairs_total: usize,
-    /// Once there is a verdict: how often the first winner beats each other ranker, the smallest
-    /// effect first. Empty while the verdict is open.
+    /// How often the leader beats each other ranker, the smallest effect first.
     pub effects: Vec<Effect>,
     /// Estimated number of further time-steps until the verdict; 0 if it is decided, `null` if
     /// there is no estimate. A recent estimate may be returned again.
@@ -138,8 +137,13 @@ pub struct RankerVerdict {
     /// proven. The leader wins once it is `evidence_needed` against every rival at the same time.
     /// `null` for the leader and for retired rankers.
     pub evidence_against: Option<f64>,
+    /// The same if the answers that wait counted now: a preview, and no claim. `null` if none wait,
+    /// and once there is a verdict.
+    pub evidence_with_waiting: Option<f64>,
     /// Posterior probability that it is a Copeland winner, alone or tied with others.
     pub copeland_probability: f64,
+    /// The same where rankers that are tied as winners share it. Those of all rankers add up to 1.
+    pub best_probability: f64,
     /// Posterior probability that it beats every other.
     pub condorcet_probability: f64,
 }
@@ -240,7 +244,6 @@ impl VerdictInput {
 struct Proof {
     deciding_pairs: Vec<DecidingPair>,
     deciding_pairs_total: usize,
-    effects: Vec<Effect>,
 }
 
 /// The target of a verdict: as requested, else as the experiment says. Returns the name of
@@ -278,16 +281,23 @@ fn verdict_of(
     let certified = tracker.verdict();
     let winners: Vec<usize> = certified
         .map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect());
-    let rng = &mut verdict_rng(loaded);
+    let rng = &mut rng_of(loaded.with_record(|record| record.seed));
     let draws = Posterior::draws(tally.rankers());
     let chances = Posterior::with_fit(tally, roster, fit.at(input.position, tally))
         .winner_probabilities(draws, rng);
     let leader = leader(&chances.copeland, tally, active, &winners);
-    let mut standing = tracker.standing(tally, active, leader);
+    let now = tracker.standing(tally, active, leader);
+    let mut standing = now.clone();
     if is_own && winners.is_empty() {
         keep_proven(&mut standing, &input.race);
     }
     let possible = possible(&standing, &winners);
+    let is_decided = !winners.is_empty();
+    let condorcet = certified.is_some_and(|verdict| verdict.condorcet_steps.is_some());
+    let effects =
+        effects(loaded, (&tracker, tally, active), &now, |rival| !possible.contains(&rival));
+    let preview = expected.as_ref().filter(|_| !is_decided);
+    let preview = preview.map(|expected| expected.standing(tally, active, leader));
     let concluded = conclusion(loaded, input.by_itself.clone());
     let forecast = if concluded.is_some() && winners.is_empty() {
         Err("the experiment is concluded".to_owned())
@@ -307,7 +317,7 @@ fn verdict_of(
         leader: standing.ranker,
         leader_probability: chances.copeland[standing.ranker],
         winners: &winners,
-        condorcet: certified.is_some_and(|verdict| verdict.condorcet_steps.is_some()),
+        condorcet,
         possible: possible.len(),
         forecast: forecast.as_ref().ok(),
         target,
@@ -321,7 +331,7 @@ fn verdict_of(
     let is_clear = rests_on.doubts.is_empty();
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let ids = |rankers: &[usize]| rankers.iter().map(|&ranker| id(ranker)).collect();
-    let against = |i: usize| {
+    let against = |standing: &Standing, i: usize| {
         let rival = standing.rivals.iter().find(|(rival, _)| *rival == i);
         rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
     };
@@ -330,12 +340,14 @@ fn verdict_of(
         retired: !roster.is_active(i),
         possible: possible.contains(&i),
         certain: winners.contains(&i),
-        evidence_against: against(i),
+        evidence_against: against(&standing, i),
+        evidence_with_waiting: preview.as_ref().and_then(|standing| against(standing, i)),
         copeland_probability: chances.copeland[i],
+        best_probability: chances.shared[i],
         condorcet_probability: chances.condorcet[i],
     };
-    let Proof { deciding_pairs, deciding_pairs_total, effects } =
-        proof(loaded, input, target, &tracker, &winners);
+    let Proof { deciding_pairs, deciding_pairs_total } =
+        proof(loaded, input, target, &tracker, is_decided);
     Verdict {
         experiment: loaded.name.clone(),
         position: input.position,
@@ -368,11 +380,6 @@ fn verdict_of(
     }
 }
 
-/// The same stream at every position: otherwise the leader would change without new answers.
-fn verdict_rng(loaded: &LoadedExperiment) -> PolicyRng {
-    step_rng(loaded.with_record(|record| record.seed) ^ VERDICT_STREAM, 0)
-}
-
 fn conclusion(loaded: &LoadedExperiment, by_itself: Option<String>) -> Option<Conclusion> {
     let (status, winner) = loaded.with_record(|record| (record.status, record.winner));
     (status == Status::Concluded).then(|| Conclusion {
@@ -387,80 +394,15 @@ fn proof(
     input: &VerdictInput,
     target: Target,
     tracker: &VerdictTracker,
-    winners: &[usize],
+    is_decided: bool,
 ) -> Proof {
+    if is_decided {
+        return Proof { deciding_pairs: Vec::new(), deciding_pairs_total: 0 };
+    }
     let (tally, active) = (&input.tally, input.roster.active());
     let sequences = Sequences::new(input.initial_rankers, tally.rankers(), target.confidence);
-    let counted = tracker.counted().of(tally);
-    let Some(&winner) = winners.first() else {
-        let claims = missing_claims(tracker, tally, active);
-        let (deciding_pairs, deciding_pairs_total) =
-            deciding_pairs(loaded, claims, &counted, &sequences);
-        return Proof { deciding_pairs, deciding_pairs_total, effects: Vec::new() };
-    };
-    let evidence = LeadEvidence::over(target.margin);
-    let effects = effects(loaded, winner, active, &counted, &sequences, &evidence);
-    Proof { deciding_pairs: Vec::new(), deciding_pairs_total: 0, effects }
-}
-
-/// The leader that [`verdict()`] reports at the current log position. Takes long with many
-/// rankers.
-pub(crate) fn current_leader(loaded: &LoadedExperiment) -> Result<usize, ServiceError> {
-    let (tally, roster, winners) = {
-        let fold = loaded.fold()?;
-        let verdict = fold.verdict().verdict();
-        let winners = verdict.map_or_else(Vec::new, |verdict| vec![verdict.winner()]);
-        (fold.policy().tally().clone(), fold.roster().clone(), winners)
-    };
-    let draws = Posterior::draws(tally.rankers());
-    let chances =
-        Posterior::among(&tally, &roster).winner_probabilities(draws, &mut verdict_rng(loaded));
-    Ok(leader(&chances.copeland, &tally, roster.active(), &winners))
-}
-
-/// The first winner, or else the most probable Copeland winner. If several have the same
-/// probability, the one that leads the counts.
-fn leader(chances: &[f64], tally: &Tally, active: &[usize], winners: &[usize]) -> usize {
-    if let Some(&winner) = winners.first() {
-        return winner;
-    }
-    let most = active.iter().map(|&i| chances[i]).fold(0.0, f64::max);
-    let level: Vec<usize> = active.iter().copied().filter(|&i| chances[i] == most).collect();
-    tally.copeland_leader_among(&level)
-}
-
-/// Take the largest evidence against each rival since this ranker leads: the guarantee is for all
-/// times at once, so what was proven once stays proven. If each rival was ruled out at another
-/// time, the one with the least evidence now stays open, because there is no verdict yet.
-fn keep_proven(standing: &mut Standing, race: &[RacePoint]) {
-    let leader = standing.ranker;
-    let mut proven = standing.rivals.clone();
-    for point in race.iter().rev().take_while(|point| usize::from(point.leader) == leader) {
-        for &(rival, ln) in &point.rivals {
-            let own = proven.iter_mut().find(|(other, _)| *other == usize::from(rival));
-            if let Some((_, most)) = own {
-                *most = most.max(ln.into());
-            }
-        }
-    }
-    let weakest = (0..proven.len())
-        .min_by(|&one, &other| standing.rivals[one].1.total_cmp(&standing.rivals[other].1));
-    if let Some(weakest) = weakest
-        && proven.iter().all(|(_, ln)| *ln >= standing.threshold)
-    {
-        proven[weakest].1 = standing.rivals[weakest].1;
-    }
-    standing.rivals = proven;
-}
-
-/// The winners, or else the leader and the rivals against which it lacks evidence; ascending.
-fn possible(standing: &Standing, winners: &[usize]) -> Vec<usize> {
-    let mut possible: Vec<usize> = if winners.is_empty() {
-        let open = standing.rivals.iter().filter(|(_, ln)| *ln < standing.threshold);
-        open.map(|(rival, _)| *rival).chain([standing.ranker]).collect()
-    } else {
-        winners.to_vec()
-    };
-    possible.sort_unstable();
-    possible
+    let claims = missing_claims(tracker, tally, active);
+    let (deciding_pairs, deciding_pairs_total) =
+        deciding_pairs(loaded, claims, &tracker.counted().of(tally), &sequences);
+    Proof { deciding_pairs, deciding_pairs_total }
 }

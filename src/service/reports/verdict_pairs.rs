@@ -1,14 +1,15 @@
-//! The pairs behind a verdict: those that the proof still lacks, and once it is complete, by how
-//! much the winner beats each rival.
+//! The pairs behind a verdict: those that the proof still lacks, and by how much the leader beats
+//! each rival.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::effect::corrected_win_rate;
+use dueling_bandits::evidence::ladder::Ladder;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::plan::{Claim, Plan};
-use dueling_bandits::evidence::{Sequences, VerdictTracker};
+use dueling_bandits::evidence::{Sequences, Standing, VerdictTracker};
 use dueling_bandits::win_probability::probability_above_half;
 use rankduel_engine::loaded::LoadedExperiment;
 
@@ -41,32 +42,33 @@ pub struct DecidingPair {
     pub duels_missing: u64,
 }
 
-/// How often the winner beats one other ranker.
+/// How often the leader beats one other ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Effect {
     /// Id of the other ranker.
     pub rival: String,
-    /// Duels that the winner won and that count for the verdict, with ties counted by the tie rule
+    /// Duels that the leader won and that count for the verdict, with ties counted by the tie rule
     /// of the experiment.
     pub wins: f64,
-    /// Duels that the winner lost and that count for the verdict.
+    /// Duels that the leader lost and that count for the verdict.
     pub losses: f64,
-    /// Share of these duels that the winner won; `null` before the first duel. It is too high on
-    /// average, because a verdict comes when the counts look best for the winner.
+    /// Share of these duels that the leader won; `null` before the first duel. At a verdict it is
+    /// too high on average, because the verdict comes when the counts look best for the winner.
     pub win_rate: Option<f64>,
-    /// That share, corrected for it; `null` before the first duel.
+    /// That share, corrected for it; `null` before the first duel, and while the verdict is open.
     #[schema(example = 0.58)]
     pub estimate: Option<f64>,
-    /// Lower end of the interval for the probability that the winner wins. The intervals of all
-    /// pairs of initial rankers hold together, at all times at once, at the confidence of the
-    /// verdict.
+    /// Lower end of the interval for the probability that the leader wins the pair, from the
+    /// evidence of the verdict: it is `1/2 - margin` or more only if the rival is ruled out. A
+    /// rival can be ruled out by the wins of others over it, too. The end holds at all times at
+    /// once, and is wrong in at most 1 - `confidence` of experiments.
     pub low: f64,
-    /// Upper end of that interval.
+    /// Upper end of that interval, with an error of its own of the same size.
     pub high: f64,
+    /// Whether the evidence against the rival is enough. Once all are ruled out, the leader wins.
+    pub ruled_out: bool,
 }
 
-// The tallies have only the wins that count for the verdict: repeated answers of one unit would
-// make the intervals too narrow.
 /// The claims that the cheapest proof lacks.
 pub(super) fn missing_claims(
     tracker: &VerdictTracker,
@@ -76,30 +78,34 @@ pub(super) fn missing_claims(
     Plan::make(tracker, tally, active).claims().to_vec()
 }
 
-/// The effect of `winner` on each other active ranker, the smallest first.
+/// The effect of the leader with this standing on each other active ranker, the smallest first.
+/// `ruled_out` tells for which the evidence is enough.
 pub(super) fn effects(
     loaded: &LoadedExperiment,
-    winner: usize,
-    active: &[usize],
-    tally: &Tally,
-    sequences: &Sequences,
-    evidence: &LeadEvidence,
+    (tracker, tally, active): (&VerdictTracker, &Tally, &[usize]),
+    standing: &Standing,
+    ruled_out: impl Fn(usize) -> bool,
 ) -> Vec<Effect> {
-    let of = |&rival: &usize| {
-        let (wins, losses) = (tally.wins(winner, rival), tally.wins(rival, winner));
-        let (low, high) = sequences.of(winner, rival).interval(wins, losses);
+    let evidence = LeadEvidence::over(tracker.target().margin);
+    let (counted, leader) = (tracker.counted().of(tally), standing.ranker);
+    let is_decided = tracker.verdict().is_some();
+    let of = |(rival, (low, high)): (usize, (f64, f64))| {
+        let (wins, losses) = (counted.wins(leader, rival), counted.wins(rival, leader));
+        let corrected = || corrected_win_rate(&evidence, wins, losses);
         Effect {
             rival: loaded.spec.rankers[rival].id.clone(),
             wins,
             losses,
-            win_rate: tally.mean(winner, rival),
-            estimate: corrected_win_rate(evidence, wins, losses),
+            win_rate: counted.mean(leader, rival),
+            estimate: is_decided.then(corrected).flatten(),
             low,
             high,
+            ruled_out: ruled_out(rival),
         }
     };
-    let mut effects: Vec<_> = active.iter().filter(|&&rival| rival != winner).map(of).collect();
-    let rate = |effect: &Effect| effect.estimate.unwrap_or(0.5);
+    let intervals = Ladder::default().intervals(tracker, tally, active, standing);
+    let mut effects: Vec<_> = intervals.into_iter().map(of).collect();
+    let rate = |effect: &Effect| effect.estimate.or(effect.win_rate).unwrap_or(0.5);
     effects.sort_by(|one, other| rate(one).total_cmp(&rate(other)));
     effects
 }

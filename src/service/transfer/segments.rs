@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::log::FoldedLog;
 use super::table::{Table, TableFormat};
+use crate::service::reports::leader::leader_of;
 use crate::service::reports::segments::{OpponentRow, SegmentAnswers};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::Store;
@@ -55,7 +56,7 @@ pub async fn write_segments(
     out: &mut (dyn Write + Send),
 ) -> Result<WrittenSegments, anyhow::Error> {
     let log = FoldedLog::open(store, name).await?;
-    let (spec, winner) = (log.spec().clone(), log.record().winner);
+    let (spec, winner, seed) = (log.spec().clone(), log.record().winner, log.record().seed);
     let named = ranker.map(|id| index_of(&spec, name, id)).transpose()?;
     let mut answers = SegmentAnswers::none_yet(spec);
     let fold = log
@@ -64,7 +65,8 @@ pub async fn write_segments(
             Ok(())
         })
         .await?;
-    let results = answers.results(&fold, named.or(winner.map(usize::from)));
+    let ranker = named.or(winner.map(usize::from)).unwrap_or_else(|| leader_of(&fold, seed));
+    let results = answers.results(&fold, ranker);
     let ranker = results.ranker();
     let shown = format.text(ranker);
     let mut table = Table::start(format, &COLUMNS, out)?;

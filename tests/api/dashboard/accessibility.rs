@@ -206,11 +206,10 @@ async fn axe_finds_nothing_on_any_page() {
     walk.open("/", "tbody").await;
     walk.open("/?after=nightly", "tbody").await;
     for name in EXPERIMENTS {
-        walk.open(&format!("/experiments/{name}"), "h1").await;
+        for tab in ["", "/evidence", "/traffic"] {
+            walk.open(&format!("/experiments/{name}{tab}"), ".tabs").await;
+        }
     }
-    walk.open("/experiments/checkout?ranker=neural", "h1").await;
-    walk.open("/experiments/checkout/segments", "tbody").await;
-    walk.open("/experiments/merged/segments", "h1").await;
     for path in FORMS.iter().chain(&["/keys/new", "/experiments/nowhere", "/audit?experiment=none"])
     {
         walk.open(path, "h1").await;
@@ -228,7 +227,8 @@ async fn axe_finds_nothing_on_any_page() {
     walk.create("shop").await;
     walk.open("/", "tbody").await;
     walk.open("/experiments/shop", "a.button").await;
-    walk.open("/experiments/shop/segments", "h1").await;
+    walk.open("/experiments/shop/evidence", ".tabs").await;
+    walk.open("/experiments/shop/traffic", ".tabs").await;
     walk.switch("shop", "pause").await;
     walk.switch("shop", "resume").await;
     walk.change("shop", "enlist", "ranker", "", "learned").await;

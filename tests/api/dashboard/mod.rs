@@ -2,7 +2,6 @@
 
 mod accessibility;
 mod browser;
-mod charts;
 mod list;
 mod login;
 mod manage;
@@ -11,3 +10,4 @@ mod reference;
 mod scene;
 mod screenshots;
 mod visit;
+mod walk;

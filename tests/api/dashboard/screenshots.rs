@@ -14,7 +14,7 @@ const PAGES: [(&str, &str, u32, &str); 5] = [
     ("/", "list", 1280, "light"),
     ("/experiments/checkout", "experiment", 1280, "light"),
     ("/experiments/checkout", "experiment", 360, "dark"),
-    ("/experiments/checkout/segments", "segments", 1280, "light"),
+    ("/experiments/search/evidence", "evidence", 1280, "light"),
     ("/new-experiment", "new-experiment", 1280, "light"),
 ];
 

@@ -1,0 +1,333 @@
+//! `/experiments/{name}`: the answer, its tiles, and a section for each.
+
+use maud::{Markup, html};
+
+use super::dots::{Dots, Row};
+use super::layout::{
+    Mark, Tab, badge, counted, day, head, hour, margin_points, moment, name, number,
+    of_experiments, percent, points, spoken,
+};
+use super::say::{Say, When, buttons, say};
+use super::view::{View, Whom};
+use super::{basis, race, whom};
+use crate::service::reports::verdict::Effect;
+
+/// Most rivals with a bar.
+const RIVALS_MAX: usize = 16;
+
+/// A tile: a question, and its answer in a few words.
+pub(crate) struct Tile {
+    pub question: &'static str,
+    /// The id of its section.
+    pub section: &'static str,
+    pub mark: Mark,
+    pub answer: Markup,
+    pub more: Markup,
+}
+
+/// The page.
+pub(crate) fn page(view: &View) -> Markup {
+    let answer = say(view);
+    let when = html! { @if view.is_decided() || view.has_ended() {} @else { (race::when(view)) } };
+    let whom = view.whom.as_ref();
+    html! {
+        (head(&view.record, &badge(&view.record, view.is_decided()), &meta(view), Tab::Result, view.visitor, &view.alarms))
+        (card(view, &answer))
+        (when)
+        @if view.has_compared() { (much(view)) }
+        @if let Some(Whom::Known(report)) = whom && view.has_compared() { (whom::section(view, report)) }
+        @if view.pages > 0 { (cost(view)) }
+        div.folds {
+            (basis::section(view))
+            (words(view))
+        }
+    }
+}
+
+/// The line below the name.
+pub(crate) fn meta(view: &View) -> Markup {
+    let gone = view.order.len() - view.active().len() - usize::from(view.twin.is_some());
+    let days = (view.now - view.record.created_at) / 86_400_000;
+    html! {
+        (counted(view.active().len() as u64, "ranker", "rankers"))
+        @if gone > 0 { ", " (gone) " retired" }
+        ". Since " (day(view.record.created_at, view.now))
+        @if days > 0 { ", " (counted(days as u64, "day", "days")) }
+        ". " (counted(view.pages, "page", "pages")) ", "
+        span #answers { (number(view.verdict.rests_on.answers)) } " answers count"
+        @if let Some(waiting) = view.waiting() { " and " (number(waiting.answers)) " wait" }
+        "."
+        @if view.loaded.spec.roster_changes.changes() > 0 { " The rankers have changed: only pages since then count." }
+    }
+}
+
+fn card(view: &View, answer: &Say) -> Markup {
+    html! {
+        section.answer.(answer.mark.class()) aria-labelledby="say" {
+            div.say {
+                p.small.quiet { @if answer.mark != Mark::Run { (answer.mark.icon()) " " } (answer.state) }
+                h2 #say { (answer.headline) }
+                p.lede { (answer.paragraph) }
+                p.error.small { (answer.error) }
+                div.do {
+                    p { (answer.advice) }
+                    @for (path, title) in buttons(view) {
+                        a.button.main[path == "conclude" && view.is_decided()]
+                            href={ "/experiments/" (view.record.name) "/manage/" (path) } { (title) }
+                    }
+                }
+            }
+            dl.tiles { @for tile in tiles(view) {
+                div {
+                    dt { a href={ "#" (tile.section) } { (tile.question) } }
+                    dd {
+                        p.a { (tile.mark.icon()) span { (tile.answer) } }
+                        p.b { (tile.more) }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+/// The tiles that have something to say. A claim that comes later brings its own.
+fn tiles(view: &View) -> Vec<Tile> {
+    let is_over = view.is_decided() || view.has_ended();
+    let mut tiles = Vec::new();
+    if view.has_compared() {
+        tiles.push(better(view));
+        tiles.extend(view.whom.as_ref().map(|of| whom::tile(view, of)));
+        tiles.push(time(view));
+    }
+    if view.pages > 0 {
+        tiles.push(cost_tile(view));
+    }
+    if !is_over && tiles.len() > 2 {
+        // without a result, the first question is when it comes
+        let at = tiles.len() - 2;
+        tiles[..=at].rotate_right(1);
+    }
+    tiles
+}
+
+fn better(view: &View) -> Tile {
+    let (open, out) = (view.rivals(false), view.rivals(true).len());
+    let rivals = view.active().len() - 1;
+    let closest = view.verdict.effects.first();
+    let (mark, answer) = match (view.is_decided(), view.has_ended()) {
+        (true, _) if view.verdict.winners.len() > 1 => {
+            (Mark::Yes, html! { (view.verdict.winners.len()) " are equally good" })
+        }
+        (true, _) => (Mark::Yes, html! { "The best of " (rivals + 1) }),
+        (false, true) => (Mark::None, html! { "Not proven" }),
+        (false, false) => (Mark::Wait, html! { "Not known yet" }),
+    };
+    let more = match (view.is_decided(), open.first(), closest) {
+        (true, _, Some(closest)) => html! {
+            "Closest: " (view.short(&closest.rival))
+            @if let Some(rate) = closest.win_rate { ", " (points(rate - 0.5)) " measured" }
+        },
+        (false, Some(closest), _) => html! {
+            @if rivals > 1 { (out) " of " (rivals) " rivals are ruled out. " }
+            "Over " (view.short(&closest.rival)) ": "
+            @let rival = view.loaded.spec.ranker_index(&closest.rival).unwrap_or_default();
+            @match (closest.win_rate, view.fold.expected.mean(view.leader(), rival)) {
+                (Some(rate), _) => { (points(rate - 0.5)) " measured" }
+                (None, Some(rate)) => { (points(rate - 0.5)) " measured, with the answers that wait" }
+                (None, None) => { "they have not met" }
+            }
+        },
+        _ => Markup::default(),
+    };
+    Tile { question: "Is it better?", section: "much", mark, answer, more }
+}
+
+fn time(view: &View) -> Tile {
+    if view.is_decided() {
+        let answer = match view.decided_at() {
+            Some(at) => html! { (moment(at, view.now)) },
+            None => html! { "It is known" },
+        };
+        let more = view.verdict.decided_after_duels.map(|duels| {
+            html! {
+                "After " (counted(duels, "answer that counts", "answers that count"))
+            }
+        });
+        let more = more.unwrap_or_default();
+        return Tile {
+            question: "When did we know?",
+            section: "cost",
+            mark: Mark::Yes,
+            answer,
+            more,
+        };
+    }
+    let (question, section) = ("When will we know?", "when");
+    if view.has_ended() {
+        let answer = html! { "It ended before" };
+        return Tile {
+            question: "When did we know?",
+            section: "cost",
+            mark: Mark::None,
+            answer,
+            more: Markup::default(),
+        };
+    }
+    let (answer, more) = match (When::of(view), view.waiting()) {
+        (When::Waits, Some(waiting)) => {
+            (html! { (hour(waiting.next_count_at, view.now)) }, html! { "at the earliest" })
+        }
+        (When::About(at, high), _) => (
+            html! { "About " (moment(at, view.now)) },
+            html! { @match high {
+                Some(high) => { "9 of 10 forecasts: by " (moment(high, view.now)) }
+                None => { "The latest day is not known" }
+            } },
+        ),
+        (When::Far, _) => (html! { "Not in 90 days" }, html! { "The lead is too small" }),
+        (When::Unknown(_) | When::Waits, _) => {
+            (html! { "No date yet" }, html! { "More answers are needed" })
+        }
+    };
+    Tile { question, section, mark: Mark::Wait, answer, more }
+}
+
+/// How many pages showed another ranking than that of the winners or the leader, and how many would
+/// have in an even split. Two half pages count as one.
+fn others(view: &View) -> (f64, f64) {
+    let best: Vec<usize> = match view.is_decided() {
+        true => (0..view.ids.len()).filter(|&i| view.verdict.rankers[i].certain).collect(),
+        false => vec![view.leader()],
+    };
+    let own: u64 = best.iter().map(|&i| view.fold.counts.appearances()[i]).sum();
+    let pages = view.pages as f64;
+    let even = pages * (1.0 - best.len() as f64 / view.active().len() as f64);
+    (pages - own as f64 / 2.0, even.max(0.0))
+}
+
+fn cost_tile(view: &View) -> Tile {
+    let (others, _) = others(view);
+    let is_over = view.is_decided() || view.has_ended();
+    Tile {
+        question: if is_over { "What did it cost?" } else { "What does it cost?" },
+        section: "cost",
+        mark: Mark::None,
+        answer: html! { (counted(others.round() as u64, "page", "pages")) },
+        more: html! { "of " (number(view.pages)) " showed another ranking" },
+    }
+}
+
+/// The leader against each rival.
+fn much(view: &View) -> Markup {
+    let (verdict, leader) = (&view.verdict, &view.verdict.leader);
+    let shown = &verdict.effects[..verdict.effects.len().min(RIVALS_MAX)];
+    let certain = |id: &str| verdict.winners.iter().any(|winner| winner == id);
+    let is_left = |effect: &Effect| effect.ruled_out && effect.low < 0.5 - verdict.margin - 1e-9;
+    let rows = shown.iter().map(|effect| {
+        let (mark, result) = match (certain(&effect.rival), effect.ruled_out) {
+            (true, _) => (Mark::Yes, html! { "equally good" }),
+            (_, true) => (Mark::Yes, html! { "ruled out" }),
+            (_, false) if view.has_ended() => (Mark::None, html! { "not ruled out" }),
+            (_, false) => (Mark::Wait, html! { "still open" }),
+        };
+        Row {
+            head: name(&effect.rival),
+            strong: false,
+            mark,
+            measured: effect.win_rate,
+            interval: (effect.low, effect.high),
+            result,
+            preview: false,
+        }
+    });
+    let dots = Dots {
+        caption: &format!("Lead of {} over each other ranker, in points", spoken(leader)),
+        first: html! { (view.short(leader)) " against" },
+        sides: [html! { "rival" }, html! { (view.short(leader)) " is better" }],
+        margin: Some(verdict.margin),
+        rows: rows.collect(),
+    };
+    let example = shown.iter().find_map(|effect| Some((effect, effect.win_rate?)));
+    html! {
+        section.part #much aria-labelledby="much-h" {
+            h2 #much-h { "By how much?" }
+            p {
+                "The dot shows the measured lead, the bar where the true lead lies. Right of zero, " (name(leader)) " is better."
+                @if verdict.margin > 0.0 {
+                    " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line."
+                }
+            }
+            (dots.render())
+            p.note {
+                @if shown.len() < verdict.effects.len() { "The " (shown.len()) " rivals with the smallest lead, of " (verdict.effects.len()) ". " }
+                dfn { "Points" } ": of 100 pages that settle between two rankers, how many more than 50 the first one wins."
+                @if let Some((effect, rate)) = example {
+                    " " (points(rate - 0.5)) " means that searchers preferred " (name(leader)) " on " (format!("{:.1}", 100.0 * rate))
+                    " pages and " (name(&effect.rival)) " on " (format!("{:.1}", 100.0 * (1.0 - rate))) "."
+                }
+                " The left end of each bar comes from the proof itself. Each right end alone is wrong in at most "
+                (of_experiments(1.0 - verdict.confidence)) " experiments."
+                @if shown.iter().any(is_left) {
+                    " A rival that is ruled out although its bar reaches left of the line loses to others, or was ruled out before."
+                }
+                @if view.is_decided() && verdict.effects.iter().any(|effect| effect.estimate.is_some()) {
+                    " A measured lead is too large on average, because the result came when the counts looked best."
+                }
+            }
+        }
+    }
+}
+
+fn cost(view: &View) -> Markup {
+    let (own, even) = others(view);
+    let pages = view.pages as f64;
+    let is_over = view.is_decided() || view.has_ended();
+    let several = view.verdict.winners.len() > 1;
+    let bar = |label: &str, count: f64, class: &str| {
+        let share = count / pages.max(1.0);
+        html! {
+            span { (label) }
+            span.num { (number(count.round() as u64)) " (" (percent(share)) ")" }
+            svg aria-hidden="true" {
+                rect.rest width="100%" height="100%" rx="3" {}
+                rect.bar.(class) width=(format!("{:.1}%", 100.0 * share)) height="100%" rx="3" {}
+            }
+        }
+    };
+    html! {
+        section.part #cost aria-labelledby="cost-h" {
+            h2 #cost-h { @if is_over { "What did it cost?" } @else { "What does it cost?" } }
+            p {
+                b #others { (number(own.round() as u64)) } " of " (number(view.pages)) " pages showed another ranking than "
+                @if several { "those of the winners" } @else { (name(&view.verdict.leader)) @if !is_over { ", the leader" } }
+                "; two half pages count as one. An even split would have shown " (number(even.round() as u64)) "."
+            }
+            div.bars { (bar("This experiment", own, "own")) (bar("An even split", even, "alt")) }
+            @if let (true, Some(duels)) = (view.is_decided(), view.verdict.decided_after_duels) {
+                h3 { "How long it took" }
+                p {
+                    "The result was known"
+                    @if let Some(at) = view.decided_at() { " at " (hour(at, view.now)) }
+                    ", after " (counted(duels, "answer that counts", "answers that count")) "."
+                }
+            }
+        }
+    }
+}
+
+fn words(view: &View) -> Markup {
+    let error = of_experiments(1.0 - view.verdict.confidence);
+    html! {
+        details #words {
+            summary { "What the words mean" }
+            dl.words {
+                dt { "Ranker" } dd { "One way to order search results." }
+                dt { "Mixed page" } dd { "A page that interleaves the results of two rankers. The one whose results get more clicks wins it." }
+                dt { "Answer" } dd { "What a searcher clicked on a mixed page. Only the first answer of each person counts, where your backend names people." }
+                dt { "Best" } dd { "Beats the most other rankers (the Copeland winner)." }
+                dt { "Wrong in at most " (error) } dd { "If you ran so many experiments and read each one as often as you like, no more of them would ever show you a false result." }
+                dt { "Evidence" } dd { "100 means: if the claim were false, luck alone would reach 100 at most once in 100 experiments." }
+            }
+        }
+    }
+}

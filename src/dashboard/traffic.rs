@@ -1,0 +1,158 @@
+//! `/experiments/{name}/traffic`: what is in flight, what comes back, and who is shown.
+
+use maud::{Markup, html};
+
+use super::layout::{Tab, badge, fact, head, name, number, percent, seconds, time, timestamp};
+use super::result::meta;
+use super::view::View;
+use crate::service::reports::alarms::SERVER_EVIDENCE;
+
+/// Most rankers in the table.
+const ROWS_MAX: usize = 64;
+
+/// The page.
+pub(crate) fn page(view: &View) -> Markup {
+    html! {
+        (head(&view.record, &badge(&view.record, view.is_decided()), &meta(view), Tab::Traffic, view.visitor, &view.alarms))
+        (flow(view))
+        (shown(view))
+        (pages(view))
+        (batch(view))
+    }
+}
+
+fn flow(view: &View) -> Markup {
+    let traffic = &view.traffic;
+    let feedback = &traffic.feedback;
+    let [left, right, ..] = view.fold.counts.shown;
+    let time =
+        |at: Option<f64>| at.map_or_else(|| "–".to_owned(), |at| format!("≤ {}", seconds(at)));
+    html! {
+        section.part aria-labelledby="traffic-h" {
+            h2 #traffic-h { "Traffic" }
+            p.note {
+                "On this server, since it loaded the experiment at " (timestamp(traffic.since_ms))
+                ". Wins by side cover the whole log."
+            }
+            dl.facts {
+                (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
+                (fact("Pairs issued", &html! { (number(traffic.pairs)) }))
+                (fact("Feedback recorded", &html! { (number(feedback.recorded)) }))
+                (fact("Duplicates", &html! { (number(feedback.duplicate)) }))
+                (fact("Conflicts", &html! { (number(feedback.conflict)) }))
+                (fact("Too late", &html! { (number(feedback.expired + feedback.late)) }))
+                (fact("Unknown duels", &html! { (number(feedback.invalid)) }))
+                (fact("Expired without feedback", &html! { (number(traffic.unanswered)) }))
+                (fact("Median time to feedback", &html! { (time(traffic.delay.p50_seconds)) }))
+                (fact("99th percentile", &html! { (time(traffic.delay.p99_seconds)) }))
+                (fact("Wins left : right", &html! {
+                    (number(left)) " : " (number(right))
+                    @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
+                }))
+                (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
+                    Some(_) if traffic.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
+                    Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
+                    None => html! { "too little data" },
+                }))
+            }
+            p.note {
+                "Duels should get feedback at the same rate, whichever rankers are on them and on whichever side. If not, a ranker "
+                "fails or is slow, and the comparison is biased. Only duels whose time is over count."
+            }
+        }
+    }
+}
+
+fn shown(view: &View) -> Markup {
+    let places: u64 = view.fold.counts.appearances().iter().sum();
+    html! {
+        section.part aria-labelledby="shown-h" {
+            h2 #shown-h { "Rankers shown" }
+            p.note { "Each page has two places; a ranker shown alone takes both. The whole log." }
+            table.places {
+                thead { tr {
+                    th scope="col" { "Ranker" }
+                    th.n scope="col" { "Places" }
+                    th.n scope="col" { "Share" }
+                    th scope="col" { span.sr { "Picture" } }
+                } }
+                tbody { @for &i in view.order.iter().take(ROWS_MAX) {
+                    @let own = view.fold.counts.appearances()[i];
+                    @let share = own as f64 / places.max(1) as f64;
+                    tr {
+                        th scope="row" {
+                            (name(&view.ids[i]))
+                            @if view.twin == Some(i) { " " span.badge { "canary" } }
+                            @else if !view.fold.roster.is_active(i) { " " span.badge { "retired" } }
+                        }
+                        td.n { (number(own)) }
+                        td.n { (percent(share)) }
+                        td { svg.share aria-hidden="true" {
+                            rect.rest width="100%" height="100%" rx="3" {}
+                            rect.bar width=(format!("{:.1}%", 100.0 * share)) height="100%" rx="3" {}
+                        } }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+/// How balanced the interleaved pages are.
+fn pages(view: &View) -> Markup {
+    let statistics = view.statistics();
+    if statistics.versions.is_empty() && statistics.canary.is_none() {
+        return Markup::default();
+    }
+    let share = |share: Option<f64>| share.map_or_else(|| "–".into(), percent);
+    html! {
+        section.part aria-labelledby="interleaved-h" {
+            h2 #interleaved-h { "Interleaved pages" }
+            @for alarm in &statistics.alarms { p.alarm role="alert" { b { "Warning: " } (super::layout::with_code(alarm)) "." } }
+            @if let Some(canary) = &statistics.canary {
+                p {
+                    "The canary, two ids of the same ranker: " (name(&canary.ranker)) " won " (number(canary.wins)) ", "
+                    (name(&canary.against)) " won " (number(canary.losses)) ". "
+                    @if canary.alarm { b { "They differ, so something between the ranking and the click is biased." } }
+                    @else { "There is no sign of a bias." }
+                }
+            }
+            @for version in statistics.versions.iter().rev() {
+                p {
+                    "Version " (version.version.unwrap_or(1)) ", " code { (version.method.unwrap_or("")) } ": " (number(version.pages.pages))
+                    " settled pages. The ranker listed first was left on " (share(version.pages.left_share))
+                    " and drafted first on " (share(version.pages.first_share)) " of them (both should be near 50 %); "
+                    (share(version.pages.competitive_share)) " of the slots can earn credit."
+                }
+            }
+            @if statistics.open_pages > 0 {
+                p.note { (number(statistics.open_pages)) " pages have clicks and are not settled yet." }
+            }
+        }
+    }
+}
+
+fn batch(view: &View) -> Markup {
+    let Some(batch) = &view.batch else { return Markup::default() };
+    let (needed, answered, in_flight) = (batch.needed, batch.answered, batch.in_flight);
+    html! {
+        section.part aria-labelledby="batch-h" {
+            h2 #batch-h { "Batch" }
+            @if let Some(number_of) = batch.number {
+                p {
+                    "Batch " (number_of) @if let Some(at) = &batch.opened_at { ", open since " (time(at)) } ": "
+                    b { (number(answered.min(needed))) " of " (number(needed)) } " comparisons of " (number(batch.pairs_total as u64))
+                    " pairs are answered; " (number(in_flight)) " are in flight."
+                }
+                progress max=(needed.max(1)) value=(answered.min(needed)) aria-labelledby="batch-h" {
+                    (percent(answered as f64 / needed.max(1) as f64))
+                }
+                p.note { "The policy adapts when the batch is complete. Until then it issues the pairs of this batch." }
+            } @else if view.has_ended() {
+                p { "No batch is open: the experiment issues no more comparisons." }
+            } @else {
+                p { "The policy has run all its batches and shows its winner." }
+            }
+        }
+    }
+}

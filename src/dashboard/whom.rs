@@ -1,0 +1,215 @@
+//! For whom: the lead of one ranker over another in each segment.
+
+use maud::{Markup, html};
+
+use super::dots::{Dots, Row};
+use super::layout::{Mark, counted, name, number, spoken};
+use super::result::Tile;
+use super::view::{View, Whom};
+use crate::service::reports::segments::{OpponentRow, SegmentsReport};
+
+/// Most segments of a picture.
+const SEGMENTS_MAX: usize = 30;
+/// Most other rankers with a picture.
+const OTHERS_MAX: usize = 12;
+/// The error of all segments together.
+const ERROR: &str = "5 of 100";
+
+/// The rows of one opponent: a name of the segment, and its result.
+fn rows_of<'a>(
+    report: &'a SegmentsReport,
+    opponent: &'a str,
+) -> impl Iterator<Item = (Option<&'a str>, &'a OpponentRow)> {
+    report.segments.iter().filter_map(move |segment| {
+        let row = segment.opponents.iter().find(|row| row.opponent == opponent)?;
+        Some((segment.segment.as_ref().map(|name| name.as_str()), row))
+    })
+}
+
+fn is_named(report: &SegmentsReport) -> bool {
+    report.segments.iter().any(|row| row.segment.is_some())
+}
+
+fn gains(row: &OpponentRow) -> bool {
+    row.low > 0.5
+}
+
+fn loses(row: &OpponentRow) -> bool {
+    row.high < 0.5
+}
+
+fn label(segment: Option<&str>) -> Markup {
+    html! { @match segment { Some(segment) => bdi { (segment) }, None => i { "none named" } } }
+}
+
+/// The tile of a page.
+pub(crate) fn tile(view: &View, of: &Whom) -> Tile {
+    let (mark, answer, more) = match of {
+        Whom::Counting => (Mark::None, html! { "Being counted" }, html! { "The log is read" }),
+        Whom::TooLong => (
+            Mark::None,
+            html! { "Not on this page" },
+            html! { code { "rankduel segments" } " has it" },
+        ),
+        Whom::Known(report) if !is_named(report) => (
+            Mark::None,
+            html! { @if report.segments.is_empty() { "Not known yet" } @else { "You named no segments" } },
+            html! { @if report.segments.is_empty() { "No answer counts yet" } @else { "Send " code { "segment" } " with each page" } },
+        ),
+        Whom::Known(report) => {
+            let rows = || report.segments.iter().filter(|row| row.segment.is_some());
+            let all = rows().count() as u64;
+            let any = |is: fn(&OpponentRow) -> bool| {
+                rows().filter(|row| row.opponents.iter().any(is)).collect::<Vec<_>>()
+            };
+            let (better, worse) = (any(gains), any(loses));
+            let more = html! {
+                (better.len()) " of " (counted(all, "segment gains", "segments gain"))
+                @if !worse.is_empty() { ", " (worse.len()) " lose" @if worse.len() == 1 { "s" } " to another ranker" }
+            };
+            match (&worse[..], better.len()) {
+                ([row], _) => (
+                    Mark::No,
+                    html! { "Not in " (label(row.segment.as_ref().map(|name| name.as_str()))) },
+                    more,
+                ),
+                ([_, ..], _) => (Mark::No, html! { "Not in " (worse.len()) " segments" }, more),
+                ([], 0) => {
+                    (Mark::Wait, html! { "Not known yet" }, html! { "No segment differs so far" })
+                }
+                ([], _) => (Mark::Yes, html! { "For " (better.len()) " of " (all) }, more),
+            }
+        }
+    };
+    let section = if view.whom.as_ref().is_some_and(|of| matches!(of, Whom::Known(_))) {
+        "whom"
+    } else {
+        "much"
+    };
+    Tile { question: "For whom?", section, mark, answer, more }
+}
+
+/// The section: against the closest rival, or the one that wins a segment.
+pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
+    let beaten = report.segments.iter().flat_map(|row| &row.opponents).find(|row| loses(row));
+    let closest = view.verdict.effects.iter().find(|effect| effect.win_rate.is_some());
+    let opponent = beaten.map(|row| &row.opponent).or(closest.map(|effect| &effect.rival));
+    html! {
+        section.part #whom aria-labelledby="whom-h" {
+            h2 #whom-h { "For whom?" }
+            @match opponent {
+                Some(opponent) if is_named(report) => {
+                    (summary(report, opponent))
+                    (panel(view, report, opponent))
+                    (silent(view, report, opponent))
+                    @if report.all.len() > 1 { details #whom-others {
+                        summary { "Against each other ranker" }
+                        @for row in report.all.iter().filter(|row| row.opponent != *opponent).take(OTHERS_MAX) {
+                            h3 { (name(&report.ranker)) " against " (name(&row.opponent)) }
+                            (panel(view, report, &row.opponent))
+                        }
+                    } }
+                    @if report.waiting > 0 { p.note { "Answers that do not count yet: " (number(report.waiting)) "." } }
+                }
+                _ => { (unnamed(report)) }
+            }
+        }
+    }
+}
+
+fn unnamed(report: &SegmentsReport) -> Markup {
+    html! {
+        @if report.segments.is_empty() { p { "No answer counts yet." } } @else {
+            p {
+                "No counted answer has a segment. Send one with each page, such as the device, the language or the length of the query: "
+                "the field " code { "segment" } " of " code { "next-duel" } ", " code { "interleave" } " or " code { "feedback" } "."
+            }
+        }
+    }
+}
+
+fn summary(report: &SegmentsReport, opponent: &str) -> Markup {
+    let names = |is: fn(&OpponentRow) -> bool| {
+        rows_of(report, opponent)
+            .filter(|(_, row)| is(row))
+            .map(|(name, _)| name)
+            .collect::<Vec<_>>()
+    };
+    let (better, worse) = (names(gains), names(loses));
+    let list = |segments: &[Option<&str>]| {
+        html! {
+            @for (index, segment) in segments.iter().enumerate() { @if index > 0 { ", " } (label(*segment)) }
+        }
+    };
+    html! {
+        p {
+            @if !worse.is_empty() { "In " (list(&worse)) ", " (name(opponent)) " beats " (name(&report.ranker)) ". " }
+            @if !better.is_empty() { (name(&report.ranker)) " beats " (name(opponent)) " in " (list(&better)) ". " }
+            @if worse.is_empty() && better.is_empty() { "No segment has enough answers to say anything. " }
+            "Claims about segments are wrong in at most " (ERROR) " experiments."
+        }
+    }
+}
+
+/// Segments that cannot say anything.
+fn silent(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
+    let ended = view.is_decided() || view.has_ended();
+    let open: Vec<_> =
+        rows_of(report, opponent).filter(|(_, row)| !gains(row) && !loses(row)).collect();
+    html! {
+        @if !open.is_empty() {
+            p.note {
+                @if ended { @if view.is_decided() { "The result came before " } @else { "The experiment ended before " } @if open.len() == 1 { "this segment" } @else { "these segments" } " had enough answers: " }
+                @else { "Too few answers so far: " }
+                @for (index, (segment, _)) in open.iter().take(8).enumerate() { @if index > 0 { ", " } (label(*segment)) }
+                @if open.len() > 8 { " and " (open.len() - 8) " others" }
+                ". That does not mean that both rankers are equal there."
+            }
+        }
+    }
+}
+
+/// The lead over one opponent: all traffic, then each segment.
+fn panel(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
+    let row = |head: Markup, strong: bool, row: &OpponentRow| {
+        let (mark, result) = match (gains(row), loses(row)) {
+            (true, _) => (Mark::Yes, html! { "gains" }),
+            (_, true) => (Mark::No, html! { (view.short(opponent)) " is better" }),
+            _ if strong => (Mark::None, html! {}),
+            _ => (Mark::Wait, html! { "not known yet" }),
+        };
+        Row {
+            head: html! { (head) br; span.quiet.small { (number(row.wins)) ":" (number(row.losses)) @if row.ties > 0 { ", " (counted(row.ties, "tie", "ties")) } } },
+            strong,
+            mark,
+            measured: row.win_rate,
+            interval: (row.low, row.high),
+            result,
+            preview: false,
+        }
+    };
+    let all = report.all.iter().find(|row| row.opponent == opponent);
+    let all = all.map(|own| Row {
+        result: html! { "see " a href={ "/experiments/" (report.experiment) "#much" } { "by how much" } },
+        ..row(html! { "all traffic" }, true, own)
+    });
+    let segments = rows_of(report, opponent).take(SEGMENTS_MAX);
+    let segments = segments.map(|(segment, own)| row(label(segment), false, own));
+    let dots = Dots {
+        caption: &format!(
+            "Lead of {} over {} by segment, in points",
+            spoken(&report.ranker),
+            spoken(opponent)
+        ),
+        first: html! { "Segment" },
+        sides: [opponent, &report.ranker].map(|id| html! { (view.short(id)) " is better" }),
+        margin: None,
+        rows: all.into_iter().chain(segments).collect(),
+    };
+    html! {
+        (dots.render())
+        @if report.segments_total > SEGMENTS_MAX {
+            p.note { "The " (SEGMENTS_MAX) " segments with the most answers, of " (number(report.segments_total as u64)) "." }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! A walk through every state of an experiment: no sentence of a page denies another one, or what
+//! the API says.
+
+use serde_json::{Value, json};
+
+use crate::support::client::{Client, eventually, steady};
+use crate::support::service::Server;
+use crate::support::{Kind, TestDatabase, fresh_database};
+
+on_sqlite! {
+    nothing_is_claimed_before_the_first_winner
+    every_page_names_one_leader
+    bars_lie_right_of_the_line_where_a_rival_is_ruled_out
+    waiting_answers_are_counted_and_dated
+    a_decided_page_denies_nothing
+    a_page_without_a_result_claims_none
+    equal_winners_are_no_rivals
+    shares_and_counts_agree
+    directions_of_names_end_with_them
+    rivals_of_a_race_differ_in_colour_and_name
+}
+
+/// Sentences that a page with a result must not have, in small letters.
+const DENIALS: [&str; 9] = [
+    "not settled",
+    "either way",
+    "still open",
+    "can still win",
+    "not clearly",
+    "not known yet",
+    "we will know",
+    "more pages",
+    "no result yet",
+];
+
+/// The text of a page, without its elements.
+fn text(html: &str) -> String {
+    let main = html.split_once("<main").map_or(html, |(_, main)| main);
+    let pieces = main.split('<').map(|piece| piece.split_once('>').map_or("", |(_, text)| text));
+    pieces.collect::<String>().replace(['\u{202f}', '\u{a0}'], " ").replace("&gt;", ">")
+}
+
+/// The texts of the pages of an experiment, in small letters.
+async fn pages(server: &Client, name: &str) -> String {
+    let mut all = String::new();
+    for path in ["", "/evidence", "/traffic"] {
+        let page = server.get(&format!("/experiments/{name}{path}")).await;
+        assert_eq!(page.status, 200, "{path}: {}", page.text());
+        all += &text(&page.text()).to_lowercase();
+    }
+    all
+}
+
+async fn result(server: &Client, name: &str) -> String {
+    text(&server.get(&format!("/experiments/{name}")).await.text())
+}
+
+async fn verdict(server: &Client, name: &str) -> Value {
+    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
+}
+
+/// Answer `duels` duels. Ranker `a` wins `share` of ten against every other one, and others win
+/// in the order of their names.
+async fn play(server: &Client, name: &str, duels: usize, share: usize) {
+    for number in 0..duels {
+        let duel = server.pair(name).await;
+        let left_is_first = duel["left"].as_str() < duel["right"].as_str();
+        let first_wins = number * 7 % 10 < share;
+        server
+            .answer(name, &duel, if left_is_first == first_wins { "left" } else { "right" })
+            .await;
+    }
+}
+
+async fn nothing_is_claimed_before_the_first_winner(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b", "c"])).await;
+    let text = pages(&server, "search").await;
+    assert!(text.contains("your backend has not asked for a page yet"), "{text}");
+    for claim in ["leads", "chance of being best", "by how much", "evidence against"] {
+        assert!(!text.contains(claim), "{claim}: {text}");
+    }
+    let duel = server.pair("search").await;
+    server.answer("search", &duel, "none").await;
+    let text = pages(&server, "search").await;
+    assert!(text.contains("no page has had a winner yet") && !text.contains("leads"), "{text}");
+}
+
+async fn every_page_names_one_leader(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["c", "b", "a", "d"])).await;
+    // also while it is early, and the counts, the policy and the model can disagree
+    for round in 0..8 {
+        play(&server, "search", 3, 6).await;
+        let found = verdict(&server, "search").await;
+        let leader = found["leader"].as_str().expect("an id");
+        let page = result(&server, "search").await;
+        assert!(page.contains(&format!("{leader} leads.")), "{round} {leader}: {page}");
+        let list = text(&server.get("/").await.text());
+        assert!(list.contains(&format!("{leader} leads;")), "{round} {leader}: {list}");
+        let form = server.get("/experiments/search/manage/conclude").await.text();
+        let chosen = format!("<option value=\"{leader}\" selected>");
+        assert!(form.contains(&chosen), "{round} {leader}: {form}");
+        let segments = server.get("/v1/experiments/search/segments").await.json(200);
+        assert_eq!(segments["ranker"], leader);
+        let rows = found["rankers"].as_array().expect("rows");
+        let chances: f64 = rows.iter().map(|row| row["best_probability"].as_f64().unwrap()).sum();
+        assert!((chances - 1.0).abs() < 1e-9, "{chances}: {found}");
+    }
+}
+
+async fn bars_lie_right_of_the_line_where_a_rival_is_ruled_out(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let of = |effect: &Value, name: &str| effect[name].as_f64().expect("a number");
+    for (name, rankers, share) in
+        [("two", &["a", "b"][..], 7), ("five", &["a", "b", "c", "d", "e"][..], 8)]
+    {
+        server.create(&steady(name, rankers)).await;
+        for _ in 0..40 {
+            play(&server, name, 12, share).await;
+            let found = verdict(&server, name).await;
+            for effect in found["effects"].as_array().expect("a list") {
+                let (low, high) = (of(effect, "low"), of(effect, "high"));
+                let is_out = effect["ruled_out"] == true;
+                assert!(low <= high, "{effect}");
+                assert!(is_out || low < 0.49, "right of the line and not ruled out: {found}");
+                // with two rankers there is no other way than the pair itself
+                assert!(rankers.len() > 2 || is_out == (low >= 0.49), "{found}");
+                let is_possible = found["possible"].as_array().unwrap().contains(&effect["rival"]);
+                assert_eq!(is_out, !is_possible, "{found}");
+            }
+            if found["state"] == "decided" {
+                break;
+            }
+        }
+        assert_eq!(verdict(&server, name).await["state"], "decided", "{name}");
+    }
+}
+
+async fn waiting_answers_are_counted_and_dated(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["answer_window_seconds"] = json!(3600);
+    server.create(&body).await;
+    // one page is never answered, so that all answers wait
+    server.pair("search").await;
+    server.clock.advance_ms(1000);
+    play(&server, "search", 90, 9).await;
+    let found = verdict(&server, "search").await;
+    assert_eq!((&found["state"], &found["duels_to_go"]["estimate"]), (&json!("open"), &json!(0)));
+    let preview = found["rankers"][1]["evidence_with_waiting"].as_f64().expect("a number");
+    assert!(preview > found["evidence_needed"].as_f64().expect("a number"), "{found}");
+    let page = result(&server, "search").await;
+    assert!(page.contains("a leads. 90 answers are in and wait; they would settle it."), "{page}");
+    // the clock started at 14:13:20
+    assert!(page.contains("the result can come at 15:13 UTC"), "{page}");
+    assert!(page.contains("A result will be wrong in at most 5 of 100 experiments."), "{page}");
+    assert!(!page.contains(" 0 more") && !page.contains("pages to the"), "{page}");
+    server.clock.advance_ms(3_700_000);
+    let page = eventually("the result", async || {
+        let page = result(&server, "search").await;
+        page.contains("Ship a.").then_some(page)
+    })
+    .await;
+    assert!(!page.contains("wait"), "{page}");
+}
+
+async fn a_decided_page_denies_nothing(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for rankers in [&["a", "b"][..], &["a", "b", "c", "d"]] {
+        let name = format!("of-{}", rankers.len());
+        server.create(&steady(&name, rankers)).await;
+        play(&server, &name, 160, 9).await;
+        assert_eq!(verdict(&server, &name).await["winners"], json!(["a"]));
+        let check = async |state: &str| {
+            let all = pages(&server, &name).await;
+            for denial in DENIALS {
+                assert!(!all.contains(denial), "{state}, {denial}: {all}");
+            }
+            assert!(all.contains("this result is wrong in at most 5 of 100 experiments"), "{all}");
+            // an archived experiment leaves the list
+            let list = text(&server.get("/").await.text());
+            assert_eq!(list.contains("Ship a."), state != "archived", "{state}: {list}");
+        };
+        check("running").await;
+        assert!(result(&server, &name).await.contains("Ship a."));
+        server.patch(&name, &json!({"status": "paused"})).await.json(200);
+        check("paused").await;
+        server.patch(&name, &json!({"status": "concluded", "winner": "a"})).await.json(200);
+        check("concluded").await;
+        let page = result(&server, &name).await;
+        assert!(page.contains("Every page shows a. Make it the default"), "{page}");
+        let path = format!("/v1/experiments/{name}");
+        assert_eq!(server.send("DELETE", &path, &[], Vec::new()).await.status, 204);
+        check("archived").await;
+        assert!(result(&server, &name).await.contains("it can be read, but not changed"));
+    }
+}
+
+async fn a_page_without_a_result_claims_none(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("limit", &["a", "b", "c"]);
+    body["conclude_at"] = json!({"max_duels": 6});
+    server.create(&body).await;
+    server.create(&steady("person", &["a", "b", "c"])).await;
+    for name in ["limit", "person"] {
+        play(&server, name, 6, 6).await;
+    }
+    server.patch("person", &json!({"status": "concluded", "winner": "b"})).await.json(200);
+    for (name, why) in [
+        ("limit", "The experiment came to a limit and ended"),
+        ("person", "Somebody concluded it on b."),
+    ] {
+        let page = eventually(name, async || {
+            let page = result(&server, name).await;
+            page.contains(why).then_some(page)
+        })
+        .await;
+        let pages = pages(&server, name).await;
+        assert!(
+            page.contains("the evidence is not enough for a result")
+                || page.contains("evidence is not enough"),
+            "{page}"
+        );
+        for claim in ["ship ", "we will know", "can still win", "still open", "this result is"] {
+            assert!(!pages.contains(claim), "{name}, {claim}: {pages}");
+        }
+        let shown = verdict(&server, name).await["concluded"]["winner"].clone();
+        let shown =
+            format!("Every page shows {}, without a proof.", shown.as_str().expect("an id"));
+        assert!(page.contains(&shown), "{page}");
+        assert!(text(&server.get("/").await.text()).contains(&shown));
+    }
+}
+
+async fn equal_winners_are_no_rivals(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &["a", "b"]);
+    // almost every difference is a tie, and all answers count at the same time
+    body["conclude_at"] = json!({"margin": 0.2, "min_days": 30});
+    body["answer_window_seconds"] = json!(60);
+    server.create(&body).await;
+    play(&server, "search", 120, 5).await;
+    server.clock.advance_ms(300_000);
+    eventually("two winners", async || {
+        (verdict(&server, "search").await["winners"] == json!(["a", "b"])).then_some(())
+    })
+    .await;
+    let page = result(&server, "search").await;
+    assert!(page.contains("are equally good") && page.contains("any of them"), "{page}");
+    let text = pages(&server, "search").await;
+    for denial in DENIALS {
+        assert!(!text.contains(denial), "{denial}: {text}");
+    }
+}
+
+async fn shares_and_counts_agree(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.create(&steady("search", &["a", "b"])).await;
+    play(&server, "search", 10, 7).await;
+    let evidence = server.get("/experiments/search/evidence").await.text();
+    assert!(evidence.contains("title=\"7:3\">70</td>"), "7:3 is 70 %: {evidence}");
+    assert!(evidence.contains("title=\"3:7\">30</td>"), "{evidence}");
+    let regret = server.get("/v1/experiments/search/regret").await.json(200);
+    let shown = format!("id=\"plug-in\">{:.2}<", regret["copeland_regret"].as_f64().unwrap());
+    assert!(evidence.contains(&shown), "{shown}: {evidence}");
+    let list = text(&server.get("/").await.text()).to_lowercase();
+    assert!(!list.contains("regret"), "one number of it, on one page: {list}");
+    // both rankers are on every page, so half of all places are the other one's
+    let page = result(&server, "search").await;
+    assert!(page.contains("5 of 10 pages showed another ranking"), "{page}");
+}
+
+async fn directions_of_names_end_with_them(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let turned = "evil\u{202e}gnp.b";
+    server.create(&steady("search", &["a", turned])).await;
+    play(&server, "search", 12, 9).await;
+    for path in ["", "/evidence", "/traffic", "/manage", "/manage/conclude"] {
+        let page = server.get(&format!("/experiments/search{path}")).await.text();
+        for (at, _) in page.match_indices(turned) {
+            let before = &page[..at];
+            let opened = &before[before.rfind('<').expect("an element")..];
+            let of_their_own = ["<bdi", "<option", "<text", "<code"];
+            let isolated = opened.contains('\u{2068}')
+                || of_their_own.iter().any(|element| opened.starts_with(element))
+                || opened.contains("title=")
+                || opened.contains("href=");
+            assert!(isolated, "{path}: {opened}");
+        }
+    }
+}
+
+async fn rivals_of_a_race_differ_in_colour_and_name(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let ids: Vec<String> =
+        (0..12).map(|number| format!("a-name-of-many-parts-that-ends-in-{number:02}")).collect();
+    server.create(&steady("search", &ids.iter().map(String::as_str).collect::<Vec<_>>())).await;
+    for _ in 0..6 {
+        play(&server, "search", 6, 9).await;
+        server.clock.advance_ms(60_000);
+    }
+    let page = server.get("/experiments/search").await.text();
+    let (_, race) = page.split_once("id=\"when\"").expect("the section");
+    let race = race.split("</section>").next().expect("a section");
+    for colour in 1..=5 {
+        assert_eq!(race.matches(&format!("\"ln k{colour}\"")).count(), 1, "{colour}: {race}");
+    }
+    let mut names: Vec<&str> = race.split("<text class=\"k").skip(1).collect();
+    names.iter_mut().for_each(|name| *name = name.split(['<', '>']).nth(1).expect("a name"));
+    assert!(names.iter().all(|name| name.chars().count() <= 18), "{names:?}");
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 5, "{names:?}");
+}
