@@ -41,6 +41,7 @@ mod scores;
 mod segments;
 mod shell;
 mod smuggling;
+mod stability;
 mod standings;
 mod startup;
 mod storage_failure;

@@ -17,3 +17,4 @@ mod retention;
 mod segments;
 mod simulation;
 mod store_contract;
+mod upgrade;
