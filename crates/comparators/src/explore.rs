@@ -1,5 +1,5 @@
 //! Explore, then exploit: policies that first identify the best ranker and then show it alone
-//! (`lab/notes/comparators.md` §11.4).
+//! (`lab/notes/comparators.md` §11.3).
 
 use std::fmt::Debug;
 
