@@ -78,7 +78,7 @@ fn figure(view: &View) -> Markup {
                 @if !view.is_decided() && !view.has_ended() {
                     "The result waits for " (name(&view.ids[*weakest])) ", at "
                     span #weakest { (quantity(row.evidence_against.unwrap_or(1.0))) } ". "
-                    @if matches!(When::of(view), When::About(..)) { "The shaded time holds 8 of 10 forecasts. " }
+                    @if matches!(When::of(view), When::About(_, Some(_))) { "The shaded time holds 8 of 10 forecasts. " }
                 }
             }
         } @else { p.note { "Too few answers count for a picture." } }
