@@ -27,6 +27,25 @@ pub enum Test {
     Divergence(f64),
 }
 
+/// How to read what the paper leaves open, and where ours departs from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Line 6 of Algorithm 3: any undefeated seed, by a coin; otherwise that of these which its
+    /// clearest rival beats least clearly.
+    pub any_candidate: bool,
+    /// Whether `P̂` of the second batch of a round of Algorithm 3 is that of both batches.
+    pub pooled: bool,
+    /// Whether PCOMP after a switch takes `K` and `T` from its own inputs.
+    pub inner_delta: bool,
+}
+
+impl Reading {
+    /// The paper's words.
+    pub const PAPER: Self = Self { any_candidate: true, pooled: false, inner_delta: true };
+    /// Ours.
+    pub const OURS: Self = Self { any_candidate: false, pooled: true, inner_delta: false };
+}
+
 /// One run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Run {
@@ -47,6 +66,7 @@ pub struct Run {
 pub struct ReferenceComp<'a> {
     pub algorithm: Algorithm,
     pub test: Test,
+    pub reading: Reading,
     /// `T`.
     pub horizon: u64,
     /// `B`.
@@ -63,8 +83,10 @@ struct State<'a> {
     a: BTreeSet<usize>,
     s: BTreeSet<usize>,
     wins: Counts,
-    wins_in_round: Counts,
+    wins_in_batch: Counts,
     used: u64,
+    /// `6 T K² B`.
+    inverse_delta: f64,
     run: Run,
 }
 
@@ -79,8 +101,9 @@ impl ReferenceComp<'_> {
             a: (0..k).collect(),
             s: BTreeSet::new(),
             wins: none.clone(),
-            wins_in_round: none,
+            wins_in_batch: none,
             used: 0,
+            inverse_delta: self.inverse_delta(self.horizon, k),
             run: Run::default(),
         };
         if self.algorithm != Algorithm::Pcomp {
@@ -93,9 +116,7 @@ impl ReferenceComp<'_> {
         let mut phase = self.algorithm;
         let mut r = 1;
         while state.used < self.horizon && state.a.len() > 1 {
-            for row in &mut state.wins_in_round {
-                row.fill(0);
-            }
+            state.start_batch();
             let switches = match phase {
                 Algorithm::Pcomp => state.round_of_pcomp(r, rng),
                 Algorithm::Scomp => state.round_of_scomp(r, rng),
@@ -103,6 +124,10 @@ impl ReferenceComp<'_> {
             };
             if switches {
                 phase = Algorithm::Pcomp;
+                if self.reading.inner_delta {
+                    let left = self.horizon - state.used;
+                    state.inverse_delta = self.inverse_delta(left, state.a.len());
+                }
             } else {
                 r += 1;
             }
@@ -114,12 +139,23 @@ impl ReferenceComp<'_> {
         state.run.lost = !state.a.contains(&winner);
         state.run
     }
+
+    fn inverse_delta(self, horizon: u64, rankers: usize) -> f64 {
+        6.0 * horizon as f64 * (rankers as f64).powi(2) * f64::from(self.batches)
+    }
 }
 
 impl State<'_> {
     /// `ε_j`.
     fn gap(&self, j: usize) -> f64 {
         self.of.matrix.win_probability(self.winner, j) - 0.5
+    }
+
+    /// `P̂` is that of the comparisons from here on.
+    fn start_batch(&mut self) {
+        for row in &mut self.wins_in_batch {
+            row.fill(0);
+        }
     }
 
     /// Compare each pair `c_r = ⌊q^r⌋` times, or what is left of the horizon.
@@ -132,7 +168,7 @@ impl State<'_> {
             let times = until(n + 1) - until(n);
             let odds = self.of.matrix.win_probability(i, j);
             let won = Binomial::new(times, odds).expect("a probability").sample(rng);
-            for counts in [&mut self.wins, &mut self.wins_in_round] {
+            for counts in [&mut self.wins, &mut self.wins_in_batch] {
                 counts[i][j] += won;
                 counts[j][i] += times - won;
             }
@@ -141,16 +177,11 @@ impl State<'_> {
         self.used += asked;
     }
 
-    /// `P̂[i][j] > 1/2 + multiple γ_r`, on the comparisons of the round.
+    /// `P̂[i][j] > 1/2 + multiple γ_r`, on the comparisons of the batch.
     fn exceeds(&self, i: usize, j: usize, multiple: f64) -> bool {
-        let (won, lost) = (self.wins_in_round[i][j] as f64, self.wins_in_round[j][i] as f64);
-        let (k, n) = (self.a_at_first(), won + lost);
-        let inverse_delta = 6.0 * self.of.horizon as f64 * k * k * f64::from(self.of.batches);
-        n > 0.0 && won / n > 0.5 + multiple * (inverse_delta.ln() / (2.0 * n)).sqrt()
-    }
-
-    fn a_at_first(&self) -> f64 {
-        self.wins.len() as f64
+        let (won, lost) = (self.wins_in_batch[i][j] as f64, self.wins_in_batch[j][i] as f64);
+        let n = won + lost;
+        n > 0.0 && won / n > 0.5 + multiple * (self.inverse_delta.ln() / (2.0 * n)).sqrt()
     }
 
     /// How clearly `i` beats `j`, for the test by divergence.
@@ -207,9 +238,15 @@ impl State<'_> {
         if self.s.len() > 1 {
             self.compare(&pairs(&self.s, &self.s), r, rng);
         }
-        let candidate = self.candidate();
+        let candidate = match self.of.reading.any_candidate {
+            true => self.any_candidate(rng),
+            false => self.least_beaten_candidate(),
+        };
         if self.used == self.of.horizon {
             return false;
+        }
+        if !self.of.reading.pooled {
+            self.start_batch();
         }
         let candidate = BTreeSet::from([candidate]);
         self.compare(&pairs(&candidate, &self.a), r, rng);
@@ -217,15 +254,24 @@ impl State<'_> {
         self.switch(&candidate, 5.0, 3.0)
     }
 
-    /// Line 6: an undefeated seed, of these the one that its clearest rival beats least clearly.
-    fn candidate(&self) -> usize {
+    /// Line 6: any undefeated seed, or any seed if all are defeated.
+    fn any_candidate(&self, rng: &mut PolicyRng) -> usize {
+        let all: Vec<usize> = self.s.iter().copied().collect();
+        let defeated = |i: usize| all.iter().any(|&j| j != i && self.exceeds(j, i, 1.0));
+        let undefeated: Vec<usize> = all.iter().copied().filter(|&i| !defeated(i)).collect();
+        let among = if undefeated.is_empty() { all } else { undefeated };
+        among[rng.random_range(0..among.len())]
+    }
+
+    /// Ours: an undefeated seed, of these the one that its clearest rival beats least clearly.
+    fn least_beaten_candidate(&self) -> usize {
         let defeat = |i: usize| {
             let rivals = || self.s.iter().filter(move |&&j| j != i);
             let defeated = rivals().any(|&j| self.exceeds(j, i, 1.0));
             let clearest = rivals().map(|&j| match self.of.test {
                 Test::Divergence(_) => self.divergence(j, i),
                 Test::Hoeffding => {
-                    self.wins_in_round[j][i].saturating_sub(self.wins_in_round[i][j]) as f64
+                    self.wins_in_batch[j][i].saturating_sub(self.wins_in_batch[i][j]) as f64
                 }
             });
             (defeated, clearest.fold(0.0, f64::max))

@@ -5,7 +5,7 @@ use dueling_bandits::preference::PreferenceMatrix;
 use super::super::arena::{matrix, rng};
 use super::play::{Played, mean, play, shuffled};
 use super::{ELIMINATIONS, KINDS};
-use crate::reference::comp::{Algorithm, ReferenceComp, Run, Test};
+use crate::reference::comp::{Algorithm, Reading, ReferenceComp, Run, Test};
 
 const HORIZON: u64 = 100_000;
 const BATCHES: u32 = 16;
@@ -15,7 +15,13 @@ fn ours(kind: &str, elimination: &str, matrix: &PreferenceMatrix, runs: u64) -> 
     (0..runs).map(|seed| play(&text, &shuffled(matrix, seed), HORIZON, seed)).collect()
 }
 
-fn transcribed(kind: &str, elimination: &str, matrix: &PreferenceMatrix, runs: u64) -> Vec<Run> {
+fn transcribed(
+    kind: &str,
+    elimination: &str,
+    reading: Reading,
+    matrix: &PreferenceMatrix,
+    runs: u64,
+) -> Vec<Run> {
     let algorithm = match kind {
         "pcomp" => Algorithm::Pcomp,
         "scomp" => Algorithm::Scomp,
@@ -29,7 +35,8 @@ fn transcribed(kind: &str, elimination: &str, matrix: &PreferenceMatrix, runs: u
     };
     let run = |seed: u64| {
         let matrix = &shuffled(matrix, seed);
-        let run = ReferenceComp { algorithm, test, horizon: HORIZON, batches: BATCHES, matrix };
+        let (horizon, batches) = (HORIZON, BATCHES);
+        let run = ReferenceComp { algorithm, test, reading, horizon, batches, matrix };
         // other draws than those of `ours`
         run.run(&mut rng(seed + 1_000_000))
     };
@@ -43,8 +50,8 @@ fn mean_regret_agrees_with_the_transcription() {
         for (kind, rule) in KINDS.iter().flat_map(|kind| ELIMINATIONS.map(|rule| (*kind, rule))) {
             let ours: Vec<f64> =
                 ours(kind, rule, &matrix, 200).iter().map(|run| run.regret).collect();
-            let theirs: Vec<f64> =
-                transcribed(kind, rule, &matrix, 200).iter().map(|run| run.regret).collect();
+            let theirs = transcribed(kind, rule, Reading::OURS, &matrix, 200);
+            let theirs: Vec<f64> = theirs.iter().map(|run| run.regret).collect();
             let (ours, theirs) = (mean(&ours), mean(&theirs));
             let error = ours.1.hypot(theirs.1);
             assert!(
@@ -66,6 +73,7 @@ fn the_switch_keeps_the_winner() {
             let run = ReferenceComp {
                 algorithm,
                 test: Test::Hoeffding,
+                reading: Reading::PAPER,
                 horizon: 1_000_000_000,
                 batches: 4,
                 matrix: &shuffled(&matrix, seed),
@@ -88,13 +96,15 @@ fn winners_lost() {
     let more = set("RANKDUEL_MATRICES").unwrap_or_default();
     let names = ["arxiv-6", "btl:100:1", "hard:100:1"].into_iter().chain(more.split_whitespace());
     println!(
-        "matrix | policy | rule | regret, transcribed | regret, ours | second phase by the switch | \
+        "matrix | policy | rule | regret, the paper's words | regret, our reading transcribed | \
+         regret, ours | second phase by the switch | \
          by an empty seed set | winner lost at the switch | winner removed | wrong champion, ours"
     );
     for name in names {
         let matrix = PreferenceMatrix::load(name).expect("a matrix");
         for (kind, rule) in KINDS.iter().flat_map(|kind| ELIMINATIONS.map(|rule| (*kind, rule))) {
-            let theirs = transcribed(kind, rule, &matrix, runs);
+            let theirs = transcribed(kind, rule, Reading::PAPER, &matrix, runs);
+            let ours_transcribed = transcribed(kind, rule, Reading::OURS, &matrix, runs);
             let ours = ours(kind, rule, &matrix, runs);
             let regret = |values: Vec<f64>| {
                 let (mean, error) = mean(&values);
@@ -102,8 +112,9 @@ fn winners_lost() {
             };
             let count = |of: fn(&Run) -> bool| theirs.iter().filter(|run| of(run)).count();
             println!(
-                "{name} | {kind} | {rule} | {} | {} | {} | {} | {} | {} | {}",
+                "{name} | {kind} | {rule} | {} | {} | {} | {} | {} | {} | {} | {}",
                 regret(theirs.iter().map(|run| run.regret).collect()),
+                regret(ours_transcribed.iter().map(|run| run.regret).collect()),
                 regret(ours.iter().map(|run| run.regret).collect()),
                 count(|run| run.switched),
                 count(|run| run.seeds_gone),
