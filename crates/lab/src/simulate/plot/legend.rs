@@ -61,9 +61,9 @@ fn parameter(part: &str) -> String {
     format!("{symbol} = {value}")
 }
 
-/// The looks of the policies of one figure. The second and later of a kind have its colour. A policy
-/// without a colour of its own gets one by its position. Marks differ within a figure, and so do
-/// dashes while they last, so that curves can be told apart in grey.
+/// The looks of the policies of one figure. The second and later of a kind have its colour. A
+/// policy without a colour of its own gets one by its position. Marks differ within a figure, and
+/// so do dashes while they last, so that curves can be told apart in grey.
 pub fn looks<'a>(policies: impl Iterator<Item = &'a str>) -> Vec<Look> {
     let (mut dashes, mut marks) = (Vec::new(), Vec::new());
     let look = |(at, policy): (usize, &str)| {

@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 
-/// The palette of Okabe and Ito, with purple for its yellow, which is too faint for a line on white;
-/// and lighter forms of the same colours for a dark page.
+/// The palette of Okabe and Ito, with purple for its yellow, which is too faint for a line on
+/// white; and lighter forms of the same colours for a dark page.
 const COLOURS: [(&str, &str); 8] = [
     ("#0072b2", "#5a9bea"),
     ("#d55e00", "#f2854a"),
