@@ -36,7 +36,7 @@ pub(crate) struct Dots<'a> {
     pub caption: &'a str,
     /// The head of the first column.
     pub first: Markup,
-    /// What is better on the left and on the right of 0.
+    /// The names of both directions: who is better left of 0, and right of it.
     pub sides: [Markup; 2],
     /// A lead of up to this much counts as a tie: a dashed line is drawn at its negative.
     pub margin: Option<f64>,

@@ -298,7 +298,7 @@ pub(crate) enum Tab {
     Manage,
 }
 
-/// What stands above every page of an experiment: its name and state, the pages, and the alarms.
+/// The head of every page of an experiment: its name and state, the pages, and the alarms.
 pub(crate) fn head(
     record: &ExperimentRecord,
     badge: &Markup,

@@ -31,7 +31,7 @@ const LEADS_BELOW: f64 = 0.49;
 const LARGEST_LEAD: (f64, f64) = (0.485, 0.1);
 /// Centre of the weights, as a lead over 1/2.
 const CENTRE: f64 = 0.045;
-/// Least centre of the weights, as a lead over the null hypothesis: above 1/2 they would gather at 0.
+/// Least centre of the weights: for null hypotheses above 1/2 it would be at 0 or below.
 const LEAST_CENTRE: f64 = 0.02;
 /// Standard deviation of the weights, of the logarithm of the lead.
 const SPREAD: f64 = 1.1;
