@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use crate::http::ShellSettings;
 use crate::http::server::ConnectionSettings;
+use crate::http::{PathPrefix, ShellSettings};
 use crate::service::ServiceSettings;
 use crate::telemetry::logging::LogFormat;
 use rankduel_engine::access::ApiKeys;
@@ -204,6 +204,11 @@ pub struct ServeArgs {
     )]
     pub answer_memory_megabytes: u32,
 
+    /// Path under which a reverse proxy shows the server, such as /rankduel. Every link, form and
+    /// redirect of the pages gets it; requests may come with it or without it
+    #[arg(long, value_name = "PATH", env = "RANKDUEL_PATH_PREFIX", default_value = "")]
+    pub path_prefix: String,
+
     #[command(flatten)]
     #[expect(
         missing_docs,
@@ -246,6 +251,8 @@ impl ServeArgs {
             })
             .map_err(|error| format!("{API_KEYS}: {error}"))?;
         let listen = address(&self.listen)?;
+        let path_prefix = PathPrefix::parse(&self.path_prefix)
+            .map_err(|error| format!("--path-prefix {:?}: {error}", self.path_prefix))?;
         Ok(ServeConfig {
             listen,
             insecure: self.insecure,
@@ -257,6 +264,7 @@ impl ServeArgs {
                 request_timeout: Duration::from_secs(self.request_timeout_seconds.into()),
                 body_limit_bytes: self.body_limit_bytes as usize,
                 max_concurrent_requests: self.max_concurrent_requests as usize,
+                path_prefix,
                 ..ShellSettings::default()
             },
             connections: ConnectionSettings {

@@ -22,6 +22,7 @@ use super::layout::{Frame, Visitor, page};
 use super::response::{POLICY, problem_page};
 use crate::http::problem::Problem;
 use crate::http::server::guard::PageSessions;
+use crate::http::server::path_prefix::PathPrefix;
 use crate::http::{AppState, Caller};
 use crate::service::Service;
 use rankduel_engine::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
@@ -37,11 +38,12 @@ const LASTS_MS: i64 = 12 * 3600 * 1000;
 pub(crate) struct Sessions {
     given: Arc<ApiKeySet>,
     service: Arc<Service>,
+    path_prefix: PathPrefix,
 }
 
 impl Sessions {
-    pub fn new(given: Arc<ApiKeySet>, service: Arc<Service>) -> Self {
-        Self { given, service }
+    pub fn new(given: Arc<ApiKeySet>, service: Arc<Service>, path_prefix: PathPrefix) -> Self {
+        Self { given, service, path_prefix }
     }
 
     /// Whether the server has no keys, so that every request is admitted.
@@ -73,7 +75,7 @@ impl Sessions {
         let id: SessionId = entropy::bytes()?;
         let ends_at = self.service.now_ms() + LASTS_MS;
         let content = [&id[..], &key.digest()[..], &ends_at.to_be_bytes()].concat();
-        Ok(cookie(
+        Ok(self.cookie(
             headers,
             &self.service.engine.signing_keys.seal_session(&content, self.service.now_ms()),
             LASTS_MS / 1000,
@@ -82,7 +84,7 @@ impl Sessions {
 
     /// The session of the cookie in a request, if it has not ended.
     fn session(&self, headers: &HeaderMap) -> Option<Session> {
-        let name = cookie_name(headers);
+        let name = self.cookie_name(headers);
         let cookies =
             headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
         let value = cookies
@@ -204,18 +206,25 @@ fn is_local(headers: &HeaderMap) -> bool {
     !proxied && matches!(name, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-/// The prefix makes browsers reject a cookie of this name that is not secure or comes from another
-/// site.
-fn cookie_name(headers: &HeaderMap) -> &'static str {
-    if is_local(headers) { "rankduel-session" } else { "__Host-rankduel-session" }
-}
+impl Sessions {
+    /// The start of the name makes browsers reject such a cookie if it is not secure or, without a
+    /// path of its own, comes from another site.
+    fn cookie_name(&self, headers: &HeaderMap) -> &'static str {
+        match (is_local(headers), self.path_prefix.as_str()) {
+            (true, _) => "rankduel-session",
+            (false, "") => "__Host-rankduel-session",
+            (false, _) => "__Secure-rankduel-session",
+        }
+    }
 
-fn cookie(headers: &HeaderMap, value: &str, seconds: i64) -> String {
-    let secure = if is_local(headers) { "" } else { "; Secure" };
-    format!(
-        "{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}",
-        cookie_name(headers)
-    )
+    fn cookie(&self, headers: &HeaderMap, value: &str, seconds: i64) -> String {
+        let secure = if is_local(headers) { "" } else { "; Secure" };
+        let path = Some(self.path_prefix.as_str()).filter(|path| !path.is_empty()).unwrap_or("/");
+        format!(
+            "{}={value}; Path={path}; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}",
+            self.cookie_name(headers)
+        )
+    }
 }
 
 /// How the paths of pages start that a login can lead to.
@@ -334,7 +343,7 @@ pub(crate) async fn logout(State(sessions): State<Sessions>, headers: HeaderMap)
             }
         }
     };
-    with_cookie(response, &cookie(&headers, "", 0))
+    with_cookie(response, &sessions.cookie(&headers, "", 0))
 }
 
 fn with_cookie(mut response: Response, cookie: &str) -> Response {

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use tower::Service as _;
 use tower_http::csrf::{CsrfLayer, ProtectionError};
 use utoipa::OpenApi as _;
-use utoipa::openapi::OpenApi;
+use utoipa::openapi::{OpenApi, Server};
 
 use super::caller::forbidden;
 use super::experiment_metrics::ExperimentMetrics;
@@ -25,6 +25,7 @@ use super::server::connections::Peer;
 use super::server::fast_path::FastPath;
 use super::server::guard::{Guard, Rules};
 use super::server::hosts::{HostCheck, Hosts, refuse_other_hosts};
+use super::server::path_prefix::{self, PathPrefix};
 use super::server::shell::{Shell, ShellSettings};
 use super::state::AppState;
 use super::{
@@ -74,6 +75,7 @@ pub struct App {
     router: Router,
     fast_path: Arc<FastPath>,
     hosts: Arc<HostCheck>,
+    path_prefix: PathPrefix,
     metrics: Arc<Metrics>,
 }
 
@@ -105,9 +107,11 @@ pub fn app_for(
     let (service, metrics) = (Arc::clone(&state.service), Arc::clone(&state.metrics));
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&service))));
     state.readiness.watch_database(&service, &metrics);
-    let (router, operations, openapi) = parts();
+    let (router, operations, mut openapi) = parts();
+    let path_prefix = settings.path_prefix.clone();
     let given = Arc::new(ApiKeySet::of_given(&settings.keys));
-    let sessions = dashboard::Sessions::new(Arc::clone(&given), Arc::clone(&service));
+    let sessions =
+        dashboard::Sessions::new(Arc::clone(&given), Arc::clone(&service), path_prefix.clone());
     let rules = Rules::of_operations(&operations)
         .open(&docs::OPEN)
         .open(&dashboard::OPEN)
@@ -119,6 +123,9 @@ pub fn app_for(
                       them from a server.";
         forbidden(detail.into()).into_response()
     };
+    if !path_prefix.as_str().is_empty() {
+        openapi.servers = Some(vec![Server::new(path_prefix.as_str())]);
+    }
     let router = router
         .with_state(state.clone())
         .layer(CsrfLayer::new().with_rejection_response(other_site))
@@ -127,10 +134,21 @@ pub fn app_for(
         .merge(more);
     let hosts = Arc::new(HostCheck::new(Arc::clone(&given), Arc::clone(&service), hosts));
     let router = router.layer(from_fn_with_state(Arc::clone(&hosts), refuse_other_hosts));
+    let router = under(&path_prefix, router, false);
     let guard = Guard::new(given, Arc::clone(&service), Arc::new(sessions), rules);
     let shell = Arc::new(Shell::new(guard, &service, settings, &metrics)?);
-    let router = shell.around(router);
-    Ok(App { router, fast_path: Arc::new(FastPath::new(shell, service)), hosts, metrics })
+    let router = under(&path_prefix, shell.around(router), true);
+    let fast_path = Arc::new(FastPath::new(shell, service));
+    Ok(App { router, fast_path, hosts, path_prefix, metrics })
+}
+
+/// The router of a server that a proxy shows under this prefix.
+fn under(prefix: &PathPrefix, router: Router, is_outermost: bool) -> Router {
+    match (prefix.as_str(), is_outermost) {
+        ("", _) => router,
+        (_, false) => router.layer(from_fn_with_state(prefix.clone(), path_prefix::inside)),
+        (_, true) => router.layer(from_fn_with_state(prefix.clone(), path_prefix::outside)),
+    }
 }
 
 /// The future of a response: [`Either::Left`] if the fast path responded.
@@ -145,10 +163,15 @@ impl App {
         self.respond_to(request, None)
     }
 
-    fn respond_to<B>(&self, request: hyper::Request<B>, peer: Option<&Arc<Peer>>) -> ResponseFuture
+    fn respond_to<B>(
+        &self,
+        mut request: hyper::Request<B>,
+        peer: Option<&Arc<Peer>>,
+    ) -> ResponseFuture
     where
         B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
+        self.path_prefix.strip(&mut request);
         let mut request = if request.body().is_end_stream() && self.hosts.admits(&request) {
             match self.fast_path.respond(request.map(|_| Body::empty()), peer.map(Arc::as_ref)) {
                 ControlFlow::Break(response) => return Either::Left(ready(Ok(response))),

@@ -37,6 +37,7 @@ pub use extract::{JsonBody, PathOf, QueryOf};
 pub use operations::{Access, Operation};
 pub use problem::{ApiResult, Problem, ProblemKind};
 pub use server::hosts::Hosts;
+pub use server::path_prefix::PathPrefix;
 pub use server::running_request::{NoRandomness, REQUEST_ID};
 pub use server::shell::ShellSettings;
 pub use state::{AppState, Readiness};

@@ -11,7 +11,7 @@ follow();
 if (location.hash === "#problems") document.getElementById("problems").open = true;
 
 SwaggerUIBundle({
-  url: "/openapi.yaml",
+  url: new URL("../openapi.yaml", document.currentScript.src).href,
   dom_id: "#swagger-ui",
   deepLinking: true,
   displayRequestDuration: true,

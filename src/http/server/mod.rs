@@ -11,6 +11,7 @@ pub(crate) mod fast_path;
 pub(crate) mod guard;
 pub(crate) mod hosts;
 mod pace;
+pub(crate) mod path_prefix;
 mod request_body;
 pub(crate) mod running_request;
 pub(crate) mod shell;

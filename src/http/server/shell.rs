@@ -28,6 +28,7 @@ use super::connections::Peer;
 use super::deliver::{accepts_gzip, deliver};
 use super::guard::{Authorization, Guard, unknown_key};
 use super::pace::Pace;
+use super::path_prefix::PathPrefix;
 use super::request_body::{BodyBudget, Share};
 use super::running_request::{NoRandomness, RequestIds, Route, RunningRequest, is_probe, with_key};
 use super::versions::OldClients;
@@ -63,6 +64,8 @@ pub struct ShellSettings {
     pub max_concurrent_requests: usize,
     /// Memory of the bodies of all requests, without the first 16 KiB of each.
     pub bodies_bytes: usize,
+    /// The path under which a proxy shows the server.
+    pub path_prefix: PathPrefix,
 }
 
 impl Default for ShellSettings {
@@ -74,6 +77,7 @@ impl Default for ShellSettings {
             body_limit_bytes: 2 * 1024 * 1024,
             max_concurrent_requests: 1024,
             bodies_bytes: 64 * 1024 * 1024,
+            path_prefix: PathPrefix::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod list;
 mod login;
 mod manage;
 mod manage_keys;
+mod path_prefix;
 mod reference;
 mod scene;
 mod screenshots;
