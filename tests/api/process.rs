@@ -414,6 +414,29 @@ async fn empty_variables_are_unset_and_unknown_ones_are_reported() {
     assert!(log.contains("\"level\":\"INFO\""), "{log}");
 }
 
+/// The message names the encoding, or the right that is missing, and the remedy.
+#[tokio::test]
+async fn a_database_that_cannot_serve_says_why() {
+    let database = fresh_database(Kind::Postgres).await;
+    drop(database.store().await);
+    let (base, parameters) = database.url.split_once('?').unwrap_or((&database.url, ""));
+    let (server, name) = base.rsplit_once('/').expect("a database");
+    let (latin, other) = (format!("{name}_latin"), format!("{name}_other"));
+    let create = format!("create database {latin} encoding 'LATIN1' locale 'C' template template0");
+    database.execute_text(create).await;
+    database.execute_text(format!("create role {other}")).await;
+    for (url, says) in [
+        (format!("{server}/{latin}?{parameters}"), "its encoding is LATIN1"),
+        (format!("{base}?{parameters}&options=-c%20role%3D{other}"), "--no-owner --role USER"),
+    ] {
+        let (code, _, stderr) = outcome(rankduel(&["keys", "list", "--database-url", &url]));
+        assert_eq!(code, Some(1), "{stderr}");
+        assert!(stderr.contains(says) && stderr.lines().count() == 1, "{stderr}");
+    }
+    database.execute_text(format!("drop database {latin}")).await;
+    database.execute_text(format!("drop role {other}")).await;
+}
+
 /// A URL as hosters give it reaches the driver.
 #[tokio::test]
 async fn parameters_of_hosters_are_accepted() {

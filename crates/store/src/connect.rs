@@ -197,6 +197,12 @@ fn postgres_options(url: &str) -> Result<(PgConnectOptions, PoolMode), ConnectEr
             "{TARGET} in the PostgreSQL URL must be primary, read-write or any: the program writes"
         )));
     }
+    // A password with a bare slash looks like a host and a database.
+    let base = url.split_once('?').map_or(url, |(base, _)| base);
+    let path = base.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+    if url.contains('#') || path.is_some_and(|(_, path)| path.contains('@')) {
+        return Err(refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}")));
+    }
     let (url, mode) = without_pool_mode(url)?;
     let options = match PgConnectOptions::from_str(&url) {
         Ok(options) if url.contains("://") => options,

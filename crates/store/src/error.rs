@@ -42,11 +42,21 @@ pub enum StoreError {
     Refused(sqlx::Error),
 }
 
+/// The SQLSTATE of a missing right.
+const PERMISSION_DENIED: &str = "42501";
+
 /// The text of an error, without the line of PostgreSQL's own source that the driver adds.
 fn said(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(database) => {
-            format!("error returned from database: {}", database.message())
+            let remedy = match database.code().as_deref() {
+                Some(PERMISSION_DENIED) => {
+                    "; the user in the URL must own the tables (after a restore: pg_restore \
+                     --no-owner --role USER)"
+                }
+                _ => "",
+            };
+            format!("error returned from database: {}{remedy}", database.message())
         }
         other => other.to_string(),
     }
@@ -172,7 +182,7 @@ fn of_sqlstate(code: &str) -> Meaning {
         "XX001" | "XX002" => Meaning::Corrupt,
         // read-only transaction, idle too long in a transaction, the database accepts no
         // connections, lock not available, permission denied
-        "25006" | "25P03" | "55000" | "55P03" | "42501" => Meaning::Unavailable,
+        "25006" | "25P03" | "55000" | "55P03" | PERMISSION_DENIED => Meaning::Unavailable,
         // classes: connection exception, invalid authorization, invalid catalog name, transaction
         // rollback, insufficient resources, operator intervention, system error
         _ if ["08", "28", "3D", "40", "53", "57", "58"]

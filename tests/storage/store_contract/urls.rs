@@ -70,6 +70,8 @@ async fn no_refusal_repeats_a_password() {
         "postgres://me:p?secret@localhost/db",
         "postgres://me:p/secret@localhost/db?x",
         "postgres://me:p#secret@localhost/db",
+        "postgres://me:p@ss/secret@localhost/db",
+        "postgres://me@localhost/db#secret",
         "postgres://me:%secret%ff@localhost/db",
         "postgres://localhost/db?port=secret",
         "postgres:me:secret@@localhost:x:y",

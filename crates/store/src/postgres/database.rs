@@ -32,6 +32,9 @@ const MIGRATION_SETTINGS: &str = "
 /// The oldest supported version, as `server_version_num` counts.
 const OLDEST_SERVER: i32 = 14_00_00;
 
+/// The encoding of a database that can store every text.
+const ENCODING: &str = "UTF8";
+
 /// The advisory lock of migrations belongs to a session.
 const NOT_POOLED: &str = "not through a pooler, but with the URL of the database itself (or name \
      it with --listen-database-url)";
@@ -176,16 +179,24 @@ async fn applied(connection: &mut PgConnection) -> Result<Vec<(i64, Vec<u8>, Str
 }
 
 async fn require_supported_server(connection: &mut PgConnection) -> Result<(), StoreError> {
-    let version: i32 = sqlx::query_scalar("select current_setting('server_version_num')::integer")
-        .persistent(false)
-        .fetch_one(connection)
-        .await?;
-    if version >= OLDEST_SERVER {
-        return Ok(());
+    let (version, encoding): (i32, String) = sqlx::query_as(
+        "select current_setting('server_version_num')::integer, current_setting('server_encoding')",
+    )
+    .persistent(false)
+    .fetch_one(connection)
+    .await?;
+    if version < OLDEST_SERVER {
+        return Err(StoreError::Schema(format!(
+            "the server is PostgreSQL {}; rankduel needs {} or later",
+            version / 10_000,
+            OLDEST_SERVER / 10_000
+        )));
     }
-    Err(StoreError::Schema(format!(
-        "the server is PostgreSQL {}; rankduel needs {} or later",
-        version / 10_000,
-        OLDEST_SERVER / 10_000
-    )))
+    if encoding != ENCODING {
+        return Err(StoreError::Schema(format!(
+            "its encoding is {encoding}, which cannot store every name; rankduel needs {ENCODING} \
+             (createdb --encoding {ENCODING} --template template0 NAME)"
+        )));
+    }
+    Ok(())
 }
