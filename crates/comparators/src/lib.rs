@@ -62,4 +62,4 @@ pub mod winner_stays;
 pub use bandit::{Bandit, Parameters};
 pub use registry::Comparator;
 pub use seeds::{RunSeeds, fingerprint};
-pub use spec::Spec;
+pub use spec::{Own, Spec};

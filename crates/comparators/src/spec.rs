@@ -13,6 +13,23 @@ pub enum Spec {
     Served(PolicySpec),
     /// One for simulations only.
     Comparator(Comparator),
+    /// One of the caller.
+    Own(Own),
+}
+
+/// A policy of the caller, which the command line cannot name.
+#[derive(Debug, Clone, Copy)]
+pub struct Own {
+    /// Its name.
+    pub kind: &'static str,
+    /// The policy before its first observation.
+    pub start: fn(Setup) -> Box<dyn Bandit>,
+}
+
+impl PartialEq for Own {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
 }
 
 impl Spec {
@@ -44,6 +61,7 @@ impl Spec {
         match self {
             Self::Served(spec) => spec.kind(),
             Self::Comparator(spec) => spec.kind(),
+            Self::Own(own) => own.kind,
         }
     }
 
@@ -52,6 +70,7 @@ impl Spec {
         match self {
             Self::Served(spec) => spec.validate(rankers),
             Self::Comparator(spec) => spec.validate(rankers),
+            Self::Own(_) => Ok(()),
         }
     }
 
@@ -63,14 +82,15 @@ impl Spec {
                 Box::new(run)
             }
             Self::Comparator(spec) => spec.start(setup),
+            Self::Own(own) => (own.start)(setup),
         }
     }
 
-    /// The served policy; `None` for a comparator.
+    /// The served policy; `None` for others.
     pub fn served(&self) -> Option<&PolicySpec> {
         match self {
             Self::Served(spec) => Some(spec),
-            Self::Comparator(_) => None,
+            Self::Comparator(_) | Self::Own(_) => None,
         }
     }
 }

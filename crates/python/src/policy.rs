@@ -122,7 +122,7 @@ impl Started {
     pub fn new(spec: &Spec, setup: Setup) -> Self {
         match spec {
             Spec::Served(spec) => Self::Served(Box::new(Run::of(spec.start(setup)))),
-            Spec::Comparator(spec) => Self::Comparator(spec.start(setup)),
+            spec @ (Spec::Comparator(_) | Spec::Own(_)) => Self::Comparator(spec.start(setup)),
         }
     }
 

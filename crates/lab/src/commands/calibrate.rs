@@ -214,7 +214,7 @@ impl Arguments {
                 spec.validate(matrix.rankers()).map_err(|error| wrong(error.to_string()))?;
                 let own = match &spec {
                     Spec::Served(policy) => serde_json::to_value(policy).unwrap_or_default(),
-                    Spec::Comparator(_) => serde_json::Value::Null,
+                    Spec::Comparator(_) | Spec::Own(_) => serde_json::Value::Null,
                 };
                 let own = |name: &str| own.get(name).and_then(serde_json::Value::as_f64);
                 // A policy that works towards a verdict of its own is judged by that verdict.

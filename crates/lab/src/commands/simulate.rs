@@ -86,7 +86,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// Also write the curves (CSV), a plot for each matrix (SVG) and this command to a folder
+    /// Also write the curves and every run (CSV), a plot for each matrix (SVG) and this command to
+    /// a folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -213,9 +214,10 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Writes `curves.csv`, `regret-MATRIX.svg` for each matrix, and `command.txt`.
+/// Writes `curves.csv`, `runs.csv`, `regret-MATRIX.svg` for each matrix, and `command.txt`.
 fn write_out(output: &Output, reports: &[Report]) -> anyhow::Result<()> {
     output.write("curves.csv", &curves_csv::write(reports))?;
+    output.write("runs.csv", &curves_csv::write_runs(reports))?;
     let mut names: Vec<String> = Vec::new();
     for report in reports {
         let mut name = format!("regret-{}", file_stem(&report.matrix));

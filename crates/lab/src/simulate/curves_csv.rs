@@ -42,6 +42,26 @@ pub fn write(reports: &[Report]) -> String {
     String::from_utf8(csv.into_inner().expect(in_memory)).expect("made of text")
 }
 
+/// Every run, as CSV with a header and one line for each matrix, policy, run and checkpoint. Runs
+/// of one number on one matrix meet the same searchers, so policies can be compared run by run.
+pub fn write_runs(reports: &[Report]) -> String {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    let in_memory = "writing to memory does not fail";
+    csv.write_record(["matrix", "policy", "run", "step", "regret"]).expect(in_memory);
+    for report in reports {
+        for curve in &report.policies {
+            for (run, regrets) in curve.runs.iter().enumerate() {
+                for (point, regret) in curve.checkpoints.iter().zip(regrets) {
+                    let numbers = [run.to_string(), point.step.to_string(), seven_digits(*regret)];
+                    csv.write_record([&report.matrix, &curve.policy].into_iter().chain(&numbers))
+                        .expect(in_memory);
+                }
+            }
+        }
+    }
+    String::from_utf8(csv.into_inner().expect(in_memory)).expect("made of text")
+}
+
 /// A number with at most seven significant digits.
 fn seven_digits(value: f64) -> String {
     format!("{value:.6e}").parse::<f64>().unwrap_or(value).to_string()

@@ -33,6 +33,9 @@ pub struct Curve {
     /// Processor time of a step in microseconds, including the answer of the searcher: the time of
     /// the threads over all runs, divided by the number of steps.
     pub microseconds_per_step: f64,
+    /// The cumulative regret of each run at each checkpoint.
+    #[serde(skip)]
+    pub runs: Vec<Vec<f64>>,
 }
 
 /// Cumulative regret after `step` steps, over all runs.

@@ -83,6 +83,7 @@ fn report(tournament: &Tournament, checkpoints: &[u64], runs: &[Vec<Run>]) -> Op
                 let steps: u64 = runs[..count].iter().map(|run| run.steps).sum();
                 time * 1e6 / steps as f64
             },
+            runs: runs[..count].iter().map(|run| run.regrets[..depth].to_vec()).collect(),
         })
         .collect();
     Some(Report {

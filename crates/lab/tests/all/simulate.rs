@@ -207,6 +207,18 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
         }
     }
     assert_eq!(rows.next(), None);
+    // every run, whose mean is that of the curve
+    let runs = std::fs::read_to_string(folder.join("runs.csv")).unwrap();
+    let ends: Vec<f64> = (0..3)
+        .map(|run| {
+            let start = format!("btl:5:1,uniform,{run},1000,");
+            let end = runs.lines().find_map(|line| line.strip_prefix(start.as_str()));
+            end.expect("the end of each run").parse().unwrap()
+        })
+        .collect();
+    let last = reports[1]["policies"][0]["checkpoints"].as_array().unwrap().last().unwrap();
+    let mean = ends.iter().sum::<f64>() / 3.0;
+    assert!((mean - last["mean"].as_f64().unwrap()).abs() < 1e-3 * mean, "{ends:?}");
     for plot in ["regret-arxiv-6.svg", "regret-btl-5-1.svg"] {
         let svg = std::fs::read_to_string(folder.join(plot)).unwrap();
         assert!(svg.starts_with("<?xml") && svg.contains("Cumulative Copeland regret"), "{svg}");
