@@ -16,6 +16,7 @@ use crate::service::threads::IsAwaited;
 use dueling_bandits::Answer;
 use dueling_bandits::evidence::Sequences;
 use dueling_bandits::evidence::ladder::Ladder;
+use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::{Answered, Fold};
 use rankduel_engine::loaded::LoadedExperiment;
@@ -91,9 +92,9 @@ pub struct OpponentRow {
 
 /// The results of the ranker with this index, or of the winner of a concluded experiment, or
 /// else of the leader, by segment, at the current log position. Folds the log anew, unless
-/// somebody has asked for the same lately.
+/// somebody has asked for the same lately. On a busy machine it is the last result of that ranker.
 pub async fn segments(
-    service: &Service,
+    service: &Arc<Service>,
     loaded: &Arc<LoadedExperiment>,
     ranker: Option<usize>,
 ) -> Result<Arc<Computed<SegmentsReport>>, ServiceError> {
@@ -108,8 +109,27 @@ pub async fn segments(
     if let Some(known) = reports.known(head, &ranker) {
         return Ok(known);
     }
-    // The semaphore is never closed.
-    let _turn = service.replays.acquire().await;
+    let (own, of) = (Arc::clone(service), Arc::clone(loaded));
+    // folded to the end, even if the caller does not wait for it
+    let fresh = tokio::spawn(async move { fold_segments(&own, &of, &record, head, ranker).await });
+    let fresh = async { fresh.await.map_err(|error| ServiceError::internal(error.to_string()))? };
+    reports.or_last(&service.reports, &ranker, fresh).await
+}
+
+async fn fold_segments(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    record: &ExperimentRecord,
+    head: u64,
+    ranker: usize,
+) -> Result<Arc<Computed<SegmentsReport>>, ServiceError> {
+    let reports = loaded.extensions().get::<SingleFlight<usize, SegmentsReport>>();
+    let _turn = match (service.replays.try_acquire(), reports.known(0, &ranker)) {
+        (Ok(turn), _) => turn,
+        (Err(_), Some(_)) => return Err(EngineError::Overloaded.into()),
+        // The semaphore is never closed.
+        (Err(_), None) => service.replays.acquire().await.map_err(|_| EngineError::Overloaded)?,
+    };
     // another caller may have asked for the same meanwhile
     if let Some(known) = reports.known(head, &ranker) {
         return Ok(known);
@@ -122,7 +142,7 @@ pub async fn segments(
     let add = |answers: &mut SegmentAnswers, answered: &Answered, entry: &LogEntry| {
         answers.add(answered, entry.recorded_at);
     };
-    let folded = folding.run(&record, head, start, add).await?;
+    let folded = folding.run(record, head, start, add).await?;
     let name = loaded.name.clone();
     let compute = move |(fold, answers): (Fold, SegmentAnswers)| {
         Ok((head, answers.results(&fold, ranker).report(name, head)))

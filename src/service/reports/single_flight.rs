@@ -112,7 +112,7 @@ where
 
     /// `fresh`; or, if it takes too long or is refused because of the load, the last result, which
     /// is of an earlier position. Without any, callers wait.
-    async fn or_last(
+    pub async fn or_last(
         &self,
         pool: &ReportPool,
         parameters: &P,

@@ -6,6 +6,7 @@ use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
 use crate::service::reports::silent_pages::SilentPages;
+use rankduel_engine::error::EngineError;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::traffic::TrafficCounts;
 use rankduel_store::events::Status;
@@ -23,7 +24,7 @@ struct TrafficInput {
 }
 
 /// The traffic of an experiment through this process, and the alarms that are on. Computed on the
-/// threads for reports.
+/// threads for reports; on this one if they are busy for long, since it takes little.
 pub async fn traffic(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
@@ -31,7 +32,13 @@ pub async fn traffic(
     let (read, now_ms) = (Arc::clone(loaded), service.now_ms());
     let of = Arc::clone(loaded);
     let copy = move || TrafficInput::of(&read, now_ms);
-    service.reports.compute(copy, move |input| summary(&of, input, now_ms)).await
+    let reported = service.reports.compute(copy, move |input| summary(&of, input, now_ms));
+    match tokio::time::timeout(service.reports.fresh_within, reported).await {
+        Err(_) | Ok(Err(ServiceError::Engine(EngineError::Overloaded))) => {
+            traffic_now(service, loaded)
+        }
+        Ok(done) => done,
+    }
 }
 
 /// As [`traffic`], on this thread.
