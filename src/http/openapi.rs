@@ -109,7 +109,7 @@ fn complete_one(operation: &mut Operation, row: &operations::Operation) {
     for content in contents {
         if let RefOr::T(content) = content
             && let Some(RefOr::T(Schema::OneOf(forms))) = &content.schema
-            && let [_, form @ RefOr::Ref(_)] = &*forms.items
+            && let [form @ RefOr::Ref(_), _] | [_, form @ RefOr::Ref(_)] = &*forms.items
         {
             content.schema = Some(form.clone());
         }

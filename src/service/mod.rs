@@ -15,6 +15,7 @@ pub mod pages;
 pub mod reports;
 pub mod retention;
 pub mod roster_changes;
+pub mod settings_changes;
 pub mod spec_changes;
 pub(crate) mod threads;
 pub mod transfer;

@@ -39,6 +39,7 @@ mod readers;
 mod scopes;
 mod scores;
 mod segments;
+mod settings;
 mod shell;
 mod smuggling;
 mod stability;

@@ -198,6 +198,11 @@ impl Run {
         self.follow(None);
     }
 
+    /// Duels issued after this time have another window; see [`Cohorts::change_window`].
+    pub fn change_window(&mut self, window_ms: i64, at: i64) -> bool {
+        self.cohorts.change_window(window_ms, at)
+    }
+
     /// Count duels of complete cohorts, or a sample of them, answered or not.
     pub fn add_duels(&mut self, duels: Cell) {
         self.cohorts.add_duels(duels);
@@ -349,7 +354,7 @@ impl Run {
     /// does not fit.
     pub fn restore(
         (spec, setup): (&PolicySpec, Setup),
-        (target, window_ms): (Target, i64),
+        target: Target,
         roster: Roster,
         saved: SavedRun,
     ) -> Option<Self> {
@@ -362,7 +367,7 @@ impl Run {
             && saved.cohorts.is_sound(rankers);
         is_sound.then_some(())?;
         let tracker = VerdictTracker::restore(target, saved.verdict, roster.active().len());
-        let cohorts = Cohorts::restore(window_ms, saved.cohorts);
+        let cohorts = Cohorts::restore(saved.cohorts);
         Some(Self::with(policy, roster, tracker, cohorts, saved.race))
     }
 }

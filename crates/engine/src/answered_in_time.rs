@@ -11,18 +11,20 @@ const WAITING_MAX: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct AnsweredInTime {
     width_ms: i64,
+    /// A start of a cohort.
+    since_ms: i64,
     /// By the start of the cohort.
     cohorts: BTreeMap<i64, Cell>,
 }
 
 impl AnsweredInTime {
-    /// No duels yet; cohorts are so wide.
-    pub fn new(width_ms: i64) -> Self {
-        Self { width_ms, cohorts: BTreeMap::new() }
+    /// No duels yet; cohorts are so wide, and one starts at `since_ms`.
+    pub fn new((since_ms, width_ms): (i64, i64)) -> Self {
+        Self { width_ms, since_ms, cohorts: BTreeMap::new() }
     }
 
     fn start_of(&self, issued_ms: i64) -> i64 {
-        issued_ms - issued_ms.rem_euclid(self.width_ms)
+        issued_ms - (issued_ms - self.since_ms).rem_euclid(self.width_ms)
     }
 
     /// Count a duel that was issued.
@@ -54,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_answer_in_time_is_one_before_its_cohort_is_taken() {
-        let mut duels = AnsweredInTime::new(1000);
+        let mut duels = AnsweredInTime::new((0, 1000));
         [10, 20, 1500, 2500].into_iter().for_each(|at| duels.issued(at));
         [10, 1500].into_iter().for_each(|at| duels.answered(at));
         assert_eq!(duels.take_until(2000), Cell { issued: 3, answered: 2 });

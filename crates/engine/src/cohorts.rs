@@ -18,7 +18,7 @@ use rankduel_store::events::ControlEvent;
 
 /// Added to the window: clocks of servers differ, and an answer that was accepted in time takes a
 /// moment to get into the log.
-const SLACK_MS: i64 = 5_000;
+pub const SLACK_MS: i64 = 5_000;
 /// High half of the nonces of these entries. No process has it.
 const COHORTS: u64 = u64::MAX - 2;
 
@@ -49,7 +49,7 @@ impl LoadedExperiment {
         let fold = self.fold()?;
         let cohorts = fold.cohorts();
         let Some(oldest_end) = cohorts.oldest_end() else { return Ok(None) };
-        let mut until = now_ms - cohorts.window_ms() - SLACK_MS;
+        let mut until = cohorts.ended_until(now_ms - SLACK_MS);
         // the duels of a batch that was closed are not counted as open any more
         if is_alone && fold.policy().batches().is_none() {
             // duels of an earlier process are open as long as their window lasts
@@ -61,7 +61,7 @@ impl LoadedExperiment {
         if let Some(oldest) = fold.open_pages().oldest_issue() {
             until = until.min(oldest);
         }
-        let until = until - until.rem_euclid(cohorts.width_ms());
+        let until = cohorts.start_of_cohort(until);
         Ok((until >= oldest_end).then_some(until))
     }
 }

@@ -76,6 +76,14 @@ pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fol
             "its record excludes units {in_record} times, and its log {in_log} times"
         ));
     }
+    let (in_record, in_log) = (spec.settings_changes, fold.settings_changes_seen());
+    let window_ms = i64::from(spec.answer_window_seconds) * 1000;
+    if in_record != in_log || window_ms != fold.cohorts().window_ms() {
+        errors.push(format!(
+            "its record has {in_record} changes of settings, and its log has {in_log}, or another \
+             answer window"
+        ));
+    }
     if let Ok(current) = CurrentMethod::of(record, &spec.pages) {
         let (versions, newest) = (fold.methods().len(), fold.methods().last());
         if current.version as usize != versions
@@ -160,11 +168,14 @@ impl LoggedChanges {
                     ));
                 }
             }
-            ControlEvent::Interleaving { .. } | ControlEvent::RankerRetired { .. } => {}
+            ControlEvent::Interleaving { .. }
+            | ControlEvent::RankerRetired { .. }
+            | ControlEvent::Settings { .. } => {}
             ControlEvent::SelfDuels { .. }
             | ControlEvent::BatchResults { .. }
             | ControlEvent::Clicks(_)
             | ControlEvent::Settled {}
+            | ControlEvent::Notified {}
             | ControlEvent::CohortsComplete { .. } => return None,
         }
         self.changes += 1;

@@ -19,7 +19,7 @@ pub mod access;
 mod answered_in_time;
 mod background;
 pub mod clock;
-mod cohorts;
+pub mod cohorts;
 pub mod condition;
 pub mod consistency;
 mod core;

@@ -61,8 +61,9 @@ struct Pair {
 }
 
 impl OpenDuels {
-    /// No duels; duels live `ttl_ms`, and the verdict counts them in cohorts of `width_ms`.
-    pub fn new(ttl_ms: i64, width_ms: i64) -> Self {
+    /// No duels; duels live `ttl_ms`. The verdict counts them in cohorts, as described by one start
+    /// and their width.
+    pub fn new(ttl_ms: i64, cohorts_ms: (i64, i64)) -> Self {
         Self {
             cohorts: VecDeque::new(),
             expired: 0,
@@ -75,7 +76,7 @@ impl OpenDuels {
             balance: AnswerBalance::default(),
             total: Cell::default(),
             makes_pages: false,
-            in_time: AnsweredInTime::new(width_ms),
+            in_time: AnsweredInTime::new(cohorts_ms),
         }
     }
 
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_unanswered_duel_is_in_flight_for_its_time() {
-        let mut open = OpenDuels::new(64_000, 1000);
+        let mut open = OpenDuels::new(64_000, (0, 1000));
         issue(&mut open, 0, 1, 10_500);
         assert_eq!(open.at(10_500, None).of(1, 0), 1);
         assert_eq!(open.at(10_500 + 64_000, None).of(0, 1), 1, "its cohort is not over yet");
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_answer_ends_one_duel_and_a_second_answer_none() {
-        let mut open = OpenDuels::new(64_000, 1000);
+        let mut open = OpenDuels::new(64_000, (0, 1000));
         issue(&mut open, 2, 5, 100);
         open.issue(&Selection::of(5, 2), false, 200);
         open.answered((2, 5), None, 100);
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_duel_that_was_counted_late_is_found() {
-        let mut open = OpenDuels::new(64_000, 1000);
+        let mut open = OpenDuels::new(64_000, (0, 1000));
         issue(&mut open, 0, 1, 1000);
         issue(&mut open, 2, 3, 999);
         open.answered((2, 3), None, 999);
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_new_batch_starts_without_duels_in_flight() {
-        let mut open = OpenDuels::new(64_000, 1000);
+        let mut open = OpenDuels::new(64_000, (0, 1000));
         open.at(0, Some(1));
         open.issue(&Selection { batch: Some(1), ..Selection::of(0, 1) }, true, 0);
         assert_eq!(open.at(1, Some(1)).total(), 1);
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_cohort_counts_when_all_its_duels_are_over() {
-        let mut open = OpenDuels::new(64_000, 1000);
+        let mut open = OpenDuels::new(64_000, (0, 1000));
         for at in [10_100, 10_200, 11_500] {
             issue(&mut open, 0, 1, at);
         }

@@ -160,6 +160,14 @@ pub enum ControlEvent {
         #[serde(default)]
         answered: u64,
     },
+    /// A webhook was told of something, which the nonce stands for.
+    Notified {},
+    /// Settings of the experiment changed.
+    Settings {
+        /// The new answer window, for duels issued from then on; `None` if it stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer_window_seconds: Option<u32>,
+    },
     /// No answer of these units counts, in the whole log: the state is the fold of all other
     /// answers.
     UnitsExcluded(Exclusion),

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::conclusion::{ConclusionChangeShape, OrNever};
 use super::representation::Experiment;
 use crate::http::AppState;
 use crate::http::caller::Caller;
@@ -17,9 +18,10 @@ use crate::http::extract::{JsonBody, Object, PathOf};
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::http::{schemas, spec_bodies};
 use crate::service::error::ServiceError;
+use crate::service::settings_changes::{self, SettingsChange};
 use crate::service::{Service, lifecycle, roster_changes, spec_changes};
 use rankduel_engine::access::Actor;
-use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Ranker};
+use rankduel_engine::experiment_spec::{ConcludeAtChange, ExperimentSpec, FieldError, Ranker};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::{Status, UnitHash};
 
@@ -50,6 +52,21 @@ pub(crate) struct ExperimentChange {
     /// duels that were issued before still counts. Retiring a retired ranker changes nothing.
     #[schema(nullable = false)]
     retire: Option<String>,
+    /// Instead of `status`, alone or with the other settings: what the experiment is for, at most
+    /// 1000 characters on one line. Empty: nothing.
+    #[schema(max_length = 1000, nullable = false)]
+    description: Option<String>,
+    /// A setting as `description`: whom to ask about it, at most 200 characters.
+    #[schema(max_length = 200, nullable = false)]
+    owner: Option<String>,
+    /// A setting as `description`: when the experiment concludes by itself. Its limits can change,
+    /// the target of its verdict cannot.
+    #[schema(value_type = Option<ConclusionChangeShape>, nullable = false)]
+    conclude_at: Option<OrNever<ConcludeAtChange>>,
+    /// A setting as `description`: the answer window of duels that are issued after the change, and
+    /// counted after those before it. It changes neither from nor to 0.
+    #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
+    answer_window_seconds: Option<u32>,
     /// Instead of `status`: units, such as machines, whose answers do not count, before and after
     /// the change. Excluding an excluded unit changes nothing.
     #[schema(value_type = Option<ExcludeBody>, nullable = false)]
@@ -75,8 +92,9 @@ pub(crate) struct ExcludeBody {
 
 /// Change an experiment
 ///
-/// Pauses, resumes or concludes the experiment, changes its interleaving or its policy, adds or
-/// retires a ranker, or excludes units; one change in each request.
+/// Pauses, resumes or concludes the experiment, changes its interleaving, its policy or settings
+/// (`description`, `owner`, `conclude_at`, `answer_window_seconds`), adds or retires a ranker, or
+/// excludes units; one change in each request.
 ///
 /// Excluding units folds the log anew without their answers: the counts, the policy and the verdict
 /// are as if these units had never answered. A conclusion stays.
@@ -142,9 +160,15 @@ pub(crate) async fn change_experiment(
             let method = spec_bodies::interleaving(method)?;
             spec_changes::set_interleaving(service, name, version, method, by).await?
         }
-        _ => {
-            let detail = "send `status`, `interleaving`, `policy`, `enlist`, `retire` or `exclude`";
-            return Err(invalid("", detail));
+        body => {
+            let change = settings_of(body);
+            if change.is_empty() {
+                let detail = "send `status`, `interleaving`, `policy`, `enlist`, `retire`, `exclude`, \
+                              or settings: `description`, `owner`, `conclude_at`, \
+                              `answer_window_seconds`";
+                return Err(invalid("", detail));
+            }
+            settings_changes::set(service, name, version, &change, by).await?
         }
     })
 }
@@ -177,9 +201,24 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
     if errors.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(errors).into()) }
 }
 
+fn settings_of(body: ExperimentChange) -> SettingsChange {
+    let ExperimentChange { description, owner, conclude_at, answer_window_seconds, .. } = body;
+    let conclude_at = conclude_at.map(|OrNever(at)| at);
+    SettingsChange { description, owner, answer_window_seconds, conclude_at }
+}
+
 /// Require that the body has at most one change.
 fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
+    let setting = [
+        ("/description", body.description.is_some()),
+        ("/owner", body.owner.is_some()),
+        ("/conclude_at", body.conclude_at.is_some()),
+        ("/answer_window_seconds", body.answer_window_seconds.is_some()),
+    ]
+    .into_iter()
+    .find(|(_, present)| *present);
     let alone = [
+        setting.unwrap_or(("", false)),
         ("/policy", body.policy.is_some()),
         ("/enlist", body.enlist.is_some()),
         ("/retire", body.retire.is_some()),

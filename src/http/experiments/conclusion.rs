@@ -1,21 +1,22 @@
 //! The member `conclude_at` of an experiment: when it concludes by itself, or `never`.
 
+use std::marker::PhantomData;
+
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use rankduel_engine::experiment_spec::ConcludeAt;
+use rankduel_engine::experiment_spec::{ConcludeAt, ConcludeAtChange};
 
 /// When the experiment concludes automatically; `None` is written as `never`, so that a member
 /// that is absent or `null` by accident does not turn conclusions off.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(into = "ConclusionShape")]
-pub(crate) struct Conclusion(pub Option<ConcludeAt>);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OrNever<T>(pub Option<T>);
 
 /// An object, or `never`.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = Conclusion)]
+#[schema(as = ConclusionRule)]
 #[serde(untagged)]
 pub(crate) enum ConclusionShape {
     /// As soon as one of these holds.
@@ -24,39 +25,51 @@ pub(crate) enum ConclusionShape {
     Never(Never),
 }
 
+/// A change of an object, or `never`.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ConclusionRuleChange)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it describes `OrNever<ConcludeAtChange>`")]
+pub(crate) enum ConclusionChangeShape {
+    /// As soon as one of these holds.
+    At(ConcludeAtChange),
+    /// Only by a person.
+    Never(Never),
+}
+
 /// The word for an experiment that does not conclude by itself.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Never {
     /// Never.
     Never,
 }
 
-impl From<Conclusion> for ConclusionShape {
-    fn from(Conclusion(at): Conclusion) -> Self {
-        at.map_or(Self::Never(Never::Never), Self::At)
+impl Serialize for OrNever<ConcludeAt> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let shape = self.0.map_or(ConclusionShape::Never(Never::Never), ConclusionShape::At);
+        shape.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Conclusion {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrNever<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Member;
-        impl<'de> Visitor<'de> for Member {
-            type Value = Conclusion;
+        struct Member<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Member<T> {
+            type Value = OrNever<T>;
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str("an object, or \"never\"")
             }
-            fn visit_str<E: Error>(self, word: &str) -> Result<Conclusion, E> {
+            fn visit_str<E: Error>(self, word: &str) -> Result<OrNever<T>, E> {
                 if word == "never" {
-                    return Ok(Conclusion(None));
+                    return Ok(OrNever(None));
                 }
                 Err(E::invalid_value(serde::de::Unexpected::Str(word), &self))
             }
-            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Conclusion, A::Error> {
-                let at = ConcludeAt::deserialize(MapAccessDeserializer::new(members))?;
-                Ok(Conclusion(Some(at)))
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<OrNever<T>, A::Error> {
+                Ok(OrNever(Some(T::deserialize(MapAccessDeserializer::new(members))?)))
             }
         }
-        deserializer.deserialize_any(Member)
+        deserializer.deserialize_any(Member(PhantomData))
     }
 }

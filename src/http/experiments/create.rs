@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use super::conclusion::{Conclusion, ConclusionShape};
+use super::conclusion::{ConclusionShape, OrNever};
 use super::representation::Experiment;
 use crate::http::AppState;
 use crate::http::caller::Caller;
@@ -37,6 +37,12 @@ pub(crate) struct NewExperimentBody {
     /// 2 to 256 rankers, each as its id or as an object.
     #[schema(value_type = Vec<schemas::RankerBody>, example = json!(["bm25", "bm25-title", {"id": "neural", "description": "two towers"}]), min_items = 2, max_items = 256)]
     rankers: Vec<Ranker>,
+    /// Purpose of the experiment, at most 1000 characters on one line.
+    #[schema(max_length = 1000, example = "Do synonyms help?", nullable = false)]
+    description: Option<String>,
+    /// Whom to ask about it, at most 200 characters.
+    #[schema(max_length = 200, example = "search-team@shop.example", nullable = false)]
+    owner: Option<String>,
     /// The policy that chooses the duels; `d-ts-verdict` by default. Its
     /// `confidence` and `margin` follow `conclude_at`.
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
@@ -60,7 +66,7 @@ pub(crate) struct NewExperimentBody {
     /// When the experiment concludes automatically. By default, as soon as a winner is certain at
     /// 95 %, with a margin of 0.01.
     #[schema(value_type = Option<ConclusionShape>, nullable = false)]
-    conclude_at: Option<Conclusion>,
+    conclude_at: Option<OrNever<ConcludeAt>>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -117,8 +123,7 @@ pub(crate) async fn create_experiment(
 
 /// The name and the spec in a body. The service validates both.
 pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentSpec)> {
-    let Conclusion(conclude_at) =
-        body.conclude_at.unwrap_or(Conclusion(Some(ConcludeAt::default())));
+    let OrNever(conclude_at) = body.conclude_at.unwrap_or(OrNever(Some(ConcludeAt::default())));
     let policy = spec_bodies::policy_of_experiment(body.policy, conclude_at)?;
     let interleaving =
         body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
@@ -141,6 +146,10 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         answer_window_seconds: body.answer_window_seconds.unwrap_or(duel_ttl_seconds),
         seed: body.seed,
         conclude_at,
+        description: body.description.unwrap_or_default(),
+        owner: body.owner.unwrap_or_default(),
+        initial_settings: None,
+        settings_changes: 0,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

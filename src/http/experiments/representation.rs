@@ -9,13 +9,13 @@ use dueling_bandits::{PolicySpec, TieRule};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::conclusion::{Conclusion, ConclusionShape};
+use super::conclusion::{ConclusionShape, OrNever};
 use crate::http::conditional::quoted;
 use crate::http::problem::ApiResult;
 use crate::http::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::CurrentMethod;
 use rankduel_store::ExperimentRecord;
@@ -27,6 +27,10 @@ pub(crate) struct Experiment {
     /// Name of the experiment.
     #[schema(example = "search-ranking")]
     pub name: String,
+    /// Purpose of the experiment; empty if nobody has said.
+    pub description: String,
+    /// Whom to ask about it; empty if nobody has said.
+    pub owner: String,
     /// Whether the experiment issues duels.
     pub status: Status,
     /// Id of the winner, if the experiment is concluded.
@@ -46,7 +50,8 @@ pub(crate) struct Experiment {
     /// Seconds after which a duel without feedback expires.
     pub duel_ttl_seconds: u32,
     /// Seconds within which the answers come that the verdict counts. It counts a duel once this
-    /// time has passed since its issue; with 0 it counts every answer as it arrives.
+    /// time has passed since its issue; with 0 it counts every answer as it arrives. Duels issued
+    /// before a change keep the window that they had.
     pub answer_window_seconds: u32,
     /// How two rankings are combined into one page, with all parameters.
     #[schema(value_type = schemas::Interleaving)]
@@ -69,7 +74,7 @@ pub(crate) struct Experiment {
     pub seed: u64,
     /// When the experiment concludes automatically.
     #[schema(value_type = ConclusionShape)]
-    pub conclude_at: Conclusion,
+    pub conclude_at: OrNever<ConcludeAt>,
     /// Number of the current version, starting at 1 and increased by each change; also the `ETag`.
     pub version: u64,
     /// Time of creation.
@@ -116,6 +121,8 @@ impl Experiment {
         let current = CurrentMethod::of(record, &spec.pages)?;
         Ok(Self {
             name: record.name.clone(),
+            description: spec.description.clone(),
+            owner: spec.owner.clone(),
             status: record.status,
             winner: record
                 .winner
@@ -151,7 +158,7 @@ impl Experiment {
                 })
                 .collect(),
             seed: record.seed,
-            conclude_at: Conclusion(spec.conclude_at),
+            conclude_at: OrNever(spec.conclude_at),
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),

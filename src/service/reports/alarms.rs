@@ -244,7 +244,7 @@ mod tests {
         fill: impl FnOnce(&Seen),
     ) -> Vec<Alarm> {
         let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
-        let seen = Seen { traffic, duels: RefCell::new(OpenDuels::new(TTL_MS, 1000)) };
+        let seen = Seen { traffic, duels: RefCell::new(OpenDuels::new(TTL_MS, (0, 1000))) };
         fill(&seen);
         let counts = seen.traffic.counts(&mut seen.duels.borrow_mut(), OVER_MS);
         let signs = Signs {

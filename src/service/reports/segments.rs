@@ -205,7 +205,8 @@ fn refuse_long_log(record: &ExperimentRecord, head: u64) -> Result<(), ServiceEr
 pub struct SegmentAnswers {
     spec: ExperimentSpec,
     excluded: BTreeSet<u64>,
-    answers: Vec<Answered>,
+    /// With the times at which they were recorded.
+    answers: Vec<(Answered, i64)>,
 }
 
 impl SegmentAnswers {
@@ -217,26 +218,28 @@ impl SegmentAnswers {
 
     /// Add a duel that an entry answered, which was recorded at this time, in Unix milliseconds.
     pub fn add(&mut self, answered: &Answered, recorded_at: i64) {
-        let (held_out, window_ms) = (self.spec.held_out(), self.spec.answer_window_ms());
+        let held_out = self.spec.held_out();
         let is_held_out = |ranker: u16| held_out == Some(ranker.into());
-        let in_time = window_ms == 0 || recorded_at - answered.issued_at <= window_ms;
-        let counts = in_time
-            && answered.first != answered.second
+        let counts = answered.first != answered.second
             && answered.answer != Answer::None
             && !answered.audience.unit.is_some_and(|unit| self.excluded.contains(&unit))
             && !is_held_out(answered.first)
             && !is_held_out(answered.second);
         if counts {
-            self.answers.push(*answered);
+            self.answers.push((*answered, recorded_at));
         }
     }
 
     /// The results of `ranker`, after `fold` has folded the log of the answers.
     pub fn results<'a>(&'a self, fold: &'a Fold, ranker: usize) -> SegmentResults<'a> {
-        let window_ms = self.spec.answer_window_ms();
-        let complete_until = fold.cohorts().complete_until();
+        let cohorts = fold.cohorts();
+        let complete_until = cohorts.complete_until();
         let (mut segments, mut waiting) = (Segments::default(), 0);
-        for answered in &self.answers {
+        for (answered, recorded_at) in &self.answers {
+            let window_ms = cohorts.window_ms_at(answered.issued_at);
+            if window_ms > 0 && recorded_at - answered.issued_at > window_ms {
+                continue;
+            }
             let next = segments.numbers.len() + 1;
             segments.numbers.entry(answered.audience.segment).or_insert(next);
             if window_ms == 0 || answered.issued_at < complete_until {

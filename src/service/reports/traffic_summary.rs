@@ -144,7 +144,7 @@ mod tests {
     fn quantiles_are_upper_ends_of_buckets() {
         let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
         let delay =
-            || TrafficSummary::of(traffic.counts(&mut OpenDuels::new(1000, 1000), 0), 0).delay;
+            || TrafficSummary::of(traffic.counts(&mut OpenDuels::new(1000, (0, 1000)), 0), 0).delay;
         assert_eq!(delay().p50_seconds, None);
         for delay_ms in [50, 60, 70, 80, 90, 900, 950, 2000, 4000, 100_000_000] {
             traffic.answered(0, delay_ms);

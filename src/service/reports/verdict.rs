@@ -14,7 +14,7 @@ use crate::service::reports::leader::{keep_proven, leader, possible, rng_of};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::shared_fit::{SharedFit, shared_fit};
 use crate::service::reports::single_flight::{Computed, newest};
-use crate::service::reports::verdict_basis::VerdictBasis;
+use crate::service::reports::verdict_basis::{VerdictBasis, Waiting};
 pub use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::verdict_pairs::{
     DecidingPair, deciding_pairs, effects, missing_claims,
@@ -93,6 +93,8 @@ pub struct Verdict {
     pub duels_to_go: Option<DuelsToGo>,
     /// Why `duels_to_go` is `null`.
     pub duels_to_go_reason: Option<String>,
+    /// The answers that wait until they count; `null` if none does. `duels_to_go` expects them to.
+    pub waiting: Option<Waiting>,
     /// Which answers the verdict counts, and what it assumes of them.
     pub rests_on: VerdictBasis,
     /// Number of posterior draws that the probabilities were estimated from.
@@ -173,6 +175,7 @@ struct VerdictInput {
     basis: VerdictBasis,
     /// How its evidence grew.
     race: Vec<RacePoint>,
+    waits: Option<Waiting>,
     /// The answers that wait and are expected to count.
     waiting: Vec<Completed>,
     /// Answers that do not count, and will not.
@@ -196,6 +199,7 @@ impl VerdictInput {
             basis: VerdictBasis::of(fold),
             tracker: fold.verdict().clone(),
             race: fold.race().points().to_vec(),
+            waits: Waiting::of(fold),
             waiting: fold.cohorts().expected(),
             left_out: fold.cohorts().left_out().total(),
             concludes: fold.concluded_by_itself().is_none(),
@@ -372,6 +376,7 @@ fn verdict_of(
         effects,
         duels_to_go: forecast.as_ref().ok().copied(),
         duels_to_go_reason: forecast.err(),
+        waiting: input.waits.clone(),
         rests_on,
         draws,
         conclude_at: loaded.spec.conclude_at,

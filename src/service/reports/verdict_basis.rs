@@ -10,6 +10,7 @@ use dueling_bandits::evidence::loss::{most_withstood, withstands};
 use dueling_bandits::evidence::{HeavyUnit, VerdictTracker};
 use interleaving::{DepthPolicy, random_clicks_favour_a_side};
 use rankduel_engine::clock::rfc3339;
+use rankduel_engine::cohorts::SLACK_MS;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
@@ -85,6 +86,26 @@ pub struct VerdictBasis {
     /// The assumptions about the answers, in words.
     #[schema(value_type = Vec<String>)]
     pub assumptions: Vec<&'static str>,
+}
+
+/// Answers that the verdict does not count yet.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Waiting {
+    /// Their number.
+    #[schema(example = 332)]
+    pub answers: u64,
+    /// When the first of them count, give or take the seconds between two looks of a server;
+    /// earlier, if a server that is alone has an answer to every duel that was issued before.
+    #[schema(format = DateTime)]
+    pub next_count_at: String,
+}
+
+impl Waiting {
+    pub(super) fn of(fold: &Fold) -> Option<Self> {
+        let cohorts = fold.cohorts();
+        let next_count_at = rfc3339(cohorts.oldest_window_end()? + SLACK_MS);
+        Some(Self { answers: cohorts.waiting(), next_count_at })
+    }
 }
 
 /// A unit that answers often.

@@ -39,23 +39,19 @@ use crate::Duel;
 use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::cohort::content_of;
 use crate::evidence::cohorts::cohort::{Cohort, Content, MAP_BYTES, UnitAnswer, UnitPlace};
+use crate::evidence::cohorts::window::Windows;
 use crate::evidence::seen_units::{SeenUnits, mix};
 
 mod admission;
 mod cohort;
+mod window;
 
 pub use crate::evidence::cohorts::admission::{Added, Admission, Change, Completed, LeftOut};
 pub use crate::evidence::cohorts::admission::{Reason, TimedAnswer};
 
-/// Cohorts that the window is divided into.
-const COHORTS: i64 = 512;
-/// Shortest cohort, in milliseconds.
-const SHORTEST_MS: i64 = 1000;
-
 /// The answers that wait, and what was counted of whom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cohorts {
-    window_ms: i64,
     saved: Saved,
     /// Where the answers of a unit wait: its mixed hash, and the starts of their cohorts. Follows
     /// from what is saved.
@@ -76,22 +72,23 @@ pub struct Saved {
     without_unit: u64,
     /// Of the duels that were issued in counted cohorts, those that somebody counted.
     duels: Cell,
+    windows: Windows,
 }
 
 impl Cohorts {
     /// Cohorts whose answers come within `window_ms` of the issue. With 0, an answer counts as it
     /// arrives.
     pub fn new(window_ms: i64) -> Self {
-        Self::restore(window_ms, Saved::default())
+        Self::restore(Saved { windows: Windows::new(window_ms), ..Saved::default() })
     }
 
     /// The cohorts that [`Cohorts::saved`] was taken from.
-    pub fn restore(window_ms: i64, saved: Saved) -> Self {
+    pub fn restore(saved: Saved) -> Self {
         let place = |(&start, cohort): (&i64, &Cohort)| {
             cohort.units.keys().map(move |&key| (key, start)).collect::<Vec<_>>()
         };
         let places = saved.open.iter().flat_map(place).collect();
-        Self { window_ms, saved, places }
+        Self { saved, places }
     }
 
     /// The state to save.
@@ -99,14 +96,55 @@ impl Cohorts {
         &self.saved
     }
 
-    /// Time within which an answer counts, in milliseconds.
+    /// Time within which the answer of a duel that is issued next counts, in milliseconds.
     pub fn window_ms(&self) -> i64 {
-        self.window_ms
+        self.saved.windows.newest().ms
+    }
+
+    /// The same of a duel that was issued at this time.
+    pub fn window_ms_at(&self, issued_at: i64) -> i64 {
+        self.saved.windows.at(issued_at).ms
+    }
+
+    /// The longest window of a duel that can have answers which are not counted yet.
+    pub fn longest_window_ms(&self) -> i64 {
+        self.saved.windows.longest_from(self.saved.complete_until)
+    }
+
+    /// How many windows there have been.
+    pub fn windows(&self) -> usize {
+        self.saved.windows.len()
+    }
+
+    /// Duels issued after this time, from the end of a cohort on, have a window of `window_ms`.
+    /// Duels issued before keep theirs. No change from or to 0 is possible: answers that count as
+    /// they arrive cannot be ordered by their issue any more. Returns whether it was made.
+    pub fn change_window(&mut self, window_ms: i64, at: i64) -> bool {
+        let is_possible = self.window_ms() > 0 && window_ms > 0;
+        if is_possible {
+            self.saved.windows.change(window_ms, at, self.saved.complete_until);
+        }
+        is_possible
     }
 
     /// Milliseconds of issue that one cohort covers.
     pub fn width_ms(&self) -> i64 {
-        (self.window_ms / COHORTS).max(SHORTEST_MS)
+        self.saved.windows.newest().width_ms()
+    }
+
+    /// The start of the cohort of duels issued at this time.
+    pub fn start_of_cohort(&self, issued_at: i64) -> i64 {
+        self.saved.windows.start_of_cohort(issued_at)
+    }
+
+    /// The time of issue up to which the windows of all duels have ended now.
+    pub fn ended_until(&self, now: i64) -> i64 {
+        self.saved.windows.ended_until(now)
+    }
+
+    /// When the windows of all duels of the oldest cohort with answers have ended.
+    pub fn oldest_window_end(&self) -> Option<i64> {
+        self.oldest_end().map(|end| self.saved.windows.end_of(end))
     }
 
     /// Every answer of a duel issued before this time has been counted or left out.
@@ -143,7 +181,7 @@ impl Cohorts {
 
     /// The end of the oldest cohort that has answers.
     pub fn oldest_end(&self) -> Option<i64> {
-        self.saved.open.keys().next().map(|start| start + self.width_ms())
+        self.saved.open.keys().next().map(|&start| self.saved.windows.end_of_cohort(start))
     }
 
     /// How many answers do not count.
@@ -176,7 +214,7 @@ impl Cohorts {
         if issued_at < self.saved.complete_until {
             return self.leave_out(Reason::Late, unit);
         }
-        if self.window_ms == 0 {
+        if self.window_ms() == 0 {
             let admission = match unit {
                 Some(unit) if !self.saved.seen.insert(unit) => {
                     self.saved.left_out.add(Reason::RepeatedUnit)
@@ -188,7 +226,7 @@ impl Cohorts {
         if unit.is_some_and(|unit| self.saved.seen.contains(unit)) {
             return self.saved.left_out.add(Reason::RepeatedUnit).into();
         }
-        let start = issued_at - issued_at.rem_euclid(self.width_ms());
+        let start = self.start_of_cohort(issued_at);
         if let Some(unit) = unit {
             return self.add_of_unit(start, UnitAnswer::new(unit, answer, content));
         }
@@ -298,7 +336,7 @@ impl Cohorts {
     /// cohorts that end by then, cohort by cohort in the order of issue. Later answers of these
     /// cohorts are late.
     pub fn complete(&mut self, until: i64) -> Vec<Vec<Completed>> {
-        let until = until - until.rem_euclid(self.width_ms());
+        let until = self.start_of_cohort(until);
         if until <= self.saved.complete_until {
             return Vec::new();
         }
@@ -339,10 +377,9 @@ impl Cohorts {
         self.places.clear();
         (self.saved.with_unit, self.saved.without_unit) = (0, 0);
         self.saved.duels = Cell::default();
-        if self.window_ms > 0 {
+        if self.window_ms() > 0 {
             // the cohort that contains this moment has duels of both sides
-            let width = self.width_ms();
-            let next = at - at.rem_euclid(width) + width;
+            let next = self.saved.windows.end_of_cohort(self.start_of_cohort(at));
             self.saved.complete_until = self.saved.complete_until.max(next);
         }
     }
@@ -353,6 +390,7 @@ impl Saved {
     pub fn is_sound(&self, rankers: usize) -> bool {
         self.duels.answered <= self.duels.issued
             && self.seen.is_sound()
+            && self.windows.is_sound()
             && self.open.values().all(|cohort| cohort.is_sound(rankers))
     }
 }

@@ -43,6 +43,41 @@ fn without_a_window_every_answer_counts_as_it_arrives() {
     assert_eq!((cohorts.waiting(), cohorts.answers()), (0, (0, 5)));
 }
 
+/// A duel keeps the window at its issue, cohorts count in the order of issue, and no answer is lost
+/// or counted twice, however often the window changes.
+#[test]
+fn a_changed_window_is_that_of_later_duels() {
+    let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
+    assert!(cohorts.change_window(60_000, 10 * width + 1));
+    let since = 11 * width;
+    assert_eq!((cohorts.window_ms_at(since - 1), cohorts.window_ms_at(since)), (WINDOW, 60_000));
+    for (nonce, issued_at) in [since - 1, since, since + 999, since + 1000].into_iter().enumerate()
+    {
+        cohorts.add(&answer(issued_at, nonce as u128, None, Outcome::First));
+    }
+    // the later ones wait for the earlier ones, whose window is longer
+    assert_eq!(cohorts.ended_until(since + 120_000), since + 120_000 - WINDOW);
+    assert_eq!(cohorts.oldest_window_end(), Some(since + WINDOW));
+    assert_eq!(counted(&mut cohorts, cohorts.ended_until(since + WINDOW - 1)), []);
+    let now = since + WINDOW;
+    assert_eq!(cohorts.ended_until(now), now - 60_000);
+    let all = counted(&mut cohorts, cohorts.ended_until(now));
+    assert_eq!(
+        all,
+        [(1, 0, 0), (2, 0, 0), (1, 0, 0)],
+        "the cohorts of a second begin at the change"
+    );
+    // a longer one, and a change of mind before it begins
+    assert!(cohorts.change_window(WINDOW, now + 1) && cohorts.change_window(120_000, now + 2));
+    assert_eq!(cohorts.windows(), 3);
+    assert_eq!(cohorts.window_ms_at(now + 2000), 120_000);
+    assert_eq!(cohorts.ended_until(now + 2000 + 60_000), now + 1000);
+    assert_eq!(cohorts.longest_window_ms(), 120_000);
+    // no order of issue is known of answers that counted as they arrived
+    assert!(!cohorts.change_window(0, now + 3) && !Cohorts::new(0).change_window(60_000, 0));
+}
+
 #[test]
 fn a_unit_counts_once_in_the_whole_experiment() {
     for window in [0, WINDOW] {

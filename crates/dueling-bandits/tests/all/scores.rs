@@ -144,7 +144,7 @@ fn a_run_with_scores_goes_on_as_it_was_saved() {
         for number in 0..1200_i64 {
             let saved = run.saved();
             let bytes = postcard::to_stdvec(&saved).expect("bytes");
-            let restored = Run::restore((&spec, setup), (TARGET, window), Roster::new(4), saved);
+            let restored = Run::restore((&spec, setup), TARGET, Roster::new(4), saved);
             let restored = restored.expect("its own state");
             assert_eq!(postcard::to_stdvec(&restored.saved()).expect("bytes"), bytes);
             let mut in_flight = InFlight::new();

@@ -1,6 +1,6 @@
 //! When an experiment concludes by itself.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::field_error::FieldError;
 use dueling_bandits::evidence::Target;
@@ -56,6 +56,65 @@ impl Default for ConcludeAt {
             max_days: None,
             min_days: None,
         }
+    }
+}
+
+/// A change of when an experiment concludes by itself. A limit that is left out stays; `null`
+/// removes it.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConcludeAtChange {
+    /// The confidence as it is. It cannot change.
+    #[schema(nullable = false)]
+    confidence: Option<f64>,
+    /// The margin as it is. It cannot change.
+    #[schema(nullable = false)]
+    margin: Option<f64>,
+    /// Conclude on the leader after this many answered duels, even without a verdict.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    max_duels: Option<Option<u64>>,
+    /// Conclude on the leader this many days after the creation, even without a verdict.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 3650.0)]
+    max_days: Option<Option<f64>>,
+    /// Do not conclude earlier than this many days after the creation.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<f64>, minimum = 0.0, maximum = 3650.0)]
+    min_days: Option<Option<f64>>,
+}
+
+/// A member that is given, maybe as `null`.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+impl ConcludeAtChange {
+    /// The member after the change of `at`. The evidence of an experiment was collected for one
+    /// target of the verdict, so that stays.
+    pub fn of(self, at: Option<ConcludeAt>) -> Result<ConcludeAt, FieldError> {
+        let before = at.unwrap_or_default();
+        let targets = [
+            ("confidence", self.confidence, before.confidence),
+            ("margin", self.margin, before.margin),
+        ];
+        for (name, wanted, own) in targets {
+            if wanted.is_some_and(|wanted| wanted != own) {
+                let detail = format!(
+                    "`{name}` is {own} and cannot change: the policy has chosen duels for it; \
+                     create another experiment"
+                );
+                return Err(FieldError::new(format!("/conclude_at/{name}"), detail));
+            }
+        }
+        Ok(ConcludeAt {
+            max_duels: self.max_duels.unwrap_or(before.max_duels),
+            max_days: self.max_days.unwrap_or(before.max_days),
+            min_days: self.min_days.unwrap_or(before.min_days),
+            ..before
+        })
     }
 }
 

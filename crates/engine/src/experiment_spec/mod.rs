@@ -5,14 +5,16 @@ mod exclusions;
 mod field_error;
 pub mod page_rules;
 mod ranker;
+mod settings;
 mod spec;
 
-pub use conclude_at::{CONFIDENCE, ConcludeAt, MARGIN};
+pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
 pub use exclusions::{MAX_EXCLUDED_UNITS, MAX_EXCLUSIONS};
 pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
 pub use field_error::{FirstErrors, excerpt};
 pub use ranker::Ranker;
+pub use settings::{MAX_DESCRIPTION_CHARS, MAX_OWNER_CHARS, Settings};
 pub use spec::{
     DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_DUEL_TTL_SECONDS, MAX_POLICIES, MAX_SEED,
-    RANKERS_MAX, RosterChanges, name_error,
+    MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,
 };

@@ -9,6 +9,7 @@ use super::exclusions;
 use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
+use super::settings::{Settings, text_errors};
 use dueling_bandits::evidence::Target;
 use dueling_bandits::{MIN_RANKERS, PolicySpec, Roster, TieRule};
 use rankduel_store::events::{Exclusion, UnitHash};
@@ -46,6 +47,18 @@ pub struct ExperimentSpec {
     /// When the service concludes the experiment by itself; without it, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclude_at: Option<ConcludeAt>,
+    /// Its purpose; empty if nobody has said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Whom to ask about it; empty if nobody has said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
+    /// The settings at its creation, if they have changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_settings: Option<Settings>,
+    /// How often settings were changed: one change for each such entry of the log.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub settings_changes: u64,
     /// The policies before the current one, oldest first: one for each policy change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
@@ -84,6 +97,13 @@ impl RosterChanges {
 
 /// Most policies that one experiment can have had.
 pub const MAX_POLICIES: usize = 100;
+/// Most answer windows that one experiment can have had. Each is part of its state.
+pub const MAX_WINDOWS: usize = 100;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
 
 /// Why a name is not valid for an experiment; `None` if it is valid.
 pub fn name_error(name: &str) -> Option<FieldError> {
@@ -227,6 +247,7 @@ impl ExperimentSpec {
             let detail = format!("`seed` is {seed}; it must be at most {MAX_SEED}");
             errors.push(FieldError::new("/seed", detail));
         }
+        errors.extend(text_errors(self));
         let window = self.answer_window_seconds;
         if window > self.duel_ttl_seconds {
             errors.push(FieldError::new(
@@ -254,14 +275,43 @@ impl ExperimentSpec {
         errors.into_vec()
     }
 
-    /// Time within which the answers come that the verdict counts, in milliseconds.
-    pub fn answer_window_ms(&self) -> i64 {
-        i64::from(self.answer_window_seconds) * 1000
+    /// The settings that can be changed.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            answer_window_seconds: self.answer_window_seconds,
+            conclude_at: self.conclude_at,
+            description: self.description.clone(),
+            owner: self.owner.clone(),
+        }
+    }
+
+    fn set(&mut self, settings: Settings) {
+        let Settings { answer_window_seconds, conclude_at, description, owner } = settings;
+        (self.answer_window_seconds, self.conclude_at) = (answer_window_seconds, conclude_at);
+        (self.description, self.owner) = (description, owner);
+    }
+
+    /// Time within which the answers come that the verdict counts, in milliseconds, at the creation
+    /// of the experiment.
+    pub fn first_answer_window_ms(&self) -> i64 {
+        let first = self.initial_settings.as_ref();
+        let seconds = first.map_or(self.answer_window_seconds, |it| it.answer_window_seconds);
+        i64::from(seconds) * 1000
+    }
+
+    /// Whether the verdict counts every answer as it arrives.
+    pub fn counts_at_once(&self) -> bool {
+        self.answer_window_seconds == 0
     }
 
     /// Time from issuing a duel to settling it on the clicks that have arrived.
     pub fn settle_after_seconds(&self) -> u32 {
-        let answers_within = match self.answer_window_seconds {
+        self.settle_within(self.answer_window_seconds)
+    }
+
+    /// The same for a duel with this answer window.
+    pub fn settle_within(&self, answer_window_seconds: u32) -> u32 {
+        let answers_within = match answer_window_seconds {
             0 => self.duel_ttl_seconds,
             window => window,
         };
@@ -277,6 +327,15 @@ impl ExperimentSpec {
     pub fn under(&self, policy: PolicySpec) -> Self {
         let mut changed = self.clone();
         changed.former_policies.push(std::mem::replace(&mut changed.policy, policy));
+        changed
+    }
+
+    /// The spec with other settings.
+    pub fn with_settings(&self, settings: Settings) -> Self {
+        let mut changed = self.clone();
+        changed.initial_settings.get_or_insert_with(|| self.settings());
+        changed.set(settings);
+        changed.settings_changes += 1;
         changed
     }
 
@@ -318,14 +377,19 @@ impl ExperimentSpec {
         let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
         let rankers = self.rankers[..self.initial_rankers()].to_vec();
         let roster_changes = RosterChanges::default();
-        Self {
+        let mut created = Self {
             rankers,
             policy,
             former_policies: Vec::new(),
             roster_changes,
             exclusions: Vec::new(),
+            settings_changes: 0,
             ..self.clone()
+        };
+        if let Some(settings) = created.initial_settings.take() {
+            created.set(settings);
         }
+        created
     }
 
     /// Whether a request to create `requested` repeats the creation of this experiment, which has

@@ -79,6 +79,11 @@ impl Chunk<'_> {
         self.0.state.excluded.seen()
     }
 
+    /// How many changes of settings were folded.
+    pub fn settings_changes_seen(&self) -> u64 {
+        self.0.state.settings_changes_seen
+    }
+
     /// How many roster changes were folded.
     pub fn roster_changes_seen(&self) -> usize {
         self.0.roster().rankers() - self.0.initial_rankers + self.0.state.retired.len()
@@ -185,6 +190,15 @@ impl Fold {
                 self.run.add_duels(Cell { issued: *issued, answered: *answered });
                 self.run.complete(*issued_before, self.state.recorded_at);
             }
+            Event::Control(ControlEvent::Notified {}) => {}
+            Event::Control(ControlEvent::Settings { answer_window_seconds }) => {
+                if let Some(seconds) = *answer_window_seconds
+                    && !self.run.change_window(i64::from(seconds) * 1000, entry.recorded_at)
+                {
+                    return Err(refuse(format!("it sets an answer window of {seconds} s")));
+                }
+                self.state.settings_changes_seen += 1;
+            }
             Event::Control(ControlEvent::UnitsExcluded(_)) => {
                 self.state.excluded.entry(entry.position)
             }
@@ -192,6 +206,9 @@ impl Fold {
                 let rankers = self.roster().rankers();
                 if let Some(error) = status_error(*status, *winner, *archived, rankers) {
                     return Err(refuse(format!("it says of the experiment: {error}")));
+                }
+                if !archived {
+                    self.state.status_since = entry.position;
                 }
                 if reason.is_some() {
                     self.state.concluded_by_itself.clone_from(reason);

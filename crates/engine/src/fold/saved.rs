@@ -40,6 +40,7 @@ impl Fold {
             && state.history.is_sound(rankers)
             && state.heavy_units.is_sound()
             && state.position <= MAX_POSITION
+            && state.settings_changes_seen <= spec.settings_changes
             && methods.len() <= MAX_METHOD_VERSIONS as usize
             && methods.first() == Some(&first)
             && methods.iter().all(|version| version.method.validate().is_ok())
@@ -59,8 +60,7 @@ impl Fold {
         for ranker in state.retired.iter().map(|&ranker| ranker.into()).chain(held_out) {
             roster.retire(ranker).ok()?;
         }
-        let (target, window) = (spec.verdict_target(), spec.answer_window_ms());
-        let run = Run::restore((&spec.policy, setup), (target, window), roster, run)?;
+        let run = Run::restore((&spec.policy, setup), spec.verdict_target(), roster, run)?;
         Some(Self::with(spec, seed, run, state, held_out))
     }
 

@@ -15,7 +15,7 @@ use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
 /// experiment gets that far.
@@ -48,6 +48,10 @@ pub(super) struct State {
     pub policy_changes_seen: usize,
     /// Position of the newest folded one; 0 before the first.
     pub policy_since: u64,
+    /// How many changes of settings were folded.
+    pub settings_changes_seen: u64,
+    /// Position of the newest change of the status; 0 before the first.
+    pub status_since: u64,
     /// Retired rankers, in the order of their retirement.
     pub retired: Vec<u16>,
     pub counts: Counts,
@@ -72,7 +76,7 @@ impl Fold {
     pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
         let rankers = spec.initial_rankers();
         let policy = spec.policy.start(Setup { rankers, seed });
-        let mut run = Run::new(policy, spec.verdict_target(), spec.answer_window_ms());
+        let mut run = Run::new(policy, spec.verdict_target(), spec.first_answer_window_ms());
         // a policy that cannot hold it out is not allowed
         let held_out = spec.held_out().filter(|&ranker| run.hold_out(ranker).is_ok());
         let state = State {
@@ -80,6 +84,8 @@ impl Fold {
             policy_text: policy_text(&spec.policy),
             policy_changes_seen: 0,
             policy_since: 0,
+            settings_changes_seen: 0,
+            status_since: 0,
             retired: Vec::new(),
             counts: Counts::new(rankers),
             history: History::new(rankers),
@@ -210,6 +216,16 @@ impl Fold {
     /// How many policy changes were folded.
     pub fn policy_changes_seen(&self) -> usize {
         self.state.policy_changes_seen
+    }
+
+    /// Position of the newest change of the status; 0 before the first.
+    pub fn status_since(&self) -> u64 {
+        self.state.status_since
+    }
+
+    /// How many changes of settings were folded.
+    pub fn settings_changes_seen(&self) -> u64 {
+        self.state.settings_changes_seen
     }
 
     /// The units whose answers do not count.

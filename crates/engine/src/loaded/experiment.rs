@@ -122,8 +122,11 @@ impl LoadedExperiment {
 
     /// Duels whose time to collect clicks is over, at most `limit`.
     pub fn pages_to_settle(&self, now_ms: i64, limit: usize) -> Result<Vec<Nonce>, EngineError> {
-        let until = now_ms - i64::from(self.spec.settle_after_seconds()) * 1000;
-        Ok(self.fold()?.open_pages().issued_until(until).take(limit).collect())
+        let fold = self.fold()?;
+        // a shorter window must not cut off clicks on pages that were shown before
+        let window = u32::try_from(fold.cohorts().longest_window_ms() / 1000).unwrap_or(u32::MAX);
+        let until = now_ms - i64::from(self.spec.settle_within(window)) * 1000;
+        Ok(fold.open_pages().issued_until(until).take(limit).collect())
     }
 
     /// Traffic of this process.

@@ -124,9 +124,10 @@ impl LoadedExperiment {
                 self.apply_record_change(entry, event);
             }
             // the new policy must fold the log from its beginning, as must the policy without the
-            // units that are excluded now
+            // units that are excluded now; other settings are read with the record
             if chunk.policy_changes_seen() > self.spec.former_policies.len()
                 || chunk.exclusions_seen() > self.spec.exclusions.len()
+                || chunk.settings_changes_seen() > self.spec.settings_changes
             {
                 self.condition.worsen_to(Condition::Broken);
             }
@@ -181,7 +182,9 @@ impl LoadedExperiment {
                 archived_at: archived.then_some(entry.recorded_at),
                 ..Change::default()
             },
-            ControlEvent::Policy { .. } | ControlEvent::UnitsExcluded(_) => Change::default(),
+            ControlEvent::Policy { .. }
+            | ControlEvent::UnitsExcluded(_)
+            | ControlEvent::Settings { .. } => Change::default(),
             ControlEvent::Interleaving { version, method } => Change {
                 interleaving: Some(interleaving_text(*version, method)),
                 ..Change::default()

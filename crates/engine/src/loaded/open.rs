@@ -47,7 +47,7 @@ impl LoadedExperiment {
             name: record.name.clone(),
             open_duels: Mutex::new(OpenDuels::new(
                 i64::from(spec.duel_ttl_seconds) * 1000,
-                fold.cohorts().width_ms(),
+                (fold.cohorts().start_of_cohort(i64::MAX / 2), fold.cohorts().width_ms()),
             )),
             self_duels: SelfDuels::new(spec.rankers.len()),
             catching_up: Arc::default(),

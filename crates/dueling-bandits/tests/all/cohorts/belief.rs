@@ -132,7 +132,7 @@ fn believes_what_is_expected(fillers: &[u64], events: Vec<Event>) {
             }
             Event::Snapshot => {
                 let (roster, saved) = (Roster::new(RANKERS), run.saved());
-                let restored = Run::restore((&spec, setup), (target, WINDOW), roster, saved);
+                let restored = Run::restore((&spec, setup), target, roster, saved);
                 let restored = restored.expect("its own state");
                 assert_eq!(restored.cohorts(), run.cohorts());
                 run = restored;

@@ -47,7 +47,7 @@ fn saved(run: &Run) -> Vec<u8> {
 fn restored(run: &Run) -> Run {
     let setup = Setup { rankers: RANKERS, seed: 0 };
     let state = postcard::from_bytes(&saved(run)).expect("the layout");
-    let run = Run::restore((&spec(TEXT), setup), (TARGET, 0), run.roster().clone(), state);
+    let run = Run::restore((&spec(TEXT), setup), TARGET, run.roster().clone(), state);
     run.expect("its own state")
 }
 

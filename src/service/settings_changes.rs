@@ -1,0 +1,138 @@
+//! Changes of the settings of an experiment.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::service::Service;
+use crate::service::change::{Decided, change_experiment};
+use crate::service::error::ServiceError;
+use rankduel_engine::access::Actor;
+use rankduel_engine::experiment_spec::{
+    ConcludeAt, ConcludeAtChange, ExperimentSpec, FieldError, MAX_WINDOWS, Settings,
+};
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::ControlEvent;
+
+/// The settings to change; `None` leaves one as it is.
+#[derive(Debug, Clone, Default)]
+pub struct SettingsChange {
+    /// Its purpose.
+    pub description: Option<String>,
+    /// Whom to ask about it.
+    pub owner: Option<String>,
+    /// The answer window of duels that are issued from now on.
+    pub answer_window_seconds: Option<u32>,
+    /// When it concludes by itself; the inner `None` is never.
+    pub conclude_at: Option<Option<ConcludeAtChange>>,
+}
+
+impl SettingsChange {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.description.is_none()
+            && self.owner.is_none()
+            && self.answer_window_seconds.is_none()
+            && self.conclude_at.is_none()
+    }
+
+    fn of(&self, spec: &ExperimentSpec) -> Result<Settings, ServiceError> {
+        let mut settings = spec.settings();
+        if let Some(description) = &self.description {
+            settings.description.clone_from(description);
+        }
+        if let Some(owner) = &self.owner {
+            settings.owner.clone_from(owner);
+        }
+        if let Some(window) = self.answer_window_seconds {
+            if (window == 0) != spec.counts_at_once() {
+                let detail = format!(
+                    "`answer_window_seconds` is {}, and changes neither from nor to 0: answers that \
+                     count as they arrive follow another rule; create another experiment",
+                    spec.answer_window_seconds
+                );
+                return Err(ServiceError::field("/answer_window_seconds", detail));
+            }
+            settings.answer_window_seconds = window;
+        }
+        if let Some(change) = self.conclude_at {
+            let at = change.map(|change| change.of(spec.conclude_at)).transpose();
+            settings.conclude_at = at.map_err(|error| ServiceError::Invalid(vec![error]))?;
+            refuse_other_target(spec, settings.conclude_at)?;
+        }
+        Ok(settings)
+    }
+}
+
+/// The target of the verdict stays, and a policy may work towards another one only where nothing
+/// concludes.
+fn refuse_other_target(spec: &ExperimentSpec, at: Option<ConcludeAt>) -> Result<(), ServiceError> {
+    let (own, target) = (spec.verdict_target(), ConcludeAt::target(at));
+    if own != target {
+        let detail = format!(
+            "the verdict has confidence {} and margin {}, which cannot change, and without \
+             `conclude_at` it would have {} and {}",
+            own.confidence, own.margin, target.confidence, target.margin
+        );
+        return Err(ServiceError::field("/conclude_at", detail));
+    }
+    let Some(ConcludeAt { confidence, margin, .. }) = at else { return Ok(()) };
+    let policy = serde_json::to_value(&spec.policy).unwrap_or_default();
+    for (name, value) in [("confidence", confidence), ("margin", margin)] {
+        if let Some(own) = policy[name].as_f64().filter(|own| *own != value) {
+            let detail = format!(
+                "the experiment would conclude at `{name}` {value}, and its policy works towards \
+                 {own}: change the policy first"
+            );
+            return Err(ServiceError::field("/conclude_at", detail));
+        }
+    }
+    Ok(())
+}
+
+/// Change settings, if the experiment is at `expected_version` (`None` for any version). Setting
+/// what is set already changes nothing.
+pub async fn set(
+    service: &Service,
+    name: &str,
+    expected_version: Option<u64>,
+    change: &SettingsChange,
+    by: &Actor,
+) -> Result<Arc<LoadedExperiment>, ServiceError> {
+    change_experiment(service, name, expected_version, by, |loaded, _, spec| {
+        let (before, after) = (spec.settings(), change.of(spec)?);
+        if before == after {
+            return Ok(None);
+        }
+        let window = after.answer_window_seconds;
+        let answer_window_seconds = (window != before.answer_window_seconds).then_some(window);
+        let mut errors = spec.with_settings(after.clone()).errors();
+        if answer_window_seconds.is_some() && loaded.fold()?.cohorts().windows() >= MAX_WINDOWS {
+            let detail =
+                format!("the experiment has had {MAX_WINDOWS} answer windows, which is the limit");
+            errors.push(FieldError::new("/answer_window_seconds", detail));
+        }
+        if !errors.is_empty() {
+            return Err(ServiceError::Invalid(errors));
+        }
+        let (old, new) = difference(&before, &after);
+        let event = ControlEvent::Settings { answer_window_seconds };
+        Ok(Some(Decided::of_spec(&spec.with_settings(after), event, old, new)))
+    })
+    .await
+}
+
+/// The members that differ, with their old and their new values.
+fn difference(before: &Settings, after: &Settings) -> (Value, Value) {
+    let members = |settings| serde_json::to_value(settings).unwrap_or_default();
+    let (before, after) = (members(before), members(after));
+    let (mut old, mut new) = (Map::new(), Map::new());
+    for name in ["answer_window_seconds", "conclude_at", "description", "owner"] {
+        let (was, is) = (before[name].clone(), after[name].clone());
+        if was != is {
+            old.insert(name.to_owned(), was);
+            new.insert(name.to_owned(), is);
+        }
+    }
+    (old.into(), new.into())
+}

@@ -1,0 +1,194 @@
+//! Settings that can change while an experiment runs: its texts, the limits at which it concludes,
+//! and the answer window of further duels.
+
+use std::time::Duration;
+
+use rankduel::http::ProblemKind;
+use rankduel::service::ServiceSettings;
+use rankduel_engine::clock::Clock as _;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Client, eventually, steady};
+use crate::support::service::{START_MS, Server, Settings};
+
+on_both_databases! {
+    a_duel_keeps_the_window_at_its_issue
+    texts_and_limits_change_while_it_runs
+}
+
+on_sqlite! {
+    what_cannot_change_is_refused
+}
+
+fn quick() -> Settings {
+    let maintain_every = Duration::from_millis(20);
+    let service = ServiceSettings { maintain_every, ..Settings::default().service };
+    Settings { service, ..Settings::default() }
+}
+
+async fn verdict(server: &Client) -> Value {
+    server.get("/v1/experiments/search/verdict").await.json(200)
+}
+
+async fn answered(server: &Client, duels: usize) {
+    for _ in 0..duels {
+        let duel = server.pair("search").await;
+        server.answer("search", &duel, "left").await;
+    }
+}
+
+/// Wait until so many answers count and wait.
+async fn counted(server: &Client, answers: u64, waiting: u64) -> Value {
+    eventually("the answers to count", async || {
+        let verdict = verdict(server).await;
+        let rests_on = &verdict["rests_on"];
+        (rests_on["answers"] == answers && rests_on["waiting"] == waiting).then_some(verdict)
+    })
+    .await
+}
+
+/// The time as the API writes it, after so many seconds since the start of the clock, at
+/// 14:13:20.
+fn after(seconds: i64) -> String {
+    let at = 14 * 3600 + 13 * 60 + 20 + seconds;
+    format!("2026-09-21T{:02}:{:02}:{:02}.000Z", at / 3600, at / 60 % 60, at % 60)
+}
+
+async fn a_duel_keeps_the_window_at_its_issue(database: TestDatabase) {
+    let server = Server::with(database.store().await, quick()).await;
+    let other = Server::with(database.connect().await, quick()).await;
+    let mut body = steady("search", &["a", "b"]);
+    // cohorts of a second
+    body["answer_window_seconds"] = json!(512);
+    server.create(&body).await;
+    assert_eq!(verdict(&server).await["waiting"], Value::Null);
+    // nobody answers this one, so the others wait
+    server.pair("search").await;
+    answered(&server, 3).await;
+    let waits = verdict(&server).await;
+    // the cohort of a second, the window, and the slack of five seconds
+    assert_eq!(waits["waiting"], json!({"answers": 3, "next_count_at": after(1 + 512 + 5)}));
+
+    let changed = server.patch("search", &json!({"answer_window_seconds": 60})).await.json(200);
+    assert_eq!(changed["answer_window_seconds"], 60);
+    assert_eq!(changed["settle_after_seconds"], 60);
+    let advance = |ms| [&server, &other].map(|server| server.clock.advance_ms(ms));
+    advance(2_000);
+    // at the other server: it learns of the change from the log
+    eventually("the change", async || {
+        let seen = other.get("/v1/experiments/search").await.json(200);
+        (seen["answer_window_seconds"] == 60).then_some(())
+    })
+    .await;
+    other.pair("search").await;
+    answered(&other, 4).await;
+    // the window of the later duels is over, that of the earlier ones is not
+    advance(100_000);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(counted(&server, 0, 7).await["waiting"]["next_count_at"], after(518));
+    advance(420_000);
+    let all = counted(&server, 7, 0).await;
+    assert_eq!(
+        (&all["waiting"], &all["rests_on"]["answer_window_seconds"]),
+        (&Value::Null, &json!(60))
+    );
+    counted(&other, 7, 0).await;
+    // from here on the window is the short one
+    let now = (server.clock.now_ms() - START_MS) / 1000;
+    server.pair("search").await;
+    answered(&server, 2).await;
+    assert_eq!(
+        verdict(&server).await["waiting"],
+        json!({"answers": 2, "next_count_at": after(now + 66)})
+    );
+    advance(67_000);
+    counted(&other, 9, 0).await;
+    other.stop().await;
+    server.stop().await;
+
+    // another process folds the same, and finds nothing wrong
+    let again = Server::with(database.connect().await, quick()).await;
+    counted(&again, 9, 0).await;
+    let segments = again.get("/v1/experiments/search/segments").await.json(200);
+    assert_eq!(segments["waiting"], 0, "{segments}");
+}
+
+async fn texts_and_limits_change_while_it_runs(database: TestDatabase) {
+    let server = Server::with(database.store().await, quick()).await;
+    let mut body = steady("search", &["a", "b", "c"]);
+    body["description"] = json!("Do synonyms help?");
+    body["owner"] = Value::Null;
+    body["conclude_at"] = json!({"max_days": 9, "min_days": 0});
+    let made = server.create(&body).await;
+    assert_eq!((&made["description"], &made["owner"]), (&json!("Do synonyms help?"), &json!("")));
+    answered(&server, 3).await;
+    let change = json!({
+        "owner": "search-team", "description": "",
+        "conclude_at": {"max_duels": 1000, "max_days": null, "confidence": 0.95},
+    });
+    let changed = server.patch("search", &change).await.json(200);
+    assert_eq!((&changed["description"], &changed["owner"]), (&json!(""), &json!("search-team")));
+    let at = json!({"confidence": 0.95, "margin": 0.01, "max_duels": 1000, "min_days": 0.0});
+    assert_eq!((&changed["conclude_at"], &changed["version"]), (&at, &json!(2)));
+    let listed = server.get("/v1/experiments").await.json(200);
+    assert_eq!(listed["experiments"][0]["owner"], "search-team");
+    // the same again changes nothing, and the request that created it still repeats
+    assert_eq!(server.patch("search", &change).await.json(200)["version"], 2);
+    body["answer_window_seconds"] = json!(0);
+    server.post("/v1/experiments", &body).await.json(200);
+    let audit = server.get("/v1/audit?experiment=search").await.json(200);
+    let entry = &audit["entries"][0];
+    assert_eq!(entry["before"]["conclude_at"]["max_days"], 9.0, "{entry}");
+    assert_eq!(entry["after"]["owner"], "search-team");
+    assert!(entry["after"].get("answer_window_seconds").is_none(), "{entry}");
+
+    // a limit that is reached concludes; without one it runs on
+    let never = server.patch("search", &json!({"conclude_at": "never"})).await.json(200);
+    assert_eq!(never["conclude_at"], "never");
+    server.patch("search", &json!({"conclude_at": {"max_duels": 3}})).await.json(200);
+    eventually("the conclusion", async || {
+        let found = server.get("/v1/experiments/search").await.json(200);
+        (found["status"] == "concluded").then_some(())
+    })
+    .await;
+}
+
+async fn what_cannot_change_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &["a", "b"]);
+    body["answer_window_seconds"] = json!(600);
+    body["conclude_at"] = json!({"confidence": 0.9, "margin": 0.02});
+    server.create(&body).await;
+    let mut at_once = body.clone();
+    (at_once["name"], at_once["answer_window_seconds"]) = (json!("at-once"), json!(0));
+    server.create(&at_once).await;
+    for (change, pointer) in [
+        (json!({"conclude_at": {"confidence": 0.95}}), "/conclude_at/confidence"),
+        (json!({"conclude_at": {"margin": 0.01}}), "/conclude_at/margin"),
+        // its target would be that of the default
+        (json!({"conclude_at": "never"}), "/conclude_at"),
+        (json!({"conclude_at": {"max_duels": 0}}), "/conclude_at/max_duels"),
+        (json!({"conclude_at": {"max_days": 1, "min_days": 2}}), "/conclude_at/min_days"),
+        (json!({"conclude_at": "sometimes"}), "/conclude_at"),
+        (json!({"answer_window_seconds": 0}), "/answer_window_seconds"),
+        (json!({"answer_window_seconds": 3601}), "/answer_window_seconds"),
+        (json!({"answer_window_seconds": -1}), "/answer_window_seconds"),
+        (json!({"description": "x".repeat(1001)}), "/description"),
+        (json!({"description": "two\nlines"}), "/description"),
+        (json!({"owner": "x".repeat(201)}), "/owner"),
+        (json!({"owner": "a\u{1b}[31m"}), "/owner"),
+        (json!({"owner": "a", "status": "paused"}), "/owner"),
+        (json!({"owner": "a", "retire": "b"}), "/owner"),
+        (json!({"owner": null, "description": null}), ""),
+    ] {
+        let refused = server.patch("search", &change).await;
+        refused.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let refused = server.patch("at-once", &json!({"answer_window_seconds": 60})).await;
+    refused.problem_at(ProblemKind::InvalidRequest, "/answer_window_seconds");
+    for name in ["search", "at-once"] {
+        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        assert_eq!(experiment["version"], 1, "{experiment}");
+    }
+}
