@@ -9,7 +9,7 @@ use clap::builder::BoolishValueParser;
 
 use crate::http::server::ConnectionSettings;
 use crate::http::{PathPrefix, ShellSettings};
-use crate::service::ServiceSettings;
+use crate::service::{ServiceSettings, WebhookSettings};
 use crate::telemetry::logging::LogFormat;
 use rankduel_engine::access::ApiKeys;
 
@@ -204,6 +204,22 @@ pub struct ServeArgs {
     )]
     pub answer_memory_megabytes: u32,
 
+    /// http:// URL to which notices are posted: an experiment has a verdict, it was concluded, an
+    /// alarm is on. @PATH reads it from the file PATH
+    #[arg(
+        long, value_name = "URL", env = "RANKDUEL_WEBHOOK_URL", hide_env_values = true,
+        value_parser = text_or_file
+    )]
+    webhook_url: Option<String>,
+
+    /// Secret with which notices are signed, of at least 16 characters. Put it into the variable or
+    /// a file, not on the command line: @PATH reads it from the file PATH
+    #[arg(
+        long, value_name = "SECRET", env = "RANKDUEL_WEBHOOK_SECRET", hide_env_values = true,
+        value_parser = text_or_file
+    )]
+    webhook_secret: Option<String>,
+
     /// Path under which a reverse proxy shows the server, such as /rankduel. Every link, form and
     /// redirect of the pages gets it; requests may come with it or without it
     #[arg(long, value_name = "PATH", env = "RANKDUEL_PATH_PREFIX", default_value = "")]
@@ -236,6 +252,8 @@ pub struct ServeConfig {
     pub connections: ConnectionSettings,
     /// For how long requests are still accepted after SIGTERM.
     pub lame_duck: Duration,
+    /// Where notices go, if anywhere.
+    pub webhook: Option<WebhookSettings>,
     /// How experiments are replicated and kept in memory.
     pub service: ServiceSettings,
 }
@@ -253,8 +271,11 @@ impl ServeArgs {
         let listen = address(&self.listen)?;
         let path_prefix = PathPrefix::parse(&self.path_prefix)
             .map_err(|error| format!("--path-prefix {:?}: {error}", self.path_prefix))?;
+        let webhook =
+            WebhookSettings::parse(self.webhook_url.as_deref(), self.webhook_secret.as_deref())?;
         Ok(ServeConfig {
             listen,
+            webhook,
             insecure: self.insecure,
             database_url: self.store.database_url,
             listen_database_url: self.listen_database_url,

@@ -125,6 +125,10 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     let service = step("the keys in the database", starting)
         .await
         .context("the service cannot be started")?;
+    if let Some(webhook) = &config.webhook {
+        let started = service.start_webhook(webhook, Arc::clone(&metrics));
+        started.context("the webhook cannot be set up")?;
+    }
     let readiness = Arc::new(Readiness::default());
     let state =
         AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };

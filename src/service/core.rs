@@ -1,14 +1,16 @@
 //! The service: how it starts and stops, and how it finds experiments.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::service::conclusion::conclude_if_due;
 use crate::service::error::ServiceError;
+use crate::service::notices;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::{Priority, WorkThreads, is_long};
+use crate::service::webhook::Webhook;
 use interleaving::PlanCache;
 use rankduel_engine::Engine;
 use rankduel_engine::access::{AccessKeys, EndedSessions};
@@ -47,6 +49,8 @@ pub struct Service {
     pub(super) replays: Semaphore,
     /// Held while metrics are written, so that their readers take one thread.
     pub(crate) scrape: Mutex<()>,
+    /// Where notices go, if anywhere.
+    pub(super) webhook: OnceLock<Arc<Webhook>>,
 }
 
 impl Service {
@@ -74,6 +78,7 @@ impl Service {
             selections: threads("select", Priority::Normal)?,
             replays: Semaphore::new(REPLAYS_MAX),
             scrape: Mutex::new(()),
+            webhook: OnceLock::new(),
         });
         let tasks: Arc<dyn PeriodicTasks> = Arc::<Self>::clone(&service);
         service.engine.start_background(Arc::downgrade(&tasks));
@@ -147,6 +152,10 @@ impl PeriodicTasks for Service {
     }
 
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
-        Ok(conclude_if_due(self, loaded).await?)
+        conclude_if_due(self, loaded).await?;
+        if let Some(webhook) = self.webhook.get() {
+            notices::note(self, webhook, loaded).await?;
+        }
+        Ok(())
     }
 }

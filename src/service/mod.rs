@@ -11,6 +11,7 @@ pub mod feedback;
 pub mod keys;
 pub mod lifecycle;
 pub(crate) mod listing;
+mod notices;
 pub mod pages;
 pub mod reports;
 pub mod retention;
@@ -21,7 +22,9 @@ pub(crate) mod threads;
 pub mod transfer;
 pub mod units;
 pub mod verify;
+mod webhook;
 
 pub use core::Service;
 pub use duels::IssuedDuel;
 pub use rankduel_engine::settings::EngineSettings as ServiceSettings;
+pub use webhook::WebhookSettings;

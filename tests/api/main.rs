@@ -50,4 +50,5 @@ mod strict;
 mod tracing;
 mod units;
 mod verdict;
+mod webhook;
 mod whatif;

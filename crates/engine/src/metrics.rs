@@ -157,6 +157,12 @@ const EVENTS: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0,
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Metrics {
+    /// Notices that the webhook has taken.
+    pub webhook_sent: Counter,
+    /// Failed attempts to send one.
+    pub webhook_failures: Counter,
+    /// Notices that wait for the webhook.
+    pub webhook_queue: Gauge,
     registry: Mutex<Registry>,
     /// Answered requests.
     pub http_requests: Family<RequestLabels, Counter>,
@@ -280,6 +286,21 @@ impl Metrics {
                 "followed_timestamp",
                 "Unix time at which this process last knew all entries of other processes",
                 Gauge::default(),
+            ),
+            webhook_sent: counted(
+                &mut registry,
+                "webhook_sent",
+                "Notices that the webhook has taken",
+            ),
+            webhook_failures: counted(
+                &mut registry,
+                "webhook_failures",
+                "Attempts to send a notice to the webhook that failed",
+            ),
+            webhook_queue: counted(
+                &mut registry,
+                "webhook_queue",
+                "Notices that wait for the webhook",
             ),
             registry: Mutex::new(registry),
         }
