@@ -1,0 +1,50 @@
+"""Create, duel, page, feedback and verdict with the client of openapi-python-client."""
+
+import sys
+
+from rankduel_api import Client
+from rankduel_api.api.duels import feedback, interleave, next_duel
+from rankduel_api.api.experiments import change, create, read
+from rankduel_api.api.results import verdict
+from rankduel_api.models import (
+    ConcludeAtChange, ConcludeAt, DTsVerdictPolicy, DTsVerdictPolicyKind, Experiment, ExperimentChange,
+    FeedbackStatus, InterleaveBody, NewExperimentBody, One, Outcome, Receipt, Status, VerdictState,
+)
+
+url, name = sys.argv[1:]
+with Client(base_url=url) as client:
+    policy = DTsVerdictPolicy(kind=DTsVerdictPolicyKind("d-ts-verdict"))
+    at = ConcludeAt(max_duels=10_000)
+    body = NewExperimentBody(
+        name=name, rankers=["a", "b", "c"], policy=policy, conclude_at=at, owner="generated", answer_window_seconds=0
+    )
+    made = create.sync(client=client, body=body)
+    assert isinstance(made, Experiment) and made.status is Status.RUNNING and made.owner == "generated", made
+    clicked = decided = 0
+    while clicked + decided < 40:
+        duel = next_duel.sync(name, client=client)
+        if duel.self_duel:
+            continue
+        if decided < clicked:
+            answer = One(duel_id=duel.duel_id, outcome=Outcome.LEFT if duel.left == "a" else Outcome.RIGHT)
+            decided += 1
+        else:
+            lists = {"left": ["d1", "d2", "d3"], "right": ["d3", "d1", "d2"]}
+            page = interleave.sync(name, client=client, body=InterleaveBody(duel_id=duel.duel_id, length=3, **lists))
+            assert len(page.slots) == 3, page
+            answer = One(duel_id=page.duel_id, clicks=[0])
+            clicked += 1
+        receipt = feedback.sync(name, client=client, body=answer)
+        assert isinstance(receipt, Receipt) and receipt.status is FeedbackStatus.RECORDED, receipt
+    found = verdict.sync(name, client=client)
+    assert found.state in (VerdictState.OPEN, VerdictState.DECIDED) and found.duels == 40, found
+    changed = change.sync(
+        name, client=client, if_match="*", body=ExperimentChange(conclude_at=ConcludeAtChange(max_duels=40))
+    )
+    assert isinstance(changed, Experiment) and changed.conclude_at.max_duels == 40, changed
+    while read.sync(name, client=client).status is not Status.CONCLUDED:
+        pass
+    concluded = verdict.sync(name, client=client).concluded
+    assert concluded.automatic and concluded.winner in ("a", "b", "c"), concluded
+    missing = read.sync("missing", client=client)
+    assert missing.type_ == "/problems/experiment-not-found", missing
