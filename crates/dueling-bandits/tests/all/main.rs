@@ -9,6 +9,7 @@
 //! - [`coverage`]: how often the estimated regret holds the true one
 //! - [`effect`]: the size of a certified difference, against the true one
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
+//! - [`ladder`]: intervals of a pair from the evidence of the verdict
 //! - [`refuters`]: the capital that follows the leader
 //! - [`regret_bounds`]: the bounds of regret, against every way the open pairs can turn out
 //! - [`scores`]: answers that count by how much of a page decided
@@ -21,6 +22,7 @@ mod coverage;
 mod effect;
 mod evidence;
 mod heavy_units;
+mod ladder;
 mod pins;
 mod policies;
 mod preference;
