@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
+use crate::support::TestDatabase;
 use crate::support::client::{Client, eventually, steady};
 use crate::support::service::Server;
-use crate::support::TestDatabase;
 
 on_sqlite! {
     nothing_is_claimed_before_the_first_winner

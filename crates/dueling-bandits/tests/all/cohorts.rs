@@ -59,10 +59,12 @@ fn a_changed_window_is_that_of_later_duels() {
     // the later ones wait for the earlier ones, whose window is longer
     assert_eq!(cohorts.ended_until(since + 120_000), since + 120_000 - WINDOW);
     assert_eq!(cohorts.oldest_window_end(), Some(since + WINDOW));
-    assert_eq!(counted(&mut cohorts, cohorts.ended_until(since + WINDOW - 1)), []);
+    let until = cohorts.ended_until(since + WINDOW - 1);
+    assert_eq!(counted(&mut cohorts, until), []);
     let now = since + WINDOW;
     assert_eq!(cohorts.ended_until(now), now - 60_000);
-    let all = counted(&mut cohorts, cohorts.ended_until(now));
+    let until = cohorts.ended_until(now);
+    let all = counted(&mut cohorts, until);
     assert_eq!(
         all,
         [(1, 0, 0), (2, 0, 0), (1, 0, 0)],
