@@ -13,6 +13,7 @@ mod import;
 mod keys;
 mod migrate;
 mod output;
+mod plan;
 mod policies;
 mod prune;
 mod replay;
@@ -66,6 +67,7 @@ enum Command {
     Verify(verify::Arguments),
     Keys(keys::Arguments),
     SigningKeys(signing_keys::Arguments),
+    Plan(plan::Arguments),
     Policies(policies::Arguments),
     Completions(generated::Completions),
     Man(generated::Man),
@@ -100,6 +102,7 @@ pub fn run() -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Keys(arguments) => keys::run(&arguments),
         Command::SigningKeys(arguments) => signing_keys::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Policies(arguments) => policies::run(&arguments),
         Command::Completions(arguments) => arguments.run(Cli::command()),
         Command::Man(arguments) => arguments.run(Cli::command()),

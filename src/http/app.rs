@@ -29,7 +29,7 @@ use super::server::path_prefix::{self, PathPrefix};
 use super::server::shell::{Shell, ShellSettings};
 use super::state::AppState;
 use super::{
-    audit, batch, docs, duels, experiments, feedback, health, pages, reports, traffic, ubi,
+    audit, batch, docs, duels, experiments, feedback, health, pages, plan, reports, traffic, ubi,
 };
 use crate::dashboard;
 use rankduel_engine::access::{ApiKeySet, KnownKey};
@@ -39,6 +39,7 @@ use rankduel_engine::metrics::Metrics;
 fn api() -> Routes {
     Routes::described_by(ApiDoc::openapi())
         .merge(experiments::routes())
+        .merge(plan::routes())
         .merge(duels::routes())
         .merge(pages::routes())
         .merge(feedback::routes())

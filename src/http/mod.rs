@@ -22,6 +22,7 @@ mod openapi;
 mod operations;
 mod pages;
 mod parameters;
+mod plan;
 pub mod problem;
 mod reports;
 pub(crate) mod schemas;

@@ -31,6 +31,7 @@ mod large_bodies;
 mod locked;
 mod metrics;
 mod pages;
+mod plan;
 mod policies;
 mod policy_change;
 mod process;

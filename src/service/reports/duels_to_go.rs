@@ -141,7 +141,7 @@ pub(super) fn duels_to_go(
 }
 
 /// An estimate rounded to two significant digits.
-fn rounded(estimate: f64) -> u64 {
+pub(super) fn rounded(estimate: f64) -> u64 {
     if estimate < 100.0 {
         return estimate.ceil() as u64;
     }

@@ -12,6 +12,7 @@ pub(crate) mod grouped;
 pub mod leader;
 pub mod overview;
 mod pair_tests;
+pub mod plan;
 pub(crate) mod pool;
 pub mod regret;
 pub mod replay;

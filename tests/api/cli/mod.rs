@@ -2,6 +2,7 @@
 
 mod completions;
 mod health;
+mod plan;
 mod policies;
 
 use std::process::{Command, Output};

@@ -24,6 +24,7 @@ mod evidence;
 mod heavy_units;
 mod ladder;
 mod pins;
+mod plan;
 mod policies;
 mod preference;
 mod reference;

@@ -1,0 +1,149 @@
+//! Simulated futures of a run, and how long they take until the verdict.
+
+use rand::RngExt;
+use special::Error as _;
+
+use crate::run::Run;
+use crate::{InFlight, Outcome, Policy, PolicyRng};
+
+/// Steps of one draw between two looks at the others.
+const STRIDE: u64 = 64;
+
+/// One simulated future.
+pub(super) struct Draw {
+    /// Which of the draws it is.
+    pub number: usize,
+    run: Run,
+    /// `P[i][j]` at `i * K + j`.
+    preferences: Vec<f64>,
+    /// Steps since the start, self-duels included.
+    pub steps: u64,
+    /// Steps that compared nothing.
+    pub self_duels: u64,
+    /// How often each ranker was shown; a step shows two.
+    pub appearances: Vec<u64>,
+}
+
+impl Draw {
+    /// A future of `run` under these preferences.
+    pub fn new(number: usize, run: Run, preferences: Vec<f64>) -> Self {
+        let appearances = vec![0; run.roster().rankers()];
+        Self { number, run, preferences, steps: 0, self_duels: 0, appearances }
+    }
+
+    /// Up to [`STRIDE`] further steps. Returns whether there is a verdict.
+    fn advance(&mut self, rng: &mut PolicyRng) -> bool {
+        let (none, rankers) = (InFlight::new(), self.appearances.len());
+        for _ in 0..STRIDE {
+            self.steps += 1;
+            let selection = self.run.select(&none, rng);
+            let duel = selection.duel;
+            self.appearances[duel.first] += 1;
+            self.appearances[duel.second] += 1;
+            if duel.is_self() {
+                self.self_duels += 1;
+                self.run.observe_self_duels(duel.first, 1);
+                continue;
+            }
+            let first_wins =
+                rng.random::<f64>() < self.preferences[duel.first * rankers + duel.second];
+            let outcome = if first_wins { Outcome::First } else { Outcome::Second };
+            self.run.observe(&selection.observed(outcome));
+            if self.run.verdict().verdict().is_some() {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Draws that ran side by side.
+pub(super) struct Raced {
+    /// Those that have a verdict.
+    pub ended: Vec<Draw>,
+    /// The others. All of them took the same number of steps, or [`STRIDE`] fewer.
+    pub open: Vec<Draw>,
+}
+
+/// Run the draws side by side until `needed` of them have ended, with about `budget` steps at most,
+/// and only as long as `may_go_on`, which is asked every [`STRIDE`] steps.
+pub(super) fn race(
+    mut open: Vec<Draw>,
+    needed: usize,
+    budget: u64,
+    may_go_on: impl Fn() -> bool,
+    rng: &mut PolicyRng,
+) -> Raced {
+    let mut ended = Vec::with_capacity(open.len());
+    let mut spent = 0;
+    let mut goes_on = true;
+    while goes_on && ended.len() < needed && spent < budget && !open.is_empty() {
+        let mut still_open = Vec::with_capacity(open.len());
+        for mut draw in open {
+            goes_on = goes_on && may_go_on();
+            if !goes_on {
+                still_open.push(draw);
+                continue;
+            }
+            let before = draw.steps;
+            let has_ended = draw.advance(rng);
+            spent += draw.steps - before;
+            if has_ended { ended.push(draw) } else { still_open.push(draw) }
+        }
+        open = still_open;
+    }
+    Raced { ended, open }
+}
+
+/// How long the draws take. Those that have not ended take more than `reached`.
+pub(super) struct Durations {
+    /// Of the draws that have ended, ascending.
+    ends: Vec<f64>,
+    /// Number of all draws.
+    draws: usize,
+    reached: f64,
+}
+
+impl Durations {
+    /// The durations in the unit of `length`.
+    pub fn of(raced: &Raced, length: impl Fn(&Draw) -> f64) -> Self {
+        let mut ends: Vec<f64> = raced.ended.iter().map(&length).collect();
+        ends.sort_unstable_by(f64::total_cmp);
+        let reached = raced.open.iter().map(length).reduce(f64::min).unwrap_or(0.0);
+        Self { draws: ends.len() + raced.open.len(), ends, reached }
+    }
+
+    /// The duration that all draws that have not ended exceed.
+    pub fn reached(&self) -> f64 {
+        self.reached
+    }
+
+    /// A quantile. Where the draws around it have not ended, it is that of a log-normal
+    /// distribution through those that have; `None` if fewer than `least` have.
+    pub fn at(&self, share: f64, least: usize) -> Option<f64> {
+        let place = share * (self.draws - 1) as f64;
+        let around = (self.ends.get(place as usize), self.ends.get(place.ceil() as usize));
+        if let (Some(below), Some(above)) = around {
+            return Some(below + (above - below) * place.fract());
+        }
+        (self.ends.len() >= least).then(|| self.log_normal(share).max(self.reached))
+    }
+
+    /// A quantile of the log-normal distribution by regression on order statistics: the straight
+    /// line that fits the logarithms of the durations over the normal quantiles of their places
+    /// among all draws.
+    fn log_normal(&self, share: f64) -> f64 {
+        let normal = |share: f64| std::f64::consts::SQRT_2 * (2.0 * share - 1.0).inv_error();
+        // Blom's places, which are nearly unbiased for normal order statistics
+        let place = |i: usize| normal((i as f64 + 0.625) / (self.draws as f64 + 0.25));
+        let points = || self.ends.iter().enumerate().map(|(i, end)| (place(i), end.ln()));
+        let count = self.ends.len() as f64;
+        let (sum_x, sum_y) = points().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
+        let (mean_x, mean_y) = (sum_x / count, sum_y / count);
+        let (covariance, variance) = points().fold((0.0, 0.0), |(covariance, variance), (x, y)| {
+            let from_mean = x - mean_x;
+            (covariance + from_mean * (y - mean_y), variance + from_mean * from_mean)
+        });
+        (mean_y + covariance / variance * (normal(share) - mean_x)).exp()
+    }
+}
