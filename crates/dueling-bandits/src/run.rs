@@ -3,12 +3,17 @@
 //! The policy learns from every answer. The verdict counts one answer of each unit, in complete
 //! [`Cohorts`]. A policy that plans for the verdict sees the evidence in two [views](View): what
 //! counts so far, and what is expected to count once the answers that wait have been counted.
+//!
+//! With a control, the run owns the [claims](crate::claims) against it. They count what the verdict
+//! counts, and select some of the duels.
 
+use crate::claims::control::{self, ControlClaims, Goal};
 use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::{Added, Admission, Change, Completed};
 use crate::evidence::{Cohorts, Counted, Race, Target, TimedAnswer, VerdictTracker, View};
 use crate::{
-    Batches, Duel, InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
+    Batches, Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Roster, RosterError,
+    Selection, Tally,
 };
 use crate::{
     PolicySpec, Setup,
@@ -48,6 +53,8 @@ pub struct Run {
     race: Race,
     /// Which answers are expected to count; `None` where answers count as they arrive.
     expected: Option<Counted>,
+    /// `None` if no control was ever named.
+    claims: Option<Box<ControlClaims>>,
 }
 
 impl Run {
@@ -80,7 +87,7 @@ impl Run {
     ) -> Self {
         let expected =
             (cohorts.window_ms() > 0).then(|| tracker.counted().with_waiting(&cohorts.expected()));
-        let mut run = Self { policy, roster, tracker, cohorts, race, expected };
+        let mut run = Self { policy, roster, tracker, cohorts, race, expected, claims: None };
         run.read();
         run
     }
@@ -93,6 +100,45 @@ impl Run {
         self.tracker = VerdictTracker::new(self.tracker.target(), self.roster.active().len());
         self.read();
         Ok(())
+    }
+
+    /// `control` is the ranker that people see today, from the first step on.
+    pub fn start_with_control(&mut self, control: usize, goal: Goal) {
+        self.name_control(control, goal, i64::MIN);
+        self.advance_claims(i64::MIN);
+    }
+
+    /// `control` is the ranker that people see from this time on. The goal is that of the first
+    /// control that is named.
+    pub fn change_control(&mut self, control: usize, goal: Goal, at: i64) {
+        if self.cohorts.window_ms() == 0 {
+            self.name_control(control, goal, at);
+            return self.advance_claims(at);
+        }
+        // the cohort that contains this moment has duels of both sides
+        let mut from = at;
+        while self.cohorts.start_of_cohort(from) <= at {
+            from += self.cohorts.width_ms();
+        }
+        let from = self.cohorts.start_of_cohort(from);
+        self.name_control(control, goal, from);
+    }
+
+    fn name_control(&mut self, control: usize, goal: Goal, from: i64) {
+        let (target, rankers) = (self.tracker.target(), self.roster.rankers());
+        let new = || Box::new(ControlClaims::new(target, goal, rankers));
+        self.claims.get_or_insert_with(new).name(control, from);
+    }
+
+    fn advance_claims(&mut self, time: i64) {
+        if let Some(claims) = &mut self.claims {
+            claims.advance(time, self.roster.active());
+        }
+    }
+
+    /// The claims against the control; `None` if none was ever named.
+    pub fn claims(&self) -> Option<&ControlClaims> {
+        self.claims.as_deref()
     }
 
     /// The policy.
@@ -128,7 +174,25 @@ impl Run {
     /// Estimated bytes in memory that the verdict takes.
     pub fn bytes(&self) -> usize {
         let views = if self.expected.is_some() { 2 } else { 1 };
-        views * self.tracker.bytes() + self.cohorts.bytes()
+        let claims = self.claims.as_ref().map_or(0, |claims| claims.bytes());
+        views * self.tracker.bytes() + self.cohorts.bytes() + claims
+    }
+
+    /// The next duel: one that the claims need, or one that the policy selects. A policy with
+    /// batches is asked first, and the claims take pages on which it would show one ranker alone.
+    pub fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        let Some(claims) = &self.claims else { return self.policy.select(in_flight, rng) };
+        let winner = self.tracker.verdict().map(|verdict| verdict.winner());
+        let (tally, active) = (self.policy.tally(), self.roster.active());
+        if self.policy.batches().is_none() {
+            let claimed = claims.select(winner, tally, active, rng);
+            return claimed.unwrap_or_else(|| self.policy.select(in_flight, rng));
+        }
+        let selection = self.policy.select(in_flight, rng);
+        if !selection.duel.is_self() {
+            return selection;
+        }
+        claims.select(winner, tally, active, rng).unwrap_or(selection)
     }
 
     /// Fold one answered duel, which arrived `at` this time. It counts now, later, or not at all.
@@ -149,6 +213,11 @@ impl Run {
                 self.tracker.score(duel, score);
             }
             self.tracker.observe(tally, active, duel);
+            // with cohorts, only pages without a winner count as they arrive
+            if let (Some(claims), 0) = (&mut self.claims, self.cohorts.window_ms()) {
+                claims.count(duel, outcome, score, 1);
+                claims.counted(1, active);
+            }
         } else {
             self.tracker.leave_out(tally, duel, outcome);
         }
@@ -175,6 +244,15 @@ impl Run {
     /// No answer of a duel issued before `until` can come any more: count them, cohort by cohort in
     /// the order of issue.
     pub fn complete(&mut self, until: i64, at: i64) {
+        let next_control = self.claims.as_ref().and_then(|claims| claims.next_control());
+        if let Some((_, from)) = next_control.filter(|&(_, from)| from <= until) {
+            self.count_cohorts(from, at);
+            self.advance_claims(from);
+        }
+        self.count_cohorts(until, at);
+    }
+
+    fn count_cohorts(&mut self, until: i64, at: i64) {
         let completed = self.cohorts.complete(until);
         if completed.is_empty() {
             return;
@@ -186,6 +264,9 @@ impl Run {
                 if counts {
                     self.tracker.count_again(duel, outcome, score, count);
                     comparisons += u64::from(count);
+                    if let Some(claims) = &mut self.claims {
+                        claims.count(duel, outcome, score, count);
+                    }
                 } else if let (true, Some(view)) = (expected, &mut self.expected) {
                     view.leave_out(tally, duel, outcome, score);
                 }
@@ -193,6 +274,9 @@ impl Run {
             if comparisons > 0 {
                 self.tracker.observe_several(tally, active, comparisons);
                 self.race.observe(&self.tracker, tally, active, comparisons, at);
+                if let Some(claims) = &mut self.claims {
+                    claims.counted(comparisons, active);
+                }
             }
         }
         self.follow(None);
@@ -208,10 +292,17 @@ impl Run {
         self.cohorts.add_duels(duels);
     }
 
-    /// The policy, to fold comparisons that were counted elsewhere. [`Run::compared`] is to follow,
-    /// once for all of them.
+    /// The policy, to fold comparisons that were counted elsewhere. [`Run::count_for_claims`] is to
+    /// follow for each outcome, and [`Run::compared`] once for all of them.
     pub fn policy_mut(&mut self) -> &mut dyn Policy {
         &mut *self.policy
+    }
+
+    /// The policy has folded `count` such comparisons.
+    pub fn count_for_claims(&mut self, duel: Duel, outcome: Outcome, count: u32) {
+        if let Some(claims) = &mut self.claims {
+            claims.count(duel, outcome, None, count);
+        }
     }
 
     /// `count` comparisons that the policy has folded count.
@@ -220,6 +311,9 @@ impl Run {
         self.cohorts.counted_elsewhere(count);
         self.tracker.observe_several(tally, active, count);
         self.race.observe(&self.tracker, tally, active, count, at);
+        if let Some(claims) = &mut self.claims {
+            claims.counted(count, active);
+        }
         self.follow(None);
     }
 
@@ -234,6 +328,9 @@ impl Run {
         roster.enlist()?;
         self.policy.enlist()?;
         self.roster = roster;
+        if let Some(claims) = &mut self.claims {
+            claims.enlist();
+        }
         self.roster_changed(at);
         Ok(())
     }
@@ -243,6 +340,9 @@ impl Run {
     pub fn retire(&mut self, ranker: usize, at: i64) -> Result<(), RosterError> {
         self.policy.retire(ranker)?;
         if self.roster.retire(ranker)? {
+            if let Some(claims) = &mut self.claims {
+                claims.retire(ranker);
+            }
             self.roster_changed(at);
         }
         Ok(())
@@ -280,7 +380,7 @@ impl Policy for Run {
     }
 
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        self.policy.select(in_flight, rng)
+        Self::select(self, in_flight, rng)
     }
 
     fn uses_in_flight(&self) -> bool {
@@ -289,8 +389,13 @@ impl Policy for Run {
 
     fn observe(&mut self, observation: &Observation) {
         self.policy.observe(observation);
-        self.tracker.observe(self.policy.tally(), self.roster.active(), observation.duel);
-        self.follow(Some(observation.duel));
+        let (active, duel) = (self.roster.active(), observation.duel);
+        self.tracker.observe(self.policy.tally(), active, duel);
+        if let Some(claims) = &mut self.claims {
+            claims.count(duel, observation.outcome, None, 1);
+            claims.counted(1, active);
+        }
+        self.follow(Some(duel));
     }
 
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
@@ -334,11 +439,12 @@ pub struct SavedRun {
     verdict: verdict::State,
     cohorts: cohorts::Saved,
     race: Race,
+    claims: Option<control::State>,
 }
 
 impl Run {
     /// Version of the layout of a [`SavedRun`], without that of the policy.
-    pub const FORMAT: u32 = 2;
+    pub const FORMAT: u32 = 3;
 
     /// The state that is to be saved.
     pub fn saved(&self) -> SavedRun {
@@ -347,6 +453,7 @@ impl Run {
             verdict: self.tracker.state().clone(),
             cohorts: self.cohorts.saved().clone(),
             race: self.race.clone(),
+            claims: self.claims.as_ref().map(|claims| claims.state().clone()),
         }
     }
 
@@ -368,6 +475,11 @@ impl Run {
         is_sound.then_some(())?;
         let tracker = VerdictTracker::restore(target, saved.verdict, roster.active().len());
         let cohorts = Cohorts::restore(saved.cohorts);
-        Some(Self::with(policy, roster, tracker, cohorts, saved.race))
+        let restored = |state| ControlClaims::restore(target, rankers, state).map(Box::new);
+        let claims = match saved.claims {
+            Some(state) => Some(restored(state)?),
+            None => None,
+        };
+        Some(Self { claims, ..Self::with(policy, roster, tracker, cohorts, saved.race) })
     }
 }

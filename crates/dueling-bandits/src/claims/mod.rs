@@ -29,16 +29,22 @@
 //! # Errors
 //!
 //! Each claim has its own error. That any of several claims is wrong has the sum of their errors.
+//! Claims of one kind, such as "better than the control" of each ranker, share one error: their
+//! [capital] comes from one reserve.
 //!
 //! # Overview
 //!
 //! | claim | see |
 //! | --- | --- |
+//! | better, not worse or worse than the control, and by how much | [`control`], [`ladder`] |
 //! | preferences have changed | [`drift`] |
 //! | a bounded value has a mean above or below a limit | [`betting`] |
 
 pub mod betting;
+pub mod capital;
+pub mod control;
 pub mod drift;
+pub mod ladder;
 
 /// When a claim was decided, if it was. Decided claims stay decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -179,6 +179,11 @@ impl ScoreCounts {
         self.pairs.get(&(x as u16, y as u16)).map_or(0, |pair| pair.drawn)
     }
 
+    /// Whether decoded counts are of pairs of so many rankers.
+    pub(crate) fn is_sound_among(&self, rankers: usize) -> bool {
+        self.is_sound(rankers, |_, _| u32::MAX)
+    }
+
     /// Whether decoded counts fit so many rankers, with `half_wins(x, y)` that count.
     pub(super) fn is_sound(&self, rankers: usize, half_wins: impl Fn(usize, usize) -> u32) -> bool {
         self.pairs.iter().all(|(&(x, y), pair)| {

@@ -18,6 +18,7 @@
 mod certificate;
 mod claims;
 mod cohorts;
+mod control_claims;
 mod coverage;
 mod effect;
 mod evidence;

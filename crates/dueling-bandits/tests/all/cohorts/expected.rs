@@ -4,7 +4,7 @@ use dueling_bandits::evidence::cohorts::{Change, Reason};
 use dueling_bandits::evidence::{Added, Admission, Cohorts, Target, TimedAnswer};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
-use dueling_bandits::{Duel, InFlight, Outcome, Policy, PolicySpec, step_rng};
+use dueling_bandits::{Duel, InFlight, Outcome, PolicySpec, step_rng};
 
 use super::{WINDOW, answer, counted};
 
