@@ -8,6 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::CommandError;
+use super::calibrate_control::{ControlArguments, control_table};
 use super::calibrate_production::{ProductionArguments, production_table};
 use super::values::{between, count, probability};
 use super::workers::Workers;
@@ -15,6 +16,7 @@ use comparators::Spec;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::calibration::{Calibration, Trial};
+use lab::simulate::control::ControlCalibration;
 use lab::simulate::production::{Production, ProductionCalibration, ProductionTrial};
 use lab::simulate::{Drift, Entrant, Feedback};
 
@@ -31,6 +33,10 @@ use lab::simulate::{Drift, Entrant, Feedback};
 ///
 /// With --units, --machine, --delay-first, --delay-second, --loss-first or --answer-window, each
 /// experiment runs in time and ends at its verdict, and the report has the verdicts only.
+///
+/// With --control, each experiment ends when the winner is proven better or worse than the control,
+/// or neither is in reach. The report has the pages to the verdict, to the first ranker that is
+/// proven better, and to both, and the number of experiments with a wrong bound.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// A policy: KIND or KIND:name=value,name=value; can be repeated
@@ -75,6 +81,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     production: ProductionArguments,
+
+    #[command(flatten)]
+    control: ControlArguments,
 
     /// Report verdicts and true regret only: no estimates and no forecasts, which take most of the
     /// time
@@ -133,6 +142,13 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     }
     let workers = Workers::start(arguments.threads)?;
     let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
+    if arguments.control.control.is_some() {
+        let trials = arguments.control.trials(trials)?;
+        let found: Vec<ControlCalibration> = workers.work(steps, |progress| {
+            trials.iter().filter_map(|trial| trial.run(progress)).collect()
+        });
+        return write_report(&found, arguments.format, control_table);
+    }
     let found: Vec<Calibration> = workers
         .work(steps, |progress| trials.iter().filter_map(|trial| trial.run(progress)).collect());
     write_report(&found, arguments.format, |found| table(found, arguments.drift.is_some()))
