@@ -8,16 +8,16 @@
 //! `E = 1/8 Σ_λ Π (1 + λ (z - b))`, with `λ = 0.9 · 2^-i / (b - least value)` for i = 0, …, 7.
 //!
 //! Each factor is at least 0.1, and its mean is at most 1 under the null hypothesis. So `E` is a
-//! nonnegative supermartingale that starts at 1 and ever reaches `1/δ` with a probability of at most
-//! δ (Ville). Every λ is fixed, so the order of the values does not matter. Evidence that the mean is
-//! below the limit is that of the negated values.
+//! nonnegative supermartingale that starts at 1 and ever reaches `1/δ` with a probability of at
+//! most δ (Ville). Every λ is fixed, so the order of the values does not matter. Evidence that the
+//! mean is below the limit is that of the negated values.
 //!
 //! # Rounding
 //!
 //! A value between two levels goes to either with the probability that keeps its mean, so a factor,
 //! which is linear in the value, keeps its mean too. Levels are 0 and ± a power of 1/2 of the
-//! largest value. Even levels need three times as many pages for small differences in a large range,
-//! because their rounding adds more noise than the values have.
+//! largest value. Even levels need three times as many pages for small differences in a large
+//! range, because their rounding adds more noise than the values have.
 //!
 //! # Differences
 //!

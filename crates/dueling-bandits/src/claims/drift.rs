@@ -11,8 +11,8 @@
 //! # Proof
 //!
 //! `exp(η Σ(z_i - p_i) - η² n/8)` is a supermartingale for answers `z_i` in [0, 1] of means `p_i`
-//! (Hoeffding, "Probability inequalities for sums of bounded random variables", 1963). Mixing η over
-//! N(0, 0.02) gives `G(s, n) = exp(s² 0.01 / h) / √h` for `s = n (x - mean of p_i)`. One mixture
+//! (Hoeffding, "Probability inequalities for sums of bounded random variables", 1963). Mixing η
+//! over N(0, 0.02) gives `G(s, n) = exp(s² 0.01 / h) / √h` for `s = n (x - mean of p_i)`. One mixture
 //! before τ and another one after it: the product for the true means is a supermartingale, and the
 //! term of τ is the smallest such product over all means that are at most `d` apart. A weighted sum
 //! of supermartingales is one. The weights sum to at most 1, so `E` ever reaches `1/δ` with a
@@ -56,8 +56,8 @@ const BLOCK: u64 = 50;
 const SPREAD: f64 = 200.0;
 const CURVE: f64 = 100.0;
 /// Neighbouring change points are at most this share of their age apart. After a change of ten
-/// points at 5,000 answers, the median delay is 1,600 answers with a fifth, 1,500 with an eighth and
-/// 1,700 with a third.
+/// points at 5,000 answers, the median delay is 1,600 answers with a fifth, 1,500 with an eighth
+/// and 1,700 with a third.
 const APART: u64 = 5;
 /// Most rankers whose pairs are all followed, and most pairs.
 const FEW: usize = 16;
@@ -179,8 +179,8 @@ impl Drift {
         *plays = plays.saturating_add(count.saturating_mul(2));
     }
 
-    /// A cohort has been counted as a whole `at` this time, whose duels were issued from `issued_at`
-    /// on. Returns whether it raised an alarm. Looks only where a block ends.
+    /// A cohort has been counted as a whole `at` this time, whose duels were issued from
+    /// `issued_at` on. Returns whether it raised an alarm. Looks only where a block ends.
     pub fn check(&mut self, issued_at: i64, at: i64) -> bool {
         let block = (self.answers - self.from) / BLOCK;
         if block == self.block {
