@@ -1,4 +1,5 @@
-//! The schema of a policy, made from the registry of policies. Requests and reports share it.
+//! Schemas of types from the pure crates that requests and reports share. That of a policy is made
+//! from the registry of policies.
 
 use std::borrow::Cow;
 
@@ -8,6 +9,17 @@ use serde_json::Value;
 use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, SchemaFormat, SchemaType};
 use utoipa::openapi::{Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
+
+/// The claim that an experiment proves first.
+#[expect(dead_code, reason = "describes JSON that another type reads and writes")]
+#[derive(Debug, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Goal {
+    /// Which ranker is best. Afterwards the winner meets the control.
+    Best,
+    /// That a ranker is better than the control: most pages show a candidate and the control.
+    Improve,
+}
 
 /// Schema of a policy: one component for each kind, with exactly its parameters.
 pub(crate) struct PolicySchema;

@@ -15,6 +15,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::service::Service;
 use crate::service::reports::overview::{newest_overview, overview};
 use crate::service::reports::traffic::traffic_now;
+use dueling_bandits::claims::control::ControlClaims;
+use rankduel_engine::fold::Fold;
 
 /// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
 /// number of labels.
@@ -38,6 +40,13 @@ struct FeedbackLabels {
 struct AlarmLabels {
     experiment: String,
     kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClaimLabels {
+    experiment: String,
+    claim: &'static str,
+    ranker: String,
 }
 
 /// How long a scrape waits for estimates. Those that take longer are in the next one.
@@ -83,6 +92,7 @@ impl Collector for ExperimentMetrics {
             (Counted::default(), Counted::default(), Counted::default());
         let feedback = Family::<FeedbackLabels, Counter>::default();
         let alarm = Family::<AlarmLabels, Gauge>::default();
+        let claim = Family::<ClaimLabels, Gauge>::default();
         for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
             let labels = Labels { experiment: loaded.name.clone() };
             if let Some(overview) = newest_overview(loaded) {
@@ -90,7 +100,16 @@ impl Collector for ExperimentMetrics {
                 regret.get_or_create(&labels).set(estimate.copeland_regret);
                 uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
             }
-            let Ok(folded_to) = loaded.fold().map(|fold| fold.position()) else { continue };
+            let Ok((folded_to, decided)) =
+                loaded.fold().map(|fold| (fold.position(), decided_claims(&fold)))
+            else {
+                continue;
+            };
+            for (name, ranker) in decided {
+                let ranker = loaded.spec.rankers[ranker].id.clone();
+                let experiment = loaded.name.clone();
+                claim.get_or_create(&ClaimLabels { experiment, claim: name, ranker }).set(1);
+            }
             position.get_or_create(&labels).set(folded_to as f64);
             let Ok((traffic, alarms)) = traffic_now(&service, loaded) else { continue };
             in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
@@ -148,8 +167,16 @@ impl Collector for ExperimentMetrics {
             "experiment_alarm",
             "1 while the alarm is active; docs/operations.md describes each kind",
             &alarm,
-        )
+        )?;
+        write("claim_decided", "1 for each claim that is proven, such as `better`", &claim)
     }
+}
+
+/// The decided claims: their names and rankers.
+fn decided_claims(fold: &Fold) -> Vec<(&'static str, usize)> {
+    let best = fold.verdict().verdict().map(|verdict| ("best", verdict.winner()));
+    let of_control = fold.claims().into_iter().flat_map(ControlClaims::decided);
+    best.into_iter().chain(of_control.map(|(ranker, claim, _)| (claim.name(), ranker))).collect()
 }
 
 /// An object-safe form of [`EncodeMetric`].

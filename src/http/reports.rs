@@ -1,5 +1,5 @@
-//! The results of an experiment: standings, cost, statistics, segments, verdict, winners, and its
-//! log under another policy.
+//! The results of an experiment: standings, cost, statistics, segments, verdict, claims, winners,
+//! and its log under another policy.
 //!
 //! A report is a function of the log, so its `ETag` is the log position with the parameters of the
 //! request: a request with that tag in `If-None-Match` gets 304 until the log has a new entry. If a
@@ -25,6 +25,7 @@ use super::schemas;
 use super::spec_bodies::{self, invalid_policy};
 use super::state::AppState;
 use crate::service::error::ServiceError;
+use crate::service::reports::claims::{self, Claims};
 use crate::service::reports::regret::{self, RegretReport};
 use crate::service::reports::replay::{self, Replay};
 use crate::service::reports::segments::{self, SegmentsReport};
@@ -46,6 +47,7 @@ pub(crate) fn routes() -> Routes {
         .operation(routes!(statistics), READ, &[ExperimentNotFound])
         .operation(routes!(segments), READ, &[ExperimentNotFound, CannotReplay])
         .operation(routes!(verdict), READ, &[ExperimentNotFound])
+        .operation(routes!(claims), READ, &[ExperimentNotFound])
         .operation(routes!(winners), READ, &[ExperimentNotFound])
         .operation(routes!(replay), READ, &[ExperimentNotFound, CannotReplay])
 }
@@ -234,6 +236,25 @@ async fn verdict(
         |position: u64| format!("{position}-{version}-{}-{}", target.confidence, target.margin);
     let report = verdict::verdict(&state.service.reports, &loaded, target);
     respond(&state, &headers, &loaded, tag, report).await
+}
+
+/// Claims, each with its error
+///
+/// The verdict, and for each other ranker whether it is better, not worse, or worse than the
+/// control. A decided claim stays decided.
+#[utoipa::path(get, path = "/v1/experiments/{name}/claims", tag = "results",
+    responses(
+        (status = 200, body = Claims, description = "The claims.", headers(("etag" = String))),
+        (status = 304, description = "Unchanged."),
+    ))]
+async fn claims(
+    State(state): State<AppState>,
+    PathOf(name): PathOf<String>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let loaded = state.service.experiment(&name).await?;
+    let report = claims::claims(&state.service.reports, &loaded);
+    respond(&state, &headers, &loaded, by_position, report).await
 }
 
 /// Winners under other definitions of the best ranker

@@ -1,13 +1,13 @@
 //! Schemas of types that come from crates without schemas.
 //!
 //! The types here mirror types whose own derivation would describe them in a way that clients
-//! cannot use. [`PolicySchema`] comes from the registry of policies.
+//! cannot use. Reports share [`PolicySchema`] and [`Goal`].
 
 #![expect(dead_code, reason = "describes JSON that other types read and write")]
 
 use utoipa::ToSchema;
 
-pub(crate) use crate::schemas::PolicySchema;
+pub(crate) use crate::schemas::{Goal, PolicySchema};
 use rankduel_engine::experiment_spec::Ranker;
 
 /// How a tie counts.

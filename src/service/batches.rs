@@ -142,7 +142,7 @@ fn lease_of(
     let mut duels = Vec::new();
     for _ in 0..count {
         let (mut rng, step) = service.selection_rng();
-        let selected = loaded.select(&mut rng, now)?;
+        let selected = loaded.select_by_policy(&mut rng, now)?;
         if selected.selection.batch.is_none() {
             break;
         }

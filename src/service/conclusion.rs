@@ -60,7 +60,8 @@ async fn conclude_automatically(
     let done_before = found.iter().any(Option::is_some);
     // the winner is certain only among the rankers and for the answers that were counted here
     let other_fold = spec.roster_changes != loaded.spec.roster_changes
-        || spec.exclusions != loaded.spec.exclusions;
+        || spec.exclusions != loaded.spec.exclusions
+        || spec.control != loaded.spec.control;
     if record.status != Status::Running || record.archived_at.is_some() || done_before || other_fold
     {
         return Ok(false);
@@ -146,7 +147,15 @@ fn reached(
     if fold.concluded_by_itself().is_some() {
         return Ok(None);
     }
-    if let Some(verdict) = fold.verdict().verdict() {
+    let duels = fold.counts().answered_duels();
+    let limit = if at.max_duels.is_some_and(|most| duels >= most) {
+        Some(format!("`max_duels` was reached ({duels} duels)"))
+    } else {
+        let most = at.max_days.filter(|&most| days >= most);
+        most.map(|most| format!("`max_days` was reached ({most} days)"))
+    };
+    // at a limit, nothing waits for the control
+    if let Some(verdict) = fold.settled_verdict(at.control && limit.is_none()) {
         let reason = format!(
             "certain at confidence {} with margin {}, after {} duels; log position {}",
             at.confidence,
@@ -156,12 +165,5 @@ fn reached(
         );
         return Ok(Some(Reached::Verdict { winner: verdict.winner(), reason }));
     }
-    let duels = fold.counts().answered_duels();
-    Ok(if at.max_duels.is_some_and(|most| duels >= most) {
-        Some(Reached::Limit(format!("`max_duels` was reached ({duels} duels)")))
-    } else {
-        at.max_days
-            .filter(|&most| days >= most)
-            .map(|most| Reached::Limit(format!("`max_days` was reached ({most} days)")))
-    })
+    Ok(limit.map(Reached::Limit))
 }

@@ -1,4 +1,5 @@
-//! Changes of an experiment's policy, of its method of interleaving, and of the units that count.
+//! Changes of an experiment's policy, of its control, of its method of interleaving, and of the
+//! units that count.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::page_rules::{
     CurrentMethod, MAX_METHOD_VERSIONS, interleaving_text,
 };
-use rankduel_engine::experiment_spec::{FieldError, MAX_POLICIES};
+use rankduel_engine::experiment_spec::{FieldError, MAX_CONTROLS, MAX_POLICIES};
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::events::{ControlEvent, Exclusion, UnitHash};
+use rankduel_store::events::{ControlEvent, Exclusion, Status, UnitHash};
 use rankduel_store::{Change, ExperimentRecord};
 
 /// Change the policy, if the experiment is at `expected_version` (`None` for any version). The
@@ -53,6 +54,49 @@ pub async fn set_policy(
         }
         let event = ControlEvent::Policy { policy: policy.clone() };
         let (before, after) = (json!({"policy": spec.policy}), json!({"policy": policy}));
+        Ok(Some(Decided::of_spec(&changed, event, before, after)))
+    })
+    .await
+}
+
+/// Name the ranker that people see today, if the experiment is at `expected_version` (`None` for
+/// any version). Claims are made against it with the answers to duels issued from now on. Naming
+/// the current control changes nothing.
+pub async fn set_control(
+    service: &Service,
+    name: &str,
+    expected_version: Option<u64>,
+    id: &str,
+    by: &Actor,
+) -> Result<Arc<LoadedExperiment>, ServiceError> {
+    change_experiment(service, name, expected_version, by, |_, record, spec| {
+        let refuse = |detail: String| Err(ServiceError::field("/control", detail));
+        let changed = spec.with_control(id.to_owned());
+        let errors = changed.errors();
+        if !errors.is_empty() {
+            return Err(ServiceError::Invalid(errors));
+        }
+        let Some(ranker) = changed.ranker_index(id) else { return Ok(None) };
+        if spec.is_retired(ranker) {
+            return refuse(format!("ranker `{id}` is retired; name an active one"));
+        }
+        if spec.control.as_deref() == Some(id) {
+            return Ok(None);
+        }
+        if record.status == Status::Concluded {
+            return refuse(format!(
+                "experiment `{name}` is concluded, so nothing meets a control; set it running again \
+                 first"
+            ));
+        }
+        if spec.former_controls.len() >= MAX_CONTROLS {
+            return refuse(format!(
+                "the control has changed {MAX_CONTROLS} times, which is the limit; create a new \
+                 experiment"
+            ));
+        }
+        let event = ControlEvent::ControlNamed { ranker: ranker as u16 };
+        let (before, after) = (json!({"control": spec.control}), json!({"control": id}));
         Ok(Some(Decided::of_spec(&changed, event, before, after)))
     })
     .await

@@ -16,6 +16,7 @@ mod busy_reports;
 mod canary;
 mod cli;
 mod concurrency;
+mod control;
 mod dashboard;
 mod demo;
 mod docs;

@@ -57,6 +57,9 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),
+        control: None,
+        former_controls: Vec::new(),
+        goal: Default::default(),
         pages: PageRules::default(),
     }
 }

@@ -84,6 +84,12 @@ pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fol
              answer window"
         ));
     }
+    let (in_record, in_log) = (spec.former_controls.len(), fold.controls_seen());
+    if in_record != in_log {
+        errors.push(format!(
+            "its record has {in_record} changes of the control, and its log has {in_log}"
+        ));
+    }
     if let Ok(current) = CurrentMethod::of(record, &spec.pages) {
         let (versions, newest) = (fold.methods().len(), fold.methods().last());
         if current.version as usize != versions
@@ -116,6 +122,7 @@ pub struct LoggedChanges {
     changes: u64,
     policies: usize,
     exclusions: usize,
+    controls: usize,
     last_status: Option<(Status, Option<u16>)>,
     archived: bool,
 }
@@ -143,6 +150,16 @@ impl LoggedChanges {
                 if record.pruned_to == 0 && in_record.unwrap_or(&spec.policy) != policy {
                     wrong = Some(format!(
                         "log entry {position} changes the policy to another one than its record has"
+                    ));
+                }
+            }
+            ControlEvent::ControlNamed { ranker } => {
+                self.controls += 1;
+                let in_record = spec.former_controls.get(self.controls).unwrap_or(&spec.control);
+                let named = spec.rankers.get(usize::from(*ranker)).map(|ranker| &ranker.id);
+                if record.pruned_to == 0 && in_record.as_ref() != named {
+                    wrong = Some(format!(
+                        "log entry {position} names another control than its record has"
                     ));
                 }
             }

@@ -136,6 +136,11 @@ pub enum ControlEvent {
         /// Its index, which is never reused.
         ranker: u16,
     },
+    /// Claims are made against this ranker from here on.
+    ControlNamed {
+        /// Its index.
+        ranker: u16,
+    },
     /// Rankings are interleaved with another method from here on.
     Interleaving {
         /// Version of the method. The one that the experiment was created with is 1.

@@ -44,6 +44,10 @@ pub(crate) struct ExperimentChange {
     /// the new policy.
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
+    /// Instead of `status`: id of the ranker that people see today. Claims are made against it, with
+    /// the answers to duels issued after the change.
+    #[schema(nullable = false)]
+    control: Option<String>,
     /// Instead of `status`: a ranker to add, as its id or as an object. Adding a ranker that is
     /// already in the experiment, with the same description, changes nothing.
     #[schema(value_type = Option<schemas::RankerBody>, nullable = false)]
@@ -93,8 +97,8 @@ pub(crate) struct ExcludeBody {
 /// Change an experiment
 ///
 /// Pauses, resumes or concludes the experiment, changes its interleaving, its policy or settings
-/// (`description`, `owner`, `conclude_at`, `answer_window_seconds`), adds or retires a ranker, or
-/// excludes units; one change in each request.
+/// (`description`, `owner`, `conclude_at`, `answer_window_seconds`), names the control, adds or
+/// retires a ranker, or excludes units; one change in each request.
 ///
 /// Excluding units folds the log anew without their answers: the counts, the policy and the verdict
 /// are as if these units had never answered. A conclusion stays.
@@ -143,6 +147,9 @@ pub(crate) async fn change_experiment(
             let policy = spec_bodies::policy_of_experiment(Some(policy), at)?;
             spec_changes::set_policy(service, name, version, policy, by).await?
         }
+        ExperimentChange { control: Some(id), .. } => {
+            spec_changes::set_control(service, name, version, &id, by).await?
+        }
         ExperimentChange { enlist: Some(ranker), .. } => {
             roster_changes::enlist(service, name, version, ranker, by).await?
         }
@@ -163,8 +170,8 @@ pub(crate) async fn change_experiment(
         body => {
             let change = settings_of(body);
             if change.is_empty() {
-                let detail = "send `status`, `interleaving`, `policy`, `enlist`, `retire`, `exclude`, \
-                              or settings: `description`, `owner`, `conclude_at`, \
+                let detail = "send `status`, `interleaving`, `policy`, `control`, `enlist`, `retire`, \
+                              `exclude`, or settings: `description`, `owner`, `conclude_at`, \
                               `answer_window_seconds`";
                 return Err(invalid("", detail));
             }
@@ -181,6 +188,9 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
             let policy = spec_bodies::policy_of_experiment(Some(policy), spec.conclude_at)?;
             (spec.under(policy), "/policy".to_owned())
         }
+        ExperimentChange { control: Some(id), .. } => {
+            (spec.with_control(id), "/control".to_owned())
+        }
         ExperimentChange { enlist: Some(ranker), .. } => {
             (spec.with_enlisted(ranker), format!("/rankers/{}", spec.rankers.len()))
         }
@@ -194,7 +204,7 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
         .into_iter()
         .filter_map(|error| {
             let rest = error.pointer.strip_prefix(&start)?;
-            let start = if start == "/policy" { &start } else { "/enlist" };
+            let start = if start.starts_with("/rankers") { "/enlist" } else { &start };
             Some(FieldError::new(format!("{start}{rest}"), error.detail))
         })
         .collect();
@@ -220,6 +230,7 @@ fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
     let alone = [
         setting.unwrap_or(("", false)),
         ("/policy", body.policy.is_some()),
+        ("/control", body.control.is_some()),
         ("/enlist", body.enlist.is_some()),
         ("/retire", body.retire.is_some()),
         ("/exclude", body.exclude.is_some()),

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use dueling_bandits::TieRule;
+use dueling_bandits::claims::control::Goal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -67,6 +68,13 @@ pub(crate) struct NewExperimentBody {
     /// 95 %, with a margin of 0.01.
     #[schema(value_type = Option<ConclusionShape>, nullable = false)]
     conclude_at: Option<OrNever<ConcludeAt>>,
+    /// Id of the ranker that people see today. Each other ranker is then also compared with it:
+    /// better, not worse, worse, and by how much at least.
+    #[schema(example = "bm25", nullable = false)]
+    control: Option<String>,
+    /// The claim that the experiment proves first; `best` by default. `improve` needs a `control`.
+    #[schema(value_type = Option<schemas::Goal>, nullable = false)]
+    goal: Option<Goal>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -150,6 +158,9 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         owner: body.owner.unwrap_or_default(),
         initial_settings: None,
         settings_changes: 0,
+        control: body.control,
+        former_controls: Vec::new(),
+        goal: body.goal.unwrap_or_default(),
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use dueling_bandits::claims::control::Goal;
 use dueling_bandits::{PolicySpec, TieRule};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -53,6 +54,11 @@ pub(crate) struct Experiment {
     /// time has passed since its issue; with 0 it counts every answer as it arrives. Duels issued
     /// before a change keep the window that they had.
     pub answer_window_seconds: u32,
+    /// Id of the ranker that people see today; `null` if none was named.
+    pub control: Option<String>,
+    /// The claim that the experiment proves first.
+    #[schema(value_type = schemas::Goal)]
+    pub goal: Goal,
     /// How two rankings are combined into one page, with all parameters.
     #[schema(value_type = schemas::Interleaving)]
     pub interleaving: interleaving::Spec,
@@ -142,6 +148,8 @@ impl Experiment {
             policy_assumes: spec.policy.description().assumes,
             ties: spec.ties,
             duel_ttl_seconds: spec.duel_ttl_seconds,
+            control: spec.control.clone(),
+            goal: spec.goal,
             interleaving: current.method,
             interleaving_version: current.version,
             event_weights: spec.pages.event_weights.clone(),

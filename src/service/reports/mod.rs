@@ -5,6 +5,7 @@
 
 mod alarm_kinds;
 pub mod alarms;
+pub mod claims;
 mod conclusion;
 mod duels_to_go;
 mod fold_log;

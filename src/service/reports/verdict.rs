@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
+use crate::service::reports::claims::ControlView;
 use crate::service::reports::conclusion::Conclusion;
 pub use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::duels_to_go::{SavedPolicy, duels_to_go, forecast_input};
@@ -20,6 +21,7 @@ use crate::service::reports::verdict_pairs::{
     DecidingPair, deciding_pairs, effects, missing_claims,
 };
 use crate::service::reports::verdict_sentence::Finding;
+use dueling_bandits::claims::control::ControlClaims;
 use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::{
     Posterior, RacePoint, Sequences, Standing, Target, VerdictTracker,
@@ -95,6 +97,9 @@ pub struct Verdict {
     pub duels_to_go_reason: Option<String>,
     /// The answers that wait until they count; `null` if none does. `duels_to_go` expects them to.
     pub waiting: Option<Waiting>,
+    /// The winner against the control, or before there is one, the ranker that is furthest; `null`
+    /// without a control. It has errors of its own: see `/claims`.
+    pub control: Option<ControlView>,
     /// Which answers the verdict counts, and what it assumes of them.
     pub rests_on: VerdictBasis,
     /// Number of posterior draws that the probabilities were estimated from.
@@ -173,6 +178,7 @@ struct VerdictInput {
     initial_rankers: usize,
     tracker: VerdictTracker,
     basis: VerdictBasis,
+    claims: Option<ControlClaims>,
     /// How its evidence grew.
     race: Vec<RacePoint>,
     waits: Option<Waiting>,
@@ -197,6 +203,7 @@ impl VerdictInput {
             roster: fold.roster().clone(),
             initial_rankers: fold.initial_rankers(),
             basis: VerdictBasis::of(fold),
+            claims: fold.claims().cloned(),
             tracker: fold.verdict().clone(),
             race: fold.race().points().to_vec(),
             waits: Waiting::of(fold),
@@ -374,6 +381,9 @@ fn verdict_of(
         deciding_pairs,
         deciding_pairs_total,
         effects,
+        control: input.claims.as_ref().and_then(|held| {
+            ControlView::of(loaded, held, input.tracker.verdict(), standing.ranker)
+        }),
         duels_to_go: forecast.as_ref().ok().copied(),
         duels_to_go_reason: forecast.err(),
         waiting: input.waits.clone(),

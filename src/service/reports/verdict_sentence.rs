@@ -166,7 +166,7 @@ impl Finding<'_> {
 }
 
 /// A margin as a difference of shares.
-fn points(margin: f64) -> String {
+pub(super) fn points(margin: f64) -> String {
     let points = margin * 100.0;
     let unit = if points == 1.0 { "percentage point" } else { "percentage points" };
     format!("{} {unit}", short(points))

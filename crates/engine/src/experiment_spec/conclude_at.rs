@@ -45,6 +45,11 @@ pub struct ConcludeAt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0, maximum = 3650.0, nullable = false)]
     pub min_days: Option<f64>,
+    /// With a `control`: conclude on a certain winner only once it is proven better or worse than
+    /// the control, or neither can be proven in reasonable time. `true` by default.
+    #[serde(default = "default_control", skip_serializing_if = "is_default_control")]
+    #[schema(default = true)]
+    pub control: bool,
 }
 
 impl Default for ConcludeAt {
@@ -55,6 +60,7 @@ impl Default for ConcludeAt {
             max_duels: None,
             max_days: None,
             min_days: None,
+            control: default_control(),
         }
     }
 }
@@ -126,6 +132,14 @@ fn default_margin() -> f64 {
     DEFAULT_MARGIN
 }
 
+fn default_control() -> bool {
+    true
+}
+
+fn is_default_control(control: &bool) -> bool {
+    *control == default_control()
+}
+
 impl ConcludeAt {
     /// The target of the verdict of an experiment; the default where it does not conclude by
     /// itself.
@@ -136,7 +150,7 @@ impl ConcludeAt {
 
     /// All errors.
     pub(super) fn errors(&self) -> Vec<FieldError> {
-        let Self { confidence, margin, max_duels, max_days, min_days } = *self;
+        let Self { confidence, margin, max_duels, max_days, min_days, control: _ } = *self;
         let mut errors = Vec::new();
         let mut require = |right: bool, field: &str, detail: String| {
             if !right {

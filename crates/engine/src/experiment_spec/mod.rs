@@ -15,6 +15,6 @@ pub use field_error::{FirstErrors, excerpt};
 pub use ranker::Ranker;
 pub use settings::{MAX_DESCRIPTION_CHARS, MAX_OWNER_CHARS, Settings};
 pub use spec::{
-    DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_DUEL_TTL_SECONDS, MAX_POLICIES, MAX_SEED,
-    MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,
+    DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_CONTROLS, MAX_DUEL_TTL_SECONDS, MAX_POLICIES,
+    MAX_SEED, MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,
 };

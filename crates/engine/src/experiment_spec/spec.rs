@@ -10,6 +10,7 @@ use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
 use super::settings::{Settings, text_errors};
+use dueling_bandits::claims::control::Goal;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::{MIN_RANKERS, PolicySpec, Roster, TieRule};
 use rankduel_store::events::{Exclusion, UnitHash};
@@ -59,6 +60,16 @@ pub struct ExperimentSpec {
     /// How often settings were changed: one change for each such entry of the log.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub settings_changes: u64,
+    /// Id of the ranker that people see today. Claims are made against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
+    /// The controls before the current one, oldest first: one for each change in the log. The first
+    /// is `None` if the experiment was created without a control.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_controls: Vec<Option<String>>,
+    /// The claim that it proves first.
+    #[serde(default)]
+    pub goal: Goal,
     /// The policies before the current one, oldest first: one for each policy change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
@@ -104,6 +115,8 @@ pub const MAX_WINDOWS: usize = 100;
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
+/// Most controls that one experiment can have had. Each change leaves less evidence to stake.
+pub const MAX_CONTROLS: usize = 20;
 
 /// Why a name is not valid for an experiment; `None` if it is valid.
 pub fn name_error(name: &str) -> Option<FieldError> {
@@ -271,8 +284,28 @@ impl ExperimentSpec {
             ));
         }
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
+        errors.extend(self.control_error());
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors.into_vec()
+    }
+
+    fn control_error(&self) -> Option<FieldError> {
+        let Some(id) = &self.control else {
+            let detail = "`goal` is `improve`, and there is nothing to improve on; name the \
+                          `control`, or leave `goal` out";
+            return (self.goal == Goal::Improve).then(|| FieldError::new("/goal", detail));
+        };
+        let ranker = self.ranker_index(id);
+        let id = excerpt(id);
+        let detail = match ranker {
+            None => format!("`control` is `{id}`, which is no ranker; name one of `rankers`"),
+            Some(ranker) if self.held_out() == Some(ranker) => format!(
+                "`control` is `{id}`, the second id of the canary, which takes no part in the \
+                 tournament; name the first id"
+            ),
+            Some(_) => return None,
+        };
+        Some(FieldError::new("/control", detail))
     }
 
     /// The settings that can be changed.
@@ -339,6 +372,13 @@ impl ExperimentSpec {
         changed
     }
 
+    /// The spec with another control.
+    pub fn with_control(&self, id: String) -> Self {
+        let mut changed = self.clone();
+        changed.former_controls.push(changed.control.replace(id));
+        changed
+    }
+
     /// The spec with one more ranker.
     pub fn with_enlisted(&self, ranker: Ranker) -> Self {
         let mut changed = self.clone();
@@ -377,9 +417,12 @@ impl ExperimentSpec {
         let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
         let rankers = self.rankers[..self.initial_rankers()].to_vec();
         let roster_changes = RosterChanges::default();
+        let control = self.former_controls.first().unwrap_or(&self.control).clone();
         let mut created = Self {
             rankers,
             policy,
+            control,
+            former_controls: Vec::new(),
             former_policies: Vec::new(),
             roster_changes,
             exclusions: Vec::new(),
@@ -429,6 +472,12 @@ impl ExperimentSpec {
     pub fn canary(&self) -> Option<[usize; 2]> {
         let [ranker, _] = self.pages.canary.as_ref()?;
         Some([self.ranker_index(ranker)?, self.held_out()?])
+    }
+
+    /// The control that the experiment was created with.
+    pub fn first_control(&self) -> Option<usize> {
+        let first = self.former_controls.first().unwrap_or(&self.control);
+        self.ranker_index(first.as_ref()?)
     }
 
     /// Whether this ranker is retired.

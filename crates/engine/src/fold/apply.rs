@@ -9,7 +9,9 @@ use crate::status::status_error;
 use dueling_bandits::evidence::balance::Cell;
 use dueling_bandits::evidence::{Score, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
-use dueling_bandits::{Answer, Duel, MIN_RANKERS, Observation, PairCounts, Policy, TieRule};
+use dueling_bandits::{
+    Answer, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, Policy, TieRule,
+};
 use rankduel_store::audience::Audience;
 use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
 use rankduel_store::{LogEntry, Nonce};
@@ -82,6 +84,11 @@ impl Chunk<'_> {
     /// How many changes of settings were folded.
     pub fn settings_changes_seen(&self) -> u64 {
         self.0.state.settings_changes_seen
+    }
+
+    /// How many changes of the control were folded.
+    pub fn controls_seen(&self) -> usize {
+        self.0.state.controls_seen
     }
 
     /// How many roster changes were folded.
@@ -158,6 +165,15 @@ impl Fold {
             }
             Event::Control(ControlEvent::RankerRetired { ranker }) => {
                 self.retire(*ranker, entry.recorded_at).map_err(refuse)?
+            }
+            Event::Control(ControlEvent::ControlNamed { ranker }) => {
+                self.check_ranker(*ranker).map_err(refuse)?;
+                if !self.roster().is_active((*ranker).into()) {
+                    let detail = format!("its control is ranker {ranker}, which takes no part");
+                    return Err(refuse(detail));
+                }
+                self.state.controls_seen += 1;
+                self.run.change_control((*ranker).into(), self.goal, self.state.recorded_at);
             }
             Event::Control(ControlEvent::SelfDuels { counts }) => {
                 for &(ranker, _) in counts {
@@ -403,10 +419,20 @@ impl Fold {
             ties: if constant.is_some() { 0 } else { result.ties },
         };
         let policy = self.run.policy_mut();
-        policy.observe_counts(&counts, batch, &mut |step| ties.resolve(Answer::Tie, seed, step));
+        let mut drawn = [0; 2];
+        policy.observe_counts(&counts, batch, &mut |step| {
+            let outcome = ties.resolve(Answer::Tie, seed, step);
+            drawn[usize::from(outcome == Outcome::Second)] += 1;
+            outcome
+        });
         if let Some(outcome) = constant {
             let observation = Observation { duel, outcome, batch, ticket: 0 };
             policy.observe_run(&observation, result.ties);
+            self.run.count_for_claims(duel, outcome, result.ties);
+        }
+        let wins = [result.first_wins, result.second_wins];
+        for (outcome, nth) in [(Outcome::First, 0), (Outcome::Second, 1)] {
+            self.run.count_for_claims(duel, outcome, wins[nth].saturating_add(drawn[nth]));
         }
     }
 

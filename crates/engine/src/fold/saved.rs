@@ -29,7 +29,8 @@ impl Fold {
         let (rankers, initial_rankers) = (state.counts.appearances().len(), spec.initial_rankers());
         // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
-            && spec.roster_changes.retired.starts_with(&state.retired);
+            && spec.roster_changes.retired.starts_with(&state.retired)
+            && state.controls_seen <= spec.former_controls.len();
         let methods = &state.methods;
         let is_known = |page: &ClickedPage| {
             page.is_sound(rankers) && method_of(methods, page.method).is_some()
@@ -61,6 +62,8 @@ impl Fold {
             roster.retire(ranker).ok()?;
         }
         let run = Run::restore((&spec.policy, setup), spec.verdict_target(), roster, run)?;
+        let has_control = spec.first_control().is_some() || state.controls_seen > 0;
+        (run.claims().is_some() == has_control).then_some(())?;
         Some(Self::with(spec, seed, run, state, held_out))
     }
 

@@ -8,14 +8,15 @@ use crate::fold::counts::Counts;
 use crate::fold::excluded::ExcludedUnits;
 use crate::fold::open_pages::OpenPages;
 use crate::fold::page_counts::PageCounts;
-use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, VerdictTracker};
+use dueling_bandits::claims::control::{ControlClaims, Goal};
+use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
-use dueling_bandits::{Policy, PolicySpec, Roster, TieRule};
+use dueling_bandits::{InFlight, Policy, PolicyRng, PolicySpec, Roster, Selection, TieRule};
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
 /// experiment gets that far.
@@ -36,6 +37,7 @@ pub struct Fold {
     pub(super) initial_rankers: usize,
     /// The ranker that takes no part in the tournament: the second id of a canary.
     pub(super) held_out: Option<usize>,
+    pub(super) goal: Goal,
 }
 
 /// The part of the state that is saved as it is.
@@ -52,6 +54,8 @@ pub(super) struct State {
     pub settings_changes_seen: u64,
     /// Position of the newest change of the status; 0 before the first.
     pub status_since: u64,
+    /// How many changes of the control were folded.
+    pub controls_seen: usize,
     /// Retired rankers, in the order of their retirement.
     pub retired: Vec<u16>,
     pub counts: Counts,
@@ -79,6 +83,9 @@ impl Fold {
         let mut run = Run::new(policy, spec.verdict_target(), spec.first_answer_window_ms());
         // a policy that cannot hold it out is not allowed
         let held_out = spec.held_out().filter(|&ranker| run.hold_out(ranker).is_ok());
+        if let Some(control) = spec.first_control() {
+            run.start_with_control(control, spec.goal);
+        }
         let state = State {
             position: 0,
             policy_text: policy_text(&spec.policy),
@@ -86,6 +93,7 @@ impl Fold {
             policy_since: 0,
             settings_changes_seen: 0,
             status_since: 0,
+            controls_seen: 0,
             retired: Vec::new(),
             counts: Counts::new(rankers),
             history: History::new(rankers),
@@ -117,6 +125,7 @@ impl Fold {
             policy_changes: spec.former_policies.len(),
             initial_rankers: spec.initial_rankers(),
             held_out,
+            goal: spec.goal,
         }
     }
 
@@ -162,6 +171,32 @@ impl Fold {
     /// The evidence for a winner, and the verdict once there is one.
     pub fn verdict(&self) -> &VerdictTracker {
         self.run.verdict()
+    }
+
+    /// The verdict, once the experiment may conclude on it. `with_control` says whether the claims
+    /// of the winner against the control must be settled.
+    pub fn settled_verdict(&self, with_control: bool) -> Option<&Verdict> {
+        self.verdict().verdict().filter(|verdict| {
+            let is_settled = |claims: &ControlClaims| {
+                claims.next_control().is_none() && claims.is_settled(verdict.winner())
+            };
+            !with_control || self.claims().is_none_or(is_settled)
+        })
+    }
+
+    /// The claims against the control; `None` if none was ever named.
+    pub fn claims(&self) -> Option<&ControlClaims> {
+        self.run.claims()
+    }
+
+    /// How many changes of the control were folded.
+    pub fn controls_seen(&self) -> usize {
+        self.state.controls_seen
+    }
+
+    /// The next duel.
+    pub fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
+        self.run.select(in_flight, rng)
     }
 
     /// The answers that the verdict waits for, and what it counted of whom.

@@ -6,6 +6,7 @@ use rand::RngExt as _;
 
 use super::LoadedExperiment;
 use crate::error::EngineError;
+use crate::fold::Fold;
 use crate::open_duels::OpenDuels;
 use crate::self_duels::Flush;
 use crate::traffic::TrafficCounts;
@@ -26,14 +27,32 @@ pub struct Selected {
 impl LoadedExperiment {
     /// Select a duel and count it as issued.
     pub fn select(&self, rng: &mut PolicyRng, now_ms: i64) -> Result<Selected, EngineError> {
+        self.select_with(Fold::select, rng, now_ms)
+    }
+
+    /// [`LoadedExperiment::select`] by the policy alone, without the claims.
+    pub fn select_by_policy(
+        &self,
+        rng: &mut PolicyRng,
+        now_ms: i64,
+    ) -> Result<Selected, EngineError> {
+        self.select_with(|fold, in_flight, rng| fold.policy().select(in_flight, rng), rng, now_ms)
+    }
+
+    fn select_with(
+        &self,
+        select: impl FnOnce(&Fold, &InFlight, &mut PolicyRng) -> Selection,
+        rng: &mut PolicyRng,
+        now_ms: i64,
+    ) -> Result<Selected, EngineError> {
         let fold = self.fold()?;
         let policy = fold.policy();
         let (selection, mut open) = if policy.uses_in_flight() {
             let mut open = self.open_duels();
-            (policy.select(open.at(now_ms, policy.batch()), rng), open)
+            (select(&fold, open.at(now_ms, policy.batch()), rng), open)
         } else {
             // selecting can take long, and does not need the lock
-            (policy.select(&InFlight::new(), rng), self.open_duels())
+            (select(&fold, &InFlight::new(), rng), self.open_duels())
         };
         let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
         open.at(now_ms, policy.batch());

@@ -12,6 +12,7 @@ use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
 use crate::fold::{Answered, Chunk, Fold};
 use crate::tokens::duel_token::DuelToken;
+use dueling_bandits::claims::control::{Claim, ControlClaims};
 use rankduel_store::events::{ControlEvent, Event};
 use rankduel_store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
 
@@ -89,7 +90,9 @@ impl LoadedExperiment {
         // poisons the lock, so that nothing is selected from the state it leaves behind
         catch_unwind(AssertUnwindSafe(|| {
             let mut fold = self.fold.write().map_err(|_| self.panicked())?;
+            let decided = decided_claims(&fold);
             let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
+            self.report_claims(&fold, &decided);
             self.signal_if_due(&fold);
             absorbed
         }))
@@ -128,6 +131,7 @@ impl LoadedExperiment {
             if chunk.policy_changes_seen() > self.spec.former_policies.len()
                 || chunk.exclusions_seen() > self.spec.exclusions.len()
                 || chunk.settings_changes_seen() > self.spec.settings_changes
+                || chunk.controls_seen() > self.spec.former_controls.len()
             {
                 self.condition.worsen_to(Condition::Broken);
             }
@@ -138,10 +142,26 @@ impl LoadedExperiment {
         Ok(true)
     }
 
+    /// Log each claim that is decided now, unless its entry was recorded before the experiment was
+    /// loaded.
+    fn report_claims(&self, fold: &Fold, before: &[(usize, Claim)]) {
+        if fold.recorded_at() < self.opened_at {
+            return;
+        }
+        for (ranker, claim) in decided_claims(fold) {
+            if !before.contains(&(ranker, claim)) {
+                let ranker = &self.spec.rankers[ranker].id;
+                let (experiment, claim) = (&self.name, claim.name());
+                let (control, position) = (self.spec.control.as_deref(), fold.position());
+                tracing::info!(experiment, claim, ranker, control, position, "claim decided");
+            }
+        }
+    }
+
     /// If the fold has reached what concludes the experiment, say so, once.
     fn signal_if_due(&self, fold: &Fold) {
         let Some(at) = self.spec.conclude_at else { return };
-        let reached = fold.verdict().verdict().is_some()
+        let reached = fold.settled_verdict(at.control).is_some()
             || at.max_duels.is_some_and(|most| fold.counts().answered_duels() >= most);
         if reached
             && fold.concluded_by_itself().is_none()
@@ -184,7 +204,8 @@ impl LoadedExperiment {
             },
             ControlEvent::Policy { .. }
             | ControlEvent::UnitsExcluded(_)
-            | ControlEvent::Settings { .. } => Change::default(),
+            | ControlEvent::Settings { .. }
+            | ControlEvent::ControlNamed { .. } => Change::default(),
             ControlEvent::Interleaving { version, method } => Change {
                 interleaving: Some(interleaving_text(*version, method)),
                 ..Change::default()
@@ -238,6 +259,11 @@ fn rows(entry: &LogEntry) -> usize {
         Event::Control(ControlEvent::BatchResults { results, .. }) => results.len().max(1),
         _ => 1,
     }
+}
+
+fn decided_claims(fold: &Fold) -> Vec<(usize, Claim)> {
+    let claims = fold.claims().into_iter().flat_map(ControlClaims::decided);
+    claims.map(|(ranker, claim, _)| (ranker, claim)).collect()
 }
 
 fn changes_roster(event: &Event) -> bool {

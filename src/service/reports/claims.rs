@@ -1,0 +1,346 @@
+//! The claims of an experiment: the verdict, and those against the control.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::schemas;
+use crate::service::error::ServiceError;
+use crate::service::reports::grouped::grouped;
+use crate::service::reports::pool::ReportPool;
+use crate::service::reports::single_flight::{Computed, newest};
+use crate::service::reports::verdict_sentence::{points, share};
+use dueling_bandits::claims::control::{Claim as Kind, ControlClaims, Goal, Progress, REACH};
+use dueling_bandits::evidence::Verdict;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
+
+/// All claims of an experiment, decided or not.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Claims {
+    /// The experiment's name.
+    pub experiment: String,
+    /// Log position of these claims.
+    pub position: u64,
+    /// Id of the ranker that people see today; `null` without a control, and after it was retired.
+    pub control: Option<String>,
+    /// Id of the control that was named last, while answers to duels issued before still count for
+    /// the earlier one; `null` otherwise.
+    pub next_control: Option<String>,
+    /// The claim that the experiment proves first.
+    #[schema(value_type = schemas::Goal)]
+    pub goal: Goal,
+    /// The errors of the claims.
+    pub errors: ClaimErrors,
+    /// `best` first, then three for each other active ranker in the order of the experiment.
+    pub claims: Vec<Claim>,
+}
+
+/// How often claims are wrong, as shares of experiments, however often and whenever you read them.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ClaimErrors {
+    /// A wrong ranker is `best`: at most this.
+    #[schema(example = 0.05)]
+    pub best: f64,
+    /// A wrong ranker is `better` or `not_worse`, or wins less than its `bound`: at most this for
+    /// all rankers together; 0 without a control.
+    #[schema(example = 0.04)]
+    pub better: f64,
+    /// A wrong ranker is `worse`, or wins more than its `bound`: at most this for all rankers
+    /// together; 0 without a control.
+    #[schema(example = 0.01)]
+    pub worse: f64,
+    /// Any of these is wrong: at most their sum.
+    #[schema(example = 0.1)]
+    pub any: f64,
+}
+
+/// One claim.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Claim {
+    /// Its statement about `ranker`.
+    pub claim: ClaimKind,
+    /// Id of the ranker; of `best` the winner, and `null` while that is open.
+    pub ranker: Option<String>,
+    /// Id of the ranker that it is compared with; `null` for `best`.
+    pub control: Option<String>,
+    /// Differences up to this size do not count.
+    #[schema(example = 0.01)]
+    pub margin: f64,
+    /// The share of experiments in which it is wrong is at most this; `errors` says which claims
+    /// share it.
+    pub error: f64,
+    /// How far it is.
+    pub state: ClaimState,
+    /// Number of answers that had counted when it was decided: for `best` since the rankers last
+    /// changed, otherwise since a control was first named. `null` while it is open.
+    pub decided_after_duels: Option<u64>,
+    /// Share of the duels with the control that the ranker won; `null` before the first one.
+    #[schema(example = 0.59)]
+    pub win_rate: Option<f64>,
+    /// The probability to win against the control is proven to be above this; for `worse`, below
+    /// it. `null` while nothing is proven.
+    #[schema(example = 0.53)]
+    pub bound: Option<f64>,
+    /// Estimated number of further duels of the ranker and the control until it is decided; `null`
+    /// if it is decided or out of reach, or there is no estimate.
+    pub duels_to_go: Option<u64>,
+    /// If it is out of reach: the lead that is in reach. A negative one of -0.02 is "not worse by
+    /// more than 2 percentage points".
+    pub lead_in_reach: Option<f64>,
+}
+
+/// A claim in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimKind {
+    /// No other ranker beats more of the others: the verdict.
+    Best,
+    /// It beats the control by at least the margin.
+    Better,
+    /// It does not lose to the control by more than the margin.
+    NotWorse,
+    /// It loses to the control by at least the margin.
+    Worse,
+}
+
+/// How far a claim is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimState {
+    /// It is proven, and stays so.
+    Decided,
+    /// It may be proven.
+    Open,
+    /// The ranker is too near to the edge of the claim, or beyond it: it takes more than some
+    /// 30,000 duels.
+    OutOfReach,
+}
+
+/// The winner against the control, or before there is one, the ranker that is furthest.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ControlView {
+    /// Id of the control.
+    pub control: String,
+    /// Id of the ranker.
+    pub ranker: String,
+    /// The strongest claim that is proven of it; `null` if none is.
+    pub proven: Option<ClaimKind>,
+    /// Whether more duels of the two would decide nothing: a claim is decided, none is in reach, or
+    /// the ranker is the control.
+    pub settled: bool,
+    /// Share of their duels that the ranker won; `null` before the first one.
+    #[schema(example = 0.59)]
+    pub win_rate: Option<f64>,
+    /// The ranker is proven to win more than this share; `null` if nothing is.
+    #[schema(example = 0.53)]
+    pub at_least: Option<f64>,
+    /// The ranker is proven to win less than this share; `null` if nothing is.
+    pub at_most: Option<f64>,
+    /// Estimated number of further duels of the two until it is proven better; `null` if it is, or
+    /// there is no estimate.
+    pub duels_to_go: Option<u64>,
+    /// All of it in a sentence.
+    #[schema(example = "`neural` wins 59 % against what you run now, at least 53 %.")]
+    pub sentence: String,
+}
+
+/// The claims at the current log position or later.
+pub async fn claims(
+    reports: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<Arc<Computed<Claims>>, ServiceError> {
+    // a claim takes microseconds, so all are computed where the fold is read
+    let read = Arc::clone(loaded);
+    newest(reports, loaded, (), move |fold| claims_of(&read, fold), |_, claims| claims).await
+}
+
+/// The claims at the position of the fold.
+pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
+    let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
+    let best = best(loaded, fold);
+    let held = fold.claims();
+    let control = held.and_then(ControlClaims::control);
+    let of_control = held.zip(control).into_iter().flat_map(|(held, control)| {
+        let rivals = fold.roster().active().iter().filter(move |&&ranker| ranker != control);
+        rivals.flat_map(move |&ranker| {
+            Kind::ALL.map(|kind| claim_of(loaded, fold, held, (ranker, control), kind))
+        })
+    });
+    let error = |kind| held.map_or(0.0, |held| short(held.error(kind)));
+    let (better, worse) = (error(Kind::Better), error(Kind::Worse));
+    Claims {
+        experiment: loaded.name.clone(),
+        position: fold.position(),
+        control: control.map(id),
+        next_control: held.and_then(|held| held.next_control()).map(|(next, _)| id(next)),
+        goal: loaded.spec.goal,
+        errors: ClaimErrors {
+            best: best.error,
+            better,
+            worse,
+            any: short(best.error + better + worse),
+        },
+        claims: std::iter::once(best).chain(of_control).collect(),
+    }
+}
+
+/// The verdict as a claim.
+fn best(loaded: &LoadedExperiment, fold: &Fold) -> Claim {
+    let (verdict, target) = (fold.verdict().verdict(), fold.verdict().target());
+    let winner = verdict.map(|verdict| loaded.spec.rankers[verdict.winner()].id.clone());
+    Claim {
+        claim: ClaimKind::Best,
+        state: if winner.is_some() { ClaimState::Decided } else { ClaimState::Open },
+        ranker: winner,
+        control: None,
+        margin: target.margin,
+        error: short(1.0 - target.confidence),
+        decided_after_duels: verdict.map(|verdict| verdict.comparisons),
+        win_rate: None,
+        bound: None,
+        duels_to_go: None,
+        lead_in_reach: None,
+    }
+}
+
+fn claim_of(
+    loaded: &LoadedExperiment,
+    fold: &Fold,
+    held: &ControlClaims,
+    (ranker, control): (usize, usize),
+    kind: Kind,
+) -> Claim {
+    let (progress, win_rate) = (held.progress(ranker, kind), held.win_rate(ranker));
+    let (at_least, at_most) = held.bounds(ranker);
+    let lead = match kind {
+        Kind::Better | Kind::NotWorse => win_rate.map(|rate| rate - 0.5),
+        Kind::Worse => win_rate.map(|rate| 0.5 - rate),
+    };
+    Claim {
+        claim: kind.into(),
+        ranker: Some(loaded.spec.rankers[ranker].id.clone()),
+        control: Some(loaded.spec.rankers[control].id.clone()),
+        margin: fold.verdict().target().margin,
+        error: short(held.error(kind)),
+        state: match progress {
+            Progress::Decided { .. } => ClaimState::Decided,
+            Progress::Open { .. } => ClaimState::Open,
+            Progress::OutOfReach => ClaimState::OutOfReach,
+        },
+        decided_after_duels: match progress {
+            Progress::Decided { after } => Some(after),
+            _ => None,
+        },
+        win_rate,
+        bound: if kind == Kind::Worse { at_most.map(short) } else { at_least },
+        duels_to_go: to_go(progress),
+        lead_in_reach: lead.filter(|_| progress == Progress::OutOfReach).map(in_reach),
+    }
+}
+
+/// Without the digits that subtracting from 1 leaves.
+fn short(share: f64) -> f64 {
+    (share * 1e12).round() / 1e12
+}
+
+fn to_go(progress: Progress) -> Option<u64> {
+    match progress {
+        Progress::Open { comparisons: Some(further) } => Some(rounded(further)),
+        _ => None,
+    }
+}
+
+/// The lead that some 30,000 duels can prove, rounded down to a tenth of a percentage point.
+fn in_reach(lead: f64) -> f64 {
+    ((lead - REACH) * 1000.0).floor() / 1000.0
+}
+
+/// Two significant digits.
+fn rounded(estimate: f64) -> u64 {
+    let unit = 10_f64.powf((estimate.max(10.0).log10().floor() - 1.0).max(0.0));
+    ((estimate / unit).ceil() * unit) as u64
+}
+
+impl From<Kind> for ClaimKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Better => Self::Better,
+            Kind::NotWorse => Self::NotWorse,
+            Kind::Worse => Self::Worse,
+        }
+    }
+}
+
+impl ControlView {
+    /// Of the winner; before the verdict of the ranker that is proven to win most against the
+    /// control, or else of the one that leads.
+    pub(super) fn of(
+        loaded: &LoadedExperiment,
+        held: &ControlClaims,
+        verdict: Option<&Verdict>,
+        leader: usize,
+    ) -> Option<Self> {
+        let control = held.control()?;
+        let bound = |&ranker: &usize| held.bounds(ranker).0.unwrap_or(0.0);
+        let proven = (0..loaded.spec.rankers.len()).filter(|&ranker| {
+            matches!(held.progress(ranker, Kind::Better), Progress::Decided { .. })
+        });
+        let furthest = proven.max_by(|one, other| bound(one).total_cmp(&bound(other)));
+        let ranker = verdict.map(Verdict::winner).or(furthest).unwrap_or(leader);
+        let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
+        let decided =
+            |kind: &Kind| matches!(held.progress(ranker, *kind), Progress::Decided { .. });
+        let (at_least, at_most) = held.bounds(ranker);
+        let mut view = Self {
+            control: id(control),
+            ranker: id(ranker),
+            proven: Kind::ALL.into_iter().find(decided).map(ClaimKind::from),
+            settled: held.is_settled(ranker),
+            win_rate: held.win_rate(ranker),
+            at_least,
+            at_most: at_most.map(short),
+            duels_to_go: to_go(held.progress(ranker, Kind::Better)),
+            sentence: String::new(),
+        };
+        view.sentence = match ranker == control {
+            true if verdict.is_some() => format!("`{}`, which you run now, is best.", view.control),
+            true => format!("`{}`, which you run now, leads.", view.control),
+            false => view.sentence(loaded.spec.verdict_target().margin),
+        };
+        Some(view)
+    }
+
+    fn sentence(&self, margin: f64) -> String {
+        let Self { ranker, control, at_least, at_most, .. } = self;
+        let Some(rate) = self.win_rate else {
+            return format!("`{ranker}` has not met `{control}`, which you run now.");
+        };
+        let rate = share(rate);
+        let wins = format!("`{ranker}` wins {rate} against what you run now");
+        match (self.proven, at_least, at_most) {
+            (Some(ClaimKind::Better), Some(least), _) => {
+                format!("{wins}, at least {}.", share(*least))
+            }
+            (Some(ClaimKind::Worse), _, Some(most)) => {
+                format!("{wins}, at most {}: it is worse.", share(*most))
+            }
+            (Some(_), ..) => format!(
+                "{wins}. It is not worse by more than {}; that it is better is not proven.",
+                points(margin)
+            ),
+            (None, ..) if self.settled => {
+                format!("{wins}. That it is better or worse is out of reach.")
+            }
+            (None, ..) => match self.duels_to_go {
+                Some(duels) => format!(
+                    "{wins}; that it is better is not proven yet, which takes about {} more of \
+                     their duels.",
+                    grouped(duels, ',')
+                ),
+                None => format!("{wins}; that it is better is not proven yet."),
+            },
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Claims against a control: the ranker that people see today.
+
+use rankduel::http::ProblemKind;
+use rankduel::service::verify::verify;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Client, eventually};
+use crate::support::service::Server;
+
+on_both_databases! {
+    the_winner_meets_the_control_and_then_the_experiment_concludes
+    a_control_is_named_later_and_every_server_has_the_same_claims
+}
+
+on_sqlite! {
+    without_waiting_for_the_control_the_verdict_concludes
+    an_invalid_control_is_refused
+}
+
+fn search() -> Value {
+    json!({
+        "name": "search", "rankers": ["a", "b", "c"], "control": "c", "seed": 7,
+        "answer_window_seconds": 0, "conclude_at": {"confidence": 0.9, "margin": 0.01},
+    })
+}
+
+async fn claims(server: &Client) -> Value {
+    server.get("/v1/experiments/search/claims").await.json(200)
+}
+
+/// The claim of this name on a ranker.
+fn claim(claims: &Value, name: &str, ranker: &str) -> Value {
+    let all = claims["claims"].as_array().expect("a list");
+    let found = all.iter().find(|claim| claim["claim"] == name && claim["ranker"] == ranker);
+    found.unwrap_or_else(|| panic!("no {name} of {ranker}: {claims}")).clone()
+}
+
+/// Answer a duel: the first ranker in the alphabet wins, but `c` wins two of five against `a`.
+/// Returns the two rankers, sorted.
+async fn answer(server: &Client, duel: &Value, met: &mut u32) -> (String, String) {
+    let [left, right] = ["left", "right"].map(|side| duel[side].as_str().expect("an id"));
+    let (low, high) = if left < right { (left, right) } else { (right, left) };
+    let mut winner = low;
+    if (low, high) == ("a", "c") {
+        *met += 1;
+        winner = if *met % 5 < 3 { low } else { high };
+    }
+    let outcome = if winner == left { "left" } else { "right" };
+    server.answer("search", duel, outcome).await;
+    (low.to_owned(), high.to_owned())
+}
+
+async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let created = server.create(&search()).await;
+    assert_eq!((&created["control"], &created["goal"]), (&json!("c"), &json!("best")));
+    let before = claims(&server).await;
+    assert_eq!(
+        before["claims"].as_array().map(Vec::len),
+        Some(7),
+        "best, and three of two rankers"
+    );
+    let errors = &before["errors"];
+    for (name, error) in [("best", 0.1), ("better", 0.08), ("worse", 0.02), ("any", 0.2)] {
+        let found = errors[name].as_f64().expect("a number");
+        assert!((found - error).abs() < 1e-9, "{errors}");
+    }
+    let (mut met, mut verdict_at, mut after_it) = (0, None, 0);
+    let concluded = async || {
+        let experiment = server.get("/v1/experiments/search").await.json(200);
+        experiment["status"] == "concluded"
+    };
+    for page in 0..3000 {
+        if concluded().await {
+            break;
+        }
+        let duel = server.next_duel("search").await;
+        if duel["self_duel"] == true {
+            continue;
+        }
+        let pair = answer(&server, &duel, &mut met).await;
+        let now = claims(&server).await;
+        if verdict_at.is_some() {
+            assert_eq!(pair, ("a".to_owned(), "c".to_owned()), "the winner meets the control");
+            after_it += 1;
+        } else if now["claims"][0]["state"] == "decided" {
+            assert_eq!(now["claims"][0]["ranker"], "a");
+            verdict_at = Some(page);
+        }
+        if claim(&now, "better", "a")["state"] == "decided" {
+            assert!(verdict_at.is_some(), "two of five take longer than the verdict");
+            break;
+        }
+        let settled = server.get("/v1/experiments/search/verdict").await.json(200);
+        assert_eq!(settled["control"]["settled"], false, "{}", settled["control"]);
+    }
+    assert!(after_it > 10, "{after_it}");
+    eventually("the conclusion", async || concluded().await.then_some(())).await;
+    let last = claims(&server).await;
+    let better = claim(&last, "better", "a");
+    let bound = better["bound"].as_f64().expect("a bound");
+    assert!((0.51..0.6).contains(&bound), "{better}");
+    assert!(better["decided_after_duels"].as_u64() > Some(10), "{better}");
+    assert_eq!(claim(&last, "not_worse", "a")["state"], "decided");
+    let verdict = server.get("/v1/experiments/search/verdict").await.json(200);
+    let control = &verdict["control"];
+    assert_eq!((&control["proven"], &control["ranker"]), (&json!("better"), &json!("a")));
+    let sentence = control["sentence"].as_str().expect("a sentence");
+    assert!(sentence.contains(" % against what you run now, at least 5"), "{sentence}");
+    let metrics = server.get("/metrics").await.text();
+    for (name, value) in [("best", "a"), ("better", "a"), ("not_worse", "a")] {
+        let line = format!(
+            "rankduel_claim_decided{{experiment=\"search\",claim=\"{name}\",ranker=\"{value}\"}} 1"
+        );
+        assert!(metrics.contains(&line), "{line}");
+    }
+    let store = database.connect().await;
+    let findings = verify(&*store, "search").await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+}
+
+async fn without_waiting_for_the_control_the_verdict_concludes(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = search();
+    body["conclude_at"]["control"] = json!(false);
+    server.create(&body).await;
+    let mut met = 0;
+    let experiment = eventually("the conclusion", async || {
+        let duel = server.next_duel("search").await;
+        if duel["self_duel"] == false {
+            answer(&server, &duel, &mut met).await;
+        }
+        let experiment = server.get("/v1/experiments/search").await.json(200);
+        (experiment["status"] == "concluded").then_some(experiment)
+    })
+    .await;
+    assert_eq!(
+        (&experiment["winner"], &experiment["conclude_at"]["control"]),
+        (&json!("a"), &json!(false))
+    );
+    assert_ne!(claim(&claims(&server).await, "better", "a")["state"], "decided");
+}
+
+async fn a_control_is_named_later_and_every_server_has_the_same_claims(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = search();
+    body["conclude_at"] = json!("never");
+    body["control"] = Value::Null;
+    let created = server.post("/v1/experiments", &body).await;
+    created.json(201);
+    let without = claims(&server).await;
+    assert_eq!((&without["control"], &without["errors"]["better"]), (&Value::Null, &json!(0.0)));
+    assert_eq!(without["claims"].as_array().map(Vec::len), Some(1));
+    let mut met = 0;
+    for _ in 0..30 {
+        let duel = server.pair("search").await;
+        answer(&server, &duel, &mut met).await;
+    }
+    let named = server.patch("search", &json!({"control": "b"})).await.json(200);
+    assert_eq!((&named["control"], &named["version"]), (&json!("b"), &json!(2)));
+    let again = server.patch("search", &json!({"control": "b"})).await.json(200);
+    assert_eq!(again["version"], 2, "it is the control already");
+    let fresh = claims(&server).await;
+    assert_eq!(fresh["control"], "b");
+    assert_eq!(claim(&fresh, "better", "a")["win_rate"], Value::Null, "from then on: {fresh}");
+    let second = Server::start(database.connect().await).await;
+    for number in 0..60 {
+        let server = if number % 2 == 0 { &server } else { &second };
+        let duel = server.next_duel("search").await;
+        if duel["self_duel"] == false {
+            answer(server, &duel, &mut met).await;
+        }
+    }
+    server.patch("search", &json!({"enlist": "d"})).await.json(200);
+    server.patch("search", &json!({"control": "c"})).await.json(200);
+    for _ in 0..40 {
+        let duel = second.next_duel("search").await;
+        if duel["self_duel"] == false {
+            answer(&second, &duel, &mut met).await;
+        }
+    }
+    let loaded = second.service.experiment("search").await.expect("an experiment");
+    let snapshot = loaded.snapshot(0).expect("a state");
+    drop(loaded);
+    let there = claims(&second).await;
+    second.stop().await;
+    let here = eventually("the log", async || {
+        let here = claims(&server).await;
+        (here["claims"] == there["claims"]).then_some(here)
+    })
+    .await;
+    assert_eq!(here["control"], "c", "{here}");
+    assert_eq!(here["claims"].as_array().map(Vec::len), Some(10));
+    server.stop().await;
+    // folded from the log, then from a snapshot
+    let rebuilt = Server::start(database.connect().await).await;
+    assert_eq!(claims(&rebuilt).await["claims"], here["claims"]);
+    rebuilt.stop().await;
+    let store = database.connect().await;
+    store.save_snapshot(&snapshot).await.expect("it is kept");
+    let findings = verify(&*store, "search").await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+    let server = Server::start(store).await;
+    assert_eq!(claims(&server).await["claims"], here["claims"]);
+
+    server.patch("search", &json!({"retire": "c"})).await.json(200);
+    let ended = claims(&server).await;
+    assert_eq!(
+        (&ended["control"], ended["claims"].as_array().map(Vec::len)),
+        (&Value::Null, Some(1))
+    );
+}
+
+async fn an_invalid_control_is_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for (member, value, pointer) in [
+        ("control", json!("d"), "/control"),
+        ("control", json!(3), "/control"),
+        ("goal", json!("worst"), "/goal"),
+        ("conclude_at", json!({"control": "c"}), "/conclude_at/control"),
+    ] {
+        let mut body = search();
+        body[member] = value;
+        server
+            .post("/v1/experiments", &body)
+            .await
+            .problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let mut body = search();
+    body["goal"] = json!("improve");
+    body["control"] = Value::Null;
+    let refused = server.post("/v1/experiments", &body).await;
+    let problem = refused.problem_at(ProblemKind::InvalidRequest, "/goal");
+    assert!(problem.to_string().contains("name the `control`"), "{problem}");
+    let mut body = search();
+    body["canary"] = json!(["a", "c"]);
+    let refused = server.post("/v1/experiments", &body).await;
+    let problem = refused.problem_at(ProblemKind::InvalidRequest, "/control");
+    assert!(problem.to_string().contains("name the first id"), "{problem}");
+
+    let mut body = search();
+    body["rankers"] = json!(["a", "b", "c", "d"]);
+    body["goal"] = json!("improve");
+    server.create(&body).await;
+    server.patch("search", &json!({"retire": "d"})).await.json(200);
+    for (change, kind, pointer) in [
+        (json!({"control": "e"}), ProblemKind::InvalidRequest, "/control"),
+        (json!({"control": "d"}), ProblemKind::InvalidRequest, "/control"),
+        (json!({"control": "a", "retire": "b"}), ProblemKind::InvalidRequest, "/control"),
+    ] {
+        server.patch("search", &change).await.problem_at(kind, pointer);
+    }
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    let refused = server.patch("search", &json!({"control": "a"})).await;
+    refused.problem_at(ProblemKind::InvalidRequest, "/control");
+    let experiment = server.get("/v1/experiments/search").await.json(200);
+    assert_eq!(
+        (&experiment["control"], &experiment["version"]),
+        (&json!("c"), &json!(3)),
+        "nothing half done"
+    );
+}
