@@ -23,7 +23,7 @@ use crate::support::{Kind, TestDatabase, fresh_database};
 
 /// The policies of the experiments, which are called as their kinds.
 const POLICIES: [&str; 4] = ["d-ts-verdict", "d-ts-plus", "pcomp", "savage"];
-const DUELS: usize = 120;
+const DUELS: usize = 200;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -53,7 +53,8 @@ async fn play(server: &Server) -> Map<String, Value> {
                 6 => drop(server.answer(kind, &duel, "none").await),
                 number => {
                     let left_is_earlier = duel["left"].as_str() < duel["right"].as_str();
-                    let outcome = ["right", "left"][usize::from(left_is_earlier != (number == 9))];
+                    let outcome =
+                        ["right", "left"][usize::from(left_is_earlier != (number % 3 == 1))];
                     server.answer(kind, &duel, outcome).await;
                 }
             }
@@ -80,8 +81,10 @@ async fn click(client: &Client, name: &str, duel: &Value) {
 async fn truth(client: &Client, store: &SharedStore, name: &str) -> Value {
     let standings = client.standings(name).await;
     let mut verdict = client.get(&format!("/v1/experiments/{name}/verdict")).await.json(200);
-    // a simulation, which only forecasts
-    verdict.as_object_mut().expect("an object").remove("duels_to_go");
+    // a simulation, which only forecasts, and a message for people
+    for member in ["duels_to_go", "duels_to_go_reason", "sentence"] {
+        verdict.as_object_mut().expect("an object").remove(member);
+    }
     let rankers: Map<String, Value> = ["wins", "ties", "duels", "self_duels", "leaders"]
         .map(|member| (member.to_owned(), standings[member].clone()))
         .into_iter()
@@ -138,6 +141,20 @@ async fn keep(folder: &Path) {
     }
 }
 
+/// Whether `found` has all of `kept`. A later version may have more members.
+fn has(found: &Value, kept: &Value) -> bool {
+    match (found, kept) {
+        (Value::Object(found), Value::Object(kept)) => {
+            kept.iter().all(|(name, kept)| found.get(name).is_some_and(|found| has(found, kept)))
+        }
+        (Value::Array(found), Value::Array(kept)) => {
+            found.len() == kept.len()
+                && found.iter().zip(kept).all(|(found, kept)| has(found, kept))
+        }
+        _ => found == kept,
+    }
+}
+
 /// The database of a fixture: a copy of its file, or its exports imported.
 async fn opened(kind: Kind, folder: &Path) -> TestDatabase {
     let database = fresh_database(kind).await;
@@ -178,11 +195,11 @@ async fn databases_of_released_versions_open_as_they_were() {
             let server = Server::start(database.store().await).await;
             let found = truths(&server, &database.connect().await).await;
             for (name, truth) in &found {
-                assert_eq!(
-                    truth,
-                    &expected["experiments"][name],
+                let kept = &expected["experiments"][name];
+                assert!(
+                    has(truth, kept),
                     "{}: {name} on {kind:?} is another one; until this version is tagged, run \
-                     again with RANKDUEL_KEEP_RELEASED=1",
+                     again with RANKDUEL_KEEP_RELEASED=1: {truth} has not {kept}",
                     folder.display()
                 );
             }
