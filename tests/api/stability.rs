@@ -68,10 +68,10 @@ fn members(place: &str, schema: &Value, promises: &mut Promises) {
 /// Every schema that a body of a request contains.
 fn sent(api: &Value) -> BTreeSet<String> {
     fn collect(api: &Value, value: &Value, found: &mut BTreeSet<String>) {
-        if let Some(name) = referred(value) {
-            if found.insert(name.to_owned()) {
-                collect(api, &api["components"]["schemas"][name], found);
-            }
+        if let Some(name) = referred(value)
+            && found.insert(name.to_owned())
+        {
+            collect(api, &api["components"]["schemas"][name], found);
         }
         match value {
             Value::Object(object) => object.values().for_each(|value| collect(api, value, found)),
