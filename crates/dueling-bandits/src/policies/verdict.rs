@@ -8,7 +8,7 @@
 //!
 //! The evidence comes from a [`Run`](crate::run::Run). Without one, the policy explores for ever.
 //! [`plan`](crate::evidence::plan) finds the proof, and [`policy`] spends the duels.
-//! `docs/verdict-policy.md` and `docs/verdict-rule.md` of the repository explain both.
+//! `verdict-policy.md` in the folder of this crate explains it, `docs/verdict-rule.md` the rule.
 
 mod policy;
 
