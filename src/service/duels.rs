@@ -117,10 +117,13 @@ impl Service {
             (Status::Concluded, Some(winner))
                 if usize::from(winner) < loaded.spec.rankers.len() =>
             {
-                Selected {
-                    selection: Selection::of(winner.into(), winner.into()),
-                    first_left: true,
-                    chosen_at: loaded.fold()?.position(),
+                match loaded.select_watch(winner.into(), &mut rng, now)? {
+                    Some(selected) => selected,
+                    None => Selected {
+                        selection: Selection::of(winner.into(), winner.into()),
+                        first_left: true,
+                        chosen_at: loaded.fold()?.position(),
+                    },
                 }
             }
             _ => match loaded.select_canary(&mut rng, now)? {

@@ -21,6 +21,7 @@ mod dashboard;
 mod demo;
 mod docs;
 mod doubts;
+mod drift;
 mod duels;
 mod examples;
 mod exclusions;

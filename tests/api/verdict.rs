@@ -243,6 +243,7 @@ async fn decided(server: &Client) {
 async fn decided_as(server: &Client, name: &str) {
     let mut body = steady(name, &["a", "b"]);
     body["conclude_at"] = json!({"confidence": 0.95});
+    body["watch"] = json!(0);
     server.create(&body).await;
     // The answers are sent in one request: the experiment may conclude after some of them and then
     // issue no more duels.

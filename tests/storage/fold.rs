@@ -54,6 +54,8 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         owner: String::new(),
         initial_settings: None,
         settings_changes: 0,
+        drift: Default::default(),
+        watch: 0.02,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

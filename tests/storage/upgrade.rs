@@ -125,6 +125,9 @@ async fn keep(folder: &Path) {
     let server = Server::start(database.store().await).await;
     let open = play(&server).await;
     assert!(!open.is_empty(), "every policy has decided");
+    // the log has every self-duel once the server has stopped
+    server.stop().await;
+    let server = Server::start(database.store().await).await;
     let expected =
         json!({"open": open, "experiments": truths(&server, &database.connect().await).await});
     server.stop().await;

@@ -5,9 +5,11 @@
 //! counts so far, and what is expected to count once the answers that wait have been counted.
 //!
 //! With a control, the run owns the [claims](crate::claims) against it. They count what the verdict
-//! counts, and select some of the duels.
+//! counts, and select some of the duels. A run can look for [drift](crate::claims::drift) in the same
+//! answers.
 
 use crate::claims::control::{self, ControlClaims, Goal};
+use crate::claims::drift::Drift;
 use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::{Added, Admission, Change, Completed};
 use crate::evidence::{Cohorts, Counted, Race, Target, TimedAnswer, VerdictTracker, View};
@@ -55,6 +57,10 @@ pub struct Run {
     expected: Option<Counted>,
     /// `None` if no control was ever named.
     claims: Option<Box<ControlClaims>>,
+    /// `None` where nobody looks for drift.
+    drift: Option<Drift>,
+    /// Whether an alarm starts the verdict again.
+    restarts: bool,
 }
 
 impl Run {
@@ -87,9 +93,22 @@ impl Run {
     ) -> Self {
         let expected =
             (cohorts.window_ms() > 0).then(|| tracker.counted().with_waiting(&cohorts.expected()));
-        let mut run = Self { policy, roster, tracker, cohorts, race, expected, claims: None };
+        let (claims, drift, restarts) = (None, None, false);
+        let mut run =
+            Self { policy, roster, tracker, cohorts, race, expected, claims, drift, restarts };
         run.read();
         run
+    }
+
+    /// Look for drift from the start, before the first step.
+    pub fn look_for_drift(&mut self) {
+        self.drift = Some(Drift::new(self.roster.rankers()));
+    }
+
+    /// Whether an alarm about drift starts the verdict again from here on, as a change of the
+    /// roster does. Not part of the saved state.
+    pub fn restart_on_drift(&mut self, restarts: bool) {
+        self.restarts = restarts;
     }
 
     /// Keep `ranker` out of the tournament from the start, before the first step.
@@ -171,11 +190,17 @@ impl Run {
         &self.race
     }
 
-    /// Estimated bytes in memory that the verdict takes.
+    /// The claim that preferences have changed; `None` where nobody looks for drift.
+    pub fn drift(&self) -> Option<&Drift> {
+        self.drift.as_ref()
+    }
+
+    /// Estimated bytes in memory that the verdict and the claims take.
     pub fn bytes(&self) -> usize {
         let views = if self.expected.is_some() { 2 } else { 1 };
         let claims = self.claims.as_ref().map_or(0, |claims| claims.bytes());
-        views * self.tracker.bytes() + self.cohorts.bytes() + claims
+        let drift = self.drift.as_ref().map_or(0, Drift::bytes);
+        views * self.tracker.bytes() + self.cohorts.bytes() + claims + drift
     }
 
     /// The next duel: one that the claims need, or one that the policy selects. A policy with
@@ -239,6 +264,11 @@ impl Run {
         let count = u64::from(admission == Admission::Counted);
         self.race.observe(&self.tracker, tally, active, count, at);
         self.follow(others.is_empty().then_some(duel));
+        if let Some(drift) = self.drift.as_mut().filter(|_| count > 0) {
+            drift.count(duel, outcome, 1);
+            let raised = drift.check(answer.issued_at, at);
+            self.drifted(raised, at);
+        }
     }
 
     /// No answer of a duel issued before `until` can come any more: count them, cohort by cohort in
@@ -258,11 +288,15 @@ impl Run {
             return;
         }
         let (tally, active) = (self.policy.tally(), self.roster.active());
-        for cohort in completed {
+        let mut raised = false;
+        for (start, cohort) in completed {
             let mut comparisons = 0;
             for Completed { duel, outcome, score, count, counts, expected } in cohort {
                 if counts {
                     self.tracker.count_again(duel, outcome, score, count);
+                    if let Some(drift) = &mut self.drift {
+                        drift.count(duel, outcome, count);
+                    }
                     comparisons += u64::from(count);
                     if let Some(claims) = &mut self.claims {
                         claims.count(duel, outcome, score, count);
@@ -277,9 +311,11 @@ impl Run {
                 if let Some(claims) = &mut self.claims {
                     claims.counted(comparisons, active);
                 }
+                raised |= self.drift.as_mut().is_some_and(|drift| drift.check(start, at));
             }
         }
         self.follow(None);
+        self.drifted(raised, at);
     }
 
     /// Duels issued after this time have another window; see [`Cohorts::change_window`].
@@ -303,6 +339,9 @@ impl Run {
         if let Some(claims) = &mut self.claims {
             claims.count(duel, outcome, None, count);
         }
+        if let Some(drift) = &mut self.drift {
+            drift.count(duel, outcome, count);
+        }
     }
 
     /// `count` comparisons that the policy has folded count.
@@ -315,6 +354,10 @@ impl Run {
             claims.counted(count, active);
         }
         self.follow(None);
+        if let Some(drift) = &mut self.drift {
+            let raised = drift.check(at, at);
+            self.drifted(raised, at);
+        }
     }
 
     /// Do the work that [`Run::observe_timed`] postponed.
@@ -346,6 +389,13 @@ impl Run {
             self.roster_changed(at);
         }
         Ok(())
+    }
+
+    fn drifted(&mut self, raised: bool, at: i64) {
+        if let Some(drift) = self.drift.as_mut().filter(|_| raised && self.restarts) {
+            drift.restarted();
+            self.roster_changed(at);
+        }
     }
 
     fn roster_changed(&mut self, at: i64) {
@@ -440,6 +490,7 @@ pub struct SavedRun {
     cohorts: cohorts::Saved,
     race: Race,
     claims: Option<control::State>,
+    drift: Option<Drift>,
 }
 
 impl Run {
@@ -454,6 +505,7 @@ impl Run {
             cohorts: self.cohorts.saved().clone(),
             race: self.race.clone(),
             claims: self.claims.as_ref().map(|claims| claims.state().clone()),
+            drift: self.drift.clone(),
         }
     }
 
@@ -471,7 +523,8 @@ impl Run {
         let is_sound = policy.tally().rankers() == rankers
             && saved.verdict.is_sound(policy.tally(), &roster)
             && saved.race.is_sound(rankers)
-            && saved.cohorts.is_sound(rankers);
+            && saved.cohorts.is_sound(rankers)
+            && saved.drift.as_ref().is_none_or(|drift| drift.is_sound(rankers));
         is_sound.then_some(())?;
         let tracker = VerdictTracker::restore(target, saved.verdict, roster.active().len());
         let cohorts = Cohorts::restore(saved.cohorts);
@@ -480,6 +533,7 @@ impl Run {
             Some(state) => Some(restored(state)?),
             None => None,
         };
-        Some(Self { claims, ..Self::with(policy, roster, tracker, cohorts, saved.race) })
+        let drift = saved.drift;
+        Some(Self { claims, drift, ..Self::with(policy, roster, tracker, cohorts, saved.race) })
     }
 }

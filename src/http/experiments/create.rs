@@ -24,6 +24,7 @@ use crate::service::lifecycle;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::experiment_spec::Ranker;
 use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
+use rankduel_engine::experiment_spec::{DEFAULT_WATCH, OnDrift};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 
@@ -75,6 +76,13 @@ pub(crate) struct NewExperimentBody {
     /// The claim that the experiment proves first; `best` by default. `improve` needs a `control`.
     #[schema(value_type = Option<schemas::Goal>, nullable = false)]
     goal: Option<Goal>,
+    /// What happens once preferences have changed; `tell` by default.
+    #[schema(nullable = false)]
+    drift: Option<OnDrift>,
+    /// Share of pages on which the winner of the concluded experiment meets the ranker that came
+    /// next, so that `drift` can tell; 0.02 by default, and 0 with `drift: off`.
+    #[schema(minimum = 0, maximum = 0.5, nullable = false)]
+    watch: Option<f64>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -139,6 +147,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
     event_weights.entry(CLICK.to_owned()).or_insert(1);
     let default_canary_share = if body.canary.is_some() { DEFAULT_CANARY_SHARE } else { 0.0 };
     let duel_ttl_seconds = body.duel_ttl_seconds.unwrap_or(DEFAULT_DUEL_TTL_SECONDS);
+    let drift = body.drift.unwrap_or_default();
     let spec = ExperimentSpec {
         pages: PageRules {
             interleaving,
@@ -161,6 +170,8 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         control: body.control,
         former_controls: Vec::new(),
         goal: body.goal.unwrap_or_default(),
+        drift,
+        watch: body.watch.unwrap_or(if drift == OnDrift::Off { 0.0 } else { DEFAULT_WATCH }),
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

@@ -16,7 +16,7 @@ use crate::http::problem::ApiResult;
 use crate::http::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec};
+use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::CurrentMethod;
 use rankduel_store::ExperimentRecord;
@@ -81,6 +81,10 @@ pub(crate) struct Experiment {
     /// When the experiment concludes automatically.
     #[schema(value_type = ConclusionShape)]
     pub conclude_at: OrNever<ConcludeAt>,
+    /// What happens once preferences have changed.
+    pub drift: OnDrift,
+    /// Share of pages on which the winner of the concluded experiment meets another ranker.
+    pub watch: f64,
     /// Number of the current version, starting at 1 and increased by each change; also the `ETag`.
     pub version: u64,
     /// Time of creation.
@@ -167,6 +171,8 @@ impl Experiment {
                 .collect(),
             seed: record.seed,
             conclude_at: OrNever(spec.conclude_at),
+            drift: spec.drift,
+            watch: spec.watch,
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),

@@ -66,6 +66,9 @@ alarms! {
         "The two rankers return the same documents in the same order for these queries, or the backend sends one ranking twice.",
         "Check that each side has the ranking of its own ranker. If it has, the rankers agree on these queries, and only more \
          pages help.";
+    DRIFT: "changed-preferences", "Preferences have changed",
+        "A ranker, the documents or the searchers are others than before. A verdict from before speaks of the past.",
+        "Look for what changed at that time. With `drift: restart` the verdict has started again; otherwise start a new experiment.";
     BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
         "The batch waits for answers, and none of its duels has been answered for several times their time to live.",
         "Check whether duels are requested and answered at all; lease the rest with `/batch/lease`, or post results.";

@@ -7,11 +7,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::reports::alarm_kinds::{
-    BATCH_STUCK, CONFLICTS, DRAFTS, INVALID, LATE, NO_CLICKS, NO_CREDIT, NO_FEEDBACK, REPEATS,
-    SAME_RANKINGS, SIDES, UNANSWERED, UNEVEN,
+    BATCH_STUCK, CONFLICTS, DRAFTS, DRIFT, INVALID, LATE, NO_CLICKS, NO_CREDIT, NO_FEEDBACK,
+    REPEATS, SAME_RANKINGS, SIDES, UNANSWERED, UNEVEN,
 };
+use crate::service::reports::drift::changed;
 use crate::service::reports::silent_pages::SilentPages;
 use crate::service::reports::traffic_summary::TrafficSummary;
+use dueling_bandits::claims::drift;
 use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
 
 pub use crate::service::reports::alarm_kinds::{AlarmKind, KINDS};
@@ -75,6 +77,8 @@ pub struct Signs<'a> {
     /// Unix milliseconds at which the open batch opened or was last answered, if there is one that
     /// is not complete.
     pub batch_since_ms: Option<i64>,
+    /// The newest change of preferences, until there is a verdict on what is true since then.
+    pub drift: Option<&'a drift::Alarm>,
     /// The id of the ranker with an index.
     pub name: &'a dyn Fn(u16) -> String,
 }
@@ -184,6 +188,9 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
             )
         });
     }
+    if let Some(alarm) = signs.drift {
+        raise(true, DRIFT, &|| changed(alarm, signs.name));
+    }
     if let Some(since) = signs.batch_since_ms {
         let stuck = signs.now_ms - since;
         raise(
@@ -255,6 +262,7 @@ mod tests {
             ttl_ms: TTL_MS,
             now_ms: OVER_MS,
             batch_since_ms,
+            drift: None,
             name: &|ranker| ranker.to_string(),
         };
         alarms(&signs)

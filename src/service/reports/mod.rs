@@ -7,6 +7,7 @@ mod alarm_kinds;
 pub mod alarms;
 pub mod claims;
 mod conclusion;
+pub mod drift;
 mod duels_to_go;
 mod fold_log;
 pub(crate) mod grouped;

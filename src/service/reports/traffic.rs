@@ -6,7 +6,9 @@ use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
 use crate::service::reports::silent_pages::SilentPages;
+use dueling_bandits::claims::drift;
 use rankduel_engine::error::EngineError;
+use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::traffic::TrafficCounts;
 use rankduel_store::events::Status;
@@ -21,6 +23,7 @@ struct TrafficInput {
     silent: SilentPages,
     /// Unix milliseconds since which the open batch waits, if it does.
     batch_since_ms: Option<i64>,
+    drift: Option<drift::Alarm>,
 }
 
 /// The traffic of an experiment through this process, and the alarms that are on. Computed on the
@@ -64,8 +67,16 @@ impl TrafficInput {
             shown: fold.counts().shown,
             silent: SilentPages::of(&fold),
             batch_since_ms: waits.then_some(since),
+            drift: newest_change(&fold).cloned(),
         })
     }
+}
+
+/// The newest change of preferences that the verdict does not speak of.
+fn newest_change(fold: &Fold) -> Option<&drift::Alarm> {
+    let alarm = fold.drift()?.alarms().last()?;
+    let is_about_today = alarm.restarted && fold.verdict().verdict().is_some();
+    (!is_about_today).then_some(alarm)
 }
 
 fn summary(
@@ -83,6 +94,7 @@ fn summary(
         ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,
         now_ms,
         batch_since_ms: input.batch_since_ms,
+        drift: input.drift.as_ref(),
         name: &|ranker| loaded.spec.rankers[usize::from(ranker)].id.clone(),
     };
     let alarms = alarms(&signs);

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use crate::service::error::ServiceError;
 use crate::service::reports::claims::ControlView;
 use crate::service::reports::conclusion::Conclusion;
+use crate::service::reports::drift::DriftClaim;
 pub use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::duels_to_go::{SavedPolicy, duels_to_go, forecast_input};
 use crate::service::reports::leader::{keep_proven, leader, possible, rng_of};
@@ -22,6 +23,7 @@ use crate::service::reports::verdict_pairs::{
 };
 use crate::service::reports::verdict_sentence::Finding;
 use dueling_bandits::claims::control::ControlClaims;
+use dueling_bandits::claims::drift::Drift;
 use dueling_bandits::evidence::cohorts::Completed;
 use dueling_bandits::evidence::{
     Posterior, RacePoint, Sequences, Standing, Target, VerdictTracker,
@@ -102,6 +104,8 @@ pub struct Verdict {
     pub control: Option<ControlView>,
     /// Which answers the verdict counts, and what it assumes of them.
     pub rests_on: VerdictBasis,
+    /// Whether preferences have changed; `null` where nobody looks.
+    pub drift: Option<DriftClaim>,
     /// Number of posterior draws that the probabilities were estimated from.
     pub draws: usize,
     /// When the experiment concludes by itself.
@@ -186,6 +190,7 @@ struct VerdictInput {
     waiting: Vec<Completed>,
     /// Answers that do not count, and will not.
     left_out: u64,
+    drift: Option<Drift>,
     /// Whether the service has not concluded the experiment yet, and may.
     concludes: bool,
     /// Why the service concluded the experiment by itself, if it did.
@@ -209,6 +214,7 @@ impl VerdictInput {
             waits: Waiting::of(fold),
             waiting: fold.cohorts().expected(),
             left_out: fold.cohorts().left_out().total(),
+            drift: fold.drift().cloned(),
             concludes: fold.concluded_by_itself().is_none(),
             // empty once a person has decided otherwise
             by_itself: fold.concluded_by_itself().filter(|why| !why.is_empty()).map(str::to_owned),
@@ -388,6 +394,7 @@ fn verdict_of(
         duels_to_go_reason: forecast.err(),
         waiting: input.waits.clone(),
         rests_on,
+        drift: input.drift.as_ref().map(|drift| DriftClaim::of(drift, &id)),
         draws,
         conclude_at: loaded.spec.conclude_at,
         concludes_by_itself: loaded.spec.conclude_at.is_some() && input.concludes && is_clear,

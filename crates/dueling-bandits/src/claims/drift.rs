@@ -83,6 +83,8 @@ pub struct Alarm {
     pub before: Rate,
     /// See `before`.
     pub after: Rate,
+    /// Whether the verdict started again.
+    pub restarted: bool,
 }
 
 /// A win rate, and the answers it comes from.
@@ -207,6 +209,13 @@ impl Drift {
         false
     }
 
+    /// The verdict has started again because of the newest alarm.
+    pub(crate) fn restarted(&mut self) {
+        if let Some(alarm) = self.alarms.last_mut() {
+            alarm.restarted = true;
+        }
+    }
+
     /// The evidence that preferences have changed since the start or the newest alarm, as of the
     /// answers that were counted.
     pub fn evidence(&self) -> f64 {
@@ -317,6 +326,7 @@ impl Drift {
             pair: self.pairs[pair],
             before: rate(before),
             after: rate([now[0] - before[0], now[1] - before[1]]),
+            restarted: false,
         };
         let alarms = std::mem::take(&mut self.alarms);
         *self = Self {

@@ -333,9 +333,9 @@ impl Cohorts {
     }
 
     /// No answer of a duel issued before `until` can come any more. Returns the answers of the
-    /// cohorts that end by then, cohort by cohort in the order of issue. Later answers of these
-    /// cohorts are late.
-    pub fn complete(&mut self, until: i64) -> Vec<Vec<Completed>> {
+    /// cohorts that end by then, cohort by cohort in the order of issue, each with the time at
+    /// which it starts. Later answers of these cohorts are late.
+    pub fn complete(&mut self, until: i64) -> Vec<(i64, Vec<Completed>)> {
         let until = self.start_of_cohort(until);
         if until <= self.saved.complete_until {
             return Vec::new();
@@ -343,7 +343,7 @@ impl Cohorts {
         self.saved.complete_until = until;
         let later = self.saved.open.split_off(&until);
         let ended = std::mem::replace(&mut self.saved.open, later);
-        ended.into_iter().map(|(start, cohort)| self.count(start, cohort)).collect()
+        ended.into_iter().map(|(start, cohort)| (start, self.count(start, cohort))).collect()
     }
 
     fn count(&mut self, start: i64, mut cohort: Cohort) -> Vec<Completed> {

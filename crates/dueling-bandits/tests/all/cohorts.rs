@@ -23,7 +23,7 @@ fn answer(issued_at: i64, nonce: u128, unit: Option<u64>, outcome: Outcome) -> T
 /// First wins, second wins and halves that count, of each cohort.
 fn counted(cohorts: &mut Cohorts, until: i64) -> Vec<(u32, u32, u32)> {
     let completed = cohorts.complete(until);
-    let sums = completed.iter().map(|cohort| {
+    let sums = completed.iter().map(|(_, cohort)| {
         let of = |outcome| {
             let counts = cohort.iter().filter(|row| row.counts && row.outcome == outcome);
             counts.map(|row| row.count).sum()
@@ -147,7 +147,7 @@ fn what_a_full_cohort_leaves_out_does_not_depend_on_the_order_of_arrival() {
     let (sooner, taken_back) = counted(&lower_sooner);
     assert_eq!(sooner, as_issued);
     assert!(taken_back > 1000, "{taken_back} lost their place");
-    let kept: u32 = sooner.iter().flatten().map(|row| row.count).sum();
+    let kept: u32 = sooner.iter().flat_map(|(_, cohort)| cohort).map(|row| row.count).sum();
     assert!((7000..answers.len() as u32 - 5000).contains(&kept), "{kept}");
 }
 

@@ -1,6 +1,7 @@
 //! The spec of an experiment, and the rules that a spec must satisfy.
 
 mod conclude_at;
+mod drift;
 mod exclusions;
 mod field_error;
 pub mod page_rules;
@@ -9,6 +10,7 @@ mod settings;
 mod spec;
 
 pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
+pub use drift::{DEFAULT_WATCH, OnDrift};
 pub use exclusions::{MAX_EXCLUDED_UNITS, MAX_EXCLUSIONS};
 pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
 pub use field_error::{FirstErrors, excerpt};

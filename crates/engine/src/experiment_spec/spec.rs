@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::conclude_at::ConcludeAt;
+use super::drift::{OnDrift, watch_error};
 use super::exclusions;
 use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
@@ -70,6 +71,13 @@ pub struct ExperimentSpec {
     /// The claim that it proves first.
     #[serde(default)]
     pub goal: Goal,
+    /// What happens once preferences have changed.
+    #[serde(default)]
+    pub drift: OnDrift,
+    /// Share of pages on which the winner of the concluded experiment meets another ranker, so that
+    /// a change shows.
+    #[serde(default)]
+    pub watch: f64,
     /// The policies before the current one, oldest first: one for each policy change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
@@ -285,6 +293,7 @@ impl ExperimentSpec {
         }
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors.extend(self.control_error());
+        errors.extend(watch_error(self.watch, self.drift));
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors.into_vec()
     }

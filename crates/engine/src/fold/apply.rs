@@ -13,7 +13,7 @@ use dueling_bandits::{
     Answer, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, Policy, TieRule,
 };
 use rankduel_store::audience::Audience;
-use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
+use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult, Status};
 use rankduel_store::{LogEntry, Nonce};
 
 /// Most ties of one entry that a coin decides: a twentieth of a second of work.
@@ -226,6 +226,8 @@ impl Fold {
                 if !archived {
                     self.state.status_since = entry.position;
                 }
+                self.state.concluded = *status == Status::Concluded;
+                self.run.restart_on_drift(self.restarts_on_drift());
                 if reason.is_some() {
                     self.state.concluded_by_itself.clone_from(reason);
                 } else if let Some(why) =
@@ -404,6 +406,15 @@ impl Fold {
         self.state.counts.add(duel, Answer::Second, result.second_wins);
         self.state.counts.add(duel, Answer::Tie, result.ties);
         self.state.history.compared(duel, counts_of(result).into_iter().map(u64::from).sum());
+        // a tie that a coin decides has the mean of a half
+        let halves = if self.ties == TieRule::Skip { 0 } else { result.ties };
+        for (outcome, count) in [
+            (Outcome::First, result.first_wins),
+            (Outcome::Second, result.second_wins),
+            (Outcome::Half, halves),
+        ] {
+            self.run.count_for_claims(duel, outcome, count);
+        }
         let (ties, seed) = (self.ties, self.seed);
         let batch = if self.chosen_by_another_policy(self.state.position) {
             self.policy().batch()

@@ -6,7 +6,7 @@ use super::Fold;
 use super::methods::{MethodVersion, method_of};
 use super::state::{MAX_POSITION, State, policy_text};
 use crate::clock;
-use crate::experiment_spec::ExperimentSpec;
+use crate::experiment_spec::{ExperimentSpec, OnDrift};
 use crate::fold::open_pages::ClickedPage;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use dueling_bandits::Roster;
@@ -64,6 +64,7 @@ impl Fold {
         let run = Run::restore((&spec.policy, setup), spec.verdict_target(), roster, run)?;
         let has_control = spec.first_control().is_some() || state.controls_seen > 0;
         (run.claims().is_some() == has_control).then_some(())?;
+        (run.drift().is_some() == (spec.drift != OnDrift::Off)).then_some(())?;
         Some(Self::with(spec, seed, run, state, held_out))
     }
 

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::methods::{MethodVersion, method_of};
-use crate::experiment_spec::{ExperimentSpec, RosterChanges};
+use crate::experiment_spec::{ExperimentSpec, OnDrift, RosterChanges};
 use crate::fold::counts::Counts;
 use crate::fold::excluded::ExcludedUnits;
 use crate::fold::open_pages::OpenPages;
 use crate::fold::page_counts::PageCounts;
 use dueling_bandits::claims::control::{ControlClaims, Goal};
+use dueling_bandits::claims::drift::Drift;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
@@ -38,6 +39,7 @@ pub struct Fold {
     /// The ranker that takes no part in the tournament: the second id of a canary.
     pub(super) held_out: Option<usize>,
     pub(super) goal: Goal,
+    on_drift: OnDrift,
 }
 
 /// The part of the state that is saved as it is.
@@ -62,6 +64,8 @@ pub(super) struct State {
     pub history: History,
     /// Why the service concluded the experiment by itself, if it did.
     pub concluded_by_itself: Option<String>,
+    /// Whether it is concluded.
+    pub concluded: bool,
     /// Unix milliseconds at which the newest entry was recorded.
     pub recorded_at: i64,
     /// Unix milliseconds at which the open batch opened: when the entry that closed the previous
@@ -81,6 +85,9 @@ impl Fold {
         let rankers = spec.initial_rankers();
         let policy = spec.policy.start(Setup { rankers, seed });
         let mut run = Run::new(policy, spec.verdict_target(), spec.first_answer_window_ms());
+        if spec.drift != OnDrift::Off {
+            run.look_for_drift();
+        }
         // a policy that cannot hold it out is not allowed
         let held_out = spec.held_out().filter(|&ranker| run.hold_out(ranker).is_ok());
         if let Some(control) = spec.first_control() {
@@ -98,6 +105,7 @@ impl Fold {
             counts: Counts::new(rankers),
             history: History::new(rankers),
             concluded_by_itself: None,
+            concluded: false,
             recorded_at: created_at,
             batch_opened_at: created_at,
             methods: vec![MethodVersion { since: 0, method: spec.pages.interleaving }],
@@ -116,7 +124,7 @@ impl Fold {
         state: State,
         held_out: Option<usize>,
     ) -> Self {
-        Self {
+        let mut fold = Self {
             state,
             ties: spec.ties,
             seed,
@@ -126,7 +134,17 @@ impl Fold {
             initial_rankers: spec.initial_rankers(),
             held_out,
             goal: spec.goal,
-        }
+            on_drift: spec.drift,
+        };
+        fold.run.restart_on_drift(fold.restarts_on_drift());
+        fold
+    }
+
+    /// Whether an alarm about drift starts the verdict again. After the conclusion it does not:
+    /// only the winner is compared with one other ranker then, and the answer is of interest
+    /// still.
+    pub(super) fn restarts_on_drift(&self) -> bool {
+        self.on_drift == OnDrift::Restart && !self.state.concluded
     }
 
     /// As [`Fold::start`], for a log that another policy made.
@@ -207,6 +225,11 @@ impl Fold {
     /// The units that answer most.
     pub fn heavy_units(&self) -> &HeavyUnits {
         &self.state.heavy_units
+    }
+
+    /// The claim that preferences have changed; `None` where nobody looks for drift.
+    pub fn drift(&self) -> Option<&Drift> {
+        self.run.drift()
     }
 
     /// How the evidence grew.

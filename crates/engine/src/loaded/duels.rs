@@ -83,6 +83,38 @@ impl LoadedExperiment {
         Ok(Some(selected))
     }
 
+    /// Now and then, a duel of the winner of a concluded experiment with the rival that it has met
+    /// most often, which is counted as issued. It shows whether the verdict is still true.
+    pub fn select_watch(
+        &self,
+        winner: usize,
+        rng: &mut PolicyRng,
+        now_ms: i64,
+    ) -> Result<Option<Selected>, EngineError> {
+        let share = self.spec.watch;
+        if share == 0.0 || !rng.random_bool(share) {
+            return Ok(None);
+        }
+        let fold = self.fold()?;
+        // on another ranker than the verdict's, there is nothing to watch
+        if fold.verdict().verdict().is_none_or(|verdict| verdict.winner() != winner) {
+            return Ok(None);
+        }
+        let tally = fold.policy().tally();
+        let rivals = fold.roster().active().iter().filter(|&&rival| rival != winner);
+        // of equal ones the first
+        let Some(&rival) = rivals.rev().max_by_key(|&&rival| tally.half_plays(winner, rival))
+        else {
+            return Ok(None);
+        };
+        let selection = Selection::of(winner, rival);
+        let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
+        let mut open = self.open_duels();
+        open.at(now_ms, fold.policy().batch());
+        open.issue(&selection, selected.first_left, now_ms);
+        Ok(Some(selected))
+    }
+
     /// Read the duels of this process that are in flight.
     pub fn in_flight<T>(
         &self,

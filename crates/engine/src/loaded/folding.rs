@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::OwnedMutexGuard;
 
 use super::LoadedExperiment;
+use crate::clock::rfc3339;
 use crate::condition::Condition;
 use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
@@ -91,9 +92,11 @@ impl LoadedExperiment {
         catch_unwind(AssertUnwindSafe(|| {
             let mut fold = self.fold.write().map_err(|_| self.panicked())?;
             let decided = decided_claims(&fold);
+            let raised = fold.drift().map_or(0, |drift| drift.raised());
             let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
             self.report_claims(&fold, &decided);
             self.signal_if_due(&fold);
+            self.log_drift(&fold, raised);
             absorbed
         }))
         .unwrap_or_else(|_| Err(self.panicked()))
@@ -168,6 +171,24 @@ impl LoadedExperiment {
             && !self.was_due.swap(true, Ordering::Relaxed)
         {
             self.due.add(self.id);
+        }
+    }
+
+    /// Log the alarms about drift after so many.
+    fn log_drift(&self, fold: &Fold, raised: u32) {
+        let Some(drift) = fold.drift() else { return };
+        let new = drift.raised().saturating_sub(raised) as usize;
+        for alarm in drift.alarms().iter().rev().take(new) {
+            let (one, other) = (usize::from(alarm.pair.0), usize::from(alarm.pair.1));
+            tracing::warn!(
+                experiment = self.name,
+                since = rfc3339(alarm.since),
+                first = self.spec.rankers.get(one).map(|ranker| &*ranker.id),
+                second = self.spec.rankers.get(other).map(|ranker| &*ranker.id),
+                wins_before = alarm.before.wins,
+                wins_after = alarm.after.wins,
+                "preferences have changed"
+            );
         }
     }
 

@@ -35,7 +35,8 @@ fn a_repeat_within_the_window_is_not_expected_to_count() {
     assert_eq!(counted(&mut cohorts, width), [(1, 0, 0)]);
     let known = cohorts.add(&first_wins(5 * width, 9, 7));
     assert_eq!(known, alone(Admission::LeftOut(Reason::RepeatedUnit)));
-    let completed: Vec<_> = cohorts.complete(4 * width).into_iter().flatten().collect();
+    let completed: Vec<_> =
+        cohorts.complete(4 * width).into_iter().flat_map(|(_, rows)| rows).collect();
     assert!(completed.iter().all(|row| !row.counts && !row.expected), "{completed:?}");
     assert_eq!(completed.len(), 3);
 }

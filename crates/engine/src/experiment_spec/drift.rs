@@ -1,0 +1,39 @@
+//! Whether an experiment looks for changes of preferences, and what it does about them.
+
+use serde::{Deserialize, Serialize};
+
+use super::field_error::FieldError;
+
+/// Default share of pages on which the winner of a concluded experiment meets another ranker. A
+/// change of ten points takes some 1,500 answers to tell: 75,000 pages.
+pub const DEFAULT_WATCH: f64 = 0.02;
+/// Largest share: more is not watching, but going on.
+const WATCH_MAX: f64 = 0.5;
+
+/// The reaction to a change of preferences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDrift {
+    /// Nothing: nobody looks.
+    Off,
+    /// An alarm tells.
+    #[default]
+    Tell,
+    /// An alarm tells, and the verdict starts again, as after a change of the rankers. After the
+    /// conclusion the alarm only tells.
+    Restart,
+}
+
+/// The error of a share of pages to watch.
+pub(super) fn watch_error(watch: f64, on_drift: OnDrift) -> Option<FieldError> {
+    if !(0.0..=WATCH_MAX).contains(&watch) {
+        let detail = format!("`watch` is {watch}; it must be 0 to {WATCH_MAX}");
+        return Some(FieldError::new("/watch", detail));
+    }
+    (watch > 0.0 && on_drift == OnDrift::Off).then(|| {
+        let detail = format!(
+            "`watch` is {watch}, but nobody looks for drift: leave it out, or set `drift` to `tell`"
+        );
+        FieldError::new("/watch", detail)
+    })
+}

@@ -1,0 +1,175 @@
+//! Preferences that change while an experiment runs, and after it.
+
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Client, eventually};
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_change_of_preferences_raises_an_alarm
+    a_change_of_preferences_starts_the_verdict_again
+}
+
+on_sqlite! {
+    a_concluded_experiment_is_watched
+    a_share_to_watch_has_bounds
+}
+
+fn experiment(drift: &str) -> Value {
+    json!({
+        "name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}, "seed": 3,
+        "conclude_at": "never", "answer_window_seconds": 0, "drift": drift,
+    })
+}
+
+async fn verdict(server: &Client) -> Value {
+    server.get("/v1/experiments/search/verdict").await.json(200)
+}
+
+async fn answer(server: &Client, winner: &str, duels: usize) -> u64 {
+    let mut position = 0;
+    for _ in 0..duels {
+        let duel = server.pair("search").await;
+        let outcome = if duel["left"] == winner { "left" } else { "right" };
+        position = server.answer("search", &duel, outcome).await;
+    }
+    position
+}
+
+/// The verdict of this server once it has folded the log up to a position.
+async fn verdict_at(server: &Client, position: u64) -> Value {
+    eventually("the position", async || {
+        let found = verdict(server).await;
+        (found["position"].as_u64() >= Some(position)).then_some(found)
+    })
+    .await
+}
+
+async fn alarms(server: &Client) -> Vec<Value> {
+    let traffic = server.get("/v1/experiments/search/traffic").await.json(200);
+    let alarms = traffic["alarms"].as_array().expect("a list").iter();
+    alarms.filter(|alarm| alarm["kind"] == "changed-preferences").cloned().collect()
+}
+
+async fn a_change_of_preferences_raises_an_alarm(database: TestDatabase) {
+    let first = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    first.create(&experiment("tell")).await;
+    answer(&first, "a", 70).await;
+    let position = answer(&second, "a", 50).await;
+    let before = verdict_at(&first, position).await;
+    assert_eq!(before["drift"]["alarms_total"], 0);
+    assert_eq!(before["drift"]["sentence"], "No change of preferences was found.");
+    assert!(alarms(&first).await.is_empty());
+
+    answer(&first, "b", 40).await;
+    let position = answer(&second, "b", 40).await;
+    let after = verdict_at(&first, position).await;
+    let drift = &after["drift"];
+    assert_eq!((&drift["alarms_total"], &drift["evidence_needed"]), (&json!(1), &json!(120.0)));
+    let alarm = &drift["alarms"][0];
+    assert_eq!(alarm["pair"], json!(["a", "b"]));
+    assert_eq!(alarm["before"], json!({"win_rate": 1.0, "answers": 100.0}));
+    assert!(alarm["after"]["win_rate"].as_f64() < Some(0.5), "{alarm}");
+    assert!(alarm["since"].as_str() <= alarm["found_at"].as_str(), "{alarm}");
+    let sentence = drift["sentence"].as_str().expect("a sentence");
+    assert!(
+        sentence.starts_with("`a` won 100.0 % of 100 duels with `b` until about "),
+        "{sentence}"
+    );
+    // the claim changes nothing in the verdict
+    assert_eq!((&after["winners"], &after["rests_on"]["answers"]), (&json!(["a"]), &json!(200)));
+    assert_eq!(alarms(&first).await[0]["detail"], drift["sentence"]);
+    let metrics = first.get("/metrics").await.text();
+    assert!(
+        metrics.contains(r#"experiment_alarm{experiment="search",kind="changed-preferences"} 1"#)
+    );
+
+    // every replica finds the same, and one that reads the log anew
+    assert_eq!(verdict_at(&second, position).await["drift"], *drift);
+    let third = Server::start(database.connect().await).await;
+    assert_eq!(verdict_at(&third, position).await["drift"], *drift);
+}
+
+async fn a_change_of_preferences_starts_the_verdict_again(database: TestDatabase) {
+    let first = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    first.create(&experiment("restart")).await;
+    let position = answer(&first, "a", 100).await;
+    assert_eq!(verdict_at(&second, position).await["winners"], json!(["a"]));
+    // at the end of the block
+    let position = answer(&second, "b", 50).await;
+    let restarted = verdict_at(&first, position).await;
+    assert_eq!(restarted["drift"]["alarms_total"], 1);
+    assert_eq!((&restarted["winners"], &restarted["rests_on"]["answers"]), (&json!([]), &json!(0)));
+    assert_eq!(alarms(&second).await.len(), 1);
+
+    // what is true now; the error that is left is smaller
+    let position = answer(&first, "b", 40).await;
+    let third = Server::start(database.connect().await).await;
+    for server in [&first, &second, &third] {
+        let found = verdict_at(server, position).await;
+        assert_eq!((&found["winners"], &found["rests_on"]["answers"]), (&json!(["b"]), &json!(40)));
+        assert_eq!(found["drift"], verdict(&first).await["drift"]);
+        assert!(alarms(server).await.is_empty(), "the verdict speaks of today");
+    }
+}
+
+async fn a_concluded_experiment_is_watched(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = experiment("restart");
+    body["rankers"] = json!(["a", "b", "c"]);
+    body["watch"] = json!(0.5);
+    server.create(&body).await;
+    for _ in 0..240 {
+        let duel = server.pair("search").await;
+        let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
+        server.answer("search", &duel, outcome).await;
+    }
+    server.patch("search", &json!({"status": "concluded", "winner": "a"})).await.json(200);
+    // the winner alone, or with one and the same rival
+    let (mut alone, mut rivals) = (0, Vec::new());
+    for _ in 0..400 {
+        let duel = server.next_duel("search").await;
+        if duel["self_duel"] == true {
+            alone += 1;
+            assert_eq!(duel["left"], "a");
+            continue;
+        }
+        let is_left = duel["left"] == "a";
+        rivals.push(if is_left { duel["right"].clone() } else { duel["left"].clone() });
+        // the rival wins now
+        server.answer("search", &duel, if is_left { "right" } else { "left" }).await;
+    }
+    assert!((120..280).contains(&alone), "{alone} alone");
+    rivals.dedup();
+    assert_eq!(rivals.len(), 1, "{rivals:?}");
+    // it tells, and the conclusion and its verdict stay
+    let found = verdict(&server).await;
+    assert_eq!((&found["drift"]["alarms_total"], &found["winners"]), (&json!(1), &json!(["a"])));
+    let experiment = server.get("/v1/experiments/search").await.json(200);
+    assert_eq!((alarms(&server).await.len(), &experiment["status"]), (1, &json!("concluded")));
+}
+
+async fn a_share_to_watch_has_bounds(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let create = async |drift: &str, watch: f64| {
+        let mut body = experiment(drift);
+        body["watch"] = json!(watch);
+        server.post("/v1/experiments", &body).await
+    };
+    for (drift, watch) in [("tell", 0.6), ("tell", -0.1), ("off", 0.1)] {
+        create(drift, watch).await.problem_at(ProblemKind::InvalidRequest, "/watch");
+    }
+    let wrong = create("sometimes", 0.1).await;
+    wrong.problem_at(ProblemKind::InvalidRequest, "/drift");
+    let created = server.create(&experiment("off")).await;
+    assert_eq!((&created["drift"], &created["watch"]), (&json!("off"), &json!(0.0)));
+    answer(&server, "a", 10).await;
+    assert_eq!(verdict(&server).await["drift"], Value::Null);
+    // by default an experiment tells
+    let default = server.create(&json!({"name": "other", "rankers": ["a", "b"]})).await;
+    assert_eq!((&default["drift"], &default["watch"]), (&json!("tell"), &json!(0.02)));
+}
