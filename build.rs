@@ -17,8 +17,8 @@ const SWAGGER_UI_FILES: [&str; 2] = ["swagger-ui-bundle.js", "swagger-ui.css"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-env=RANKDUEL_COMMIT={}", commit());
-    println!("cargo:rustc-env=RANKDUEL_FEATURES={}", features());
+    println!("cargo:rustc-env=BUILD_COMMIT={}", commit());
+    println!("cargo:rustc-env=BUILD_FEATURES={}", features());
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     for name in SWAGGER_UI_FILES {
         unpack(name, &out).map_err(|error| format!("Swagger UI: {name}: {error}"))?;

@@ -32,9 +32,9 @@ use crate::config::ServeArgs;
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (commit ",
-    env!("RANKDUEL_COMMIT"),
+    env!("BUILD_COMMIT"),
     "; features: ",
-    env!("RANKDUEL_FEATURES"),
+    env!("BUILD_FEATURES"),
     ")"
 );
 

@@ -76,7 +76,7 @@ pub(crate) struct NewExperimentBody {
     /// The claim that the experiment proves first; `best` by default. `improve` needs a `control`.
     #[schema(value_type = Option<schemas::Goal>, nullable = false)]
     goal: Option<Goal>,
-    /// What happens once preferences have changed; `tell` by default.
+    /// The reaction to changed preferences; `tell` by default.
     #[schema(nullable = false)]
     drift: Option<OnDrift>,
     /// Share of pages on which the winner of the concluded experiment meets the ranker that came

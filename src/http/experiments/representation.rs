@@ -81,7 +81,7 @@ pub(crate) struct Experiment {
     /// When the experiment concludes automatically.
     #[schema(value_type = ConclusionShape)]
     pub conclude_at: OrNever<ConcludeAt>,
-    /// What happens once preferences have changed.
+    /// The reaction to changed preferences.
     pub drift: OnDrift,
     /// Share of pages on which the winner of the concluded experiment meets another ranker.
     pub watch: f64,

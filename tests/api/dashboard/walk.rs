@@ -1,6 +1,8 @@
 //! A walk through every state of an experiment: no sentence of a page denies another one, or what
 //! the API says.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -59,13 +61,17 @@ async fn verdict(server: &Client, name: &str) -> Value {
     server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
 }
 
-/// Answer `duels` duels. Ranker `a` wins `share` of ten against every other one, and others win
-/// in the order of their names.
+/// Answer `duels` duels. Of ten answers of a pair, the earlier name wins `share`.
 async fn play(server: &Client, name: &str, duels: usize, share: usize) {
-    for number in 0..duels {
+    let mut answers: HashMap<[String; 2], usize> = HashMap::new();
+    for _ in 0..duels {
         let duel = server.pair(name).await;
-        let left_is_first = duel["left"].as_str() < duel["right"].as_str();
-        let first_wins = number * 7 % 10 < share;
+        let mut pair = ["left", "right"].map(|side| duel[side].as_str().expect("an id").to_owned());
+        let left_is_first = pair[0] < pair[1];
+        pair.sort();
+        let number = answers.entry(pair).or_default();
+        let first_wins = *number * 7 % 10 < share;
+        *number += 1;
         server
             .answer(name, &duel, if left_is_first == first_wins { "left" } else { "right" })
             .await;

@@ -66,7 +66,7 @@ pub(super) struct Raced {
 }
 
 /// Run the draws side by side until `needed` of them have ended, with about `budget` steps at most,
-/// and only as long as `may_go_on`, which is asked every [`STRIDE`] steps.
+/// and only as long as `may_go_on`, which is asked every [`STRIDE`] steps after the first of all.
 pub(super) fn race(
     mut open: Vec<Draw>,
     needed: usize,
@@ -80,7 +80,7 @@ pub(super) fn race(
     while goes_on && ended.len() < needed && spent < budget && !open.is_empty() {
         let mut still_open = Vec::with_capacity(open.len());
         for mut draw in open {
-            goes_on = goes_on && may_go_on();
+            goes_on = goes_on && (draw.steps == 0 || may_go_on());
             if !goes_on {
                 still_open.push(draw);
                 continue;

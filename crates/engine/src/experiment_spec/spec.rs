@@ -71,7 +71,7 @@ pub struct ExperimentSpec {
     /// The claim that it proves first.
     #[serde(default)]
     pub goal: Goal,
-    /// What happens once preferences have changed.
+    /// The reaction to changed preferences.
     #[serde(default)]
     pub drift: OnDrift,
     /// Share of pages on which the winner of the concluded experiment meets another ranker, so that
