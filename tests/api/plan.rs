@@ -70,15 +70,15 @@ async fn every_wrong_field_is_named_with_its_range(database: TestDatabase) {
     for (field, value, range) in [
         ("rankers", json!(1), "2 to 100"),
         ("rankers", json!(101), "2 to 100"),
-        ("difference", json!(0), "above 0, up to 0.45"),
-        ("difference", json!(0.46), "above 0, up to 0.45"),
+        ("difference", json!(0), "0.0001 to 0.45"),
+        ("difference", json!(0.46), "0.0001 to 0.45"),
         ("pages_per_day", json!(0), "1 to 1,000,000,000"),
-        ("answered", json!(0), "above 0, up to 1"),
-        ("answered", json!(30), "above 0, up to 1"),
+        ("answered", json!(5e-324), "0.001 to 1"),
+        ("answered", json!(30), "0.001 to 1"),
         ("repeats", json!(1), "0 to 0.99"),
         ("confidence", json!(1), "0.5 to 0.9999"),
         ("margin", json!(-0.1), "0 to 0.2"),
-        ("days", json!(0), "above 0, up to 3650"),
+        ("days", json!(0), "0.01 to 3650"),
     ] {
         let answer = server.post("/v1/plan", &request(json!({field: value}))).await;
         let problem = answer.problem_at(ProblemKind::InvalidRequest, &format!("/{field}"));

@@ -98,7 +98,7 @@ class InTheBrowser(unittest.TestCase):
             best = max(measured, key=lambda ranker: float(measured[ranker]))
             self.assertIn(f"rankduel's winner: {winner}. Best by nDCG@10: {best}. They ", printed)
             browser.open(running.dashboard)
-            self.assertIn(f"{winner} is the best ranker", browser.text("body").replace("`", ""))
+            self.assertIn(f"Ship {winner}.", browser.text("body").replace("`", ""))
             self.picture("search-site-verdict.png", 1000, 980)
 
         with self.subTest("after the verdict, every search gets the winner's ranking"):

@@ -1,6 +1,7 @@
 //! How long an experiment will take, before it is created.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,14 @@ use rankduel_engine::experiment_spec::{CONFIDENCE, FieldError, MARGIN};
 
 /// Most rankers of a plan: its simulations keep the counts of all pairs many times.
 const RANKERS_MAX: usize = 100;
-/// The largest difference of a plan.
-const DIFFERENCE_MAX: f64 = 0.45;
+/// Valid differences of a plan.
+const DIFFERENCES: RangeInclusive<f64> = 0.0001..=0.45;
+/// Valid shares of pages with a winner.
+const ANSWERED: RangeInclusive<f64> = 0.001..=1.0;
 /// Most pages a day.
 const PAGES_MAX: f64 = 1e9;
-/// Most days.
-const DAYS_MAX: f64 = 3650.0;
+/// Valid days.
+const DAYS: RangeInclusive<f64> = 0.01..=3650.0;
 /// Most of the answers that may come from users who answered before.
 const REPEATS_MAX: f64 = 0.99;
 /// The longest simulation. On an idle machine it ends before that.
@@ -39,33 +42,33 @@ pub struct PlanRequest {
     #[schema(minimum = 2, maximum = 100, example = 6)]
     pub rankers: usize,
     /// The smallest difference of interest: by how much the best ranker beats the second best,
-    /// above one half. With 0.04, it wins 54 % of the pages that have a winner. Above 0, up to
+    /// above one half. With 0.04, it wins 54 % of the pages that have a winner. 0.0001 to
     /// 0.45.
-    #[schema(exclusive_minimum = 0.0, maximum = 0.45, example = 0.04)]
+    #[schema(minimum = 0.0001, maximum = 0.45, example = 0.04)]
     pub difference: f64,
     /// Pages a day on which a duel is shown, 1 to 1,000,000,000.
     #[schema(minimum = 1.0, maximum = 1e9, example = 5000.0)]
     pub pages_per_day: f64,
-    /// Share of these pages whose clicks name a winner, above 0. 0.3 by default.
+    /// Share of these pages whose clicks name a winner, 0.001 to 1. 0.3 by default.
     #[serde(default = "default_answered")]
-    #[schema(exclusive_minimum = 0.0, maximum = 1.0, default = 0.3)]
+    #[schema(minimum = 0.001, maximum = 1.0)]
     pub answered: f64,
     /// Share of these answers that come from users who answered before, 0 to 0.99: the verdict
     /// counts one answer of each. 0 by default.
     #[serde(default)]
-    #[schema(minimum = 0.0, maximum = 0.99, default = 0.0)]
+    #[schema(minimum = 0.0, maximum = 0.99)]
     pub repeats: f64,
     /// Confidence of the verdict, 0.5 to 0.9999. 0.95 by default.
     #[serde(default = "default_confidence")]
-    #[schema(minimum = 0.5, maximum = 0.9999, default = 0.95)]
+    #[schema(minimum = 0.5, maximum = 0.9999)]
     pub confidence: f64,
     /// Differences up to this size do not matter, 0 to 0.2. 0.01 by default.
     #[serde(default = "default_margin")]
-    #[schema(minimum = 0.0, maximum = 0.2, default = 0.01)]
+    #[schema(minimum = 0.0, maximum = 0.2)]
     pub margin: f64,
-    /// The time that there is, for `smallest_difference`: above 0, up to 3650 days. 14 by default.
+    /// The time that there is, for `smallest_difference`: 0.01 to 3650 days. 14 by default.
     #[serde(default = "default_days")]
-    #[schema(exclusive_minimum = 0.0, maximum = 3650.0, default = 14.0)]
+    #[schema(minimum = 0.01, maximum = 3650.0)]
     pub days: f64,
 }
 
@@ -131,10 +134,10 @@ impl PlanRequest {
         let checks = [
             ((2..=RANKERS_MAX).contains(&rankers), "rankers", rankers as f64, "2 to 100"),
             (
-                difference > 0.0 && difference <= DIFFERENCE_MAX,
+                DIFFERENCES.contains(&difference),
                 "difference",
                 difference,
-                "above 0, up to 0.45: 0.04 stands for a best ranker that wins 54 %",
+                "0.0001 to 0.45: 0.04 stands for a best ranker that wins 54 %",
             ),
             (
                 (1.0..=PAGES_MAX).contains(&pages_per_day),
@@ -142,11 +145,11 @@ impl PlanRequest {
                 pages_per_day,
                 "1 to 1,000,000,000",
             ),
-            (answered > 0.0 && answered <= 1.0, "answered", answered, "above 0, up to 1"),
+            (ANSWERED.contains(&answered), "answered", answered, "0.001 to 1"),
             ((0.0..=REPEATS_MAX).contains(&repeats), "repeats", repeats, "0 to 0.99"),
             (CONFIDENCE.contains(&confidence), "confidence", confidence, "0.5 to 0.9999"),
             (MARGIN.contains(&margin), "margin", margin, "0 to 0.2"),
-            (days > 0.0 && days <= DAYS_MAX, "days", days, "above 0, up to 3650"),
+            (DAYS.contains(&days), "days", days, "0.01 to 3650"),
         ];
         let wrong = checks.into_iter().filter(|(right, ..)| !right);
         wrong
