@@ -5,11 +5,13 @@ use maud::{Markup, html};
 use super::dots::{Dots, Row};
 use super::layout::{
     Mark, Tab, badge, counted, day, head, hour, margin_points, moment, name, number,
-    of_experiments, percent, points, spoken,
+    of_experiments, percent, points, spoken, with_code,
 };
 use super::say::{Say, When, buttons, say};
 use super::view::{View, Whom};
 use super::{basis, race, whom};
+use crate::service::reports::claims::{ClaimKind, ControlView};
+use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::verdict::Effect;
 
 /// Most rivals with a bar.
@@ -96,7 +98,9 @@ fn tiles(view: &View) -> Vec<Tile> {
     let mut tiles = Vec::new();
     if view.has_compared() {
         tiles.push(better(view));
+        tiles.extend(view.verdict.control.as_ref().map(against_control));
         tiles.extend(view.whom.as_ref().map(|of| whom::tile(view, of)));
+        tiles.extend(view.verdict.drift.as_ref().map(still_true));
         tiles.push(time(view));
     }
     if view.pages > 0 {
@@ -140,6 +144,37 @@ fn better(view: &View) -> Tile {
         _ => Markup::default(),
     };
     Tile { question: "Is it better?", section: "much", mark, answer, more }
+}
+
+fn against_control(control: &ControlView) -> Tile {
+    let (mark, answer) = match (control.proven, control.settled) {
+        (Some(ClaimKind::Better | ClaimKind::Best), _) => (Mark::Yes, "Yes"),
+        (Some(ClaimKind::NotWorse), _) => (Mark::Yes, "It is not worse"),
+        (Some(ClaimKind::Worse), _) => (Mark::No, "No, it is worse"),
+        (None, true) => (Mark::None, "Not proven"),
+        (None, false) => (Mark::Wait, "Not known yet"),
+    };
+    Tile {
+        question: "Better than today's?",
+        section: "much",
+        mark,
+        answer: html! { (answer) },
+        more: with_code(&control.sentence),
+    }
+}
+
+fn still_true(drift: &DriftClaim) -> Tile {
+    let (mark, answer) = match drift.alarms_total {
+        0 => (Mark::Yes, "No change found"),
+        _ => (Mark::No, "Preferences changed"),
+    };
+    Tile {
+        question: "Is it still true?",
+        section: "much",
+        mark,
+        answer: html! { (answer) },
+        more: if drift.alarms_total == 0 { Markup::default() } else { with_code(&drift.sentence) },
+    }
 }
 
 fn time(view: &View) -> Tile {

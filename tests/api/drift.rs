@@ -69,6 +69,8 @@ async fn a_change_of_preferences_raises_an_alarm(database: TestDatabase) {
     let after = verdict_at(&first, position).await;
     let drift = &after["drift"];
     assert_eq!((&drift["alarms_total"], &drift["evidence_needed"]), (&json!(1), &json!(120.0)));
+    let page = first.get("/experiments/search").await.text();
+    assert!(page.contains("Is it still true?") && page.contains("Preferences changed"), "{page}");
     let alarm = &drift["alarms"][0];
     assert_eq!(alarm["pair"], json!(["a", "b"]));
     assert_eq!(alarm["before"], json!({"win_rate": 1.0, "answers": 100.0}));
