@@ -15,7 +15,6 @@ import json
 import os
 import queue
 import shlex
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,18 +29,14 @@ from proxy import Proxy
 ANSWER_SECONDS = 60
 """No step may take longer, whatever the server does."""
 AT_THE_SAME_TIME = 3
+NOBODY = "http://127.0.0.1:1"
+"""A port that the system gives to no server."""
 SECRET = "S3cret"
 """A part of each key and password in the exchanges. No error may show it."""
 
 
 class Mismatch(Exception):
     """A client did not do what the exchange demands."""
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class RealServer:
@@ -52,19 +47,13 @@ class RealServer:
         self._environment = {**os.environ, "RANKDUEL_DATABASE_URL": f"sqlite://{folder}/rankduel.db"}
         self._run("migrate")
         self.keys = {scope: self._key(scope) for scope in scopes}
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        command = [program, "serve", "--listen", self.url.partition("://")[2], "--log", "error"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=self._environment)
-        for _ in range(600):
-            try:
-                self.call("GET", "/readyz")
-                return
-            except OSError:
-                if self._process.poll() is not None:
-                    raise RuntimeError(f"the server ended with {self._process.returncode}") from None
-                time.sleep(0.05)
-        raise RuntimeError("the server did not become ready")
+        command = [program, "serve", "--listen", "127.0.0.1:0", "--log", "error"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=self._environment, text=True)
+        line = self._process.stdout.readline()
+        if not line.startswith("listening on "):
+            raise RuntimeError(f"the server ended with {self._process.wait()}")
+        self.url = line.split()[-1]
+        self.port = int(self.url.rpartition(":")[2])
 
     def _run(self, *arguments):
         command = [self._program, *arguments]
@@ -87,7 +76,7 @@ class RealServer:
 
     def stop(self):
         self._process.terminate()
-        self._process.wait()
+        self._process.communicate()
 
 
 class Adapter:
@@ -206,7 +195,7 @@ class Conformance:
         if kind == "failing":
             return exchange["id"], {**settings, "url": f"http://127.0.0.1:{self._failing.port}/{client}"}
         if kind == "none":
-            return exchange["id"], {**settings, "url": f"http://127.0.0.1:{free_port()}"}
+            return exchange["id"], {**settings, "url": NOBODY}
         server = self._servers["real" if kind == "away" else kind]
         if "key" in settings:
             settings["key"] = server.keys[settings["key"]]
@@ -307,13 +296,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for server in ("open", "keys"):
             Path(folder, server).mkdir()
-        scopes = ("admin", "decide", "decide+feedback")
-        servers = {
-            "real": RealServer(chosen.program, f"{folder}/open"),
-            "keys": RealServer(chosen.program, f"{folder}/keys", scopes),
-        }
+        servers = {}
         failing = FailingServer(exchanges).start()
         try:
+            servers["real"] = RealServer(chosen.program, f"{folder}/open")
+            servers["keys"] = RealServer(chosen.program, f"{folder}/keys", ("admin", "decide", "decide+feedback"))
             conformance = Conformance(listed, servers, failing)
             with concurrent.futures.ThreadPoolExecutor(AT_THE_SAME_TIME) as pool:
                 running = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,10 +15,8 @@ from typing import Any
 PROGRAM = os.environ.get("RANKDUEL_PROGRAM", str(Path(__file__).parents[3] / "target" / "debug" / "rankduel"))
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+NOBODY = "http://127.0.0.1:1"
+"""A port that the system gives to no server."""
 
 
 def _state(task: Path) -> str:
@@ -31,24 +28,21 @@ class Server:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[bytes] | None = None
+        self.url = "http://127.0.0.1:0"  # any port, until the first start
+        self._process: subprocess.Popen[str] | None = None
         self.start()
 
     def start(self) -> None:
         database = f"sqlite://{self._folder.name}/rankduel.db"
-        command = [PROGRAM, "serve", "--listen", f"127.0.0.1:{self.port}", "--database-url", database, "--log", "error"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        for _ in range(600):
-            try:
-                self.call("GET", "/readyz")
-                return
-            except OSError:
-                if self._process.poll() is not None:
-                    raise RuntimeError(f"the server ended with {self._process.returncode}") from None
-                time.sleep(0.05)
-        raise RuntimeError("the server did not become ready")
+        listen = self.url.removeprefix("http://")
+        command = [PROGRAM, "serve", "--listen", listen, "--database-url", database, "--log", "error"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.startswith("listening on "):
+            raise RuntimeError(f"the server ended with {self._process.wait()}")
+        self.url = line.split()[-1]
+        self.port = int(self.url.rpartition(":")[2])
 
     def freeze(self) -> None:
         """Suspend all threads of the server."""
@@ -66,7 +60,7 @@ class Server:
     def kill(self) -> None:
         assert self._process is not None
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()
 
     def stop(self) -> None:
         self.kill()

@@ -12,7 +12,7 @@ import uuid
 from typing import Any
 
 from rankduel import AsyncRankduel, Duel, Page, Rankduel, RankduelError
-from server import Server, free_port
+from server import NOBODY, Server
 
 SECONDS = 60.0
 """Long limits, because a test machine may be busy."""
@@ -166,7 +166,7 @@ class Pages(WithServer):
         page = self.client().page(rankings, unit=one)  # type: ignore[arg-type]
         self.assertEqual((page.fallback, set(page.documents)), (None, {str(one), str(two)}))
         pinned: Any = [(0, two)]
-        page = connect(f"http://127.0.0.1:{free_port()}").page(rankings, pinned=pinned)
+        page = connect(NOBODY).page(rankings, pinned=pinned)
         self.assertEqual((page.fallback, page.documents), ("unreachable", [str(two), str(one)]))
 
     def test_a_page_whatever_the_rankings_have(self) -> None:
@@ -349,7 +349,7 @@ class WithoutServer(unittest.TestCase):
         logging.getLogger("rankduel").setLevel(logging.CRITICAL)
 
     def test_nobody_there(self) -> None:
-        client = connect(f"http://127.0.0.1:{free_port()}")
+        client = connect(NOBODY)
         self.assertEqual(client.next_duel(), Duel("bm25", "bm25", None, 4102444800.0, "unreachable"))
         page = client.page(RANKINGS, length=2, offset=1, pinned=[(2, "ad"), (9, "b")])
         self.assertEqual([(slot.position, slot.document) for slot in page.slots], [(1, "c"), (2, "ad")])
@@ -414,7 +414,7 @@ class WithoutServer(unittest.TestCase):
         for url in ("rankduel:7171", "ftp://rankduel", "http://", "http://host/?a=b"):
             with self.assertRaises(ValueError):
                 connect(url)
-        client = connect(f"http://127.0.0.1:{free_port()}")
+        client = connect(NOBODY)
         with self.assertRaisesRegex(ValueError, "control"):
             client.page({"neural": ["a"]})
         with self.assertRaisesRegex(ValueError, "left, right, tie or none"):
@@ -439,7 +439,7 @@ class WithoutServer(unittest.TestCase):
         def fails(_reason: str) -> None:
             raise RuntimeError
 
-        self.assertEqual(connect(f"http://127.0.0.1:{free_port()}", on_fallback=fails).page(RANKINGS).total, 4)
+        self.assertEqual(connect(NOBODY, on_fallback=fails).page(RANKINGS).total, 4)
 
 
 if __name__ == "__main__":
