@@ -27,6 +27,10 @@ fn flow(view: &View) -> Markup {
     let [left, right, ..] = view.fold.counts.shown;
     let time =
         |at: Option<f64>| at.map_or_else(|| "–".to_owned(), |at| format!("≤ {}", seconds(at)));
+    let part = |pages: u64, coverage: f64| {
+        let measured = pages as f64 / (pages + traffic.outside).max(1) as f64;
+        html! { (percent(coverage)) " planned, " (percent(measured)) " measured" }
+    };
     html! {
         section.part aria-labelledby="traffic-h" {
             h2 #traffic-h { "Traffic" }
@@ -37,6 +41,9 @@ fn flow(view: &View) -> Markup {
             dl.facts {
                 (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
                 (fact("Pairs issued", &html! { (number(traffic.pairs)) }))
+                @if traffic.outside > 0 {
+                    (fact("Pages that take part", &part(traffic.pairs + traffic.self_duels, view.loaded.spec.coverage)))
+                }
                 (fact("Feedback recorded", &html! { (number(feedback.recorded)) }))
                 (fact("Duplicates", &html! { (number(feedback.duplicate)) }))
                 (fact("Conflicts", &html! { (number(feedback.conflict)) }))

@@ -219,8 +219,8 @@ async fn next_duel(
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
     let finish = |issued, page| {
-        let (duel_id, page) = PageParts::new(page);
-        Json(DuelAnswer::with_page(IssuedDuel { duel_id, ..issued }, page)).into_response()
+        let (_, page) = PageParts::new(page);
+        Json(DuelAnswer::with_page(issued, page)).into_response()
     };
     Ok(state.service.next_page(&name, rankings, page, audience, finish).await?)
 }

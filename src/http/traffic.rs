@@ -34,6 +34,8 @@ struct Traffic {
     pairs: u64,
     /// Self-duels issued.
     self_duels: u64,
+    /// Pages that showed the control to somebody who takes no part.
+    outside: u64,
     /// Duels of two different rankers that are neither answered nor expired.
     in_flight: u64,
     /// Duels of two different rankers whose time is over and that have no feedback. Counted a
@@ -119,6 +121,7 @@ async fn traffic(
         since: rfc3339(summary.since_ms),
         pairs: summary.pairs,
         self_duels: summary.self_duels,
+        outside: summary.outside,
         in_flight: summary.in_flight,
         unanswered: summary.unanswered,
         feedback: summary.feedback,

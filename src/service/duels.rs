@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rand::RngExt as _;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -22,7 +23,8 @@ use rankduel_store::events::Status;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Duel)]
 pub struct IssuedDuel {
-    /// Signed id of the duel; send it back unchanged with the feedback.
+    /// Signed id of the duel; send it back unchanged with the feedback. Empty if `enrolled` is
+    /// `false`.
     #[schema(example = "AQAAAAEqAwEBAAD_rQM...")]
     pub duel_id: String,
     /// Name of the experiment.
@@ -37,6 +39,11 @@ pub struct IssuedDuel {
     /// Whether both are the same ranker. Show its ranking alone; feedback is not needed and teaches
     /// the policy nothing.
     pub self_duel: bool,
+    /// `false` if the page takes no part in the experiment: show the ranking of `left`, the control,
+    /// and report nothing. Omitted otherwise.
+    #[serde(skip_serializing_if = "is_enrolled")]
+    #[schema(required = false)]
+    pub enrolled: bool,
     /// Feedback after this time is rejected.
     #[schema(format = DateTime)]
     pub expires_at: String,
@@ -44,6 +51,21 @@ pub struct IssuedDuel {
     pub state: u64,
     /// Number of the duel's batch; `null` outside batches.
     pub batch: Option<u32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_enrolled(enrolled: &bool) -> bool {
+    *enrolled
+}
+
+impl IssuedDuel {
+    /// The duel as the caller gets it: without its id if the page takes no part.
+    pub(super) fn for_caller(self) -> Self {
+        match self.enrolled {
+            true => self,
+            false => Self { duel_id: String::new(), ..self },
+        }
+    }
 }
 
 /// Nanoseconds that it takes to issue a duel of an experiment without rankers, about.
@@ -100,6 +122,15 @@ impl Service {
         loaded: &LoadedExperiment,
         audience: NamedAudience<'_>,
     ) -> Result<IssuedDuel, ServiceError> {
+        self.chosen(loaded, audience).map(IssuedDuel::for_caller)
+    }
+
+    /// [`Service::choose`]; a page that takes no part has an id here, to make it with.
+    pub(super) fn chosen(
+        &self,
+        loaded: &LoadedExperiment,
+        audience: NamedAudience<'_>,
+    ) -> Result<IssuedDuel, ServiceError> {
         let name = &loaded.name;
         let (status, winner, archived) = loaded
             .with_record(|record| (record.status, record.winner, record.archived_at.is_some()));
@@ -112,6 +143,13 @@ impl Service {
         let audience = UnitHasher::of(loaded).audience(audience);
         let (mut rng, step) = self.selection_rng();
         let now = self.now_ms();
+        if let Some(control) = loaded.spec.shown_outside(audience.unit, || rng.random()) {
+            let shown = Selected::alone(control, loaded.fold()?.position());
+            loaded.traffic().shown_outside();
+            self.engine.metrics.duel(DuelKind::Outside);
+            let issued = self.sign(loaded, shown, audience, now, step);
+            return Ok(IssuedDuel { enrolled: false, ..issued });
+        }
         let selected = match (status, winner) {
             // of a winner that was enlisted after this experiment was loaded, it knows nothing
             (Status::Concluded, Some(winner))
@@ -119,11 +157,7 @@ impl Service {
             {
                 match loaded.select_watch(winner.into(), &mut rng, now)? {
                     Some(selected) => selected,
-                    None => Selected {
-                        selection: Selection::of(winner.into(), winner.into()),
-                        first_left: true,
-                        chosen_at: loaded.fold()?.position(),
-                    },
+                    None => Selected::alone(winner.into(), loaded.fold()?.position()),
                 }
             }
             _ => match loaded.select_canary(&mut rng, now)? {
@@ -141,8 +175,28 @@ impl Service {
         Ok(self.issue(loaded, selected, audience, now, step))
     }
 
-    /// Sign a selection.
+    /// Count a selection as issued and sign it.
     pub(super) fn issue(
+        &self,
+        loaded: &LoadedExperiment,
+        selected: Selected,
+        audience: Audience,
+        now: i64,
+        step: u64,
+    ) -> IssuedDuel {
+        let Selection { duel, batch, .. } = selected.selection;
+        if duel.is_self() {
+            loaded.traffic().issued_self_duel();
+        }
+        self.engine.metrics.duel(match (duel.is_self(), batch) {
+            (true, _) => DuelKind::SelfDuel,
+            (false, Some(_)) => DuelKind::Batch,
+            (false, None) => DuelKind::Pair,
+        });
+        self.sign(loaded, selected, audience, now, step)
+    }
+
+    fn sign(
         &self,
         loaded: &LoadedExperiment,
         Selected { selection, first_left, chosen_at }: Selected,
@@ -168,20 +222,13 @@ impl Service {
         duels::about(token.nonce);
         let (left, right) =
             if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
-        if duel.is_self() {
-            loaded.traffic().issued_self_duel();
-        }
-        self.engine.metrics.duel(match (duel.is_self(), selection.batch) {
-            (true, _) => DuelKind::SelfDuel,
-            (false, Some(_)) => DuelKind::Batch,
-            (false, None) => DuelKind::Pair,
-        });
         IssuedDuel {
             duel_id: self.engine.signing_keys.sign(&token),
             experiment: loaded.name.clone(),
             left: loaded.spec.rankers[left].id.clone(),
             right: loaded.spec.rankers[right].id.clone(),
             self_duel: duel.is_self(),
+            enrolled: true,
             expires_at: rfc3339(expires_at),
             state: chosen_at,
             batch: selection.batch,

@@ -138,15 +138,17 @@ impl Service {
             return Err(ServiceError::Invalid(errors));
         }
         check_page(&page)?;
-        let duel = self.choose(&loaded, audience)?;
+        let duel = self.chosen(&loaded, audience)?;
         let id = self.open_duel_id(&loaded, &duel.duel_id).await?;
         let pointers = [&duel.left, &duel.right].map(|ranker| ranking_pointer(ranker));
         let left = rankings.remove(&duel.left).unwrap_or_default();
         let right = rankings.remove(&duel.right).unwrap_or_default();
         let inputs = self.page_inputs(&loaded, id, [left, right], page, pointers).await?;
-        let finish = move |page| {
+        let finish = move |mut page: IssuedPage| {
             // freed where the page is made, because that takes long as well
             drop(rankings);
+            let duel =
+                IssuedDuel { duel_id: std::mem::take(&mut page.duel_id), ..duel }.for_caller();
             finish(duel, page)
         };
         self.make_page(&loaded, inputs, finish).await

@@ -14,7 +14,9 @@ use crate::service::change::{Decided, change_experiment};
 use crate::service::error::ServiceError;
 use dueling_bandits::MIN_RANKERS;
 use rankduel_engine::access::Actor;
-use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, RANKERS_MAX, Ranker, excerpt};
+use rankduel_engine::experiment_spec::{
+    ExperimentSpec, FieldError, RANKERS_MAX, Ranker, WHOLE_COVERAGE, excerpt,
+};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::{ControlEvent, Status};
@@ -87,6 +89,12 @@ pub async fn retire(
         };
         if spec.is_retired(index) {
             return Ok(None);
+        }
+        if spec.coverage < WHOLE_COVERAGE && spec.control.as_deref() == Some(id) {
+            return Err(fixed(format!(
+                "ranker `{id}` is the control of experiment `{name}`, which units outside of its coverage see; name \
+                 another control or set `coverage` to 1 first"
+            )));
         }
         if spec.held_out() == Some(index) {
             return Err(fixed(format!(

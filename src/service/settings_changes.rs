@@ -23,6 +23,8 @@ pub struct SettingsChange {
     pub owner: Option<String>,
     /// The answer window of duels that are issued from now on.
     pub answer_window_seconds: Option<u32>,
+    /// Share of units that take part from now on.
+    pub coverage: Option<f64>,
     /// When it concludes by itself; the inner `None` is never.
     pub conclude_at: Option<Option<ConcludeAtChange>>,
 }
@@ -34,10 +36,12 @@ impl SettingsChange {
             && self.owner.is_none()
             && self.answer_window_seconds.is_none()
             && self.conclude_at.is_none()
+            && self.coverage.is_none()
     }
 
     fn of(&self, spec: &ExperimentSpec) -> Result<Settings, ServiceError> {
         let mut settings = spec.settings();
+        settings.coverage = self.coverage.unwrap_or(settings.coverage);
         if let Some(description) = &self.description {
             settings.description.clone_from(description);
         }
@@ -127,7 +131,7 @@ fn difference(before: &Settings, after: &Settings) -> (Value, Value) {
     let members = |settings| serde_json::to_value(settings).unwrap_or_default();
     let (before, after) = (members(before), members(after));
     let (mut old, mut new) = (Map::new(), Map::new());
-    for name in ["answer_window_seconds", "conclude_at", "description", "owner"] {
+    for name in ["answer_window_seconds", "conclude_at", "coverage", "description", "owner"] {
         let (was, is) = (before[name].clone(), after[name].clone());
         if was != is {
             old.insert(name.to_owned(), was);

@@ -17,6 +17,7 @@ mod canary;
 mod cli;
 mod concurrency;
 mod control;
+mod coverage;
 mod dashboard;
 mod demo;
 mod docs;

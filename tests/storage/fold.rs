@@ -56,6 +56,7 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         settings_changes: 0,
         drift: Default::default(),
         watch: 0.02,
+        coverage: 1.0,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

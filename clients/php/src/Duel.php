@@ -70,7 +70,9 @@ final class Duel implements \JsonSerializable
         if ($texts !== array_filter($texts, is_string(...)) || $expiresAt === false) {
             throw RankduelException::notRankduel('it lacks a member of a duel');
         }
-        return new self(...$texts, expiresAt: (float) $expiresAt->format('U.u'));
+        [$left, $right, $id] = $texts;
+        // a page that takes no part in the experiment has no duel
+        return new self($left, $right, $id === '' ? null : $id, (float) $expiresAt->format('U.u'));
     }
 
     /** @internal */

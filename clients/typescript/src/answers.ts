@@ -55,7 +55,9 @@ export function asDuel(answer: unknown): Duel {
   const of = new Answer(answer);
   const [left, right] = [of.text("left"), of.text("right")];
   const selfDuel = left === right;
-  return { left, right, selfDuel, duelId: of.text("duel_id"), expiresAt: of.time("expires_at"), fallback: null };
+  // a page that takes no part in the experiment has no duel
+  const duelId = of.text("duel_id") || null;
+  return { left, right, selfDuel, duelId, expiresAt: of.time("expires_at"), fallback: null };
 }
 
 /** The page of an answer. */
@@ -67,7 +69,7 @@ export function asPage(answer: unknown, left: string, right: string): Page {
   });
   return {
     slots,
-    duelId: of.text("duel_id"),
+    duelId: of.text("duel_id") || null,
     left,
     right,
     expiresAt: of.time("expires_at"),

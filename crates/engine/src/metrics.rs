@@ -54,11 +54,13 @@ pub enum DuelKind {
     SelfDuel,
     /// Two different rankers, for a batch.
     Batch,
+    /// The control, to somebody who takes no part.
+    Outside,
 }
 
 impl DuelKind {
     /// Every kind, in the order of the enum.
-    pub const ALL: [Self; 3] = [Self::Pair, Self::SelfDuel, Self::Batch];
+    pub const ALL: [Self; 4] = [Self::Pair, Self::SelfDuel, Self::Batch, Self::Outside];
 }
 
 impl EncodeLabelValue for DuelKind {
@@ -67,6 +69,7 @@ impl EncodeLabelValue for DuelKind {
             Self::Pair => "pair",
             Self::SelfDuel => "self",
             Self::Batch => "batch",
+            Self::Outside => "outside",
         })
     }
 }

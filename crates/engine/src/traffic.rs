@@ -16,6 +16,7 @@ use crate::open_duels::OpenDuels;
 pub struct Traffic {
     since_ms: i64,
     self_duels: AtomicU64,
+    outside: AtomicU64,
     feedback: [AtomicU64; FeedbackStatus::ALL.len()],
     delays: [AtomicU64; DELAY_SECONDS.len() + 1],
     delay: Histogram,
@@ -49,6 +50,8 @@ pub struct TrafficCounts {
     pub pairs: u64,
     /// Self-duels issued.
     pub self_duels: u64,
+    /// Pages of those who take no part.
+    pub outside: u64,
     /// Feedback by status, in the order of [`FeedbackStatus::ALL`].
     pub feedback: [u64; FeedbackStatus::ALL.len()],
     /// Answers by delay: one bucket up to each of [`DELAY_SECONDS`], and one beyond.
@@ -65,6 +68,7 @@ impl Traffic {
         Self {
             since_ms,
             self_duels: AtomicU64::new(0),
+            outside: AtomicU64::new(0),
             feedback: Default::default(),
             delays: Default::default(),
             delay,
@@ -76,6 +80,11 @@ impl Traffic {
     /// Count a self-duel that was issued.
     pub fn issued_self_duel(&self) {
         self.self_duels.fetch_add(1, Relaxed);
+    }
+
+    /// Count a page of somebody who takes no part.
+    pub fn shown_outside(&self) {
+        self.outside.fetch_add(1, Relaxed);
     }
 
     /// Count the answer of a duel of two rankers that was issued here.
@@ -108,6 +117,7 @@ impl Traffic {
             newest_answer_ms: self.newest_answer_ms.load(Relaxed),
             pairs,
             self_duels: self.self_duels.load(Relaxed),
+            outside: self.outside.load(Relaxed),
             feedback: self.feedback.each_ref().map(|count| count.load(Relaxed)),
             delays: self.delays.each_ref().map(|count| count.load(Relaxed)),
             ended,

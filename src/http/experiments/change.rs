@@ -71,6 +71,9 @@ pub(crate) struct ExperimentChange {
     /// counted after those before it. It changes neither from nor to 0.
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     answer_window_seconds: Option<u32>,
+    /// A setting as `description`: the share of units that take part from now on.
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0, nullable = false)]
+    coverage: Option<f64>,
     /// Instead of `status`: units, such as machines, whose answers do not count, before and after
     /// the change. Excluding an excluded unit changes nothing.
     #[schema(value_type = Option<ExcludeBody>, nullable = false)]
@@ -97,7 +100,7 @@ pub(crate) struct ExcludeBody {
 /// Change an experiment
 ///
 /// Pauses, resumes or concludes the experiment, changes its interleaving, its policy or settings
-/// (`description`, `owner`, `conclude_at`, `answer_window_seconds`), names the control, adds or
+/// (`description`, `owner`, `conclude_at`, `answer_window_seconds`, `coverage`), names the control, adds or
 /// retires a ranker, or excludes units; one change in each request.
 ///
 /// Excluding units folds the log anew without their answers: the counts, the policy and the verdict
@@ -172,7 +175,7 @@ pub(crate) async fn change_experiment(
             if change.is_empty() {
                 let detail = "send `status`, `interleaving`, `policy`, `control`, `enlist`, `retire`, \
                               `exclude`, or settings: `description`, `owner`, `conclude_at`, \
-                              `answer_window_seconds`";
+                              `answer_window_seconds`, `coverage`";
                 return Err(invalid("", detail));
             }
             settings_changes::set(service, name, version, &change, by).await?
@@ -212,9 +215,11 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
 }
 
 fn settings_of(body: ExperimentChange) -> SettingsChange {
-    let ExperimentChange { description, owner, conclude_at, answer_window_seconds, .. } = body;
+    let ExperimentChange {
+        description, owner, conclude_at, answer_window_seconds, coverage, ..
+    } = body;
     let conclude_at = conclude_at.map(|OrNever(at)| at);
-    SettingsChange { description, owner, answer_window_seconds, conclude_at }
+    SettingsChange { description, owner, answer_window_seconds, conclude_at, coverage }
 }
 
 /// Require that the body has at most one change.
@@ -224,6 +229,7 @@ fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
         ("/owner", body.owner.is_some()),
         ("/conclude_at", body.conclude_at.is_some()),
         ("/answer_window_seconds", body.answer_window_seconds.is_some()),
+        ("/coverage", body.coverage.is_some()),
     ]
     .into_iter()
     .find(|(_, present)| *present);

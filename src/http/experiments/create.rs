@@ -24,7 +24,7 @@ use crate::service::lifecycle;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::experiment_spec::Ranker;
 use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
-use rankduel_engine::experiment_spec::{DEFAULT_WATCH, OnDrift};
+use rankduel_engine::experiment_spec::{DEFAULT_WATCH, OnDrift, WHOLE_COVERAGE};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 
@@ -83,6 +83,10 @@ pub(crate) struct NewExperimentBody {
     /// next, so that `drift` can tell; 0.02 by default, and 0 with `drift: off`.
     #[schema(minimum = 0, maximum = 0.5, nullable = false)]
     watch: Option<f64>,
+    /// Share of units that take part; 1 by default. The others see the `control`, always the same
+    /// units. Pages without a unit take part by a coin each.
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0, nullable = false)]
+    coverage: Option<f64>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -172,6 +176,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         goal: body.goal.unwrap_or_default(),
         drift,
         watch: body.watch.unwrap_or(if drift == OnDrift::Off { 0.0 } else { DEFAULT_WATCH }),
+        coverage: body.coverage.unwrap_or(WHOLE_COVERAGE),
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

@@ -85,6 +85,8 @@ pub(crate) struct Experiment {
     pub drift: OnDrift,
     /// Share of pages on which the winner of the concluded experiment meets another ranker.
     pub watch: f64,
+    /// Share of units that take part; the others see the control.
+    pub coverage: f64,
     /// Number of the current version, starting at 1 and increased by each change; also the `ETag`.
     pub version: u64,
     /// Time of creation.
@@ -173,6 +175,7 @@ impl Experiment {
             conclude_at: OrNever(spec.conclude_at),
             drift: spec.drift,
             watch: spec.watch,
+            coverage: spec.coverage,
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),

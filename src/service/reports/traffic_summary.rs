@@ -19,6 +19,8 @@ pub struct TrafficSummary {
     pub pairs: u64,
     /// Self-duels issued.
     pub self_duels: u64,
+    /// Pages of those who take no part.
+    pub outside: u64,
     /// Pairs that are neither answered nor expired.
     pub in_flight: u64,
     /// Pairs whose time is over and that were not answered.
@@ -98,6 +100,7 @@ impl TrafficSummary {
             newest_answer_ms: counts.newest_answer_ms,
             pairs: counts.pairs,
             self_duels: counts.self_duels,
+            outside: counts.outside,
             in_flight,
             unanswered: counts.ended.total.issued - counts.ended.total.answered,
             feedback: FeedbackCounts {

@@ -48,6 +48,7 @@ fn experiment(policy: PolicySpec) -> ExperimentSpec {
         settings_changes: 0,
         drift: Default::default(),
         watch: 0.02,
+        coverage: 1.0,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

@@ -59,7 +59,8 @@ public record Duel(String left, String right, String id, double expiresAt, Strin
             String time = Json.string(answer.get("expires_at")).replaceFirst("(\\.\\d{9})\\d+", "$1");
             Instant expiresAt = Instant.parse(time);
             String id = Json.string(answer.get("duel_id"));
-            return new Duel(left, right, id, expiresAt.toEpochMilli() / 1000.0, null);
+            // a page that takes no part in the experiment has no duel
+            return new Duel(left, right, id.isEmpty() ? null : id, expiresAt.toEpochMilli() / 1000.0, null);
         } catch (IllegalArgumentException | DateTimeParseException error) {
             throw RankduelException.notRankduel(error.getMessage());
         }

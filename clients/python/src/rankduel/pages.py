@@ -35,7 +35,7 @@ class Duel:
     left: str
     right: str
     duel_id: str | None
-    """Sent back with feedback. None for a fallback to the control."""
+    """Sent back with feedback. None for the control without a duel: a fallback, or no part taken."""
     expires_at: float
     """Unix seconds. Feedback after this time does not count."""
     fallback: str | None = None
@@ -165,7 +165,8 @@ def duel_of(answer: Any) -> Duel:
     """The duel of an answer."""
     try:
         left, right, duel_id = (_member(answer, name, str) for name in ("left", "right", "duel_id"))
-        return Duel(left, right, duel_id, _expires_at(answer))
+        # a page that takes no part in the experiment has no duel
+        return Duel(left, right, duel_id or None, _expires_at(answer))
     except (KeyError, TypeError, ValueError) as error:
         raise RankduelError("not-rankduel", f"the answer is not from rankduel: {error!r}", 200) from error
 
@@ -178,7 +179,7 @@ def page_of(answer: Any, left: str, right: str) -> Page:
             for slot in answer["slots"]
         )
         duel_id, total = _member(answer, "duel_id", str), _member(answer, "total", int)
-        return Page(slots, duel_id, left, right, _expires_at(answer), total, _member(answer, "informative", bool))
+        return Page(slots, duel_id or None, left, right, _expires_at(answer), total, _member(answer, "informative", bool))
     except (KeyError, TypeError, ValueError) as error:
         raise RankduelError("not-rankduel", f"the answer is not from rankduel: {error!r}", 200) from error
 

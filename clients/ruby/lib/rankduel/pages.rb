@@ -20,6 +20,12 @@ module Rankduel
       raise Error.not_rankduel("its #{name} is #{value.inspect}")
     end
 
+    # nil if the page takes no part in the experiment
+    def duel_id(answer)
+      id = member(answer, "duel_id", String)
+      id unless id.empty?
+    end
+
     def seconds(answer, name)
       # to_f of a time may be off by a microsecond
       Time.iso8601(member(answer, name, String)).to_r.to_f
@@ -51,7 +57,7 @@ module Rankduel
 
     def self.of_answer(answer)
       new(left: Answer.member(answer, "left", String), right: Answer.member(answer, "right", String),
-          duel_id: Answer.member(answer, "duel_id", String), expires_at: Answer.seconds(answer, "expires_at"))
+          duel_id: Answer.duel_id(answer), expires_at: Answer.seconds(answer, "expires_at"))
     end
 
     def self.of_control(control, reason)
@@ -87,7 +93,7 @@ module Rankduel
       end
       new(slots: slots, total: Answer.member(answer, "total", Integer),
           informative: Answer.member(answer, "informative", TrueClass, FalseClass), left: left, right: right,
-          duel_id: Answer.member(answer, "duel_id", String), expires_at: Answer.seconds(answer, "expires_at"))
+          duel_id: Answer.duel_id(answer), expires_at: Answer.seconds(answer, "expires_at"))
     end
 
     # The control's ranking without repeats, with the pinned documents at their positions.

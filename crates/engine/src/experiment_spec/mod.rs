@@ -2,6 +2,7 @@
 
 mod conclude_at;
 mod drift;
+mod enrolment;
 mod exclusions;
 mod field_error;
 pub mod page_rules;
@@ -11,6 +12,7 @@ mod spec;
 
 pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
 pub use drift::{DEFAULT_WATCH, OnDrift};
+pub use enrolment::WHOLE_COVERAGE;
 pub use exclusions::{MAX_EXCLUDED_UNITS, MAX_EXCLUSIONS};
 pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
 pub use field_error::{FirstErrors, excerpt};

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::conclude_at::ConcludeAt;
+use super::enrolment::whole_coverage;
 use super::field_error::FieldError;
 use super::spec::ExperimentSpec;
 
@@ -22,6 +23,9 @@ pub struct Settings {
     /// When the service concludes the experiment by itself; without it, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclude_at: Option<ConcludeAt>,
+    /// Share of units that take part.
+    #[serde(default = "whole_coverage")]
+    pub coverage: f64,
     /// Its purpose; empty if nobody has said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conclude_at::ConcludeAt;
 use super::drift::{OnDrift, watch_error};
+use super::enrolment::{is_whole, whole_coverage};
 use super::exclusions;
 use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
@@ -78,6 +79,9 @@ pub struct ExperimentSpec {
     /// a change shows.
     #[serde(default)]
     pub watch: f64,
+    /// Share of units that take part, above 0 and up to 1. The others see the control.
+    #[serde(default = "whole_coverage", skip_serializing_if = "is_whole")]
+    pub coverage: f64,
     /// The policies before the current one, oldest first: one for each policy change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
@@ -294,6 +298,7 @@ impl ExperimentSpec {
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors.extend(self.control_error());
         errors.extend(watch_error(self.watch, self.drift));
+        errors.extend(self.coverage_error());
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors.into_vec()
     }
@@ -322,15 +327,17 @@ impl ExperimentSpec {
         Settings {
             answer_window_seconds: self.answer_window_seconds,
             conclude_at: self.conclude_at,
+            coverage: self.coverage,
             description: self.description.clone(),
             owner: self.owner.clone(),
         }
     }
 
     fn set(&mut self, settings: Settings) {
-        let Settings { answer_window_seconds, conclude_at, description, owner } = settings;
+        let Settings { answer_window_seconds, conclude_at, coverage, description, owner } =
+            settings;
         (self.answer_window_seconds, self.conclude_at) = (answer_window_seconds, conclude_at);
-        (self.description, self.owner) = (description, owner);
+        (self.coverage, self.description, self.owner) = (coverage, description, owner);
     }
 
     /// Time within which the answers come that the verdict counts, in milliseconds, at the creation

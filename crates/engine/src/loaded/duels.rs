@@ -24,6 +24,13 @@ pub struct Selected {
     pub chosen_at: u64,
 }
 
+impl Selected {
+    /// One ranker, shown alone.
+    pub fn alone(ranker: usize, chosen_at: u64) -> Self {
+        Self { selection: Selection::of(ranker, ranker), first_left: true, chosen_at }
+    }
+}
+
 impl LoadedExperiment {
     /// Select a duel and count it as issued.
     pub fn select(&self, rng: &mut PolicyRng, now_ms: i64) -> Result<Selected, EngineError> {
