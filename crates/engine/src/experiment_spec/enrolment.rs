@@ -1,8 +1,8 @@
 //! Which units take part in an experiment.
 //!
 //! A unit takes part if its *coin* is below the coverage. The coin is a number in [0, 1) that
-//! depends on the hash of the unit alone. So a unit stays where it is, a lower coverage keeps a part
-//! of the units, a higher one adds others, and nobody's preferences have a say.
+//! depends on the hash of the unit alone. So a unit stays where it is, a lower coverage keeps a
+//! part of the units, a higher one adds others, and nobody's preferences have a say.
 
 use sha2::{Digest, Sha256};
 
