@@ -45,71 +45,47 @@ impl Default for CwRmed {
     }
 }
 
-/// Parameters of ECW-RMED.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EcwRmed {
-    /// Every pair is compared `alpha sqrt(ln t)` times.
-    pub alpha: f64,
-    /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
-    pub beta: f64,
-    /// Whether the feasible set has the box that the paper prints.
-    pub literal: bool,
-    /// When the next list is planned.
-    pub evaluate: Evaluate,
-}
+/// Parameters of ECW-RMED: those of CW-RMED.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EcwRmed(pub CwRmed);
 
-impl Default for EcwRmed {
-    fn default() -> Self {
-        Self { alpha: 3.0, beta: 0.01, literal: false, evaluate: Evaluate::default() }
+impl CwRmed {
+    fn state(&self, rankers: usize, optimum: Optimum) -> Box<dyn Bandit> {
+        let &Self { alpha, beta, literal, evaluate } = self;
+        Box::new(State::new(rankers, Rules { optimum, alpha, beta, literal, evaluate }))
     }
-}
-
-fn validate(alpha: f64, beta: f64, rankers: usize) -> Result<(), InvalidPolicy> {
-    require(alpha > 0.0 && alpha <= 100.0, "alpha", alpha, "above 0 and at most 100")?;
-    require((0.0..0.5).contains(&beta), "beta", beta, "from 0 to below 0.5")?;
-    if rankers > MOST_RANKERS {
-        return Err(InvalidPolicy::new(
-            "kind",
-            format!(
-                "CW-RMED and ECW-RMED explore every pair and allow at most {MOST_RANKERS} rankers; \
-                 this experiment has {rankers}. `d-ts-plus` serves the same purpose with more \
-                 rankers"
-            ),
-        ));
-    }
-    Ok(())
 }
 
 impl Parameters for CwRmed {
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        validate(self.alpha, self.beta, rankers)
+        let (alpha, beta) = (self.alpha, self.beta);
+        require(alpha > 0.0 && alpha <= 100.0, "alpha", alpha, "above 0 and at most 100")?;
+        require((0.0..0.5).contains(&beta), "beta", beta, "from 0 to below 0.5")?;
+        if rankers > MOST_RANKERS {
+            return Err(InvalidPolicy::new(
+                "kind",
+                format!(
+                    "CW-RMED and ECW-RMED explore every pair and allow at most {MOST_RANKERS} \
+                     rankers; this experiment has {rankers}. `d-ts-plus` serves the same purpose \
+                     with more rankers"
+                ),
+            ));
+        }
+        Ok(())
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        Box::new(State::new(setup.rankers, self.rules()))
+        self.state(setup.rankers, Optimum::LinearProgram)
     }
 }
 
 impl Parameters for EcwRmed {
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        validate(self.alpha, self.beta, rankers)
+        self.0.validate(rankers)
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        Box::new(State::new(setup.rankers, self.rules()))
-    }
-}
-
-impl CwRmed {
-    fn rules(&self) -> Rules {
-        let &Self { alpha, beta, literal, evaluate } = self;
-        Rules { optimum: Optimum::LinearProgram, alpha, beta, literal, evaluate }
-    }
-}
-
-impl EcwRmed {
-    fn rules(&self) -> Rules {
-        let &Self { alpha, beta, literal, evaluate } = self;
-        Rules { optimum: Optimum::ClosedForm, alpha, beta, literal, evaluate }
+        self.0.state(setup.rankers, Optimum::ClosedForm)
     }
 }

@@ -5,8 +5,7 @@
 //!
 //! Rankers are compared within small batches of rankers (not batches of comparisons). Losers are
 //! removed for good, and batches that become small are merged. Each selection draws a batch at
-//! random, so that concurrent requests get different pairs. With `round_robin`, batches take turns,
-//! as in a simulation.
+//! random, so that concurrent requests get different pairs.
 
 mod ranker_batches;
 mod tournament;
@@ -29,13 +28,11 @@ pub struct MergeRucb {
     pub delta: f64,
     /// `C` of `ln(t + C)`; if absent, computed from `alpha` and `delta`.
     pub constant: Option<f64>,
-    /// Whether batches take turns.
-    pub round_robin: bool,
 }
 
 impl Default for MergeRucb {
     fn default() -> Self {
-        Self { batch_size: 4, alpha: 1.01, delta: 0.01, constant: None, round_robin: false }
+        Self { batch_size: 4, alpha: 1.01, delta: 0.01, constant: None }
     }
 }
 
@@ -48,8 +45,6 @@ pub struct MergeDts {
     pub alpha: f64,
     /// `C` of `ln(t + C)`.
     pub constant: f64,
-    /// Whether batches take turns.
-    pub round_robin: bool,
 }
 
 impl Default for MergeDts {
@@ -58,7 +53,6 @@ impl Default for MergeDts {
             batch_size: 16,
             alpha: 0.262144, // 0.8⁶
             constant: 400_000.0,
-            round_robin: false,
         }
     }
 }
@@ -79,7 +73,6 @@ impl MergeRucb {
             batch_size: self.batch_size,
             alpha: self.alpha,
             constant: self.constant(rankers),
-            round_robin: self.round_robin,
         }
     }
 }
@@ -91,7 +84,6 @@ impl MergeDts {
             batch_size: self.batch_size,
             alpha: self.alpha,
             constant: self.constant,
-            round_robin: self.round_robin,
         }
     }
 }

@@ -10,55 +10,33 @@ use serde::{Deserialize, Serialize};
 use crate::bandit::{Bandit, Parameters};
 use crate::explore::{Exploration, ExploreThenExploit};
 use dueling_bandits::pairs::{pair_at, pair_count, pair_index};
-use dueling_bandits::parameters::require;
-use dueling_bandits::policies::explore::{ExplorationParameters, MAX_HORIZON, Radius, RoundRobin};
+use dueling_bandits::policies::explore::{ExplorationParameters, Radius, RoundRobin};
 use dueling_bandits::{Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally};
 
 /// Parameters of Copeland PBR.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pbr {
     /// `T`, in steps.
     pub horizon: u64,
     /// `δ`; `1 / T` if absent.
     pub delta: Option<f64>,
-    /// `κ`.
-    pub kappa: usize,
-    /// `n_max`; the horizon if absent.
-    pub most_comparisons: Option<u64>,
-}
-
-impl Default for Pbr {
-    fn default() -> Self {
-        Self { horizon: 0, delta: None, kappa: 1, most_comparisons: None }
-    }
 }
 
 impl Pbr {
     fn shared(&self) -> ExplorationParameters {
         ExplorationParameters { horizon: Some(self.horizon), delta: self.delta }
     }
-
-    fn most_comparisons(&self) -> u64 {
-        self.most_comparisons.unwrap_or(self.horizon)
-    }
 }
 
 impl Parameters for Pbr {
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.shared().validate(rankers)?;
-        let wanted = "from 1 to one less than the number of rankers";
-        require((1..rankers).contains(&self.kappa), "kappa", self.kappa, wanted)?;
-        let most = self.most_comparisons();
-        require((1..=MAX_HORIZON).contains(&most), "most_comparisons", most, "from 1 to 2000000000")
+        self.shared().validate(rankers)
     }
 
     fn start(&self, Setup { rankers, .. }: Setup) -> Box<dyn Bandit> {
-        let most_comparisons = self.most_comparisons();
         let race = Race {
-            // ln(2 K² n_max / δ)
-            radius: Radius::finite(rankers * rankers, most_comparisons, self.shared().delta()),
-            most_comparisons,
-            kappa: self.kappa,
+            // ln(2 K² n_max / δ) with n_max = T
+            radius: Radius::finite(rankers * rankers, self.horizon, self.shared().delta()),
             turns: RoundRobin::new(pair_count(rankers)),
             verdicts: vec![Verdicts::default(); rankers],
         };
@@ -70,10 +48,6 @@ impl Parameters for Pbr {
 #[derive(Debug)]
 struct Race {
     radius: Radius,
-    /// `n_max`.
-    most_comparisons: u64,
-    /// `κ`.
-    kappa: usize,
     /// `𝒜` with its turns.
     turns: RoundRobin,
     verdicts: Vec<Verdicts>,
@@ -88,17 +62,15 @@ struct Verdicts {
     lost: usize,
 }
 
-/// `𝒞`: the ranker is certainly among the `κ` best. Two conditions of the paper, here and in
-/// [`is_discarded`], are stricter by one: for `κ = 1` it never selects a ranker.
-fn is_selected(of: &[Verdicts], i: usize, kappa: usize) -> bool {
-    let worse = |&j: &usize| j != i && of.len() - 1 < of[i].won + of[j].lost;
-    (0..of.len()).filter(worse).count() >= of.len() - kappa
+/// `𝒞`: the ranker is certainly the best. Two conditions of the paper, here and in [`is_discarded`],
+/// are stricter by one: they never select a ranker.
+fn is_selected(of: &[Verdicts], i: usize) -> bool {
+    (0..of.len()).filter(|&j| j != i).all(|j| of.len() - 1 < of[i].won + of[j].lost)
 }
 
-/// `𝒟`: the ranker is certainly not among the `κ` best.
-fn is_discarded(of: &[Verdicts], i: usize, kappa: usize) -> bool {
-    let better = |&j: &usize| j != i && of.len() - 1 < of[i].lost + of[j].won;
-    (0..of.len()).filter(better).count() >= kappa
+/// `𝒟`: the ranker is certainly not the best.
+fn is_discarded(of: &[Verdicts], i: usize) -> bool {
+    (0..of.len()).filter(|&j| j != i).any(|j| of.len() - 1 < of[i].lost + of[j].won)
 }
 
 impl Race {
@@ -122,10 +94,9 @@ impl Race {
         });
         if is_changed {
             // steps 2 and 3
-            let (of, kappa) = (&self.verdicts, self.kappa);
-            let settled: Vec<bool> = (0..of.len())
-                .map(|i| is_selected(of, i, kappa) || is_discarded(of, i, kappa))
-                .collect();
+            let of = &self.verdicts;
+            let settled: Vec<bool> =
+                (0..of.len()).map(|i| is_selected(of, i) || is_discarded(of, i)).collect();
             self.turns.retain(|number| {
                 let Duel { first, second } = pair_at(number as usize);
                 !(settled[first] && settled[second])
@@ -145,14 +116,11 @@ impl Exploration for Race {
             return None;
         }
         self.judge(tally);
-        // step 4
-        let compared = |&number: &u32| u64::from(self.turns.compared(number));
-        let is_over =
-            self.turns.open().iter().map(compared).max().is_none_or(|n| n > self.most_comparisons);
-        is_over.then(|| self.guess(tally))
+        // step 4; the horizon comes before n_max
+        self.turns.open().is_empty().then(|| self.guess(tally))
     }
 
-    /// The first of the `κ` rankers with the most `p̂ > 1/2` in their row, ties by lowest index.
+    /// The ranker with the most `p̂ > 1/2` in their row, ties by lowest index.
     fn guess(&self, tally: &Tally) -> usize {
         let scores: Vec<usize> = (0..tally.rankers()).map(|i| tally.copeland_score(i)).collect();
         (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
@@ -164,11 +132,11 @@ mod tests {
     use super::*;
 
     /// (`𝒞`, `𝒟`) of rankers with these certain wins and losses.
-    fn sets(verdicts: &[(usize, usize)], kappa: usize) -> (Vec<usize>, Vec<usize>) {
+    fn sets(verdicts: &[(usize, usize)]) -> (Vec<usize>, Vec<usize>) {
         let of: Vec<_> = verdicts.iter().map(|&(won, lost)| Verdicts { won, lost }).collect();
         (
-            (0..of.len()).filter(|&i| is_selected(&of, i, kappa)).collect(),
-            (0..of.len()).filter(|&i| is_discarded(&of, i, kappa)).collect(),
+            (0..of.len()).filter(|&i| is_selected(&of, i)).collect(),
+            (0..of.len()).filter(|&i| is_discarded(&of, i)).collect(),
         )
     }
 
@@ -183,10 +151,8 @@ mod tests {
     #[test]
     fn rankers_are_selected_and_discarded_as_soon_as_it_is_certain() {
         let four = [(3, 0), (1, 1), (0, 1), (0, 2)];
-        assert_eq!(sets(&four, 1), (vec![0], vec![1, 2, 3]));
-        assert_eq!(sets(&four, 2), (vec![0], vec![]));
+        assert_eq!(sets(&four), (vec![0], vec![1, 2, 3]));
         let six = [(5, 0), (4, 1), (2, 2), (0, 2), (0, 3), (0, 3)];
-        assert_eq!(sets(&six, 1), (vec![0], vec![1, 2, 3, 4, 5]));
-        assert_eq!(sets(&six, 2), (vec![0, 1], vec![2, 3, 4, 5]));
+        assert_eq!(sets(&six), (vec![0], vec![1, 2, 3, 4, 5]));
     }
 }

@@ -9,20 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::bandit::{Bandit, Parameters};
 use crate::explore::{Exploration, ExploreThenExploit};
 use dueling_bandits::pairs::{pair_at, pair_count, pair_index};
-use dueling_bandits::parameters::require;
 use dueling_bandits::policies::explore::{ExplorationParameters, Intervals, Radius, RoundRobin};
 use dueling_bandits::{Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally};
-
-/// A distance between two rankings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Distance {
-    /// The number of pairs that the two rankings order differently.
-    #[default]
-    Ndp,
-    /// The largest difference between the two ranks of a ranker.
-    Mrd,
-}
 
 /// Parameters of RankEl.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -31,10 +19,6 @@ pub struct RankEl {
     pub horizon: Option<u64>,
     /// `δ`.
     pub delta: Option<f64>,
-    /// The distance between two rankings.
-    pub distance: Distance,
-    /// `ρ`.
-    pub tolerance: usize,
 }
 
 impl RankEl {
@@ -45,15 +29,12 @@ impl RankEl {
 
 impl Parameters for RankEl {
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.shared().validate(rankers)?;
-        let (tolerance, most) = (self.tolerance, pair_count(rankers));
-        let wanted = format!("at most {most}, the number of pairs");
-        require(tolerance <= most, "tolerance", tolerance, &wanted)
+        self.shared().validate(rankers)
     }
 
     fn start(&self, Setup { rankers, .. }: Setup) -> Box<dyn Bandit> {
         let radius = self.shared().radius(pair_count(rankers));
-        let elicitation = Elicitation::new(rankers, radius, self.distance, self.tolerance);
+        let elicitation = Elicitation::new(rankers, radius);
         Box::new(ExploreThenExploit::new(elicitation, self.horizon, rankers))
     }
 }
@@ -63,9 +44,6 @@ impl Parameters for RankEl {
 struct Elicitation {
     rankers: usize,
     radius: Radius,
-    distance: Distance,
-    /// `ρ`.
-    tolerance: usize,
     /// The pairs still to be compared, with their turns.
     turns: RoundRobin,
     /// The intervals of all pairs.
@@ -76,12 +54,10 @@ struct Elicitation {
 }
 
 impl Elicitation {
-    fn new(rankers: usize, radius: Radius, distance: Distance, tolerance: usize) -> Self {
+    fn new(rankers: usize, radius: Radius) -> Self {
         Self {
             rankers,
             radius,
-            distance,
-            tolerance,
             turns: RoundRobin::new(pair_count(rankers)),
             intervals: Intervals::new(rankers),
             is_news: true,
@@ -99,27 +75,12 @@ impl Elicitation {
         ranking
     }
 
-    /// An upper bound on the distance of `ranking` from the true one.
+    /// An upper bound on the number of pairs that `ranking` and the true ranking order differently.
     fn distance_bound(&self, ranking: &[usize]) -> usize {
-        let low = |i: usize| self.intervals.lower(i);
-        let up = |i: usize| self.intervals.upper(i);
-        match self.distance {
-            Distance::Ndp => {
-                let after = |at: usize| ranking[at + 1..].iter();
-                let discordant =
-                    |at: usize| after(at).filter(|&&k| up(k) > low(ranking[at])).count();
-                (0..ranking.len()).map(discordant).sum()
-            }
-            Distance::Mrd => {
-                let away = |(at, &i): (usize, &usize)| {
-                    let rank = at + 1;
-                    let best = 1 + ranking.iter().filter(|&&j| low(j) > up(i)).count();
-                    let worst = ranking.len() - ranking.iter().filter(|&&j| up(j) < low(i)).count();
-                    rank.saturating_sub(best).max(worst.saturating_sub(rank))
-                };
-                ranking.iter().enumerate().map(away).max().unwrap_or(0)
-            }
-        }
+        let (low, up) = (|i| self.intervals.lower(i), |i| self.intervals.upper(i));
+        let discordant =
+            |at: usize| ranking[at + 1..].iter().filter(|&&k| up(k) > low(ranking[at])).count();
+        (0..ranking.len()).map(discordant).sum()
     }
 
     /// Whether the order of `i` and some other ranker is still uncertain.
@@ -158,8 +119,7 @@ impl Exploration for Elicitation {
         self.is_news = false;
         self.choose_pairs();
         let ranking = self.ranking(tally);
-        let is_over =
-            self.turns.open().is_empty() || self.distance_bound(&ranking) <= self.tolerance;
+        let is_over = self.turns.open().is_empty() || self.distance_bound(&ranking) == 0;
         is_over.then(|| ranking[0])
     }
 
@@ -175,24 +135,21 @@ mod tests {
 
     #[test]
     fn one_pair_of_rankers_is_ambiguous() {
-        for (distance, bound) in [(Distance::Ndp, 1), (Distance::Mrd, 2)] {
-            let radius = Radius::finite(pair_count(4), 1000, 0.1);
-            let mut rank_el = Elicitation::new(4, radius, distance, 0);
-            // the pairs (0, 3) and (1, 2) are open
-            for (low, high) in [(0, 1), (0, 2), (1, 3), (2, 3)] {
-                let sure = Interval { low: 0.9, high: 1.0 };
-                rank_el.intervals.set(pair_index(low, high) as u32, sure);
-            }
-            let bounds = |i: usize| (rank_el.intervals.lower(i), rank_el.intervals.upper(i));
-            assert_eq!([0, 1, 2, 3].map(bounds), [(2, 3), (1, 2), (1, 2), (0, 1)]);
-            let ranking = rank_el.ranking(&Tally::new(4));
-            assert_eq!(ranking, [0, 1, 2, 3]);
-            assert_eq!(rank_el.distance_bound(&ranking), bound);
-            let ambiguous: Vec<usize> = (0..4).filter(|&i| rank_el.is_ambiguous(i)).collect();
-            assert_eq!(ambiguous, [1, 2]);
-            // (0, 3) is open, but contains no ambiguous ranker
-            rank_el.choose_pairs();
-            assert_eq!(rank_el.turns.open(), [pair_index(1, 2) as u32]);
+        let mut rank_el = Elicitation::new(4, Radius::finite(pair_count(4), 1000, 0.1));
+        // the pairs (0, 3) and (1, 2) are open
+        for (low, high) in [(0, 1), (0, 2), (1, 3), (2, 3)] {
+            let sure = Interval { low: 0.9, high: 1.0 };
+            rank_el.intervals.set(pair_index(low, high) as u32, sure);
         }
+        let bounds = |i: usize| (rank_el.intervals.lower(i), rank_el.intervals.upper(i));
+        assert_eq!([0, 1, 2, 3].map(bounds), [(2, 3), (1, 2), (1, 2), (0, 1)]);
+        let ranking = rank_el.ranking(&Tally::new(4));
+        assert_eq!(ranking, [0, 1, 2, 3]);
+        assert_eq!(rank_el.distance_bound(&ranking), 1);
+        let ambiguous: Vec<usize> = (0..4).filter(|&i| rank_el.is_ambiguous(i)).collect();
+        assert_eq!(ambiguous, [1, 2]);
+        // (0, 3) is open, but contains no ambiguous ranker
+        rank_el.choose_pairs();
+        assert_eq!(rank_el.turns.open(), [pair_index(1, 2) as u32]);
     }
 }

@@ -21,25 +21,12 @@ use dueling_bandits::{
 pub struct Rucb {
     /// Width of the confidence bounds; above 0.5.
     pub alpha: f64,
-    /// Which of the two published forms.
-    pub variant: RucbVariant,
 }
 
 impl Default for Rucb {
     fn default() -> Self {
-        Self { alpha: 0.51, variant: RucbVariant::default() }
+        Self { alpha: 0.51 }
     }
-}
-
-/// The published forms of RUCB.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RucbVariant {
-    /// The ICML paper: the hypothesised best ranker is first in every other duel.
-    #[default]
-    Icml,
-    /// The earlier arXiv report: the first ranker is uniform among the possible winners.
-    Arxiv,
 }
 
 impl Parameters for Rucb {
@@ -49,11 +36,8 @@ impl Parameters for Rucb {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        let mut state = State {
-            bounds: Bounds::new(setup.rankers, self.alpha),
-            variant: self.variant,
-            hypothesis: None,
-        };
+        let bounds = Bounds::new(setup.rankers, self.alpha);
+        let mut state = State { bounds, hypothesis: None };
         state.revise();
         Box::new(state)
     }
@@ -62,8 +46,7 @@ impl Parameters for Rucb {
 #[derive(Debug)]
 struct State {
     bounds: Bounds,
-    variant: RucbVariant,
-    /// `B`; always `None` in the arXiv version.
+    /// `B`.
     hypothesis: Option<usize>,
 }
 
@@ -79,13 +62,11 @@ impl State {
         let mut candidates = self.candidates();
         let (first, second) = (candidates.next(), candidates.next());
         drop(candidates);
-        if self.variant == RucbVariant::Icml {
-            let leads = |b: usize| self.bounds.certain_losses(b) == 0;
-            self.hypothesis = match (first, second) {
-                (Some(only), None) => Some(only),
-                _ => self.hypothesis.filter(|&b| leads(b)),
-            };
-        }
+        let leads = |b: usize| self.bounds.certain_losses(b) == 0;
+        self.hypothesis = match (first, second) {
+            (Some(only), None) => Some(only),
+            _ => self.hypothesis.filter(|&b| leads(b)),
+        };
         first.is_none()
     }
 
@@ -147,8 +128,7 @@ mod tests {
         let (mut empty, mut forgotten) = (0, 0);
         for seed in 0..30 {
             let k = 3 + seed as usize % 3;
-            let bounds = Bounds::new(k, 0.51);
-            let mut state = State { bounds, variant: RucbVariant::Icml, hypothesis: None };
+            let mut state = State { bounds: Bounds::new(k, 0.51), hypothesis: None };
             let mut rng = step_rng(seed, 0);
             for _ in 0..400 {
                 let (first, second) = (rng.random_range(0..k), rng.random_range(0..k));

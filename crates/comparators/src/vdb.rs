@@ -5,11 +5,9 @@
 //! Each player keeps cumulative loss estimates `L` and draws a ranker from the weights
 //! `w_i = 4/(η (L_i - x))²`. `x` is the only value below `min L` for which the weights sum to 1
 //! (1/2-Tsallis entropy). The loss of the drawn ranker `k` is `ℓ = 1` if it loses, 0 if it wins,
-//! and 1/2 for a tie. The player then updates `L` by one of two estimators:
-//!
-//! - `iw`, importance weighting, `η_t = 2/√t`: `L_k += ℓ/w_k`;
-//! - `rv`, reduced variance, `η_t = 4/√t`: with the baseline `B_i = 1/2` where `w_i ≥ η²` and 0
-//!   elsewhere, `L_i += B_i` for every `i`, and `L_k += (ℓ - B_k)/w_k`.
+//! and 1/2 for a tie. The player then updates `L` by the estimator of reduced variance, with
+//! `η_t = 4/√t`: with the baseline `B_i = 1/2` where `w_i ≥ η²` and 0 elsewhere, `L_i += B_i` for
+//! every `i`, and `L_k += (ℓ - B_k)/w_k`.
 //!
 //! The champion is the ranker with the smallest sum of both players' losses.
 //!
@@ -35,33 +33,13 @@ use crate::bandit::{Bandit, Parameters};
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Setup, Tally};
 use weights::{add_losses, draw, probabilities, ticket, weights};
 
-/// How a player estimates the losses of the rankers from its draws.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Estimator {
-    /// Importance weighting.
-    Iw,
-    /// Importance weighting around a baseline, for less variance.
-    #[default]
-    Rv,
-}
-
-impl Estimator {
-    /// `η_t`, after `folded` outcomes.
-    fn learning_rate(self, folded: u64) -> f64 {
-        let scale = match self {
-            Estimator::Iw => 2.0,
-            Estimator::Rv => 4.0,
-        };
-        scale / (folded as f64 + 1.0).sqrt()
-    }
-}
-
-/// Parameters of Versatile Dueling Bandits.
+/// Versatile Dueling Bandits have no parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Vdb {
-    /// The estimator of losses.
-    pub estimator: Estimator,
+pub struct Vdb {}
+
+/// `η_t`, after `folded` outcomes.
+fn learning_rate(folded: u64) -> f64 {
+    4.0 / (folded as f64 + 1.0).sqrt()
 }
 
 impl Parameters for Vdb {
@@ -73,7 +51,7 @@ impl Parameters for Vdb {
             first_losses: vec![0.0; k],
             second_losses: vec![0.0; k],
         };
-        Box::new(Players::new(self.estimator, state))
+        Box::new(Players::new(state))
     }
 }
 
@@ -90,7 +68,6 @@ struct State {
 
 #[derive(Debug)]
 struct Players {
-    estimator: Estimator,
     state: State,
     /// Weights of the first ranker's player, derived from the state.
     first_weights: Vec<f64>,
@@ -99,15 +76,14 @@ struct Players {
 }
 
 impl Players {
-    fn new(estimator: Estimator, state: State) -> Self {
-        let mut players =
-            Self { estimator, state, first_weights: Vec::new(), second_weights: Vec::new() };
+    fn new(state: State) -> Self {
+        let mut players = Self { state, first_weights: Vec::new(), second_weights: Vec::new() };
         players.weigh();
         players
     }
 
     fn weigh(&mut self) {
-        let rate = self.estimator.learning_rate(self.state.folded);
+        let rate = learning_rate(self.state.folded);
         self.first_weights = weights(&self.state.first_losses, rate);
         self.second_weights = weights(&self.state.second_losses, rate);
     }
@@ -115,15 +91,11 @@ impl Players {
     /// Learn from the outcome of `duel`, whose rankers were drawn with `probabilities`. The loss of
     /// the first ranker is `first_loss`; that of the second is `1 - first_loss`.
     fn learn(&mut self, duel: Duel, probabilities: (f64, f64), first_loss: f64) {
-        let rate = self.estimator.learning_rate(self.state.folded);
+        let rate = learning_rate(self.state.folded);
         let state = &mut self.state;
         let estimate =
             |losses: &mut [f64], weights: &[f64], drawn: usize, probability: f64, loss: f64| {
-                let baseline = match self.estimator {
-                    Estimator::Iw => f64::INFINITY,
-                    Estimator::Rv => rate * rate,
-                };
-                add_losses(losses, weights, baseline, drawn, probability, loss);
+                add_losses(losses, weights, rate * rate, drawn, probability, loss);
                 let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
                 // the same shift of all losses does not change the weights
                 losses.iter_mut().for_each(|loss| *loss -= least);
@@ -210,14 +182,16 @@ mod tests {
     #[test]
     fn weights_of_three() {
         close(&weights(&[0.0; 3], 2.0), &[1.0 / 3.0; 3], 1e-12);
-        let rate = Estimator::Iw.learning_rate(1);
-        close(&weights(&[3.0, 0.0, 0.0], rate), &[0.077431856, 0.461284072, 0.461284072], 1e-9);
+        close(
+            &weights(&[3.0, 0.0, 0.0], 2.0 / 2.0_f64.sqrt()),
+            &[0.077431856, 0.461284072, 0.461284072],
+            1e-9,
+        );
     }
 
     #[test]
     fn weights_of_four_at_t_25() {
-        let rate = |estimator: Estimator| estimator.learning_rate(24);
-        assert_eq!((rate(Estimator::Iw), rate(Estimator::Rv)), (0.4, 0.8));
+        assert_eq!(learning_rate(24), 0.8);
         close(&weights(&FIRST, 0.4), &[0.090145071, 0.220280339, 0.564770843, 0.124803748], 1e-9);
         close(&weights(&FIRST, 0.8), &[0.037861936, 0.133272638, 0.770499476, 0.058365949], 1e-9);
         close(&weights(&SECOND, 0.8)[1..2], &[0.697093], 5e-7);
@@ -225,48 +199,42 @@ mod tests {
 
     /// Losses of both players after the duel (2, 1) at t = 25, which ranker 2 loses; without the
     /// common shift.
-    fn updated(estimator: Estimator) -> [[f64; 4]; 2] {
-        let rate = estimator.learning_rate(24);
-        let from = if estimator == Estimator::Rv { rate * rate } else { f64::INFINITY };
+    fn updated() -> [[f64; 4]; 2] {
+        let rate = learning_rate(24);
         [(FIRST, 2, 1.0), (SECOND, 1, 0.0)].map(|(mut losses, drawn, loss)| {
             let weights = weights(&losses, rate);
-            add_losses(&mut losses, &weights, from, drawn, weights[drawn], loss);
+            add_losses(&mut losses, &weights, rate * rate, drawn, weights[drawn], loss);
             losses
         })
     }
 
     #[test]
     fn an_update_at_t_25() {
-        let [first, second] = updated(Estimator::Iw);
-        close(&first, &[10.0, 4.0, 1.770630, 7.5], 5e-7);
-        close(&second, &SECOND, 1e-12);
-        let [first, second] = updated(Estimator::Rv);
+        let [first, second] = updated();
         close(&first, &[10.0, 4.0, 1.148930, 7.5], 5e-7);
         close(&second, &[8.0, -0.217264, 3.0, 6.0], 5e-7);
     }
 
     #[test]
     fn the_same_update_through_the_policy() {
-        for estimator in [Estimator::Iw, Estimator::Rv] {
-            let state = State {
-                tally: Tally::new(4),
-                folded: 24,
-                first_losses: FIRST.to_vec(),
-                second_losses: SECOND.to_vec(),
-            };
-            let mut players = Players::new(estimator, state);
-            let ticket = ticket(players.first_weights[2], players.second_weights[1]);
-            let duel = Duel::new(2, 1);
-            players.observe(&Observation { duel, outcome: Outcome::Second, batch: None, ticket });
-            let shifted = updated(estimator).map(|losses| {
-                let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
-                losses.map(|loss| loss - least)
-            });
-            // tickets have single precision
-            close(&players.state.first_losses, &shifted[0], 1e-6);
-            close(&players.state.second_losses, &shifted[1], 1e-6);
-            assert_eq!(players.state.folded, 25);
-        }
+        let state = State {
+            tally: Tally::new(4),
+            folded: 24,
+            first_losses: FIRST.to_vec(),
+            second_losses: SECOND.to_vec(),
+        };
+        let mut players = Players::new(state);
+        let ticket = ticket(players.first_weights[2], players.second_weights[1]);
+        let duel = Duel::new(2, 1);
+        players.observe(&Observation { duel, outcome: Outcome::Second, batch: None, ticket });
+        let shifted = updated().map(|losses| {
+            let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
+            losses.map(|loss| loss - least)
+        });
+        // tickets have single precision
+        close(&players.state.first_losses, &shifted[0], 1e-6);
+        close(&players.state.second_losses, &shifted[1], 1e-6);
+        assert_eq!(players.state.folded, 25);
     }
 
     #[test]

@@ -11,8 +11,6 @@ pub struct RankerBatches {
     batches: Vec<Vec<u16>>,
     /// `S`, from 1.
     stage: u32,
-    /// `m`: the batch whose turn it is.
-    turn: u64,
     /// For each ranker, whether its batch was checked in full. Only the two rankers of the newest
     /// duel can then be losers. Not saved: an absent entry means a full check.
     pruned: Vec<bool>,
@@ -26,7 +24,6 @@ impl RankerBatches {
         Self {
             batches: order.chunks(size).map(<[u16]>::to_vec).collect(),
             stage: 1,
-            turn: 0,
             pruned: Vec::new(),
         }
     }
@@ -39,17 +36,11 @@ impl RankerBatches {
         survivors
     }
 
-    /// Step 1: the batch to duel in, in turn or at random, among those with two or more rankers; if
-    /// there is none, the last remaining batch.
-    pub fn current(&self, in_turn: bool, rng: &mut PolicyRng) -> &[u16] {
+    /// Step 1: a random batch among those with two or more rankers; if there is none, the last
+    /// remaining batch.
+    pub fn current(&self, rng: &mut PolicyRng) -> &[u16] {
         let several = |batch: &&Vec<u16>| batch.len() > 1;
-        let found = if in_turn {
-            let at = (self.turn % self.batches.len() as u64) as usize;
-            self.batches[at..].iter().chain(&self.batches[..at]).find(several)
-        } else {
-            choose::uniform(self.batches.iter().filter(several), rng)
-        };
-        found.unwrap_or(&self.batches[0])
+        choose::uniform(self.batches.iter().filter(several), rng).unwrap_or(&self.batches[0])
     }
 
     /// The index of the batch that contains both rankers.
@@ -109,11 +100,6 @@ impl RankerBatches {
         }
     }
 
-    /// Step 5.
-    pub fn advance(&mut self, steps: u64) {
-        self.turn = self.turn.wrapping_add(steps);
-    }
-
     /// Step 6: if few enough of `rankers` remain, merge once, and a second time if a batch is still
     /// small.
     pub fn merge(&mut self, rankers: usize, size: usize, rng: &mut PolicyRng) {
@@ -156,7 +142,6 @@ mod tests {
         RankerBatches {
             batches: batches.iter().map(|batch| batch.to_vec()).collect(),
             stage: 1,
-            turn: 0,
             pruned: Vec::new(),
         }
     }

@@ -22,7 +22,6 @@ pub(super) struct Rules {
     pub(super) alpha: f64,
     /// `C`.
     pub(super) constant: f64,
-    pub(super) round_robin: bool,
 }
 
 #[derive(Debug)]
@@ -121,7 +120,6 @@ impl Tournament {
         if self.rules.kind == Kind::Dts {
             self.batches.join_singletons();
         }
-        self.batches.advance(1); // step 5
         self.batches.merge(self.tally.rankers(), self.rules.batch_size, &mut rng); // step 6
     }
 }
@@ -142,7 +140,7 @@ impl Bandit for Tournament {
     }
 
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        let batch = self.batches.current(self.rules.round_robin, rng);
+        let batch = self.batches.current(rng);
         let duel = match &self.win_probabilities {
             _ if batch.len() == 1 => None,
             Some(win_probabilities) => self.select_dts(win_probabilities, batch, rng),

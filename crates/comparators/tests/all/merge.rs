@@ -112,12 +112,9 @@ fn selects_like_the_reference_implementation() {
 /// Lower indices win 9 times in 10: removed rankers stay away, the others merge, and one remains.
 #[test]
 fn batches_merge_until_one_ranker_is_left() {
-    for spec in [
-        "merge-rucb:alpha=0.6,constant=1000",
-        "merge-rucb:alpha=0.6,constant=1000,round_robin=true",
-        "merge-dts:batch_size=4",
-        "merge-dts:batch_size=3,round_robin=true",
-    ] {
+    for spec in
+        ["merge-rucb:alpha=0.6,constant=1000", "merge-dts:batch_size=4", "merge-dts:batch_size=3"]
+    {
         let k = 13;
         let mut policy = start(spec, k, 3);
         let (mut rng, idle) = (rng(74), InFlight::new());
@@ -137,12 +134,4 @@ fn batches_merge_until_one_ranker_is_left() {
         assert!(is_over, "{spec}");
         assert_eq!((policy.champion(), shown(policy.as_ref(), 20)), (0, vec![0]), "{spec}");
     }
-}
-
-#[test]
-fn batches_take_turns_only_if_requested() {
-    // three batches of four
-    let shown = |spec: &str| shown(start(spec, 12, 3).as_ref(), 300);
-    assert_eq!(shown("merge-rucb:round_robin=true").len(), 4);
-    assert_eq!(shown("merge-rucb").len(), 12);
 }

@@ -28,15 +28,12 @@ pub struct ReferenceRucb {
     pub candidates: Vec<usize>,
     /// `B`.
     pub hypothesis: Option<usize>,
-    /// Whether the hypothesis is first in every other duel, as in the ICML paper.
-    pub plays_hypothesis: bool,
 }
 
 impl ReferenceRucb {
-    pub fn new(reference: Reference, plays_hypothesis: bool) -> Self {
+    pub fn new(reference: Reference) -> Self {
         let bounds = reference.bounds();
-        let mut state =
-            Self { reference, bounds, candidates: Vec::new(), hypothesis: None, plays_hypothesis };
+        let mut state = Self { reference, bounds, candidates: Vec::new(), hypothesis: None };
         state.candidates = state.possible_winners();
         state
     }
@@ -52,8 +49,7 @@ impl ReferenceRucb {
 
 impl ReferencePolicy for ReferenceRucb {
     fn select(&self, rng: &mut PolicyRng) -> Duel {
-        let b = self.hypothesis.filter(|_| self.plays_hypothesis);
-        let c = match (&self.candidates[..], b) {
+        let c = match (&self.candidates[..], self.hypothesis) {
             ([], _) => rng.random_range(0..self.reference.rankers()),
             ([only], _) => *only,
             (_, Some(b)) if rng.random_bool(0.5) => b,
