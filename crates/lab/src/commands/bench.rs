@@ -3,13 +3,12 @@
 //! `oha` or `wrk` measure `next-duel` alone. Feedback needs the ids of the duels that were issued,
 //! and the question of this command is how long `next-duel` takes beside feedback and reports.
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -17,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::CommandError;
+use super::output::Format;
 use super::values::{between, count};
 use dueling_bandits::{PolicyRng, PolicySpec};
 
@@ -76,14 +76,6 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Text to read
-    Table,
-    /// JSON array, one object for each kind of request
-    Json,
-}
-
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let policy = arguments.policy.as_deref().map(PolicySpec::from_text).transpose();
@@ -93,14 +85,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         .build()
         .context("the asynchronous runtime cannot be started")?;
     let rows = runtime.block_on(measure(arguments, policy.as_ref()))?;
-    let text = match arguments.format {
-        Format::Table => table(&rows),
-        Format::Json => {
-            let rows: Vec<Value> = rows.iter().map(Row::json).collect();
-            serde_json::to_string_pretty(&rows).context("the JSON cannot be written")? + "\n"
-        }
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
+    let found: Vec<Value> = rows.iter().map(Row::json).collect();
+    arguments.format.print(&found, || table(&rows))?;
     Ok(())
 }
 

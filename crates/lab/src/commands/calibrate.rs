@@ -1,24 +1,26 @@
 //! `lab calibrate`: compares the service's estimates and verdicts with the truth.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::num::NonZeroUsize;
 
-use anyhow::{Context as _, anyhow};
-use clap::{Args, ValueEnum};
+use anyhow::anyhow;
+use clap::Args;
+use serde::Serialize;
 
 use super::CommandError;
 use super::calibrate_control::{ControlArguments, control_table};
 use super::calibrate_production::{ProductionArguments, production_table};
+use super::output::Format;
 use super::values::{between, count, probability};
 use super::workers::Workers;
 use comparators::Spec;
+use dueling_bandits::PolicySpec;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::calibration::{Calibration, Trial};
-use lab::simulate::control::ControlCalibration;
-use lab::simulate::production::{Production, ProductionCalibration, ProductionTrial};
-use lab::simulate::{Drift, Entrant, Feedback};
+use lab::simulate::control::ControlTrial;
+use lab::simulate::production::ProductionTrial;
+use lab::simulate::{Drift, Entrant, Feedback, Progress};
 
 /// Compare the estimates and verdicts of the service with the truth, in simulated experiments
 ///
@@ -107,14 +109,6 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Markdown
-    Table,
-    /// JSON array
-    Json,
-}
-
 // The ranges of an experiment of the service.
 fn confidence(text: &str) -> Result<f64, String> {
     between(text, 0.5, 0.9999)
@@ -137,68 +131,53 @@ fn steps(text: &str) -> Result<(u64, u64), String> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let trials = arguments.trials()?;
-    if let Some(production) = arguments.production.conditions() {
-        return in_production(arguments, trials, &production);
-    }
-    let workers = Workers::start(arguments.threads)?;
     let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
+    if let Some(production) = arguments.production.conditions() {
+        let of_trial = |trial: Trial| {
+            let (spec, production) = (served(&trial, "these conditions are")?, production.clone());
+            Ok(ProductionTrial { trial, spec, production })
+        };
+        let trials = trials.into_iter().map(of_trial).collect::<Result<Vec<_>, CommandError>>()?;
+        return arguments.report(steps, &trials, ProductionTrial::run, production_table);
+    }
     if arguments.control.control.is_some() {
         let trials = arguments.control.trials(trials)?;
-        let found: Vec<ControlCalibration> = workers.work(steps, |progress| {
-            trials.iter().filter_map(|trial| trial.run(progress)).collect()
-        });
-        return write_report(&found, arguments.format, control_table);
+        return arguments.report(steps, &trials, ControlTrial::run, control_table);
     }
-    let found: Vec<Calibration> = workers
-        .work(steps, |progress| trials.iter().filter_map(|trial| trial.run(progress)).collect());
-    write_report(&found, arguments.format, |found| table(found, arguments.drift.is_some()))
+    arguments.report(steps, &trials, Trial::run, |found| table(found, arguments.drift.is_some()))
 }
 
-/// The experiments of `trials` under the conditions of production.
-fn in_production(
-    arguments: &Arguments,
-    trials: Vec<Trial>,
-    production: &Production,
-) -> Result<(), CommandError> {
-    let of_trial = |trial: Trial| {
-        let Spec::Served(spec) = trial.entrant.spec.clone() else {
-            let detail = "these conditions are for the policies that the service serves";
-            let policy = &trial.entrant.text;
-            return Err(CommandError::Usage(format!("--policy {policy}: {detail}")));
-        };
-        Ok(ProductionTrial { trial, spec, production: production.clone() })
-    };
-    let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
-    let trials = trials.into_iter().map(of_trial).collect::<Result<Vec<_>, _>>()?;
-    let workers = Workers::start(arguments.threads)?;
-    let found: Vec<ProductionCalibration> = workers
-        .work(steps, |progress| trials.iter().filter_map(|trial| trial.run(progress)).collect());
-    write_report(&found, arguments.format, production_table)
-}
-
-/// Write what was found to standard output.
-fn write_report<T: serde::Serialize>(
-    found: &[T],
-    format: Format,
-    table: impl FnOnce(&[T]) -> String,
-) -> Result<(), CommandError> {
-    if found.is_empty() {
-        return Err(anyhow!(
-            "interrupted before any experiment was finished; there is nothing to report"
-        )
-        .into());
-    }
-    let text = match format {
-        Format::Table => table(found),
-        Format::Json => {
-            serde_json::to_string_pretty(found).context("the JSON cannot be written")? + "\n"
-        }
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
-    Ok(())
+/// The policy of a trial, which is for the policies that the service serves.
+pub(super) fn served(trial: &Trial, what: &str) -> Result<PolicySpec, CommandError> {
+    trial.entrant.spec.served().cloned().ok_or_else(|| {
+        let policy = &trial.entrant.text;
+        let detail = format!("{what} for the policies that the service serves");
+        CommandError::Usage(format!("--policy {policy}: {detail}"))
+    })
 }
 
 impl Arguments {
+    /// Runs the trials, and writes what was found to standard output.
+    fn report<T: Sync, R: Serialize + Send>(
+        &self,
+        steps: u64,
+        trials: &[T],
+        run: impl Fn(&T, &Progress) -> Option<R> + Send + Sync,
+        table: impl FnOnce(&[R]) -> String,
+    ) -> Result<(), CommandError> {
+        let workers = Workers::start(self.threads)?;
+        let found: Vec<R> = workers.work(steps, |progress| {
+            trials.iter().filter_map(|trial| run(trial, progress)).collect()
+        });
+        if found.is_empty() {
+            return Err(anyhow!(
+                "interrupted before any experiment was finished; there is nothing to report"
+            )
+            .into());
+        }
+        Ok(self.format.print(&found, || table(&found))?)
+    }
+
     fn trials(&self) -> Result<Vec<Trial>, CommandError> {
         let mut looks = match self.looks.is_empty() {
             _ if self.verdicts_only => Vec::new(),

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::CommandError;
-use super::values::count;
-use comparators::Spec;
+use super::calibrate::served;
+use super::values::{choice, count};
 use dueling_bandits::claims::control::Goal;
 use lab::simulate::calibration::Trial;
 use lab::simulate::control::{ControlCalibration, ControlTrial};
@@ -17,9 +17,10 @@ pub(super) struct ControlArguments {
     #[arg(long, value_name = "I", conflicts_with_all = ["drift", "answer_window", "units"])]
     pub(super) control: Option<usize>,
 
-    /// The claim that each experiment proves first
-    #[arg(long, value_enum, default_value_t = GoalChoice::Best, requires = "control")]
-    goal: GoalChoice,
+    /// The claim that each experiment proves first: which ranker is best, or that a ranker is
+    /// better than the control
+    #[arg(long, value_parser = choice::<Goal>(&["best", "improve"]), default_value = "best", requires = "control")]
+    goal: Goal,
 
     /// An attack: each page shows the control and the ranker with the most evidence of being better
     #[arg(long, requires = "control")]
@@ -30,25 +31,12 @@ pub(super) struct ControlArguments {
     switch_every: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum GoalChoice {
-    /// Which ranker is best
-    Best,
-    /// That a ranker is better than the control
-    Improve,
-}
-
 impl ControlArguments {
     /// The trials with the control.
     pub fn trials(&self, trials: Vec<Trial>) -> Result<Vec<ControlTrial>, CommandError> {
         let control = self.control.unwrap_or_default();
         let of_trial = |trial: Trial| {
-            let Spec::Served(spec) = trial.entrant.spec.clone() else {
-                let policy = &trial.entrant.text;
-                return Err(CommandError::Usage(format!(
-                    "--policy {policy}: a control is for the policies that the service serves"
-                )));
-            };
+            let spec = served(&trial, "a control is")?;
             let rankers = trial.matrix.rankers();
             if control >= rankers {
                 let name = &trial.name;
@@ -57,10 +45,7 @@ impl ControlArguments {
                     rankers - 1
                 )));
             }
-            let goal = match self.goal {
-                GoalChoice::Best => Goal::Best,
-                GoalChoice::Improve => Goal::Improve,
-            };
+            let goal = self.goal;
             let (follow_luck, switch_every) = (self.follow_luck, self.switch_every);
             Ok(ControlTrial { trial, spec, control, goal, follow_luck, switch_every })
         };

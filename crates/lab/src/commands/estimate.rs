@@ -2,25 +2,20 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::CommandError;
-use super::letor;
-use super::output::this_command;
+use super::letor::{LetorArguments, method};
+use super::output::{print, print_json, this_command};
 use super::values::count;
 use super::workers::Workers;
-use interleaving::click_models::ClickModelSpec;
+use interleaving::Method;
 use interleaving::methods::probabilistic::{PosteriorCredit, Probabilistic};
-use interleaving::{Method, PlanCache, Spec};
+use lab::estimate::compare_all;
 use lab::estimate::report::{DataSummary, Entry, Report, Settings};
-use lab::estimate::{Comparing, compare_all};
-
-/// Bytes of the linear programs whose solutions are cached.
-const PLANS_BYTES: usize = 64 << 20;
 
 /// Estimate a preference matrix from a learning-to-rank data set
 ///
@@ -34,9 +29,8 @@ const PLANS_BYTES: usize = 64 << 20;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// A LETOR file (SVMlight with qid) with lines `grade qid:ID 1:value 2:value … # comment`
-    #[arg(long, value_name = "FILE")]
-    letor: PathBuf,
+    #[command(flatten)]
+    letor: LetorArguments,
 
     /// Interleaving method: KIND or KIND:name=value,name=value
     ///
@@ -46,38 +40,13 @@ pub struct Arguments {
     #[arg(long, value_name = "METHOD", default_value = "team-draft")]
     method: String,
 
-    /// Click model: perfect, navigational, informational, almost-random, random (each with
-    /// stop_on=click or examine), or position-based (eta, attraction)
-    #[arg(long, value_name = "USERS", default_value = "navigational")]
-    clicks: String,
-
-    /// Number of grades: 2, 3 or 5 [default: the smallest number that fits the file]
-    #[arg(long, value_name = "N")]
-    grades: Option<usize>,
-
     /// Number of comparisons of each pair; the form 2e4 is accepted
     #[arg(long, value_name = "N", default_value = "10000", value_parser = |text: &str| count(text, 1, 1_000_000_000))]
     comparisons: u64,
 
-    /// Only these features, in this order [default: all]
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
-    features: Vec<u32>,
-
-    /// Number of slots of a page
-    #[arg(long, value_name = "N", default_value = "10", value_parser = |text: &str| count(text, 1, 1000))]
-    length: u64,
-
     /// How an entry of the matrix is computed
-    #[arg(long, value_enum, default_value_t = Ties::Half)]
-    ties: Ties,
-
-    /// Seed of all random numbers
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-
-    /// Number of threads [default: one per core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(long, value_enum, default_value_t = Entry::Half)]
+    ties: Entry,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -101,16 +70,6 @@ Examples:
         --method probabilistic --clicks informational";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Ties {
-    /// (wins + undecided/2)/N: an undecided page is half a win for both
-    Half,
-    /// wins/(wins + losses): an undecided page does not count
-    Skip,
-    /// (1 + mean score)/2: only for --method probabilistic, whose scores are from -1 to 1
-    Score,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Text to read
     Table,
@@ -122,25 +81,18 @@ enum Format {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let method = Spec::from_text(&arguments.method)
-        .map_err(|error| CommandError::Usage(format!("--method {}: {error}", arguments.method)))?;
-    let click_model = ClickModelSpec::from_text(&arguments.clicks)
-        .map_err(|error| CommandError::Usage(format!("--clicks {}: {error}", arguments.clicks)))?;
+    let method = method(&arguments.method)?;
     let scores_are_probabilities = matches!(
         method.method,
         Method::Probabilistic(Probabilistic { credit: PosteriorCredit::MoreClicks, .. })
     );
-    if arguments.ties == Ties::Score && !scores_are_probabilities {
+    if arguments.ties == Entry::Score && !scores_are_probabilities {
         return Err(CommandError::Usage(
             "--ties score needs scores from -1 to 1: --method probabilistic with credit=more-clicks".into(),
         ));
     }
-    let (data, sha256) = letor::read(&arguments.letor)?;
-    let grades = letor::grades(&arguments.letor, &data, arguments.grades)?;
-    let model = click_model
-        .for_grades(grades)
-        .map_err(|error| CommandError::Usage(format!("--clicks {}: {error}", arguments.clicks)))?;
-    let rankers = letor::rankers(&data, &arguments.features)?;
+    let judged = arguments.letor.read()?;
+    let rankers = &judged.rankers;
     // Create the file before the work, so that a wrong path does not lose the result.
     let out = arguments
         .out
@@ -150,45 +102,33 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         })
         .transpose()?;
 
-    let comparing = Comparing {
-        method,
-        click_model: model,
-        length: usize::try_from(arguments.length).unwrap_or(usize::MAX),
-        comparisons: arguments.comparisons,
-        seed: arguments.seed,
-    };
     let pairs = (rankers.len() * (rankers.len() - 1) / 2) as u64;
-    let plans = PlanCache::new(PLANS_BYTES);
-    let workers = Workers::start(arguments.threads)?;
+    let workers = Workers::start(arguments.letor.threads)?;
     let counts = workers
         .work(pairs.saturating_mul(arguments.comparisons), |progress| {
-            compare_all(&data, &rankers, &comparing, &plans, progress)
+            compare_all(&judged.pages(method), rankers, arguments.comparisons, progress)
         })
         .ok_or_else(|| anyhow!("interrupted; there is no partial result"))?;
 
+    let (data, length) = (&judged.data, judged.length);
     let settings = Settings {
-        file: arguments.letor.display().to_string(),
-        sha256,
+        file: arguments.letor.letor.display().to_string(),
+        sha256: judged.sha256.clone(),
         method: arguments.method.clone(),
-        click_model: click_model.text(),
-        length: comparing.length,
+        click_model: judged.users.clone(),
+        length,
         comparisons: arguments.comparisons,
-        seed: arguments.seed,
-        entry: match arguments.ties {
-            Ties::Half => Entry::Half,
-            Ties::Skip => Entry::Skip,
-            Ties::Score => Entry::Score,
-        },
+        seed: arguments.letor.seed,
+        entry: arguments.ties,
     };
     let summary = DataSummary {
         queries: data.queries.len(),
         documents: data.documents,
-        grades,
+        grades: judged.grades,
         constant_features: data.constant.clone(),
     };
     let features: Vec<u32> = rankers.iter().map(|&ranker| data.features[ranker]).collect();
-    let ndcg: Vec<f64> =
-        rankers.iter().map(|&ranker| data.mean_ndcg(ranker, comparing.length)).collect();
+    let ndcg: Vec<f64> = rankers.iter().map(|&ranker| data.mean_ndcg(ranker, length)).collect();
     let report = Report::new(settings, summary, &features, &ndcg, &counts)
         .context("the comparisons do not give a valid matrix")?;
 
@@ -196,14 +136,11 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         file.write_all((this_command_as_comment() + &report.csv()).as_bytes())
             .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
-    let text = match arguments.format {
-        Format::Table => report.table(),
-        Format::Json => {
-            serde_json::to_string_pretty(&report).context("the JSON cannot be written")? + "\n"
-        }
-        Format::Csv => report.csv(),
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
+    match arguments.format {
+        Format::Table => print(&report.table())?,
+        Format::Json => print_json(&report)?,
+        Format::Csv => print(&report.csv())?,
+    }
     Ok(())
 }
 

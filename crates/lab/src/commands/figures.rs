@@ -1,6 +1,5 @@
 //! `lab figures`: reproduces the figures of the papers.
 
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -8,11 +7,12 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::CommandError;
-use super::output::Output;
+use super::output::{Output, print};
 use super::values::count;
 use super::workers::Workers;
 use lab::simulate::figures::{
-    Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, gaps, spread, winners,
+    Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, gaps, spread, subsets,
+    winners,
 };
 use lab::simulate::plot::{Bars, Plot};
 use lab::simulate::{Report, Tournament, curves_csv, report};
@@ -109,10 +109,6 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         print(&format!("{}\n", made.summary))?;
     }
     Ok(())
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")
 }
 
 /// A figure with its inputs.
@@ -260,7 +256,7 @@ impl Plan {
             }
             Content::GapAdvantage(_) => {
                 let matrix = &self.found.matrix;
-                let sizes = winners::sizes(matrix.rankers(), arguments.full);
+                let sizes = subsets::sizes(matrix.rankers(), arguments.full);
                 let subsets = self.size.runs;
                 let found = workers.work(subsets * sizes.len() as u64, |progress| {
                     gaps::measure(matrix, &sizes, subsets, arguments.seed, progress)
@@ -272,7 +268,7 @@ impl Plan {
             Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) => {
                 let overlaps = matches!(self.figure.content, Content::WinnerOverlap(_));
                 let matrix = &self.found.matrix;
-                let sizes = winners::sizes(matrix.rankers(), arguments.full);
+                let sizes = subsets::sizes(matrix.rankers(), arguments.full);
                 let subsets = self.size.runs;
                 let counts = workers.work(subsets * sizes.len() as u64, |progress| {
                     winners::count(matrix, &sizes, subsets, overlaps, arguments.seed, progress)

@@ -1,10 +1,46 @@
-//! A folder of results: curves, plots, and the command that reproduces them.
+//! Results on standard output, and a folder of results: curves, plots, and the command that
+//! reproduces them.
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// The format of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Text to read
+    Table,
+    /// JSON with every detail
+    Json,
+}
+
+impl Format {
+    /// Writes a result to standard output.
+    pub fn print(
+        self,
+        found: &impl Serialize,
+        table: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
+        match self {
+            Self::Table => print(&table()),
+            Self::Json => print_json(found),
+        }
+    }
+}
+
+/// Writes text to standard output.
+pub(super) fn print(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")
+}
+
+pub(super) fn print_json(found: &impl Serialize) -> anyhow::Result<()> {
+    print(&(serde_json::to_string_pretty(found).context("the JSON cannot be written")? + "\n"))
+}
 
 /// A folder for results.
 #[derive(Debug)]

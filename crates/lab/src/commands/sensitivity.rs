@@ -1,25 +1,20 @@
 //! `lab sensitivity`: pages to a verdict of interleaving methods, and false verdicts.
 
 use std::fmt::Write as _;
-use std::io::Write;
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 
 use super::CommandError;
-use super::letor;
+use super::letor::{LetorArguments, method};
+use super::output::Format;
 use super::values::{between, count};
 use super::workers::Workers;
-use interleaving::click_models::ClickModelSpec;
-use interleaving::{ClickWeights, PlanCache, Spec};
-use lab::estimate::learn::{Lesson, learn};
+use interleaving::{ClickWeights, Spec};
+use lab::estimate::learn::learn;
+use lab::estimate::pairs;
 use lab::estimate::sensitivity::{Experiments, PairVerdicts, Verdicts, experiment};
-
-/// Bytes of the linear programs whose solutions are cached.
-const PLANS_BYTES: usize = 64 << 20;
 
 /// Measure how many pages each interleaving method takes to a verdict
 ///
@@ -33,29 +28,12 @@ const PLANS_BYTES: usize = 64 << 20;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// A LETOR file (SVMlight with qid) with lines `grade qid:ID 1:value 2:value … # comment`
-    #[arg(long, value_name = "FILE")]
-    letor: PathBuf,
+    #[command(flatten)]
+    letor: LetorArguments,
 
     /// Interleaving method, repeatable: KIND or KIND:name=value,name=value
     #[arg(long = "method", value_name = "METHOD", default_value = "team-draft")]
     methods: Vec<String>,
-
-    /// Click model, as for `estimate`
-    #[arg(long, value_name = "USERS", default_value = "navigational")]
-    clicks: String,
-
-    /// Number of grades: 2, 3 or 5 [default: the smallest number that fits the file]
-    #[arg(long, value_name = "N")]
-    grades: Option<usize>,
-
-    /// Only these features, in this order [default: all]
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
-    features: Vec<u32>,
-
-    /// Number of slots of a page
-    #[arg(long, value_name = "N", default_value = "10", value_parser = |text: &str| count(text, 1, 1000))]
-    length: u64,
 
     /// Number of experiments with each pair
     #[arg(long, value_name = "N", default_value = "100", value_parser = |text: &str| count(text, 1, 1_000_000))]
@@ -72,14 +50,6 @@ pub struct Arguments {
     /// Margin of the verdict
     #[arg(long, value_name = "P", default_value_t = 0.01, value_parser = |text: &str| between(text, 0.0, 0.49))]
     margin: f64,
-
-    /// Seed of all random numbers
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-
-    /// Number of threads [default: one per core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
 
     /// First learn weights of clicks from so many pages of each pair, and print them
     ///
@@ -99,14 +69,6 @@ Examples:
     lab sensitivity --letor MQ2008-S4.txt --features 39,23,38,37,21 \\
         --method optimized:verdict=sign --method optimized --clicks informational";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Text to read
-    Table,
-    /// JSON object with every pair
-    Json,
-}
-
 /// The verdicts of one method.
 #[derive(Debug, Serialize)]
 struct Row {
@@ -125,31 +87,14 @@ struct Pair {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let mut methods = arguments
-        .methods
-        .iter()
-        .map(|text| match Spec::from_text(text) {
-            Ok(method) => Ok((text.clone(), method)),
-            Err(error) => Err(CommandError::Usage(format!("--method {text}: {error}"))),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let wrong_clicks =
-        |error| CommandError::Usage(format!("--clicks {}: {error}", arguments.clicks));
-    let click_model = ClickModelSpec::from_text(&arguments.clicks).map_err(wrong_clicks)?;
-    let (data, sha256) = letor::read(&arguments.letor)?;
-    let grades = letor::grades(&arguments.letor, &data, arguments.grades)?;
-    let model = click_model.for_grades(grades).map_err(wrong_clicks)?;
-    let rankers = letor::rankers(&data, &arguments.features)?;
-    let pairs: Vec<(usize, usize)> = rankers
-        .iter()
-        .enumerate()
-        .flat_map(|(at, &i)| rankers[at + 1..].iter().map(move |&j| (i, j)))
-        .collect();
+    let named = |text: &String| Ok((text.clone(), method(text)?));
+    let mut methods =
+        arguments.methods.iter().map(named).collect::<Result<Vec<_>, CommandError>>()?;
+    let judged = arguments.letor.read()?;
+    let pairs = pairs(&judged.rankers);
 
-    let length = usize::try_from(arguments.length).unwrap_or(usize::MAX);
-    let plans = PlanCache::new(PLANS_BYTES);
     if let Some(pages) = arguments.learn {
-        let ndcg = |ranker: usize| data.mean_ndcg(ranker, length);
+        let ndcg = |ranker: usize| judged.data.mean_ndcg(ranker, judged.length);
         let better_first: Vec<(usize, usize)> =
             pairs.iter().map(|&(i, j)| if ndcg(i) >= ndcg(j) { (i, j) } else { (j, i) }).collect();
         for (text, method) in methods.clone() {
@@ -161,8 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 }
             };
             check(weighted(ClickWeights::default()))?;
-            let lesson = Lesson { method, click_model: model, length, pages, seed: arguments.seed };
-            let learned = learn(&data, &better_first, &lesson, &plans);
+            let learned = learn(&judged.pages(method), &better_first, pages);
             let weights =
                 serde_json::to_string(&learned.weights).context("the weights cannot be written")?;
             eprintln!(
@@ -174,27 +118,23 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             methods.push((format!("{text} with click_weights={weights}"), spec));
         }
     }
-    let workers = Workers::start(arguments.threads)?;
+    let parameters = Experiments {
+        experiments: arguments.experiments,
+        most_pages: arguments.pages,
+        error: 1.0 - arguments.confidence,
+        margin: arguments.margin,
+    };
+    let workers = Workers::start(arguments.letor.threads)?;
     let steps = (pairs.len() * methods.len()) as u64 * arguments.experiments;
     let rows = workers.work(steps, |progress| {
         let of_method = |(text, method): &(String, Spec)| {
-            let parameters = Experiments {
-                method: *method,
-                click_model: model,
-                length,
-                experiments: arguments.experiments,
-                most_pages: arguments.pages,
-                error: 1.0 - arguments.confidence,
-                margin: arguments.margin,
-                seed: arguments.seed,
-            };
             let mut row =
                 Row { method: text.clone(), pairs: Vec::new(), total: PairVerdicts::default() };
             for &pair in &pairs {
-                let verdicts = experiment(&data, pair, &parameters, &plans, progress)?;
+                let verdicts = experiment(&judged.pages(*method), pair, &parameters, progress)?;
                 row.total.by_outcomes.add(&verdicts.by_outcomes);
                 row.total.by_shares.add(&verdicts.by_shares);
-                let features = [data.features[pair.0], data.features[pair.1]];
+                let features = [pair.0, pair.1].map(|ranker| judged.data.features[ranker]);
                 row.pairs.push(Pair { features, verdicts });
             }
             Some(row)
@@ -202,25 +142,20 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         methods.iter().map(of_method).collect::<Option<Vec<Row>>>()
     });
     let rows = rows.ok_or_else(|| anyhow!("interrupted; there is no partial result"))?;
-    let text = match arguments.format {
-        Format::Json => {
-            serde_json::to_string_pretty(&rows).context("the JSON cannot be written")? + "\n"
-        }
-        Format::Table => {
-            format!(
-                "{}: SHA-256 {sha256}; click model {}, {} experiments with each of {} pairs, at \
-                 most {} pages, seed {}\n{}",
-                arguments.letor.display(),
-                click_model.text(),
-                arguments.experiments,
-                pairs.len(),
-                arguments.pages,
-                arguments.seed,
-                table(&rows)
-            )
-        }
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
+    arguments.format.print(&rows, || {
+        format!(
+            "{}: SHA-256 {}; click model {}, {} experiments with each of {} pairs, at most {} \
+             pages, seed {}\n{}",
+            arguments.letor.letor.display(),
+            judged.sha256,
+            judged.users,
+            arguments.experiments,
+            pairs.len(),
+            arguments.pages,
+            arguments.letor.seed,
+            table(&rows)
+        )
+    })?;
     Ok(())
 }
 

@@ -1,16 +1,15 @@
 //! `lab simulate`: measures the regret of policies on known preference matrices.
 
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
-use clap::{Args, ValueEnum};
+use anyhow::anyhow;
+use clap::Args;
 use serde_json::Value;
 
 use super::CommandError;
-use super::output::{Output, file_stem, this_command};
-use super::values::{count, delay, probability};
+use super::output::{Format, Output, file_stem, this_command};
+use super::values::{choice, count, delay, probability};
 use super::workers::Workers;
 use comparators::Spec;
 use dueling_bandits::TieRule;
@@ -64,9 +63,9 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// The kind of regret
-    #[arg(long, value_enum, default_value_t = RegretChoice::Copeland)]
-    regret: RegretChoice,
+    /// The kind of regret; see below
+    #[arg(long, value_parser = choice::<RegretKind>(&["copeland", "condorcet", "borda", "weak"]), default_value = "copeland")]
+    regret: RegretKind,
 
     /// Default of the parameter `alpha` for every policy that has it
     ///
@@ -101,8 +100,8 @@ struct FeedbackArguments {
     ties: f64,
 
     /// How a tie counts: not at all, as half a win for both, or as a win for a random side
-    #[arg(long, value_enum, default_value_t = TieChoice::Skip)]
-    tie_rule: TieChoice,
+    #[arg(long, value_parser = choice::<TieRule>(&["skip", "half", "coin"]), default_value = "skip")]
+    tie_rule: TieRule,
 
     /// Probability that a page gets no click. Such a page does not count and is not a tie
     #[arg(long, value_name = "P", default_value = "0", value_parser = probability)]
@@ -153,34 +152,9 @@ Regret of a step that shows rankers i and j:
   copeland    c* - (c_i + c_j)/2, where c is the share of other rankers that a ranker beats, and
               c* the largest c
   condorcet   (e_i + e_j)/2, where e_i = P(w beats i) - 1/2 and w is the ranker that beats all
-              others (it must exist)";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RegretChoice {
-    /// The share of rankers that the winner beats beyond those that the shown rankers beat
-    Copeland,
-    /// The winner's margin over the shown rankers; requires a Condorcet winner
-    Condorcet,
-    /// The mean win rate that the shown rankers lack to the largest one
-    Borda,
-    /// The winner's margin over the better of the shown rankers; requires a Condorcet winner
-    Weak,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TieChoice {
-    Skip,
-    Half,
-    Coin,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Text to read
-    Table,
-    /// JSON object, or an array for several matrices
-    Json,
-}
+              others (it must exist)
+  borda       b* - (b_i + b_j)/2, where b is the mean win rate of a ranker, and b* the largest b
+  weak        the smaller of e_i and e_j";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
@@ -206,11 +180,11 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     if let Some(output) = output {
         write_out(&output, &reports)?;
     }
-    let text = match arguments.format {
-        Format::Table => reports.iter().map(report::table).collect::<Vec<_>>().join("\n"),
-        Format::Json => report::json(&reports).context("the JSON cannot be written")? + "\n",
-    };
-    std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")?;
+    let table = || reports.iter().map(report::table).collect::<Vec<_>>().join("\n");
+    match &reports[..] {
+        [report] => arguments.format.print(report, table)?,
+        several => arguments.format.print(&several, table)?,
+    }
     Ok(())
 }
 
@@ -264,14 +238,9 @@ impl Arguments {
                 ))
             })?;
         }
-        let regret = match self.regret {
-            RegretChoice::Copeland => RegretKind::Copeland,
-            RegretChoice::Condorcet => RegretKind::Condorcet,
-            RegretChoice::Borda => RegretKind::Borda,
-            RegretChoice::Weak => RegretKind::Weak,
-        };
-        let tournament = Tournament::new(name, matrix, regret, entrants.to_vec(), self.horizon)
-            .map_err(|error| wrong(&format!("{error} (--regret copeland)")))?;
+        let tournament =
+            Tournament::new(name, matrix, self.regret, entrants.to_vec(), self.horizon)
+                .map_err(|error| wrong(&format!("{error} (--regret copeland)")))?;
         Ok(Tournament {
             runs: self.runs,
             seed: self.seed,
@@ -286,11 +255,7 @@ impl FeedbackArguments {
         Feedback {
             no_click: self.no_click,
             ties: self.ties,
-            tie_rule: match self.tie_rule {
-                TieChoice::Skip => TieRule::Skip,
-                TieChoice::Half => TieRule::Half,
-                TieChoice::Coin => TieRule::Coin,
-            },
+            tie_rule: self.tie_rule,
             loss: self.loss,
             delay: match self.in_flight {
                 Some(most) => Delay::Outstanding(usize::try_from(most).unwrap_or(usize::MAX)),

@@ -1,6 +1,18 @@
 //! Parsers of values that several commands accept.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use lab::simulate::Delay;
+
+/// One of these values, by its name in JSON.
+pub(super) fn choice<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    names: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names)
+        .try_map(|name| serde_json::from_value::<T>(Value::String(name)))
+}
 
 /// A whole number from `least` to `most`. It may contain `_` or have the form `1e6`.
 pub(super) fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {

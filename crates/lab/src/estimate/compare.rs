@@ -1,36 +1,14 @@
 //! Simulated comparisons of all pairs of rankers, on all cores. The results do not depend on the
 //! number of cores.
 
-use rand::{RngExt, SeedableRng};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
-use sha2::{Digest, Sha256};
 
-use crate::letor::DataSet;
+use super::pages::{Page, Pages};
 use crate::simulate::Progress;
-use dueling_bandits::PolicyRng;
-use interleaving::click_models::ClickModel;
-use interleaving::{
-    Click, Credit, CreditSheet, FastCoins, Lists, Method, NoSignal, Outcome, Plans, Spec, credit,
-    draft,
-};
+use interleaving::{Credit, NoSignal, Outcome};
 
 /// Number of comparisons that use one generator. Changing it changes the results of a seed.
 const BLOCK: u64 = 1000;
-
-/// The parameters of the comparisons.
-#[derive(Debug, Clone, Copy)]
-pub struct Comparing {
-    /// The interleaving method.
-    pub method: Spec,
-    /// The simulated users.
-    pub click_model: ClickModel,
-    /// Number of slots of a page.
-    pub length: usize,
-    /// Number of comparisons of each pair.
-    pub comparisons: u64,
-    /// The seed of all random numbers.
-    pub seed: u64,
-}
 
 /// The outcomes of the comparisons of one pair. Its first ranker is the left side.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -83,33 +61,27 @@ impl PairCount {
     }
 }
 
-/// Compares every pair of `rankers` (indices into the features of the data set) in the current
-/// rayon pool. Returns one count for each pair `i < j` of positions in `rankers`, row by row, or
-/// `None` if it was stopped.
+/// Compares every pair of `rankers` (indices into the features of the data set) on so many pages in
+/// the current rayon pool. Returns one count for each pair `i < j` of positions in `rankers`, row by
+/// row, or `None` if it was stopped.
 ///
 /// The counts of a pair depend on the seed and its two features, not on the other rankers.
 pub fn compare_all(
-    data: &DataSet,
+    pages: &Pages<'_>,
     rankers: &[usize],
-    comparing: &Comparing,
-    plans: &dyn Plans,
+    comparisons: u64,
     progress: &Progress,
 ) -> Option<Vec<PairCount>> {
-    let pairs: Vec<(usize, usize)> = rankers
-        .iter()
-        .enumerate()
-        .flat_map(|(at, &i)| rankers[at + 1..].iter().map(move |&j| (i, j)))
-        .collect();
-    let blocks = comparing.comparisons.div_ceil(BLOCK);
-    pairs
+    let blocks = comparisons.div_ceil(BLOCK);
+    pairs(rankers)
         .into_par_iter()
         .map(|pair| {
             let counts = (0..blocks).into_par_iter().map(|block| {
                 if progress.is_stopped() {
                     return None;
                 }
-                let comparisons = BLOCK.min(comparing.comparisons - block * BLOCK);
-                let count = compare(data, pair, comparing, block, comparisons, plans);
+                let comparisons = BLOCK.min(comparisons - block * BLOCK);
+                let count = compare(pages, pair, block, comparisons);
                 progress.advance(comparisons);
                 Some(count)
             });
@@ -122,51 +94,27 @@ pub fn compare_all(
         .collect()
 }
 
+/// The pairs `i < j` of positions in `rankers`, row by row.
+pub fn pairs(rankers: &[usize]) -> Vec<(usize, usize)> {
+    let later = |at: usize| rankers[at + 1..].iter().copied();
+    rankers.iter().enumerate().flat_map(|(at, &i)| later(at).map(move |j| (i, j))).collect()
+}
+
 fn compare(
-    data: &DataSet,
+    pages: &Pages<'_>,
     (first, second): (usize, usize),
-    comparing: &Comparing,
     block: u64,
     comparisons: u64,
-    plans: &dyn Plans,
 ) -> PairCount {
-    let spec = &comparing.method;
-    // Only probabilistic interleaving can show documents from below the end of the page.
-    let depth = match spec.method {
-        Method::Probabilistic(_) => usize::MAX,
-        _ => comparing.length,
-    };
     // A pair has one random stream, whichever ranker is the first.
-    let (low, high) = (data.features[first.min(second)], data.features[first.max(second)]);
-    let mut rng = PolicyRng::from_seed(seed(comparing.seed, low, high, block));
-    let mut count = PairCount::default();
-    let (mut left, mut right, mut positions) = (Vec::new(), Vec::new(), Vec::new());
-    let mut clicks = Vec::new();
+    let features = [first.min(second), first.max(second)].map(|at| pages.data.features[at]);
+    let mut rng = pages.generator(b"", features, block);
+    let (mut count, mut page) = (PairCount::default(), Page::default());
     for _ in 0..comparisons {
-        let query = &data.queries[rng.random_range(0..data.queries.len())];
-        query.ranking(first).draw(depth, &mut rng, &mut left);
-        query.ranking(second).draw(depth, &mut rng, &mut right);
-        let lists = Lists::new(&left, &right, query.grades.len(), spec.depth_policy);
-        let page = draft(spec, &lists, comparing.length, &mut FastCoins(&mut rng), plans);
-        let grades = page.slots.iter().map(|slot| query.grades[slot.document as usize]);
-        comparing.click_model.click(grades, &mut rng, &mut positions);
-        clicks.clear();
-        clicks.extend(positions.iter().map(|&position| Click::at(position)));
-        let earned =
-            credit(spec, &CreditSheet::of(spec, &lists, &page), &clicks, &mut FastCoins(&mut rng));
-        // A click model only clicks positions that are shown, so this never fails.
-        if let Ok(earned) = earned {
+        pages.show((first, second), &mut rng, &mut page);
+        if let Some(earned) = pages.credit(&page, &page.clicked, &mut rng) {
             count.record(&earned);
         }
     }
     count
-}
-
-fn seed(seed: u64, low: u32, high: u32, block: u64) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(seed.to_le_bytes());
-    hash.update(low.to_le_bytes());
-    hash.update(high.to_le_bytes());
-    hash.update(block.to_le_bytes());
-    hash.finalize().into()
 }

@@ -8,36 +8,17 @@
 //! Pages to a verdict are therefore in proportion to `E|t| / (E t)²`, and its inverse, the *rate*,
 //! is what is made as large as possible. Heavier weights of some clicks raise the bound for all.
 
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 
-use crate::letor::DataSet;
+use super::pages::{Page, Pages};
 use dueling_bandits::PolicyRng;
-use interleaving::click_models::ClickModel;
-use interleaving::{
-    Click, ClickWeights, CreditSheet, FastCoins, Lists, Method, Plans, Spec, WEIGHTED_POSITIONS,
-    credit, draft,
-};
+use interleaving::{ClickWeights, Method, Spec, WEIGHTED_POSITIONS};
 
 /// Positions, then highest, lowest and only.
 const FEATURES: usize = WEIGHTED_POSITIONS + 3;
 /// The largest learned weight. Smaller ones are rounded to fractions of it.
 const LARGEST: f64 = 20.0;
 const ROUNDS: usize = 50;
-
-/// The pages to learn from.
-#[derive(Debug, Clone, Copy)]
-pub struct Lesson {
-    /// The method; its credit must add up clicks. Its own weights are ignored.
-    pub method: Spec,
-    /// The simulated users.
-    pub click_model: ClickModel,
-    /// Number of slots of a page.
-    pub length: usize,
-    /// Number of pages of each pair.
-    pub pages: u64,
-    /// The seed of all random numbers.
-    pub seed: u64,
-}
 
 /// The learned weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,20 +31,19 @@ pub struct Learned {
     pub rate_after: f64,
 }
 
-/// Learns from pairs of rankers (indices into the features of the data set), of which the first is
-/// the better one.
-pub fn learn(
-    data: &DataSet,
-    pairs: &[(usize, usize)],
-    lesson: &Lesson,
-    plans: &dyn Plans,
-) -> Learned {
+/// Learns from so many pages of each pair of rankers (indices into the features of the data set), of
+/// which the first is the better one. The credit of the method must add up clicks; its own weights
+/// are ignored.
+pub fn learn(pages: &Pages<'_>, pairs: &[(usize, usize)], of_each: u64) -> Learned {
+    let pages = Pages { method: Spec { click_weights: None, ..pages.method }, ..*pages };
     let (mut seen, mut held_out) = (Vec::new(), Vec::new());
+    let mut page = Page::default();
     for (number, &pair) in pairs.iter().enumerate() {
-        let mut rng = PolicyRng::seed_from_u64(lesson.seed.wrapping_add(number as u64));
-        for page in 0..lesson.pages {
-            let part = if page % 2 == 0 { &mut seen } else { &mut held_out };
-            part.extend(page_of(data, pair, lesson, plans, &mut rng));
+        let mut rng = PolicyRng::seed_from_u64(pages.seed.wrapping_add(number as u64));
+        for number in 0..of_each {
+            let part = if number % 2 == 0 { &mut seen } else { &mut held_out };
+            pages.show(pair, &mut rng, &mut page);
+            part.extend(features_of(&pages, &mut page, &mut rng));
         }
     }
     let mut even = [0.0; FEATURES];
@@ -90,35 +70,15 @@ struct PageFeatures {
     clicks: [f64; FEATURES],
 }
 
-/// One page; `None` without a click that can earn credit.
-fn page_of(
-    data: &DataSet,
-    (better, worse): (usize, usize),
-    lesson: &Lesson,
-    plans: &dyn Plans,
-    rng: &mut PolicyRng,
-) -> Option<PageFeatures> {
-    let spec = Spec { click_weights: None, ..lesson.method };
-    let (depth, credited) = match spec.method {
-        Method::Probabilistic(_) => (usize::MAX, usize::MAX),
-        Method::Optimized(optimized) => (lesson.length, optimized.depth as usize),
-        _ => (lesson.length, usize::MAX),
-    };
-    let (mut left, mut right, mut positions) = (Vec::new(), Vec::new(), Vec::new());
-    let query = &data.queries[rng.random_range(0..data.queries.len())];
-    query.ranking(better).draw(depth, rng, &mut left);
-    query.ranking(worse).draw(depth, rng, &mut right);
-    let lists = Lists::new(&left, &right, query.grades.len(), spec.depth_policy);
-    let drafted = draft(&spec, &lists, lesson.length, &mut FastCoins(rng), plans);
-    let grades = drafted.slots.iter().map(|slot| query.grades[slot.document as usize]);
-    lesson.click_model.click(grades, rng, &mut positions);
-    positions.retain(|&position| position < credited);
-    let sheet = CreditSheet::of(&spec, &lists, &drafted);
+/// The features of a page; `None` without a click that can earn credit.
+fn features_of(pages: &Pages<'_>, shown: &mut Page, rng: &mut PolicyRng) -> Option<PageFeatures> {
+    if let Method::Optimized(optimized) = pages.method.method {
+        shown.clicked.retain(|&position| position < optimized.depth as usize);
+    }
+    let positions = &shown.clicked;
     let mut page = PageFeatures { scores: [0.0; FEATURES], clicks: [0.0; FEATURES] };
     for (at, &position) in positions.iter().enumerate() {
-        // A click model only clicks positions that are shown, so this never fails.
-        let clicks = [Click::at(position)];
-        let Ok(earned) = credit(&spec, &sheet, &clicks, &mut FastCoins(rng)) else { continue };
+        let Some(earned) = pages.credit(shown, &[position], rng) else { continue };
         let score = 2.0 * earned.share.value() - 1.0;
         let mut holds = [false; FEATURES];
         holds[position.min(WEIGHTED_POSITIONS - 1)] = true;

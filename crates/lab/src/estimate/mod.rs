@@ -9,7 +9,9 @@
 
 mod compare;
 pub mod learn;
+mod pages;
 pub mod report;
 pub mod sensitivity;
 
-pub use compare::{Comparing, PairCount, compare_all};
+pub use compare::{PairCount, compare_all, pairs};
+pub use pages::Pages;

@@ -12,14 +12,14 @@ use dueling_bandits::preference::{InvalidMatrix, PreferenceMatrix};
 pub const NOISE: f64 = 3.0;
 
 /// How a matrix entry is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
-    /// Wins plus half of the undecided pages, divided by all pages: `(wins + undecided/2)/N`.
+    /// (wins + undecided/2)/N: an undecided page is half a win for both
     Half,
-    /// Wins divided by decided pages; 1/2 if no page is decided.
+    /// wins/(wins + losses), or 1/2: an undecided page does not count
     Skip,
-    /// The mean score, mapped from -1..1 to 0..1. For probabilistic interleaving only.
+    /// (1 + mean score)/2: only for --method probabilistic, whose scores are from -1 to 1
     Score,
 }
 

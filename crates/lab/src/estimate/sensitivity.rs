@@ -8,31 +8,20 @@
 //! the side with the larger share, with the probability of an outcome as its weight. Weights are
 //! rounded as the service does it.
 
-use rand::{RngExt, SeedableRng};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
-use crate::letor::DataSet;
+use super::pages::{Page, Pages};
 use crate::simulate::Progress;
+use dueling_bandits::Duel;
 use dueling_bandits::evidence::Score;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::scores::{Levels, ScoreCounts};
-use dueling_bandits::{Duel, PolicyRng};
-use interleaving::click_models::ClickModel;
-use interleaving::{
-    Click, Coins, CreditSheet, FastCoins, Lists, Method, Outcome, Plans, Share, Spec, credit, draft,
-};
+use interleaving::{Coins, FastCoins, Outcome, Share};
 
 /// The parameters of the experiments.
 #[derive(Debug, Clone, Copy)]
 pub struct Experiments {
-    /// The interleaving method.
-    pub method: Spec,
-    /// The simulated users.
-    pub click_model: ClickModel,
-    /// Number of slots of a page.
-    pub length: usize,
     /// Number of experiments with each pair.
     pub experiments: u64,
     /// An experiment without a verdict ends after so many pages.
@@ -41,8 +30,6 @@ pub struct Experiments {
     pub error: f64,
     /// The margin of the verdict.
     pub margin: f64,
-    /// The seed of all random numbers.
-    pub seed: u64,
 }
 
 /// When the experiments with a pair had a verdict, and on which ranker.
@@ -104,18 +91,17 @@ pub struct PairVerdicts {
 /// Runs the experiments with a pair of rankers (indices into the features of the data set) in the
 /// current rayon pool. `None` if it was stopped.
 pub fn experiment(
-    data: &DataSet,
+    pages: &Pages<'_>,
     pair: (usize, usize),
     parameters: &Experiments,
-    plans: &dyn Plans,
     progress: &Progress,
 ) -> Option<PairVerdicts> {
     let evidence = LeadEvidence::over(parameters.margin);
     let ends: Vec<[Option<(bool, u64)>; 2]> = (0..parameters.experiments)
         .into_par_iter()
         .map(|number| {
-            let ends = (!progress.is_stopped())
-                .then(|| run(data, pair, parameters, number, &evidence, plans));
+            let ends =
+                (!progress.is_stopped()).then(|| run(pages, pair, parameters, number, &evidence));
             progress.advance(1);
             ends
         })
@@ -178,38 +164,22 @@ impl<'a> Race<'a> {
 
 /// One experiment: who won and after how many pages, by outcomes and by shares.
 fn run(
-    data: &DataSet,
+    pages: &Pages<'_>,
     (first, second): (usize, usize),
     parameters: &Experiments,
     number: u64,
     evidence: &LeadEvidence,
-    plans: &dyn Plans,
 ) -> [Option<(bool, u64)>; 2] {
-    let spec = &parameters.method;
-    // Only probabilistic interleaving can show documents from below the end of the page.
-    let depth = match spec.method {
-        Method::Probabilistic(_) => usize::MAX,
-        _ => parameters.length,
-    };
-    let features = [data.features[first], data.features[second]];
-    let mut rng = PolicyRng::from_seed(seed(parameters.seed, features, number));
-    // of its own, so that the pages are the same however their shares are counted
-    let mut rounding = PolicyRng::from_seed(seed(!parameters.seed, features, number));
+    let features = [pages.data.features[first], pages.data.features[second]];
+    let generator = |seed| Pages { seed, ..*pages }.generator(b"sensitivity", features, number);
+    // rounding has its own, so that the pages are the same however their shares are counted
+    let (mut rng, mut rounding) = (generator(pages.seed), generator(!pages.seed));
     let race = || Race::new(evidence, parameters.error);
     let (mut by_outcomes, mut by_shares) = (race(), race());
-    let (mut left, mut right, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut shown = Page::default();
     for page in 1..=parameters.most_pages {
-        let query = &data.queries[rng.random_range(0..data.queries.len())];
-        query.ranking(first).draw(depth, &mut rng, &mut left);
-        query.ranking(second).draw(depth, &mut rng, &mut right);
-        let lists = Lists::new(&left, &right, query.grades.len(), spec.depth_policy);
-        let drafted = draft(spec, &lists, parameters.length, &mut FastCoins(&mut rng), plans);
-        let grades = drafted.slots.iter().map(|slot| query.grades[slot.document as usize]);
-        parameters.click_model.click(grades, &mut rng, &mut positions);
-        let clicks: Vec<Click> = positions.iter().copied().map(Click::at).collect();
-        let sheet = CreditSheet::of(spec, &lists, &drafted);
-        // A click model only clicks positions that are shown, so this never fails.
-        let Ok(earned) = credit(spec, &sheet, &clicks, &mut FastCoins(&mut rng)) else { continue };
+        pages.show((first, second), &mut rng, &mut shown);
+        let Some(earned) = pages.credit(&shown, &shown.clicked, &mut rng) else { continue };
         match earned.outcome {
             Outcome::Left if !by_outcomes.is_over() => by_outcomes.count_win(true, page),
             Outcome::Right if !by_outcomes.is_over() => by_outcomes.count_win(false, page),
@@ -227,13 +197,4 @@ fn run(
         }
     }
     [by_outcomes.ended, by_shares.ended]
-}
-
-fn seed(seed: u64, features: [u32; 2], number: u64) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(b"sensitivity");
-    hash.update(seed.to_le_bytes());
-    features.iter().for_each(|feature| hash.update(feature.to_le_bytes()));
-    hash.update(number.to_le_bytes());
-    hash.finalize().into()
 }

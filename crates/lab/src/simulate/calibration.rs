@@ -4,8 +4,8 @@
 use rand::SeedableRng;
 use rayon::prelude::*;
 
-pub(super) use self::results::share_at_most;
 pub use self::results::{Calibration, RegretCalibration, TotalRegret, VerdictCalibration};
+pub(super) use self::results::{median, share_at_most};
 pub(super) use self::truth::is_wrong;
 use self::truth::{Look, Truth};
 use super::drift::Drift;
@@ -77,14 +77,22 @@ impl Trial {
     /// Runs the experiments in the current rayon pool. Returns `None` if it was stopped before the
     /// first experiment had finished.
     pub fn run(&self, progress: &Progress) -> Option<Calibration> {
-        let fingerprint = fingerprint(&self.matrix);
-        let experiments: Vec<Experiment> = (0..self.runs)
-            .into_par_iter()
-            .filter_map(|number| {
-                self.experiment(RunSeeds::new(self.seed, &fingerprint, number), progress)
-            })
-            .collect();
+        let experiments = self.experiments(progress, |seeds| self.experiment(seeds, progress));
         (!experiments.is_empty()).then(|| Calibration::of(self, &experiments))
+    }
+
+    /// What `experiment` makes of the random numbers of each experiment, up to a stop.
+    pub(super) fn experiments<T: Send>(
+        &self,
+        progress: &Progress,
+        experiment: impl Fn(RunSeeds) -> Option<T> + Sync,
+    ) -> Vec<T> {
+        let fingerprint = fingerprint(&self.matrix);
+        (0..self.runs)
+            .into_par_iter()
+            .filter(|_| !progress.is_stopped())
+            .filter_map(|number| experiment(RunSeeds::new(self.seed, &fingerprint, number)))
+            .collect()
     }
 
     fn experiment(&self, seeds: RunSeeds, progress: &Progress) -> Option<Experiment> {

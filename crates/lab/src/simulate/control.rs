@@ -1,13 +1,12 @@
 //! Claims against a control: how soon they are decided, and how often they are wrong.
 
 use rand::SeedableRng;
-use rayon::prelude::*;
 use serde::Serialize;
 
-use super::calibration::{Trial, is_wrong, share_at_most};
+use super::calibration::{Trial, is_wrong, median, share_at_most};
 use super::environment::Environment;
 use super::progress::Progress;
-use comparators::{RunSeeds, fingerprint};
+use comparators::RunSeeds;
 use dueling_bandits::claims::control::{Claim, ControlClaims, Goal};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
@@ -75,26 +74,17 @@ impl ControlTrial {
     /// Runs the experiments in the current rayon pool. Returns `None` if it was stopped before the
     /// first experiment had finished.
     pub fn run(&self, progress: &Progress) -> Option<ControlCalibration> {
-        let fingerprint = fingerprint(&self.trial.matrix);
-        let endings: Vec<Ending> = (0..self.trial.runs)
-            .into_par_iter()
-            .filter(|_| !progress.is_stopped())
-            .map(|number| {
-                let ending = self.experiment(RunSeeds::new(self.trial.seed, &fingerprint, number));
-                progress.advance(self.trial.horizon);
-                ending
-            })
-            .collect();
+        let endings = self.trial.experiments(progress, |seeds| {
+            let ending = self.experiment(seeds);
+            progress.advance(self.trial.horizon);
+            Some(ending)
+        });
         (!endings.is_empty()).then(|| self.report(&endings))
     }
 
     fn report(&self, endings: &[Ending]) -> ControlCalibration {
         let runs = endings.len() as u64;
-        let median = |of: fn(&Ending) -> Option<u64>| {
-            let mut pages: Vec<u64> = endings.iter().filter_map(of).collect();
-            pages.sort_unstable();
-            pages.get((runs as usize - 1) / 2).copied()
-        };
+        let median = |of: fn(&Ending) -> Option<u64>| median(endings.iter().filter_map(of), runs);
         let wrong_claims =
             [0, 1].map(|side| endings.iter().filter(|end| end.wrong_claims[side]).count() as u64);
         ControlCalibration {

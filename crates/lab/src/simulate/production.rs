@@ -5,12 +5,11 @@ use std::collections::BinaryHeap;
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, Normal};
-use rayon::prelude::*;
 use serde::Serialize;
 
-use super::calibration::{Trial, is_wrong, share_at_most};
+use super::calibration::{Trial, is_wrong, median, share_at_most};
 use super::progress::Progress;
-use comparators::{RunSeeds, fingerprint};
+use comparators::RunSeeds;
 use dueling_bandits::evidence::TimedAnswer;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
@@ -136,34 +135,27 @@ impl ProductionTrial {
     /// Runs the experiments in the current rayon pool. Returns `None` if it was stopped before the
     /// first experiment had finished.
     pub fn run(&self, progress: &Progress) -> Option<ProductionCalibration> {
-        let fingerprint = fingerprint(&self.trial.matrix);
-        let endings: Vec<Ending> = (0..self.trial.runs)
-            .into_par_iter()
-            .filter(|_| !progress.is_stopped())
-            .map(|number| {
-                let ending = self.experiment(RunSeeds::new(self.trial.seed, &fingerprint, number));
-                progress.advance(self.trial.horizon);
-                ending
-            })
-            .collect();
+        let endings = self.trial.experiments(progress, |seeds| {
+            let ending = self.experiment(seeds);
+            progress.advance(self.trial.horizon);
+            Some(ending)
+        });
         (!endings.is_empty()).then(|| self.report(&endings))
     }
 
     fn report(&self, endings: &[Ending]) -> ProductionCalibration {
         let runs = endings.len() as u64;
-        let mut pages: Vec<u64> = endings.iter().filter_map(|end| Some(end.verdict?.0)).collect();
-        pages.sort_unstable();
-        let wrong = endings.iter().filter(|end| end.verdict.is_some_and(|(_, wrong)| wrong));
-        let wrong = wrong.count() as u64;
+        let verdicts = || endings.iter().filter_map(|end| end.verdict);
+        let wrong = verdicts().filter(|(_, wrong)| *wrong).count() as u64;
         ProductionCalibration {
             matrix: self.trial.name.clone(),
             policy: self.trial.entrant.text.clone(),
             runs,
             horizon: self.trial.horizon,
-            decided: pages.len() as u64,
+            decided: verdicts().count() as u64,
             wrong,
             wrong_share_at_most: share_at_most(wrong, runs),
-            median_pages: pages.get((runs as usize - 1) / 2).copied(),
+            median_pages: median(verdicts().map(|(pages, _)| pages), runs),
             left_out: endings.iter().map(|end| end.left_out).sum::<f64>() / runs as f64,
         }
     }

@@ -130,14 +130,6 @@ fn jackknife_of_deviation(values: &[f64], mean: f64, squares: f64) -> f64 {
     ((runs - 1.0) / runs * spread).sqrt()
 }
 
-/// Reports as JSON: one object, or an array if there are several.
-pub fn json(reports: &[Report]) -> serde_json::Result<String> {
-    match reports {
-        [report] => serde_json::to_string_pretty(report),
-        several => serde_json::to_string_pretty(several),
-    }
-}
-
 impl Report {
     /// The report as a plot over logarithmic time, with the 95 % confidence band of the mean. The
     /// plot omits the first thousandth of the time, in which policies learn little.
@@ -195,13 +187,8 @@ impl Curve {
         let points = shown.clone().map(Point::plotted).collect();
         let is_skewed = self.checkpoints.last().is_some_and(Point::is_skewed);
         let medians = shown.filter(|_| is_skewed).map(|point| (point.step as f64, point.median));
-        Series {
-            label: legend::words(&self.policy),
-            look,
-            joined: true,
-            points,
-            medians: medians.collect(),
-        }
+        let series = Series::new(legend::words(&self.policy), look, true, points);
+        Series { medians: medians.collect(), ..series }
     }
 }
 
@@ -255,7 +242,7 @@ fn number(value: f64) -> String {
     }
 }
 
-fn is_power_of_ten(mut step: u64) -> bool {
+pub(super) fn is_power_of_ten(mut step: u64) -> bool {
     while step >= 10 && step.is_multiple_of(10) {
         step /= 10;
     }

@@ -219,6 +219,13 @@ impl RegretCalibration {
     }
 }
 
+/// The median of what some of `runs` experiments took; `None` if fewer than half have it.
+pub(in crate::simulate) fn median(took: impl Iterator<Item = u64>, runs: u64) -> Option<u64> {
+    let mut took: Vec<u64> = took.collect();
+    took.sort_unstable();
+    took.get((runs as usize - 1) / 2).copied()
+}
+
 /// Upper end of the exact two-sided 95 % interval of a share, for `hits` of `all`.
 pub(in crate::simulate) fn share_at_most(hits: u64, all: u64) -> f64 {
     if hits >= all {

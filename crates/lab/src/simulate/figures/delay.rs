@@ -99,13 +99,7 @@ pub fn plot(
                 point.x = *value as f64;
                 Some(point)
             });
-            Series {
-                label: legend::words(line.policy),
-                look,
-                joined: true,
-                points: points.collect(),
-                medians: Vec::new(),
-            }
+            Series::new(legend::words(line.policy), look, true, points.collect())
         })
         .collect();
     let base = first.plot(figure.y_scale);

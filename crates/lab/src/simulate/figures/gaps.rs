@@ -3,16 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use rand::SeedableRng;
-use rand::seq::index::sample;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
-
 use super::regret::RegretFigure;
-use crate::simulate::plot::{Look, Plot, PlotPoint, Scale, Series};
+use super::subsets;
+use crate::simulate::plot::{Plot, PlotPoint, Scale};
 use crate::simulate::progress::Progress;
-use crate::simulate::report::{Point, Report};
+use crate::simulate::report::{Point, Report, is_power_of_ten};
 use dueling_bandits::preference::{CopelandHardness, PreferenceMatrix, RegretKind};
-use dueling_bandits::{PolicyRng, step_rng};
 
 /// The subsets of one size.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,27 +35,14 @@ pub fn measure(
     seed: u64,
     progress: &Progress,
 ) -> Vec<Gaps> {
-    let mut all = Vec::new();
-    for &size in sizes.iter().filter(|&&size| size >= 2) {
-        let of_subset = |number: u64| {
-            let stream = seed.wrapping_add((size as u64) << 40);
-            let rng = &mut PolicyRng::from_rng(&mut step_rng(stream, number));
-            let chosen = sample(rng, matrix.rankers(), size).into_vec();
-            let among = matrix.restricted_to(&chosen).expect("at least two of its rankers");
-            let found = CopelandHardness::of(&among);
-            progress.advance(1);
-            (found.winners, found.most_losses, found.advantage())
-        };
-        let found: Vec<_> = (0..subsets)
-            .into_par_iter()
-            .filter(|_| !progress.is_stopped())
-            .map(of_subset)
-            .collect();
-        if found.len() as u64 == subsets {
-            all.push(Gaps::of(size, &found));
-        }
-    }
-    all
+    let sizes: Vec<usize> = sizes.iter().copied().filter(|&size| size >= 2).collect();
+    let of = |chosen: &[usize]| {
+        let among = matrix.restricted_to(chosen).expect("at least two of its rankers");
+        let found = CopelandHardness::of(&among);
+        (found.winners, found.most_losses, found.advantage())
+    };
+    let found = subsets::of_each(matrix.rankers(), &sizes, subsets, seed, progress, of);
+    found.into_iter().map(|(size, found)| Gaps::of(size, &found)).collect()
 }
 
 impl Gaps {
@@ -101,29 +84,10 @@ pub fn csv(gaps: &[Gaps]) -> String {
 pub fn advantages(title: String, gaps: &[Gaps]) -> Plot {
     let points = gaps.iter().filter_map(|of_size| of_size.advantage.as_ref());
     let points: Vec<PlotPoint> = points.map(Point::plotted).collect();
-    Plot {
-        title,
-        x_label: "rankers in the subset, K".into(),
-        y_label: "mean of Δ²/Δ_{min}²".into(),
-        x_scale: Scale::Linear,
-        y_scale: Scale::Log,
-        top: None,
-        series: vec![Series {
-            label: String::new(),
-            look: Look::at(0),
-            joined: true,
-            points,
-            medians: Vec::new(),
-        }],
-        note: format!(
-            "mean of {} random subsets of each size, with its 95 % confidence band",
-            subsets(gaps)
-        ),
-    }
-}
-
-fn subsets(gaps: &[Gaps]) -> u64 {
-    gaps.first().map_or(0, |of_size| of_size.winners.values().sum())
+    let subsets: u64 = gaps.first().map_or(0, |of_size| of_size.winners.values().sum());
+    let note =
+        format!("mean of {subsets} random subsets of each size, with its 95 % confidence band");
+    subsets::plot(title, "mean of Δ²/Δ_{min}²", Scale::Log, points, note)
 }
 
 /// The bounds of Theorems 11 and 13 beside the measured regret, as CSV. Regret is that of the
@@ -133,7 +97,9 @@ pub fn bounds_csv(figure: &RegretFigure, matrix: &PreferenceMatrix, reports: &[R
     let hardness = CopelandHardness::of(matrix);
     let mut text = String::from("policy,steps,measured regret,standard_error,bound,theorem\n");
     for curve in reports.iter().flat_map(|report| &report.policies) {
-        for point in curve.checkpoints.iter().filter(|point| is_power_of_ten(point.step)) {
+        for point in
+            curve.checkpoints.iter().filter(|point| point.step >= 10 && is_power_of_ten(point.step))
+        {
             let steps = point.step as f64;
             let (bound, theorem) = match alpha(&curve.policy) {
                 Some(alpha) => (hardness.bound_of_ccb(alpha, 0.05, steps), "11"),
@@ -154,10 +120,6 @@ pub fn bounds_csv(figure: &RegretFigure, matrix: &PreferenceMatrix, reports: &[R
 /// `α` of CCB in the text form of a policy; `None` for SCB.
 fn alpha(policy: &str) -> Option<f64> {
     policy.strip_prefix("ccb:alpha=")?.parse().ok()
-}
-
-fn is_power_of_ten(step: u64) -> bool {
-    step >= 10 && step.to_string().trim_end_matches('0') == "1"
 }
 
 #[cfg(test)]

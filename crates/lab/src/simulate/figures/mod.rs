@@ -11,6 +11,7 @@ pub mod gaps;
 mod matrix_source;
 pub mod regret;
 pub mod spread;
+pub mod subsets;
 pub mod winners;
 
 pub use catalog::{Content, FIGURES, Figure};

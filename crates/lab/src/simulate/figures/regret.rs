@@ -137,7 +137,7 @@ impl RegretFigure {
             if line.each_horizon {
                 let ends = curves.iter().filter_map(|curve| curve.checkpoints.last());
                 let points = ends.map(|point| point.plotted()).collect();
-                series.push(Series { label, look, joined: false, points, medians: Vec::new() });
+                series.push(Series::new(label, look, false, points));
             } else {
                 series.extend(curves.iter().map(|curve| curve.series(first_step, look)));
             }

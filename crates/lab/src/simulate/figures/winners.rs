@@ -1,15 +1,11 @@
 //! Figures of winners under each notion of a winner, over random subsets of the rankers of a
 //! matrix.
 
-use rand::SeedableRng;
-use rand::seq::index::sample;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
-
-use crate::simulate::plot::{Look, Plot, PlotPoint, Scale, Series};
+use super::subsets;
+use crate::simulate::plot::{Plot, PlotPoint, Scale};
 use crate::simulate::progress::Progress;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::preference::winners::Unsolved;
-use dueling_bandits::{PolicyRng, step_rng};
 
 /// The notions of a winner, in the order of the table in the paper.
 ///
@@ -81,26 +77,13 @@ pub fn count(
     seed: u64,
     progress: &Progress,
 ) -> Result<Vec<Counts>, Unsolved> {
-    let mut all = Vec::new();
-    for &size in sizes {
-        let counted: Result<Vec<Counts>, Unsolved> = (0..subsets)
-            .into_par_iter()
-            .filter(|_| !progress.is_stopped())
-            .map(|number| {
-                let stream = seed.wrapping_add((size as u64) << 40);
-                let rng = &mut PolicyRng::from_rng(&mut step_rng(stream, number));
-                let chosen = sample(rng, matrix.rankers(), size).into_vec();
-                let counts = of_subset(matrix, &chosen, overlaps);
-                progress.advance(1);
-                counts
-            })
-            .collect();
-        let counted = counted?;
-        if counted.len() as u64 == subsets {
-            all.push(counted.iter().fold(Counts { size, ..Counts::default() }, Counts::plus));
-        }
-    }
-    Ok(all)
+    let of = |chosen: &[usize]| of_subset(matrix, chosen, overlaps);
+    let found = subsets::of_each(matrix.rankers(), sizes, subsets, seed, progress, of);
+    let of_size = |(size, counts): (usize, Vec<Result<Counts, Unsolved>>)| {
+        let start = Counts { size, ..Counts::default() };
+        counts.into_iter().try_fold(start, |sum, counts| Ok(sum.plus(&counts?)))
+    };
+    found.into_iter().map(of_size).collect()
 }
 
 fn of_subset(
@@ -137,36 +120,13 @@ fn of_subset(
     Ok(counts)
 }
 
-/// The sizes of the subsets: all sizes, or about a dozen.
-pub fn sizes(rankers: usize, all: bool) -> Vec<usize> {
-    let step = if all { 1 } else { rankers.div_ceil(12).max(1) };
-    let mut sizes: Vec<usize> = (1..=rankers).step_by(step).collect();
-    // the last but one is not so near to the last that their circles overlap
-    sizes.retain(|size| 2 * (rankers - size) >= step);
-    sizes.push(rankers);
-    sizes
-}
-
 /// The probability of a Condorcet winner against the size of the subset.
 pub fn plot(title: String, counts: &[Counts]) -> Plot {
     let subsets = counts.first().map_or(0, |counts| counts.subsets);
     let points = counts.iter().map(Counts::plotted).collect();
-    Plot {
-        title,
-        x_label: "rankers in the subset".into(),
-        y_label: "share of subsets with a Condorcet winner".into(),
-        x_scale: Scale::Linear,
-        y_scale: Scale::Linear,
-        top: None,
-        series: vec![Series {
-            label: String::new(),
-            look: Look::at(0),
-            joined: true,
-            points,
-            medians: Vec::new(),
-        }],
-        note: format!("{subsets} random subsets of each size, with the 95 % confidence band"),
-    }
+    let note = format!("{subsets} random subsets of each size, with the 95 % confidence band");
+    let y_label = "share of subsets with a Condorcet winner";
+    subsets::plot(title, y_label, Scale::Linear, points, note)
 }
 
 /// The table of overlaps over all subsets, as CSV, in percent. Its last line is the share of

@@ -61,6 +61,13 @@ pub struct Series {
     pub medians: Vec<(f64, f64)>,
 }
 
+impl Series {
+    /// A curve without medians.
+    pub fn new(label: String, look: Look, joined: bool, points: Vec<PlotPoint>) -> Self {
+        Self { label, look, joined, points, medians: Vec::new() }
+    }
+}
+
 /// One point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlotPoint {
@@ -305,13 +312,8 @@ mod tests {
     #[test]
     fn a_long_title_and_a_marker_at_the_end_fit_into_the_plot() {
         let top = PlotPoint { x: 10.0, y: 1e4, low: 1e4, high: 1e4 };
-        let series = Series {
-            label: "a".into(),
-            look: Look::at(0),
-            joined: false,
-            points: vec![PlotPoint { y: 1.0, ..top }, top],
-            medians: Vec::new(),
-        };
+        let points = vec![PlotPoint { y: 1.0, ..top }, top];
+        let series = Series::new("a".into(), Look::at(0), false, points);
         let plot = |title: &str| Plot {
             title: title.into(),
             x_label: String::new(),
@@ -344,12 +346,9 @@ mod tests {
     #[test]
     fn a_curve_may_leave_the_frame_and_separate_runs_stand_side_by_side() {
         let point = |x: f64, y: f64| PlotPoint { x, y, low: y, high: y };
-        let series = |joined: bool, high: f64| Series {
-            label: "a".into(),
-            look: Look::at(1),
-            joined,
-            points: vec![point(1.0, 1.0), point(2.0, high)],
-            medians: Vec::new(),
+        let series = |joined: bool, high: f64| {
+            let points = vec![point(1.0, 1.0), point(2.0, high)];
+            Series::new("a".into(), Look::at(1), joined, points)
         };
         let plot = Plot {
             title: "t".into(),
