@@ -1,5 +1,6 @@
 //! `/experiments/{name}/traffic`: what is in flight, what comes back, and who is shown.
 
+use dueling_bandits::claims::alone::Split;
 use maud::{Markup, html};
 
 use super::layout::{Tab, badge, fact, head, name, number, percent, seconds, time, timestamp};
@@ -44,6 +45,10 @@ fn flow(view: &View) -> Markup {
                 @if traffic.outside > 0 {
                     (fact("Pages that take part", &part(traffic.pairs + traffic.self_duels, view.loaded.spec.coverage)))
                 }
+                @if let Some([issued, answered]) = &traffic.alone {
+                    (fact("Units that see the leader : the control alone", &arms(issued)))
+                    (fact("Of these, units with an answer", &arms(answered)))
+                }
                 (fact("Feedback recorded", &html! { (number(feedback.recorded)) }))
                 (fact("Duplicates", &html! { (number(feedback.duplicate)) }))
                 (fact("Conflicts", &html! { (number(feedback.conflict)) }))
@@ -68,6 +73,13 @@ fn flow(view: &View) -> Markup {
             }
         }
     }
+}
+
+/// Units by arm, and whether they are split evenly.
+fn arms(split: &Split) -> Markup {
+    let [leader, control] = split.units();
+    let sign = if split.uneven_since().is_some() { "not even" } else { "no sign of a difference" };
+    html! { (number(leader)) " : " (number(control)) " (" (sign) ")" }
 }
 
 fn shown(view: &View) -> Markup {

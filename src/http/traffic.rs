@@ -49,8 +49,22 @@ struct Traffic {
     sides: Sides,
     /// Whether the share of duels with feedback is the same for every pair and on both sides.
     answers: Answers,
+    /// Units that see the leader or the control alone; `null` without `alone`.
+    alone: Option<Alone>,
     /// Active alarms, each with its likely cause and what to do.
     alarms: Vec<Alarm>,
+}
+
+/// Units that see one ranker alone, in the whole log. A fair coin says which, so each arm should
+/// have as many of them.
+#[derive(Debug, Serialize, ToSchema)]
+struct Alone {
+    /// Share of units that are to see one ranker alone.
+    planned: f64,
+    /// Units that got a page: those that see the leader, and those that see the control.
+    issued: [u64; 2],
+    /// Those that answered within the answer window, once it is over.
+    answered: [u64; 2],
 }
 
 /// Wins of each side of the page. A coin decides which ranker is left, so both sides should win
@@ -146,6 +160,11 @@ async fn traffic(
                 others_share: share(worst.others),
             }),
         },
+        alone: summary.alone.map(|[issued, answered]| Alone {
+            planned: loaded.spec.alone,
+            issued: issued.units(),
+            answered: answered.units(),
+        }),
         alarms,
     }))
 }

@@ -13,6 +13,7 @@ use crate::service::units::{NamedAudience, UnitHasher};
 use crate::telemetry::duels::{self, RequestDuels};
 use dueling_bandits::{PolicyRng, Selection, step_rng};
 use rankduel_engine::clock::rfc3339;
+use rankduel_engine::experiment_spec::arm_of;
 use rankduel_engine::loaded::{LoadedExperiment, Selected};
 use rankduel_engine::metrics::DuelKind;
 use rankduel_engine::tokens::duel_token::DuelToken;
@@ -44,6 +45,11 @@ pub struct IssuedDuel {
     #[serde(skip_serializing_if = "is_enrolled")]
     #[schema(required = false)]
     pub enrolled: bool,
+    /// The ranker of a unit that sees one alone: the `leader` or the `control`. Send feedback as for
+    /// a duel. Omitted otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "control", nullable = false)]
+    pub alone: Option<&'static str>,
     /// Feedback after this time is rejected.
     #[schema(format = DateTime)]
     pub expires_at: String,
@@ -150,14 +156,20 @@ impl Service {
             let issued = self.sign(loaded, shown, audience, now, step);
             return Ok(IssuedDuel { enrolled: false, ..issued });
         }
+        // of a winner that was enlisted after this experiment was loaded, it knows nothing
+        let winner = winner.map(usize::from).filter(|&it| it < loaded.spec.rankers.len());
+        let arm = arm_of(loaded.spec.alone, audience.unit);
+        if let Some((unit, arm)) = audience.unit.zip(arm)
+            && let Some(selected) = loaded.select_alone(unit, arm, winner)?
+        {
+            let issued = self.issue(loaded, selected, audience, now, step);
+            return Ok(IssuedDuel { alone: Some(arm.name()), ..issued });
+        }
         let selected = match (status, winner) {
-            // of a winner that was enlisted after this experiment was loaded, it knows nothing
-            (Status::Concluded, Some(winner))
-                if usize::from(winner) < loaded.spec.rankers.len() =>
-            {
-                match loaded.select_watch(winner.into(), &mut rng, now)? {
+            (Status::Concluded, Some(winner)) => {
+                match loaded.select_watch(winner, &mut rng, now)? {
                     Some(selected) => selected,
-                    None => Selected::alone(winner.into(), loaded.fold()?.position()),
+                    None => Selected::alone(winner, loaded.fold()?.position()),
                 }
             }
             _ => match loaded.select_canary(&mut rng, now)? {
@@ -229,6 +241,7 @@ impl Service {
             right: loaded.spec.rankers[right].id.clone(),
             self_duel: duel.is_self(),
             enrolled: true,
+            alone: None,
             expires_at: rfc3339(expires_at),
             state: chosen_at,
             batch: selection.batch,

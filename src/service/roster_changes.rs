@@ -90,10 +90,11 @@ pub async fn retire(
         if spec.is_retired(index) {
             return Ok(None);
         }
-        if spec.coverage < WHOLE_COVERAGE && spec.control.as_deref() == Some(id) {
+        let is_shown = spec.coverage < WHOLE_COVERAGE || spec.alone > 0.0;
+        if is_shown && spec.control.as_deref() == Some(id) {
             return Err(fixed(format!(
-                "ranker `{id}` is the control of experiment `{name}`, which units outside of its coverage see; name \
-                 another control or set `coverage` to 1 first"
+                "ranker `{id}` is the control of experiment `{name}`, which is shown alone (`coverage`, `alone`); name \
+                 another control first"
             )));
         }
         if spec.held_out() == Some(index) {

@@ -282,7 +282,7 @@ async fn logged_self_duels(store: &dyn Store, name: &str) -> u64 {
     let record = store.experiment(name).await.expect("a store").expect("an experiment");
     let log = store.read(record.id, 0, 10_000).await.expect("its log");
     let counts = log.iter().filter_map(|entry| match &entry.event {
-        Event::Control(ControlEvent::SelfDuels { counts }) => {
+        Event::Control(ControlEvent::SelfDuels { counts, .. }) => {
             Some(counts.iter().map(|(_, count)| count).sum::<u64>())
         }
         _ => None,

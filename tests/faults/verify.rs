@@ -176,7 +176,7 @@ fn count(entries: &[LogEntry], rankers: usize) -> Value {
                     Answer::None => {}
                 }
             }
-            Event::Control(ControlEvent::SelfDuels { counts }) => {
+            Event::Control(ControlEvent::SelfDuels { counts, .. }) => {
                 self_duels += counts.iter().map(|(_, count)| count).sum::<u64>();
             }
             Event::Control(other) => panic!("no caller requested {other:?}"),

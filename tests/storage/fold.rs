@@ -57,6 +57,7 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         drift: Default::default(),
         watch: 0.02,
         coverage: 1.0,
+        alone: 0.0,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),
@@ -260,7 +261,11 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
             }
             Step::SelfDuels { ranker, count } => {
                 let counts = vec![(ranker.index(k) as u16, *count)];
-                write(&mut fold, &mut log, Event::Control(ControlEvent::SelfDuels { counts }));
+                write(
+                    &mut fold,
+                    &mut log,
+                    Event::Control(ControlEvent::SelfDuels { counts, alone: Vec::new() }),
+                );
             }
             Step::Batch { wins } => {
                 if let Some(batch) = fold.policy().batch() {
@@ -494,6 +499,11 @@ proptest! {
                 ("a self-duel out of range", next, outcome(selection(outside, outside), Answer::First, true, 0)),
                 ("self-duels out of range", next, Event::Control(ControlEvent::SelfDuels {
                     counts: vec![(0, 3), (outside, 1)],
+                    alone: Vec::new(),
+                })),
+                ("a unit alone that sees duels", next, Event::Control(ControlEvent::SelfDuels {
+                    counts: Vec::new(),
+                    alone: vec![UnitHash(7)],
                 })),
                 ("a result out of range", next, of_batch(vec![pair(0, 1), pair(1, outside)])),
                 ("a result against itself", next, of_batch(vec![pair(0, 1), pair(1, 1)])),

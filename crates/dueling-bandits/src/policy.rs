@@ -26,6 +26,11 @@ pub trait Policy: Send + Sync + Debug {
     /// policy may let them narrow its bounds or fill its batch.
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection;
 
+    /// Whether [`Policy::select`] draws both rankers uniformly at random, independently.
+    fn is_uniform(&self) -> bool {
+        false
+    }
+
     /// Whether [`Policy::select`] reads `in_flight`. Where it does not, callers need not
     /// synchronise their counts before they select.
     fn uses_in_flight(&self) -> bool {

@@ -8,7 +8,7 @@
 //! counts, and select some of the duels. A run can look for [drift](crate::claims::drift) in the same
 //! answers.
 
-use crate::claims::control::{self, ControlClaims, Goal};
+use crate::claims::control::{self, ControlClaims, Goal, NextPage};
 use crate::claims::drift::Drift;
 use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::{Added, Admission, Change, Completed};
@@ -220,6 +220,21 @@ impl Run {
         claims.select(winner, tally, active, rng).unwrap_or(selection)
     }
 
+    /// The odds of [`Run::select`].
+    pub fn odds(&self) -> Odds {
+        if self.policy.batches().is_some() {
+            return Odds::Unknown;
+        }
+        let winner = self.tracker.verdict().map(|verdict| verdict.winner());
+        match self.claims.as_ref().map_or(NextPage::Leave, |claims| claims.next_page(winner)) {
+            NextPage::Show(duel) => Odds::Certain(duel),
+            NextPage::Leave if self.policy.is_uniform() => {
+                Odds::Uniform(self.roster.active().len())
+            }
+            NextPage::Leave | NextPage::Draw => Odds::Unknown,
+        }
+    }
+
     /// Fold one answered duel, which arrived `at` this time. It counts now, later, or not at all.
     /// [`Run::catch_up`] is to follow before the next selection.
     pub fn observe_timed(
@@ -419,6 +434,34 @@ impl Run {
         let view = view(&self.tracker, &self.cohorts, self.expected.as_ref());
         if let Some(planning) = self.policy.verdict_planning() {
             planning.follow(&view, duel);
+        }
+    }
+}
+
+/// With which probability a duel is selected next, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Odds {
+    /// It depends on draws whose distribution has no formula.
+    Unknown,
+    /// This duel is selected.
+    Certain(Duel),
+    /// Both rankers are drawn uniformly from so many.
+    Uniform(usize),
+}
+
+impl Odds {
+    /// The probability of the pair, in either order.
+    pub fn of(self, duel: Duel) -> Option<f64> {
+        match self {
+            Self::Unknown => None,
+            Self::Certain(certain) => {
+                let is_it = duel == certain || duel == Duel::new(certain.second, certain.first);
+                Some(f64::from(u8::from(is_it)))
+            }
+            Self::Uniform(rankers) => {
+                let orders = if duel.is_self() { 1.0 } else { 2.0 };
+                Some(orders / (rankers * rankers) as f64)
+            }
         }
     }
 }

@@ -197,10 +197,10 @@ impl Engine {
 
     /// Append the self-duels of one experiment. Returns whether the log has them.
     async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> bool {
-        let Some((nonce, counts)) = loaded.self_duels_to_flush(|| self.fresh_nonce()) else {
+        let Some((nonce, event)) = loaded.self_duels_to_flush(|| self.fresh_nonce()) else {
             return true;
         };
-        match self.append_control(loaded, nonce, ControlEvent::SelfDuels { counts }).await {
+        match self.append_control(loaded, nonce, event).await {
             Ok(appended) => {
                 if appended == Appended::Archived {
                     tracing::info!(

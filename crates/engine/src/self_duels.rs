@@ -1,18 +1,24 @@
-//! Self-duels that were issued and are not in the log yet. They are counted in memory and appended
-//! to the log as one event every few seconds.
+//! Self-duels that were issued and are not in the log yet, and units that got a page of one ranker
+//! alone. They are counted in memory and appended to the log as one event every few seconds.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rankduel_store::Nonce;
+use rankduel_store::events::{ControlEvent, UnitHash};
 
-/// Self-duels to append: the nonce of the event, and `(ranker, count)` in ascending order.
-pub type Flush = (Nonce, Vec<(u16, u64)>);
+/// Self-duels to append: the nonce of the event, and the event.
+pub type Flush = (Nonce, ControlEvent);
+
+/// Most units that wait for the log. Those beyond are not counted, whichever ranker they see.
+const UNITS_MAX: usize = 100_000;
 
 /// Counts of one experiment.
 #[derive(Debug)]
 pub(crate) struct SelfDuels {
     counts: Vec<AtomicU64>,
+    alone: Mutex<BTreeSet<UnitHash>>,
     /// A flush that may or may not be in the log. It is repeated under the same nonce until the
     /// store confirms it, so that it counts once.
     pending: Mutex<Option<Flush>>,
@@ -22,6 +28,7 @@ impl SelfDuels {
     pub fn new(rankers: usize) -> Self {
         Self {
             counts: (0..rankers).map(|_| AtomicU64::new(0)).collect(),
+            alone: Mutex::default(),
             pending: Mutex::default(),
         }
     }
@@ -30,10 +37,18 @@ impl SelfDuels {
         self.counts[ranker].fetch_add(1, Ordering::Relaxed);
     }
 
+    pub fn shown_alone(&self, unit: u64) {
+        let mut alone = lock(&self.alone);
+        if alone.len() < UNITS_MAX {
+            alone.insert(UnitHash(unit));
+        }
+    }
+
     /// Whether there are self-duels that are not confirmed to be in the log.
     pub fn any(&self) -> bool {
         self.pending().is_some()
             || self.counts.iter().any(|count| count.load(Ordering::Relaxed) > 0)
+            || !lock(&self.alone).is_empty()
     }
 
     /// The flush to append now, if there is one. It stays pending until [`SelfDuels::flushed`].
@@ -45,8 +60,9 @@ impl SelfDuels {
                 .map(|(ranker, count)| (ranker, count.swap(0, Ordering::Relaxed)))
                 .filter(|&(_, count)| count > 0)
                 .collect();
-            if !counts.is_empty() {
-                *pending = Some((fresh_nonce(), counts));
+            let alone: Vec<_> = std::mem::take(&mut *lock(&self.alone)).into_iter().collect();
+            if !counts.is_empty() || !alone.is_empty() {
+                *pending = Some((fresh_nonce(), ControlEvent::SelfDuels { counts, alone }));
             }
         }
         pending.clone()
@@ -61,6 +77,10 @@ impl SelfDuels {
     }
 
     fn pending(&self) -> MutexGuard<'_, Option<Flush>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

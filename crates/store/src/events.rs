@@ -99,6 +99,10 @@ pub enum ControlEvent {
     SelfDuels {
         /// `[ranker, count]`, each ranker once, in ascending order.
         counts: Vec<(u16, u64)>,
+        /// Units that got a page of the leader or the control alone, for the first time or again.
+        /// These pages are not among the counts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        alone: Vec<UnitHash>,
     },
     /// The results of a whole batch that was run elsewhere.
     BatchResults {

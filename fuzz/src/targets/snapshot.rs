@@ -111,7 +111,10 @@ fn advance_fold(fold: &mut Fold, kind: &str) {
         let duel = selection.duel;
         assert!(duel.first < RANKERS && duel.second < RANKERS, "{kind}: {selection:?}");
         let event = if duel.is_self() {
-            Event::Control(ControlEvent::SelfDuels { counts: vec![(duel.first as u16, 1)] })
+            Event::Control(ControlEvent::SelfDuels {
+                counts: vec![(duel.first as u16, 1)],
+                alone: Vec::new(),
+            })
         } else {
             Event::Outcome(OutcomeEvent {
                 first: duel.first as u16,

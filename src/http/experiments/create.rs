@@ -87,6 +87,10 @@ pub(crate) struct NewExperimentBody {
     /// units. Pages without a unit take part by a coin each.
     #[schema(exclusive_minimum = 0.0, maximum = 1.0, nullable = false)]
     coverage: Option<f64>,
+    /// Share of units that see one ranker alone, the leader or the `control` by a fair coin of the
+    /// unit; 0 by default. Their clicks do not count for preferences.
+    #[schema(minimum = 0, maximum = 0.5, nullable = false)]
+    alone: Option<f64>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -177,6 +181,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         drift,
         watch: body.watch.unwrap_or(if drift == OnDrift::Off { 0.0 } else { DEFAULT_WATCH }),
         coverage: body.coverage.unwrap_or(WHOLE_COVERAGE),
+        alone: body.alone.unwrap_or_default(),
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

@@ -87,6 +87,8 @@ pub(crate) struct Experiment {
     pub watch: f64,
     /// Share of units that take part; the others see the control.
     pub coverage: f64,
+    /// Share of units that see the leader or the control alone.
+    pub alone: f64,
     /// Number of the current version, starting at 1 and increased by each change; also the `ETag`.
     pub version: u64,
     /// Time of creation.
@@ -176,6 +178,7 @@ impl Experiment {
             drift: spec.drift,
             watch: spec.watch,
             coverage: spec.coverage,
+            alone: spec.alone,
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),

@@ -69,6 +69,11 @@ alarms! {
     DRIFT: "changed-preferences", "Preferences have changed",
         "A ranker, the documents or the searchers are others than before. A verdict from before speaks of the past.",
         "Look for what changed at that time. With `drift: restart` the verdict has started again; otherwise start a new experiment.";
+    UNEVEN_ARMS: "uneven-arms", "Units that see one ranker alone are not split evenly",
+        "Pages of the leader or of the control are lost: a ranker fails or times out, or pages without a click are not reported \
+         and one of the two gets fewer clicks. What is measured on these pages is then biased.",
+        "Report `none` for pages without a click. Look at the errors of the backend for both rankers, fix them, and start a new \
+         experiment.";
     BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
         "The batch waits for answers, and none of its duels has been answered for several times their time to live.",
         "Check whether duels are requested and answered at all; lease the rest with `/batch/lease`, or post results.";

@@ -8,11 +8,12 @@ use utoipa::ToSchema;
 
 use crate::service::reports::alarm_kinds::{
     BATCH_STUCK, CONFLICTS, DRAFTS, DRIFT, INVALID, LATE, NO_CLICKS, NO_CREDIT, NO_FEEDBACK,
-    REPEATS, SAME_RANKINGS, SIDES, UNANSWERED, UNEVEN,
+    REPEATS, SAME_RANKINGS, SIDES, UNANSWERED, UNEVEN, UNEVEN_ARMS,
 };
 use crate::service::reports::drift::changed;
 use crate::service::reports::silent_pages::SilentPages;
 use crate::service::reports::traffic_summary::TrafficSummary;
+use dueling_bandits::claims::alone::{SPLIT_ERROR, Split};
 use dueling_bandits::claims::drift;
 use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
 
@@ -79,6 +80,8 @@ pub struct Signs<'a> {
     pub batch_since_ms: Option<i64>,
     /// The newest change of preferences, until there is a verdict on what is true since then.
     pub drift: Option<&'a drift::Alarm>,
+    /// Units that see one ranker alone: those that got a page, and those that have answered.
+    pub alone: Option<[Split; 2]>,
     /// The id of the ranker with an index.
     pub name: &'a dyn Fn(u16) -> String,
 }
@@ -191,6 +194,17 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
     if let Some(alarm) = signs.drift {
         raise(true, DRIFT, &|| changed(alarm, signs.name));
     }
+    for (split, what) in signs.alone.iter().flatten().zip(["got a page alone", "answered one"]) {
+        raise(split.uneven_since().is_some(), UNEVEN_ARMS, &|| {
+            let [leader, control] = split.units();
+            format!(
+                "Of {} units that {what}, {leader} are to see the leader and {control} the control. \
+                 Shares this uneven come up in at most one of {:.0} experiments without a defect.",
+                leader + control,
+                1.0 / SPLIT_ERROR
+            )
+        });
+    }
     if let Some(since) = signs.batch_since_ms {
         let stuck = signs.now_ms - since;
         raise(
@@ -255,7 +269,7 @@ mod tests {
         fill(&seen);
         let counts = seen.traffic.counts(&mut seen.duels.borrow_mut(), OVER_MS);
         let signs = Signs {
-            traffic: &TrafficSummary::of(counts, 0),
+            traffic: &TrafficSummary::of(counts, 0, None),
             shown,
             silent,
             running: true,
@@ -263,6 +277,7 @@ mod tests {
             now_ms: OVER_MS,
             batch_since_ms,
             drift: None,
+            alone: None,
             name: &|ranker| ranker.to_string(),
         };
         alarms(&signs)

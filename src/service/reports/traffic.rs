@@ -6,6 +6,7 @@ use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
 use crate::service::reports::silent_pages::SilentPages;
+use dueling_bandits::claims::alone::Split;
 use dueling_bandits::claims::drift;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::fold::Fold;
@@ -24,6 +25,7 @@ struct TrafficInput {
     /// Unix milliseconds since which the open batch waits, if it does.
     batch_since_ms: Option<i64>,
     drift: Option<drift::Alarm>,
+    alone: Option<[Split; 2]>,
 }
 
 /// The traffic of an experiment through this process, and the alarms that are on. Computed on the
@@ -68,6 +70,7 @@ impl TrafficInput {
             silent: SilentPages::of(&fold),
             batch_since_ms: waits.then_some(since),
             drift: newest_change(&fold).cloned(),
+            alone: fold.alone().map(|alone| [*alone.issued(), *alone.answered()]),
         })
     }
 }
@@ -84,7 +87,7 @@ fn summary(
     input: TrafficInput,
     now_ms: i64,
 ) -> (TrafficSummary, Vec<Alarm>) {
-    let traffic = TrafficSummary::of(input.counts, input.in_flight);
+    let traffic = TrafficSummary::of(input.counts, input.in_flight, input.alone);
     let signs = Signs {
         traffic: &traffic,
         shown: input.shown,
@@ -95,6 +98,7 @@ fn summary(
         now_ms,
         batch_since_ms: input.batch_since_ms,
         drift: input.drift.as_ref(),
+        alone: input.alone,
         name: &|ranker| loaded.spec.rankers[usize::from(ranker)].id.clone(),
     };
     let alarms = alarms(&signs);

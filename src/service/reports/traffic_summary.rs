@@ -1,5 +1,6 @@
 //! A summary of the traffic of an experiment through this process.
 
+use dueling_bandits::claims::alone::Split;
 use dueling_bandits::evidence::balance::Cell;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -33,6 +34,9 @@ pub struct TrafficSummary {
     pub ended: EndedDuels,
     /// Pages by who drafted first.
     pub drafts: DraftCounts,
+    /// Units that see one ranker alone, in the whole log: those that got a page, and those that
+    /// have answered. `None` without such units.
+    pub alone: Option<[Split; 2]>,
 }
 
 /// Feedback by status.
@@ -93,7 +97,7 @@ impl TrafficSummary {
     }
 
     /// Summary of these counts, with `in_flight` open pairs.
-    pub(super) fn of(counts: TrafficCounts, in_flight: u64) -> Self {
+    pub(super) fn of(counts: TrafficCounts, in_flight: u64, alone: Option<[Split; 2]>) -> Self {
         let of = |status: FeedbackStatus| counts.feedback[status as usize];
         Self {
             since_ms: counts.since_ms,
@@ -119,6 +123,7 @@ impl TrafficSummary {
             },
             ended: counts.ended,
             drafts: counts.drafts,
+            alone,
         }
     }
 }
@@ -146,8 +151,10 @@ mod tests {
     #[test]
     fn quantiles_are_upper_ends_of_buckets() {
         let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
-        let delay =
-            || TrafficSummary::of(traffic.counts(&mut OpenDuels::new(1000, (0, 1000)), 0), 0).delay;
+        let delay = || {
+            TrafficSummary::of(traffic.counts(&mut OpenDuels::new(1000, (0, 1000)), 0), 0, None)
+                .delay
+        };
         assert_eq!(delay().p50_seconds, None);
         for delay_ms in [50, 60, 70, 80, 90, 900, 950, 2000, 4000, 100_000_000] {
             traffic.answered(0, delay_ms);

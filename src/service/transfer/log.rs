@@ -105,18 +105,34 @@ impl FoldedLog {
         &self.record
     }
 
+    /// The state now.
+    pub fn state(&self) -> &Fold {
+        &self.fold
+    }
+
     /// Fold the log up to its head, and call `with` for each duel that an entry answered.
     pub async fn fold(
-        mut self,
+        self,
         store: &dyn Store,
         mut with: impl FnMut(&Answered, &LogEntry) -> Result<(), anyhow::Error> + Send,
     ) -> Result<Fold, anyhow::Error> {
+        let each = move |_: &Fold, answered: Option<&Answered>, entry: &LogEntry| {
+            answered.map_or(Ok(()), |answered| with(answered, entry))
+        };
+        self.fold_each(store, each).await
+    }
+
+    /// Fold the log up to its head, and call `with` after each entry, with the duel that it
+    /// answered.
+    pub async fn fold_each(
+        mut self,
+        store: &dyn Store,
+        mut with: impl FnMut(&Fold, Option<&Answered>, &LogEntry) -> Result<(), anyhow::Error> + Send,
+    ) -> Result<Fold, anyhow::Error> {
         let fold = &mut self.fold;
         for_each_entry(store, &self.record, fold.position(), |entry| {
-            match fold.apply_chunk(|chunk| chunk.answer(entry))? {
-                Some(answered) => with(&answered, entry),
-                None => Ok(()),
-            }
+            let answered = fold.apply_chunk(|chunk| chunk.answer(entry))?;
+            with(fold, answered.as_ref(), entry)
         })
         .await?;
         Ok(self.fold)

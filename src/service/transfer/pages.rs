@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use dueling_bandits::Answer;
+use dueling_bandits::claims::alone::Arm;
 use serde::Serialize;
 
 use super::log::FoldedLog;
 use super::table::{Table, TableFormat};
 use rankduel_engine::clock::rfc3339;
-use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::experiment_spec::{ExperimentSpec, arm_of};
 use rankduel_engine::fold::Answered;
 use rankduel_store::audience::Audience;
 use rankduel_store::events::UnitHash;
 use rankduel_store::{LogEntry, Store};
 
 /// The fields of [`Page`], in order.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 14] = [
     "position",
     "duel",
     "issued_at",
@@ -30,6 +31,8 @@ const COLUMNS: [&str; 12] = [
     "unit",
     "segment",
     "excluded",
+    "alone",
+    "propensity",
 ];
 
 /// A row: a page that was answered.
@@ -58,6 +61,11 @@ struct Page<'a> {
     segment: Option<String>,
     /// Whether the unit is excluded, so that the answer counts nowhere.
     excluded: bool,
+    /// The ranker that its unit sees alone: `leader` or `control`; empty for duels.
+    alone: Option<&'static str>,
+    /// The probability with which its page got this duel, in either order; empty where no formula
+    /// has it.
+    propensity: Option<f64>,
 }
 
 impl<'a> Page<'a> {
@@ -66,6 +74,7 @@ impl<'a> Page<'a> {
         entry: &LogEntry,
         spec: &'a ExperimentSpec,
         excluded: &BTreeSet<u64>,
+        propensity: Option<f64>,
         format: TableFormat,
     ) -> Self {
         let id = |ranker: u16| {
@@ -94,6 +103,10 @@ impl<'a> Page<'a> {
             unit: unit.map(|unit| format!("{unit:016x}")),
             segment: segment.map(|segment| format.text(segment.as_str()).into_owned()),
             excluded: unit.is_some_and(|unit| excluded.contains(&unit)),
+            alone: arm_of(spec.alone, unit)
+                .filter(|_| answered.first == answered.second)
+                .map(Arm::name),
+            propensity,
         }
     }
 }
@@ -112,9 +125,21 @@ pub async fn write_pages(
     let mut table = Table::start(format, &COLUMNS, out)?;
     let spec = log.spec().clone();
     let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
-    log.fold(store, |answered, entry| {
-        rows += 1;
-        table.write(&Page::of(answered, entry, &spec, &excluded, format))
+    // where they changed, by position
+    let mut chances = vec![(log.state().position(), log.state().chances())];
+    log.fold_each(store, |fold, answered, entry| {
+        if let Some(answered) = answered {
+            let chosen = chances.partition_point(|&(position, _)| position <= answered.chosen_at);
+            let chances = chosen.checked_sub(1).and_then(|last| chances[last].1);
+            let propensity = chances.and_then(|chances| chances.of(&spec, answered));
+            rows += 1;
+            table.write(&Page::of(answered, entry, &spec, &excluded, propensity, format))?;
+        }
+        let now = fold.chances();
+        if chances.last().is_none_or(|&(_, last)| last != now) {
+            chances.push((entry.position, now));
+        }
+        Ok(())
     })
     .await?;
     table.end()?;

@@ -49,6 +49,7 @@ fn experiment(policy: PolicySpec) -> ExperimentSpec {
         drift: Default::default(),
         watch: 0.02,
         coverage: 1.0,
+        alone: 0.0,
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),
@@ -161,7 +162,8 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
         0 => {
             let ranker = script.below(writing.fold.roster().rankers()) as u16;
             let counts = vec![(ranker, 1 + script.below(9) as u64)];
-            writing.write(None, Event::Control(ControlEvent::SelfDuels { counts }));
+            writing
+                .write(None, Event::Control(ControlEvent::SelfDuels { counts, alone: Vec::new() }));
         }
         1 => {
             let pieces = script.below(3);
@@ -238,7 +240,7 @@ pub fn after_a_policy_change(policy: &PolicySpec) -> (ExperimentSpec, Fold) {
             let mentions = |ranker: u16| usize::from(ranker) >= RANKERS;
             match &entry.event {
                 Event::Outcome(outcome) => !mentions(outcome.first) && !mentions(outcome.second),
-                Event::Control(ControlEvent::SelfDuels { counts }) => {
+                Event::Control(ControlEvent::SelfDuels { counts, .. }) => {
                     !counts.iter().any(|(ranker, _)| mentions(*ranker))
                 }
                 Event::Control(ControlEvent::Interleaving { .. } | ControlEvent::Status { .. }) => {

@@ -53,7 +53,7 @@ async fn a_stop_under_load_loses_nothing(database: TestDatabase) {
     let record = store.experiment("live").await.expect("a store").expect("an experiment");
     let mut logged = 0;
     for entry in store.read(record.id, 0, 100_000).await.expect("its log") {
-        if let Event::Control(ControlEvent::SelfDuels { counts }) = entry.event {
+        if let Event::Control(ControlEvent::SelfDuels { counts, .. }) = entry.event {
             logged += counts.iter().map(|(_, count)| count).sum::<u64>();
         }
     }

@@ -14,6 +14,7 @@ use crate::support::service::{Server, Settings};
 
 on_both_databases! {
     a_table_has_a_row_for_each_answered_page
+    the_table_has_the_probability_of_a_pair
     results_are_split_by_segment
     results_by_segment_wait_for_complete_cohorts
     a_pruned_log_has_no_rows_of_its_pruned_pages
@@ -87,6 +88,7 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
             assert_eq!(text(field), "2026-09-21T14:13:20.000Z", "{row}");
         }
         assert_eq!(row["excluded"], false, "{row}");
+        assert_eq!((&row["alone"], &row["propensity"]), (&Value::Null, &Value::Null), "{row}");
     }
 
     // The same as CSV, where the id of a ranker with a comma is quoted.
@@ -118,6 +120,47 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
     let (code, _, error) = run(&database, &["pages", "serch"]);
     assert_eq!(code, Some(1));
     assert!(error.contains("there is no experiment `serch`"), "{error}");
+}
+
+async fn the_table_has_the_probability_of_a_pair(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let body = json!({
+        "name": "search", "rankers": ["a", "b", "c", "twin"], "canary": ["a", "twin"],
+        "canary_share": 0.1, "control": "c", "alone": 0.4, "policy": {"kind": "uniform"},
+        "seed": 5, "conclude_at": "never", "answer_window_seconds": 0, "watch": 0.0,
+    });
+    server.create(&body).await;
+    let ask = async |body: Value| {
+        let duel = server.post(&format!("{PATH}/next-duel"), &body).await.json(200);
+        server.answer("search", &duel, "none").await;
+    };
+    for unit in 0..40 {
+        ask(json!({"unit": format!("unit-{unit}")})).await;
+        ask(json!({})).await;
+    }
+    let concluded = json!({"status": "concluded", "winner": "b"});
+    server.patch("search", &concluded).await.json(200);
+    ask(json!({})).await;
+    let lines = succeed(&database, &["pages", "search", "--format", "jsonl"]);
+    let (mut alone, mut canary) = (0, 0);
+    let rows: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    for (nth, row) in rows.iter().enumerate() {
+        let is_alone = row["alone"].is_string();
+        let own = if row["unit"].is_string() { 0.6 } else { 1.0 };
+        let expected = match (row["left"] == row["right"], nth == rows.len() - 1) {
+            (true, true) => 1.0,
+            (true, false) if is_alone => 0.2,
+            (true, false) => own * 0.9 / 9.0,
+            (false, _) if row["left"] == "twin" || row["right"] == "twin" => own * 0.1,
+            (false, _) => own * 0.9 * 2.0 / 9.0,
+        };
+        alone += u32::from(is_alone);
+        canary += u32::from(row["left"] == "twin" || row["right"] == "twin");
+        let found = row["propensity"].as_f64().expect("a probability");
+        assert!((found - expected).abs() < 1e-12, "{expected}: {row}");
+    }
+    assert!(alone > 5 && canary > 0 && rows.len() == 81, "{alone} {canary} {}", rows.len());
 }
 
 async fn results_are_split_by_segment(database: TestDatabase) {

@@ -112,8 +112,10 @@ async fn appends_of_every_size_match_a_model(database: TestDatabase) {
                     let first = there[0];
                     let change = Change { archived_at: Some(NOW), ..Change::default() };
                     let counts = vec![(0, 1)];
-                    let event =
-                        NewEvent::new(1, Event::Control(ControlEvent::SelfDuels { counts }));
+                    let event = NewEvent::new(
+                        1,
+                        Event::Control(ControlEvent::SelfDuels { counts, alone: Vec::new() }),
+                    );
                     let changed = store
                         .change_experiment(first, 1, &change, event.clone(), NOW)
                         .await

@@ -114,8 +114,11 @@ pub fn every_event() -> Vec<Event> {
         ties: u32::MAX,
     };
     for other in [
-        ControlEvent::SelfDuels { counts: vec![] },
-        ControlEvent::SelfDuels { counts: vec![(0, 1), (u16::MAX, u64::MAX)] },
+        ControlEvent::SelfDuels { counts: vec![], alone: Vec::new() },
+        ControlEvent::SelfDuels {
+            counts: vec![(0, 1), (u16::MAX, u64::MAX)],
+            alone: vec![UnitHash(0), UnitHash(u64::MAX)],
+        },
         ControlEvent::RankerEnlisted { ranker: u16::MAX, id: "naïve \u{1f50d} \"x\"".into() },
         ControlEvent::RankerRetired { ranker: 0 },
         ControlEvent::UnitsExcluded(Exclusion {

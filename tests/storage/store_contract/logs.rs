@@ -276,7 +276,10 @@ async fn events_are_found_by_nonce(database: TestDatabase) {
 async fn corrupt_rows_are_reported(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
-    let other = NewEvent::new(2, Event::Control(ControlEvent::SelfDuels { counts: vec![] }));
+    let other = NewEvent::new(
+        2,
+        Event::Control(ControlEvent::SelfDuels { counts: vec![], alone: Vec::new() }),
+    );
     store.append(&[(id, new_event(1, 1)), (id, other)], NOW).await.unwrap();
     for damage in [
         "update log set answer = 4 where position = 1",

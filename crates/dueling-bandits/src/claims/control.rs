@@ -113,6 +113,17 @@ pub enum Progress {
     OutOfReach,
 }
 
+/// The choice of the claims for the next page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextPage {
+    /// They leave it to the policy.
+    Leave,
+    /// They show this duel.
+    Show(Duel),
+    /// They draw: a candidate and the control, or leave it.
+    Draw,
+}
+
 /// Which of a ranker and the control is claimed to win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
@@ -501,12 +512,11 @@ impl ControlClaims {
         rng: &mut PolicyRng,
     ) -> Option<Selection> {
         let control = self.control()?;
-        if let Some(winner) = winner {
-            return (!self.is_settled(winner)).then(|| Selection::of(winner, control));
-        }
-        let improves = self.state.goal == Goal::Improve && !self.is_improved();
-        if !improves || rng.random::<f64>() >= IMPROVING {
-            return None;
+        match self.next_page(winner) {
+            NextPage::Leave => return None,
+            NextPage::Show(Duel { first, second }) => return Some(Selection::of(first, second)),
+            NextPage::Draw if rng.random::<f64>() >= IMPROVING => return None,
+            NextPage::Draw => {}
         }
         let front = self.front(active, Direction::Ahead).filter(|&x| {
             let [wins, losses] = self.wins_and_losses(x);
@@ -520,6 +530,19 @@ impl ControlClaims {
             best.filter(|&(theta, _)| theta > 0.5).map(|(_, x)| x)
         })?;
         Some(Selection::of(candidate, control))
+    }
+
+    /// The choice that [`ControlClaims::select`] makes.
+    pub fn next_page(&self, winner: Option<usize>) -> NextPage {
+        match (self.control(), winner) {
+            (Some(control), Some(winner)) if !self.is_settled(winner) => {
+                NextPage::Show(Duel::new(winner, control))
+            }
+            (Some(_), None) if self.state.goal == Goal::Improve && !self.is_improved() => {
+                NextPage::Draw
+            }
+            _ => NextPage::Leave,
+        }
     }
 }
 

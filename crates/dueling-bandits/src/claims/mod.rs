@@ -38,8 +38,10 @@
 //! | --- | --- |
 //! | better, not worse or worse than the control, and by how much | [`control`], [`ladder`] |
 //! | preferences have changed | [`drift`] |
+//! | units are not split evenly between two arms | [`alone`] |
 //! | a bounded value has a mean above or below a limit | [`betting`] |
 
+pub mod alone;
 pub mod betting;
 pub mod capital;
 pub mod control;

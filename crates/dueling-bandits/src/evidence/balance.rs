@@ -315,7 +315,7 @@ fn unordered(i: u16, j: u16) -> (u16, u16) {
     (i.min(j), i.max(j))
 }
 
-fn ln_beta(a: f64, b: f64) -> f64 {
+pub(crate) fn ln_beta(a: f64, b: f64) -> f64 {
     libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
 

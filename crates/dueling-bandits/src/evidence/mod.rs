@@ -47,7 +47,7 @@ pub mod race;
 pub mod refuters;
 pub mod regret_bounds;
 pub mod scores;
-mod seen_units;
+pub(crate) mod seen_units;
 pub mod sequence;
 pub mod small_counts;
 pub mod verdict;

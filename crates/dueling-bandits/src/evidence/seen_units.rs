@@ -73,7 +73,7 @@ fn bits(unit: u64) -> impl Iterator<Item = u64> {
 }
 
 /// The finaliser of SplitMix64: a bijection that spreads every bit of its input.
-pub(super) fn mix(value: u64) -> u64 {
+pub(crate) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)

@@ -66,6 +66,10 @@ impl Policy for UniformPairs {
         Selection::of(one(), one())
     }
 
+    fn is_uniform(&self) -> bool {
+        true
+    }
+
     fn uses_in_flight(&self) -> bool {
         false
     }

@@ -1,20 +1,27 @@
-//! Which units take part in an experiment.
+//! Which units take part in an experiment, and which of them see one ranker alone.
 //!
 //! A unit takes part if its *coin* is below the coverage. The coin is a number in [0, 1) that
 //! depends on the hash of the unit alone. So a unit stays where it is, a lower coverage keeps a
-//! part of the units, a higher one adds others, and nobody's preferences have a say.
+//! part of the units, a higher one adds others, and nobody's preferences have a say. An independent
+//! coin says whether it sees one ranker alone, and a third one which.
 
 use sha2::{Digest, Sha256};
 
 use super::field_error::FieldError;
 use super::spec::ExperimentSpec;
+use dueling_bandits::claims::alone::Arm;
 
 /// The coverage of an experiment that does not say otherwise: everybody.
 pub const WHOLE_COVERAGE: f64 = 1.0;
 
+/// Largest share of units that see one ranker alone: more would leave too few for the duels.
+const ALONE_MAX: f64 = 0.5;
+
 /// The coins of a unit.
 struct Coins {
     coverage: f64,
+    alone: f64,
+    arm: Arm,
 }
 
 impl Coins {
@@ -23,9 +30,18 @@ impl Coins {
         hash.update(b"rankduel enrolment\0");
         hash.update(unit.to_be_bytes());
         let hash: [u8; 32] = hash.finalize().into();
-        let number = u64::from_be_bytes(std::array::from_fn(|index| hash[index]));
-        Self { coverage: uniform(number) }
+        let number = |from| u64::from_be_bytes(std::array::from_fn(|index| hash[from + index]));
+        let arm = if hash[16] < 128 { Arm::Leader } else { Arm::Control };
+        Self { coverage: uniform(number(0)), alone: uniform(number(8)), arm }
     }
+}
+
+/// The arm of a unit, if a share `alone` of them sees one ranker alone and it is one of them. A page
+/// without a unit is none.
+pub fn arm_of(alone: f64, unit: Option<u64>) -> Option<Arm> {
+    let unit = unit.filter(|_| alone > 0.0)?;
+    let coins = Coins::of(unit);
+    (coins.alone < alone).then_some(coins.arm)
 }
 
 /// The highest 53 bits as a number in [0, 1).
@@ -44,7 +60,8 @@ impl ExperimentSpec {
         self.active_control().filter(|_| coin >= self.coverage)
     }
 
-    fn active_control(&self) -> Option<usize> {
+    /// The control, if it takes part.
+    pub fn active_control(&self) -> Option<usize> {
         let control = self.ranker_index(self.control.as_deref()?)?;
         (!self.is_retired(control)).then_some(control)
     }
@@ -68,6 +85,24 @@ impl ExperimentSpec {
             FieldError::new("/coverage", detail)
         })
     }
+
+    /// The error of the share of units that see one ranker alone.
+    pub(super) fn alone_error(&self) -> Option<FieldError> {
+        let alone = self.alone;
+        if !(0.0..=ALONE_MAX).contains(&alone) {
+            let detail = format!(
+                "`alone` is {alone}; it must be 0 to {ALONE_MAX}: the others are for the duels"
+            );
+            return Some(FieldError::new("/alone", detail));
+        }
+        (alone > 0.0 && self.active_control().is_none()).then(|| {
+            let detail = format!(
+                "`alone` is {alone}, and there is nothing to compare the leader with: name the \
+                 `control`, or leave `alone` out"
+            );
+            FieldError::new("/alone", detail)
+        })
+    }
 }
 
 /// For the default of a field.
@@ -78,4 +113,9 @@ pub(super) fn whole_coverage() -> f64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 pub(super) fn is_whole(coverage: &f64) -> bool {
     *coverage == WHOLE_COVERAGE
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(super) fn is_no_share(share: &f64) -> bool {
+    *share == 0.0
 }

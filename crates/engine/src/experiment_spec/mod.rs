@@ -12,7 +12,7 @@ mod spec;
 
 pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
 pub use drift::{DEFAULT_WATCH, OnDrift};
-pub use enrolment::WHOLE_COVERAGE;
+pub use enrolment::{WHOLE_COVERAGE, arm_of};
 pub use exclusions::{MAX_EXCLUDED_UNITS, MAX_EXCLUSIONS};
 pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
 pub use field_error::{FirstErrors, excerpt};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conclude_at::ConcludeAt;
 use super::drift::{OnDrift, watch_error};
-use super::enrolment::{is_whole, whole_coverage};
+use super::enrolment::{is_no_share, is_whole, whole_coverage};
 use super::exclusions;
 use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
@@ -82,6 +82,9 @@ pub struct ExperimentSpec {
     /// Share of units that take part, above 0 and up to 1. The others see the control.
     #[serde(default = "whole_coverage", skip_serializing_if = "is_whole")]
     pub coverage: f64,
+    /// Share of units that see the leader or the control alone.
+    #[serde(default, skip_serializing_if = "is_no_share")]
+    pub alone: f64,
     /// The policies before the current one, oldest first: one for each policy change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
@@ -299,6 +302,7 @@ impl ExperimentSpec {
         errors.extend(self.control_error());
         errors.extend(watch_error(self.watch, self.drift));
         errors.extend(self.coverage_error());
+        errors.extend(self.alone_error());
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors.into_vec()
     }

@@ -34,6 +34,8 @@ pub struct Answered {
     pub answer: Answer,
     /// The batch it was selected in.
     pub batch: Option<u32>,
+    /// Log position at which it was selected.
+    pub chosen_at: u64,
     /// Unix milliseconds at which it was issued.
     pub issued_at: i64,
     /// The unit and the segment that answered.
@@ -175,7 +177,8 @@ impl Fold {
                 self.state.controls_seen += 1;
                 self.run.change_control((*ranker).into(), self.goal, self.state.recorded_at);
             }
-            Event::Control(ControlEvent::SelfDuels { counts }) => {
+            Event::Control(ControlEvent::SelfDuels { counts, alone }) => {
+                let arms = self.arms_of(alone).map_err(refuse)?;
                 for &(ranker, _) in counts {
                     self.check_ranker(ranker).map_err(refuse)?;
                 }
@@ -184,6 +187,8 @@ impl Fold {
                     self.state.history.shown_alone(ranker.into(), count);
                     self.run.observe_self_duels(ranker.into(), count);
                 }
+                self.shown_alone(&arms, entry.position);
+                self.complete_alone(entry.recorded_at);
             }
             Event::Control(ControlEvent::BatchResults { batch, results }) => {
                 for result in results {
@@ -205,6 +210,7 @@ impl Fold {
                 }
                 self.run.add_duels(Cell { issued: *issued, answered: *answered });
                 self.run.complete(*issued_before, self.state.recorded_at);
+                self.complete_alone(entry.recorded_at);
             }
             Event::Control(ControlEvent::Notified {}) => {}
             Event::Control(ControlEvent::Settings { answer_window_seconds }) => {
@@ -330,7 +336,8 @@ impl Fold {
         let skips_ties = self.ties == TieRule::Skip;
         let score = page.score(&method, &credit, self.seed, nonce).filter(|_| skips_ties);
         let answered = self.apply_outcome(nonce, &outcome, score)?;
-        if outcome.first != outcome.second && !self.state.excluded.has(outcome.unit) {
+        let counts = !self.state.excluded.has(outcome.unit) && self.arm_of(outcome.unit).is_none();
+        if outcome.first != outcome.second && counts {
             self.state.page_counts.record(page.method, &outcome, &page.sheet, &credit);
         }
         self.state.open_pages.take(nonce);
@@ -348,18 +355,41 @@ impl Fold {
         self.check_ranker(outcome.second)?;
         check_issued(outcome.issued_at)?;
         let OutcomeEvent {
-            first, second, first_left, answer, batch, issued_at, unit, segment, ..
+            first,
+            second,
+            first_left,
+            answer,
+            batch,
+            chosen_at,
+            issued_at,
+            unit,
+            segment,
+            ..
         } = *outcome;
         let audience = Audience { unit, segment };
-        let answered =
-            Answered { nonce, first, second, first_left, answer, batch, issued_at, audience };
+        let answered = Answered {
+            nonce,
+            first,
+            second,
+            first_left,
+            answer,
+            batch,
+            chosen_at,
+            issued_at,
+            audience,
+        };
         let duel = Duel::new(first.into(), second.into());
         if duel.is_self() {
             // its step was counted when it was issued; its answer teaches nothing
+            self.answered_alone(unit, issued_at);
             return Ok(answered);
         }
         if self.state.excluded.has(outcome.unit) {
             self.state.excluded.answered();
+            return Ok(answered);
+        }
+        if self.arm_of(unit).is_some() {
+            // it may have seen a page of one ranker before, which is no fair start
             return Ok(answered);
         }
         if let Some(unit) = outcome.unit {
@@ -393,7 +423,7 @@ impl Fold {
     /// Whether another policy selected the duels of this position, or this one in another state,
     /// because units that are excluded now still counted. Its tickets and batch numbers
     /// are then ignored: each comparison goes to the open batch if that batch needs it.
-    fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
+    pub(super) fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
         self.foreign_log
             || self.state.policy_changes_seen < self.policy_changes
             || chosen_at < self.state.policy_since
@@ -451,7 +481,7 @@ impl Fold {
     fn check_steps(&self, event: &Event) -> Result<(), String> {
         let steps = match event {
             Event::Outcome(_) => 1,
-            Event::Control(ControlEvent::SelfDuels { counts }) => {
+            Event::Control(ControlEvent::SelfDuels { counts, .. }) => {
                 counts.iter().fold(0, |steps: u64, &(_, count)| steps.saturating_add(count))
             }
             Event::Control(ControlEvent::BatchResults { results, .. }) => {

@@ -3,7 +3,9 @@
 //!
 //! Pure: the same log gives the same state on every replica and after every crash.
 
+mod alone;
 mod apply;
+mod chances;
 pub mod counts;
 pub mod excluded;
 pub mod methods;
@@ -13,5 +15,6 @@ mod saved;
 mod state;
 
 pub use apply::{Answered, COIN_TIES_MAX, Chunk, FoldError, ties_of};
+pub use chances::Chances;
 pub use methods::MethodVersion;
 pub use state::{Fold, MAX_POSITION};

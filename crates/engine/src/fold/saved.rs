@@ -24,8 +24,13 @@ impl Fold {
         if found != digest(content) {
             return None;
         }
-        let decoded = postcard::take_from_bytes::<(State, SavedRun)>(content).ok()?;
-        let ((state, run), []) = decoded else { return None };
+        let ((mut state, run), rest) =
+            postcard::take_from_bytes::<(State, SavedRun)>(content).ok()?;
+        // its own part, so that the layout of all other experiments stays
+        match postcard::take_from_bytes(rest) {
+            Ok((alone, [])) if spec.alone > 0.0 => state.alone = Some(alone),
+            _ => (rest.is_empty() && spec.alone == 0.0).then_some(())?,
+        }
         let (rankers, initial_rankers) = (state.counts.appearances().len(), spec.initial_rankers());
         // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
@@ -40,6 +45,7 @@ impl Fold {
             && state.counts.is_sound(rankers)
             && state.history.is_sound(rankers)
             && state.heavy_units.is_sound()
+            && state.alone.as_ref().is_none_or(|alone| alone.is_sound())
             && state.position <= MAX_POSITION
             && state.settings_changes_seen <= spec.settings_changes
             && methods.len() <= MAX_METHOD_VERSIONS as usize
@@ -72,6 +78,10 @@ impl Fold {
     pub fn save(&self) -> Vec<u8> {
         let mut bytes = postcard::to_stdvec(&(&self.state, self.run.saved()))
             .expect("numbers, strings and vectors of them always serialise");
+        if let Some(alone) = &self.state.alone {
+            bytes = postcard::to_extend(alone, bytes)
+                .expect("numbers and vectors of them always serialise");
+        }
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);
         bytes

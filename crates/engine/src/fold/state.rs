@@ -8,6 +8,7 @@ use crate::fold::counts::Counts;
 use crate::fold::excluded::ExcludedUnits;
 use crate::fold::open_pages::OpenPages;
 use crate::fold::page_counts::PageCounts;
+use dueling_bandits::claims::alone::AlonePages;
 use dueling_bandits::claims::control::{ControlClaims, Goal};
 use dueling_bandits::claims::drift::Drift;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
@@ -39,6 +40,8 @@ pub struct Fold {
     /// The ranker that takes no part in the tournament: the second id of a canary.
     pub(super) held_out: Option<usize>,
     pub(super) goal: Goal,
+    /// Share of units that see one ranker alone.
+    pub(super) alone_share: f64,
     on_drift: OnDrift,
 }
 
@@ -77,6 +80,9 @@ pub(super) struct State {
     pub page_counts: PageCounts,
     pub heavy_units: HeavyUnits,
     pub excluded: ExcludedUnits,
+    /// `None` if no unit sees one ranker alone.
+    #[serde(skip)]
+    pub alone: Option<Box<AlonePages>>,
 }
 
 impl Fold {
@@ -113,6 +119,7 @@ impl Fold {
             page_counts: PageCounts::default(),
             heavy_units: HeavyUnits::default(),
             excluded: ExcludedUnits::of(spec),
+            alone: (spec.alone > 0.0).then(Box::default),
         };
         Self::with(spec, seed, run, state, held_out)
     }
@@ -134,6 +141,7 @@ impl Fold {
             initial_rankers: spec.initial_rankers(),
             held_out,
             goal: spec.goal,
+            alone_share: spec.alone,
             on_drift: spec.drift,
         };
         fold.run.restart_on_drift(fold.restarts_on_drift());
@@ -162,8 +170,9 @@ impl Fold {
     /// do not count or wait.
     pub fn bytes(&self) -> usize {
         let rankers = self.roster().rankers();
+        let alone = self.alone().map_or(0, AlonePages::bytes);
         let kept = self.state.open_pages.bytes() + self.run.bytes() + self.state.excluded.bytes();
-        1024 * rankers + 34 * rankers * rankers + kept
+        1024 * rankers + 34 * rankers * rankers + kept + alone
     }
 
     /// Position of the newest folded entry.

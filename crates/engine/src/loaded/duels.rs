@@ -10,6 +10,7 @@ use crate::fold::Fold;
 use crate::open_duels::OpenDuels;
 use crate::self_duels::Flush;
 use crate::traffic::TrafficCounts;
+use dueling_bandits::claims::alone::Arm;
 use dueling_bandits::{InFlight, PolicyRng, Selection};
 use rankduel_store::Nonce;
 
@@ -65,6 +66,30 @@ impl LoadedExperiment {
         open.at(now_ms, policy.batch());
         open.issue(&selection, selected.first_left, now_ms);
         Ok(selected)
+    }
+
+    /// The page of a unit that sees one ranker alone, which is noted. `winner` is that of a concluded
+    /// experiment.
+    pub fn select_alone(
+        &self,
+        unit: u64,
+        arm: Arm,
+        winner: Option<usize>,
+    ) -> Result<Option<Selected>, EngineError> {
+        let fold = self.fold()?;
+        let leader = || {
+            let verdict = fold.verdict().verdict().map(|verdict| verdict.winner());
+            winner.or(verdict).unwrap_or_else(|| fold.policy().champion())
+        };
+        let ranker = match arm {
+            Arm::Leader => Some(leader()),
+            Arm::Control => self.spec.active_control(),
+        };
+        let Some(ranker) = ranker else { return Ok(None) };
+        if fold.alone().is_some_and(|alone| !alone.has_issued(unit)) {
+            self.self_duels.shown_alone(unit);
+        }
+        Ok(Some(Selected::alone(ranker, fold.position())))
     }
 
     /// Now and then, a duel of the canary, which is counted as issued.

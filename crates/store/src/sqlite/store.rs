@@ -178,7 +178,7 @@ mod tests {
     /// An event that takes several database pages.
     fn large_event(nonce: Nonce) -> NewEvent {
         let counts = vec![(0, 1); 1000];
-        NewEvent::new(nonce, Event::Control(ControlEvent::SelfDuels { counts }))
+        NewEvent::new(nonce, Event::Control(ControlEvent::SelfDuels { counts, alone: Vec::new() }))
     }
 
     #[tokio::test]
