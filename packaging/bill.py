@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The bill of materials of the program, and the licences of all that is in it.
 
-    packaging/bill.py TARGET FOLDER
+    packaging/bill.py TARGET FOLDER [PACKAGE]
 
 writes `sbom.cdx.json` (CycloneDX 1.5) and `THIRD-PARTY-LICENSES.txt` for a program of this Rust
-target, built with the default features. The same Cargo.lock gives the same files: they name neither
+target, or for another PACKAGE, built with the default features. The same Cargo.lock gives the same files: they name neither
 paths nor the time.
 """
 
@@ -20,7 +20,7 @@ import uuid
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAM = "rankduel"
+PROGRAM = sys.argv[3] if len(sys.argv) > 3 else "rankduel"
 LICENCE_FILE = re.compile(r"(licen[cs]e|copying|notice|unlicense|copyright)", re.IGNORECASE)
 Package = dict[str, Any]
 
@@ -106,7 +106,7 @@ def licences(packages: list[Package]) -> str:
             without.append(name)
     line = "-" * 80
     parts = [f"{line}\n" + "\n".join(users[key]) + f"\n{line}\n\n{text}\n" for key, text in texts.items()]
-    head = "The program contains these packages. Each licence is below the packages that have it.\n"
+    head = f"{PROGRAM} contains these packages. Each licence is below the packages that have it.\n"
     if without:
         head += "\nWithout a file of their own, under the licence in brackets:\n\n" + "\n".join(without) + "\n"
     return head + "\n" + "\n".join(parts)
