@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::database::open_store;
-use super::output::print;
+use super::output::{is_null, print};
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use rankduel_engine::access::{
@@ -133,8 +133,12 @@ async fn warn_of_unknown(store: &SharedStore, experiments: &[String]) -> anyhow:
 }
 
 /// Print the key, alone so that it can be piped, before it is added: a key that nobody has read
-/// should not exist.
+/// should not exist. A standard output that is closed is `/dev/null` by now.
 fn show(key: &NewKey, _: &ApiKeyRecord) -> Result<(), CommandError> {
+    if is_null().context("the key cannot be shown")? {
+        let why = "standard output is closed or /dev/null: nobody would read the key";
+        return Err(anyhow!(why).into());
+    }
     print(format!("{}\n", key.text))
 }
 

@@ -1,6 +1,9 @@
 //! Standard output of the commands.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 
 use anyhow::Context as _;
 
@@ -11,6 +14,13 @@ pub(super) fn print(text: impl AsRef<[u8]>) -> Result<(), CommandError> {
     let mut out = Output::default();
     let written = out.write_all(text.as_ref()).and_then(|()| out.flush());
     out.checked(written.context("the result cannot be written"))
+}
+
+/// Whether the standard output goes nowhere.
+pub(super) fn is_null() -> io::Result<bool> {
+    let own = File::from(io::stdout().as_fd().try_clone_to_owned()?).metadata()?;
+    let null = std::fs::metadata("/dev/null");
+    Ok(null.is_ok_and(|null| own.rdev() == null.rdev()))
 }
 
 /// Standard output. A reader that has enough of it, such as `head`, is no error.

@@ -461,6 +461,11 @@ async fn a_key_that_nobody_can_read_is_not_added() {
     assert_eq!(code, Some(1), "{stderr}");
     let list = || outcome(rankduel(&["keys", "list", "--database-url", url])).1;
     assert!(list().contains("no key"), "{}", list());
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_rankduel")]).args(create);
+    let (code, _, stderr) = outcome(command);
+    assert!(code == Some(1) && stderr.contains("closed or /dev/null"), "{code:?} {stderr}");
+    assert!(list().contains("no key"), "{}", list());
     let (code, key, stderr) =
         outcome(rankduel(&[&create[..], &["--experiment", "no-such"]].concat()));
     assert_eq!(code, Some(0), "{stderr}");
