@@ -8,8 +8,9 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -26,6 +27,7 @@ use super::spec_bodies::{self, invalid_policy};
 use super::state::AppState;
 use crate::service::error::ServiceError;
 use crate::service::reports::claims::{self, Claims};
+use crate::service::reports::pool::ReportPool;
 use crate::service::reports::regret::{self, RegretReport};
 use crate::service::reports::replay::{self, Replay};
 use crate::service::reports::segments::{self, SegmentsReport};
@@ -52,22 +54,42 @@ pub(crate) fn routes() -> Routes {
         .operation(routes!(replay), READ, &[ExperimentNotFound, CannotReplay])
 }
 
-/// The response with a report, or 304 if the caller has it. `tag` is a function of the report's log
-/// position.
-async fn respond<T: Serialize + Send + Sync + 'static>(
-    state: &AppState,
-    request: &HeaderMap,
-    loaded: &LoadedExperiment,
-    tag: impl Fn(u64) -> String,
-    report: impl Future<Output = Result<Arc<Computed<T>>, ServiceError>>,
-) -> ApiResult<Response> {
-    let current = loaded.fold()?.position();
-    if let Some(unchanged) = unchanged(request, &tag(current)) {
-        return Ok(unchanged);
+/// A request for a report of an experiment, which is loaded; an extractor.
+struct Asked {
+    state: AppState,
+    loaded: Arc<LoadedExperiment>,
+    headers: HeaderMap,
+}
+
+impl FromRequestParts<AppState> for Asked {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        let PathOf(name) = PathOf::<String>::from_request_parts(parts, state).await?;
+        let loaded = state.service.experiment(&name).await?;
+        Ok(Self { state: state.clone(), loaded, headers: parts.headers.clone() })
     }
-    let report = report.await?;
-    let position = report.position;
-    tagged(state, &tag(position), report, position < current).await
+}
+
+impl Asked {
+    /// The response with a report, or 304 if the caller has it. `tag` is a function of the report's
+    /// log position.
+    async fn respond<T: Serialize + Send + Sync + 'static>(
+        &self,
+        tag: impl Fn(u64) -> String,
+        report: impl AsyncFnOnce(
+            &Arc<ReportPool>,
+            &Arc<LoadedExperiment>,
+        ) -> Result<Arc<Computed<T>>, ServiceError>,
+    ) -> ApiResult<Response> {
+        let current = self.loaded.fold()?.position();
+        if let Some(unchanged) = unchanged(&self.headers, &tag(current)) {
+            return Ok(unchanged);
+        }
+        let report = report(&self.state.service.reports, &self.loaded).await?;
+        let position = report.position;
+        tagged(&self.state, &tag(position), report, position < current).await
+    }
 }
 
 /// The tag of a report without parameters.
@@ -81,14 +103,8 @@ fn by_position(position: u64) -> String {
         (status = 200, body = Standings, description = "The standings.", headers(("etag" = String))),
         (status = 304, description = "Unchanged."),
     ))]
-async fn standings(
-    State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
-    headers: HeaderMap,
-) -> ApiResult<Response> {
-    let loaded = state.service.experiment(&name).await?;
-    let report = standings::standings(&state.service.reports, &loaded);
-    respond(&state, &headers, &loaded, by_position, report).await
+async fn standings(asked: Asked) -> ApiResult<Response> {
+    asked.respond(by_position, standings::standings).await
 }
 
 /// Cost of exploration
@@ -103,14 +119,8 @@ async fn standings(
         (status = 200, body = RegretReport, description = "The estimates.", headers(("etag" = String))),
         (status = 304, description = "Unchanged."),
     ))]
-async fn regret(
-    State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
-    headers: HeaderMap,
-) -> ApiResult<Response> {
-    let loaded = state.service.experiment(&name).await?;
-    let report = regret::regret(&state.service.reports, &loaded);
-    respond(&state, &headers, &loaded, by_position, report).await
+async fn regret(asked: Asked) -> ApiResult<Response> {
+    asked.respond(by_position, regret::regret).await
 }
 
 /// The ranker of a report.
@@ -135,20 +145,14 @@ struct RankerQuery {
         (status = 200, body = Statistics, description = "The statistics.", headers(("etag" = String))),
         (status = 304, description = "Unchanged."),
     ))]
-async fn statistics(
-    State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
-    QueryOf(query): QueryOf<RankerQuery>,
-    headers: HeaderMap,
-) -> ApiResult<Response> {
-    let loaded = state.service.experiment(&name).await?;
-    let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
+async fn statistics(QueryOf(query): QueryOf<RankerQuery>, asked: Asked) -> ApiResult<Response> {
+    let ranker = queried_ranker(&asked.loaded.spec, query.ranker.as_deref())?;
     let tag = |position: u64| match ranker {
         Some(ranker) => format!("{position}-{ranker}"),
         None => position.to_string(),
     };
-    let report = statistics::statistics(&state.service.reports, &loaded, ranker);
-    respond(&state, &headers, &loaded, tag, report).await
+    let of = async |reports: &_, loaded: &_| statistics::statistics(reports, loaded, ranker).await;
+    asked.respond(tag, of).await
 }
 
 /// Results of one ranker in each segment
@@ -165,12 +169,9 @@ async fn statistics(
         (status = 304, description = "Unchanged."),
     ))]
 async fn segments(
-    State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
     QueryOf(query): QueryOf<RankerQuery>,
-    headers: HeaderMap,
+    Asked { state, loaded, headers }: Asked,
 ) -> ApiResult<Response> {
-    let loaded = state.service.experiment(&name).await?;
     let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
     let current = loaded.fold()?.position();
     let report = segments::segments(&state.service, &loaded, ranker).await?;
@@ -222,20 +223,14 @@ struct VerdictQuery {
         (status = 200, body = Verdict, description = "The verdict.", headers(("etag" = String))),
         (status = 304, description = "Unchanged."),
     ))]
-async fn verdict(
-    State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
-    QueryOf(query): QueryOf<VerdictQuery>,
-    headers: HeaderMap,
-) -> ApiResult<Response> {
-    let loaded = state.service.experiment(&name).await?;
-    let target = requested_target(&loaded, query.confidence, query.margin)
+async fn verdict(QueryOf(query): QueryOf<VerdictQuery>, asked: Asked) -> ApiResult<Response> {
+    let target = requested_target(&asked.loaded, query.confidence, query.margin)
         .map_err(|(name, detail)| Problem::invalid(&detail).query(name, detail))?;
-    let version = loaded.with_record(|record| record.version);
+    let version = asked.loaded.with_record(|record| record.version);
     let tag =
         |position: u64| format!("{position}-{version}-{}-{}", target.confidence, target.margin);
-    let report = verdict::verdict(&state.service.reports, &loaded, target);
-    respond(&state, &headers, &loaded, tag, report).await
+    let of = async |reports: &_, loaded: &_| verdict::verdict(reports, loaded, target).await;
+    asked.respond(tag, of).await
 }
 
 /// Claims, each with its error
@@ -247,14 +242,8 @@ async fn verdict(
         (status = 200, body = Claims, description = "The claims.", headers(("etag" = String))),
         (status = 304, description = "Unchanged."),
     ))]
-async fn claims(
-    State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
-    headers: HeaderMap,
-) -> ApiResult<Response> {
-    let loaded = state.service.experiment(&name).await?;
-    let report = claims::claims(&state.service.reports, &loaded);
-    respond(&state, &headers, &loaded, by_position, report).await
+async fn claims(asked: Asked) -> ApiResult<Response> {
+    asked.respond(by_position, claims::claims).await
 }
 
 /// Winners under other definitions of the best ranker
@@ -267,14 +256,8 @@ async fn claims(
         (status = 200, body = Winners, description = "The winners.", headers(("etag" = String))),
         (status = 304, description = "Unchanged."),
     ))]
-async fn winners(
-    State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
-    headers: HeaderMap,
-) -> ApiResult<Response> {
-    let loaded = state.service.experiment(&name).await?;
-    let report = winners::winners(&state.service.reports, &loaded);
-    respond(&state, &headers, &loaded, by_position, report).await
+async fn winners(asked: Asked) -> ApiResult<Response> {
+    asked.respond(by_position, winners::winners).await
 }
 
 /// The policy for a replay.
@@ -297,11 +280,9 @@ struct ReplayBody {
         (status = 200, body = Replay, description = "The log under this policy."),
     ))]
 async fn replay(
-    State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    Asked { state, loaded, .. }: Asked,
     JsonBody(body): JsonBody<ReplayBody>,
 ) -> ApiResult<Json<Replay>> {
-    let loaded = state.service.experiment(&name).await?;
     let policy = spec_bodies::policy(body.policy)?;
     policy.validate(loaded.spec.rankers.len()).map_err(invalid_policy)?;
     Ok(Json(replay::replay(&state.service, &loaded, policy).await?))
