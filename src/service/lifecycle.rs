@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided, change_experiment};
 use crate::service::error::ServiceError;
+use crate::service::reports::leader::lead;
 use rankduel_engine::access::Actor;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{ExperimentSpec, MAX_SEED, name_error};
@@ -61,7 +62,7 @@ pub async fn create(
 }
 
 /// Set the status, if the experiment is at `expected_version` (`None` for any version).
-/// Concluding sets the winner: the given one, or the champion of the policy.
+/// Concluding sets the winner: the given one, or the leader that every report names.
 pub async fn set_status(
     service: &Service,
     name: &str,
@@ -70,8 +71,18 @@ pub async fn set_status(
     winner: Option<&str>,
     by: &Actor,
 ) -> Result<Arc<LoadedExperiment>, ServiceError> {
+    let leader = match (status, winner) {
+        (Status::Concluded, None) => {
+            let loaded = service.experiment(name).await?;
+            let leader = lead(&service.reports, &loaded).await?.leader;
+            loaded.spec.rankers.get(leader).map(|ranker| ranker.id.clone())
+        }
+        _ => None,
+    };
     change_experiment(service, name, expected_version, by, |loaded, record, _| {
-        let winner = new_winner(loaded, record, status, winner)?;
+        let is_concluded = record.status == Status::Concluded;
+        let leader = leader.as_deref().filter(|_| !is_concluded);
+        let winner = new_winner(loaded, record, status, winner.or(leader))?;
         if record.status == status && record.winner == winner {
             return Ok(None);
         }
@@ -137,8 +148,7 @@ fn new_winner(
             Some(index) => Some(index as u16),
             None => return refuse(format!("experiment `{}` has no ranker `{id}`", loaded.name)),
         },
-        (Status::Concluded, None) if record.status == Status::Concluded => record.winner,
-        (Status::Concluded, None) => Some(loaded.fold()?.policy().champion() as u16),
+        (Status::Concluded, None) => record.winner,
         (_, Some(_)) => {
             return refuse("`winner` is allowed only with the status `concluded`".into());
         }

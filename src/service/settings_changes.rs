@@ -39,7 +39,8 @@ impl SettingsChange {
             && self.coverage.is_none()
     }
 
-    fn of(&self, spec: &ExperimentSpec) -> Result<Settings, ServiceError> {
+    /// The spec with these settings, which may be invalid.
+    pub fn of(&self, spec: &ExperimentSpec) -> Result<ExperimentSpec, ServiceError> {
         let mut settings = spec.settings();
         settings.coverage = self.coverage.unwrap_or(settings.coverage);
         if let Some(description) = &self.description {
@@ -64,7 +65,7 @@ impl SettingsChange {
             settings.conclude_at = at.map_err(|error| ServiceError::Invalid(vec![error]))?;
             refuse_other_target(spec, settings.conclude_at)?;
         }
-        Ok(settings)
+        Ok(spec.with_settings(settings))
     }
 }
 
@@ -104,13 +105,14 @@ pub async fn set(
     by: &Actor,
 ) -> Result<Arc<LoadedExperiment>, ServiceError> {
     change_experiment(service, name, expected_version, by, |loaded, _, spec| {
-        let (before, after) = (spec.settings(), change.of(spec)?);
+        let changed = change.of(spec)?;
+        let (before, after) = (spec.settings(), changed.settings());
         if before == after {
             return Ok(None);
         }
         let window = after.answer_window_seconds;
         let answer_window_seconds = (window != before.answer_window_seconds).then_some(window);
-        let mut errors = spec.with_settings(after.clone()).errors();
+        let mut errors = changed.errors();
         if answer_window_seconds.is_some() && loaded.fold()?.cohorts().windows() >= MAX_WINDOWS {
             let detail =
                 format!("the experiment has had {MAX_WINDOWS} answer windows, which is the limit");
@@ -121,7 +123,7 @@ pub async fn set(
         }
         let (old, new) = difference(&before, &after);
         let event = ControlEvent::Settings { answer_window_seconds };
-        Ok(Some(Decided::of_spec(&spec.with_settings(after), event, old, new)))
+        Ok(Some(Decided::of_spec(&changed, event, old, new)))
     })
     .await
 }

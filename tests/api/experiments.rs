@@ -398,11 +398,12 @@ async fn a_concluded_experiment_shows_its_winner(database: TestDatabase) {
     let (first, second) = (server.pair("search").await, server.pair("search").await);
     server.answer("search", &first, "left").await;
 
-    // Without an explicit winner, the winner is the policy's champion.
-    let champion = server.standings("search").await["champion"].clone();
+    // Without an explicit winner, the winner is the leader of the verdict.
+    let verdict = server.get("/v1/experiments/search/verdict").await.json(200);
     let concluded = server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    assert_eq!((&concluded["status"], &concluded["winner"]), (&json!("concluded"), &champion));
-    assert_eq!(champion, first["left"], "the only ranker with a win");
+    let leader = &verdict["leader"];
+    assert_eq!((&concluded["status"], &concluded["winner"]), (&json!("concluded"), leader));
+    assert_eq!(*leader, first["left"], "the only ranker with a win");
 
     // An explicit winner prevails.
     let refused = server.patch("search", &json!({"status": "concluded", "winner": "bm26"})).await;

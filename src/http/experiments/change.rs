@@ -33,7 +33,7 @@ pub(crate) struct ExperimentChange {
     /// only the winner.
     #[schema(nullable = false)]
     status: Option<Status>,
-    /// With `concluded`: id of the winner; the policy's champion by default.
+    /// With `concluded`: id of the winner; the leader of `/verdict` by default.
     #[schema(nullable = false)]
     winner: Option<String>,
     /// Instead of `status`: how two rankings are combined into one page, for duels chosen after the
@@ -199,6 +199,9 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
         }
         ExperimentChange { interleaving: Some(method), .. } => {
             return spec_bodies::interleaving(method).map(drop);
+        }
+        ExperimentChange { status: None, retire: None, exclude: None, .. } => {
+            (settings_of(body).of(spec)?, String::new())
         }
         _ => return Ok(()),
     };
