@@ -163,7 +163,7 @@ pub(crate) fn points(share: f64) -> String {
 pub(crate) fn margin_points(margin: f64) -> String {
     let points = format!("{:.3}", 100.0 * margin);
     let points = points.trim_end_matches('0').trim_end_matches('.');
-    format!("{points} point{}", if points == "1" { "" } else { "s" })
+    format!("{points}\u{a0}point{}", if points == "1" { "" } else { "s" })
 }
 
 /// A share of experiments: `5 of 100`.
@@ -171,12 +171,16 @@ pub(crate) fn of_experiments(share: f64) -> String {
     let of = [100.0, 1e3, 1e4, 1e5, 1e6].into_iter().find(|of| share * of > 1.0 - 1e-9);
     let of = of.unwrap_or(1e6);
     let count = format!("{:.2}", share * of);
-    format!("{} of {}", count.trim_end_matches('0').trim_end_matches('.'), number(of as u64))
+    format!(
+        "{}\u{a0}of\u{a0}{}",
+        count.trim_end_matches('0').trim_end_matches('.'),
+        number(of as u64)
+    )
 }
 
 /// A count with its noun.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{} {}", number(count), if count == 1 { one } else { many })
+    format!("{}\u{a0}{}", number(count), if count == 1 { one } else { many })
 }
 
 /// Longest name that never breaks, in characters.
@@ -235,13 +239,13 @@ pub(crate) fn day(unix_ms: i64, now_ms: i64) -> String {
             .map_or_else(|_| ms.to_string(), |time| time.strftime(format).to_string())
     };
     let is_near = written(unix_ms, "%Y") == written(now_ms, "%Y");
-    written(unix_ms, if is_near { "%a %-d %b" } else { "%a %-d %b %Y" })
+    written(unix_ms, if is_near { "%a\u{a0}%-d\u{a0}%b" } else { "%a\u{a0}%-d\u{a0}%b\u{a0}%Y" })
 }
 
 /// A time of a day: `10:26 UTC`, with the day if it is another one.
 pub(crate) fn hour(unix_ms: i64, now_ms: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(unix_ms)
-        .map_or_else(|_| unix_ms.to_string(), |time| time.strftime("%H:%M UTC").to_string());
+        .map_or_else(|_| unix_ms.to_string(), |time| time.strftime("%H:%M\u{a0}UTC").to_string());
     match (day(unix_ms, now_ms), day(now_ms, now_ms)) {
         (day, today) if day == today => time,
         (day, _) => format!("{time} on {day}"),
@@ -259,10 +263,10 @@ pub(crate) fn moment(unix_ms: i64, now_ms: i64) -> String {
 /// A duration in the unit that fits its size.
 pub(crate) fn seconds(seconds: f64) -> String {
     match seconds {
-        s if s < 1.0 => format!("{:.0} ms", s * 1000.0),
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.0} h", s / 3600.0),
+        s if s < 1.0 => format!("{:.0}\u{a0}ms", s * 1000.0),
+        s if s < 120.0 => format!("{s:.0}\u{a0}s"),
+        s if s < 7200.0 => format!("{:.0}\u{a0}min", s / 60.0),
+        s => format!("{:.0}\u{a0}h", s / 3600.0),
     }
 }
 
@@ -347,9 +351,19 @@ pub(crate) fn fact(label: &str, value: &Markup) -> Markup {
 pub(crate) fn with_code(text: &str) -> Markup {
     html! {
         @for (index, piece) in text.split('`').enumerate() {
-            @if index % 2 == 1 { code { (piece) } } @else { (piece) }
+            @if index % 2 == 1 { code { (piece) } } @else { (tied(piece)) }
         }
     }
+}
+
+/// Text in which no line ends after a number.
+fn tied(text: &str) -> String {
+    let mut after_digit = false;
+    let tie = |letter: char| {
+        let follows = std::mem::replace(&mut after_digit, letter.is_ascii_digit());
+        if follows && letter == ' ' { '\u{a0}' } else { letter }
+    };
+    text.chars().map(tie).collect()
 }
 
 #[cfg(test)]
@@ -371,20 +385,20 @@ mod tests {
     #[test]
     fn times_are_days_or_hours_in_words() {
         let now = 1_790_000_000_000;
-        assert_eq!(moment(now + 3_600_000, now), "15:13 UTC");
-        assert_eq!(moment(now + 10 * 3_600_000, now), "00:13 UTC on Tue 22 Sep");
-        assert_eq!(moment(now + 5 * 86_400_000, now), "Sat 26 Sep");
-        assert_eq!(moment(now + 200 * 86_400_000, now), "Fri 9 Apr 2027");
+        assert_eq!(moment(now + 3_600_000, now), "15:13\u{a0}UTC");
+        assert_eq!(moment(now + 10 * 3_600_000, now), "00:13\u{a0}UTC on Tue\u{a0}22\u{a0}Sep");
+        assert_eq!(moment(now + 5 * 86_400_000, now), "Sat\u{a0}26\u{a0}Sep");
+        assert_eq!(moment(now + 200 * 86_400_000, now), "Fri\u{a0}9\u{a0}Apr\u{a0}2027");
     }
 
     #[test]
     fn errors_are_of_as_many_experiments_as_it_takes() {
-        assert_eq!(of_experiments(0.05), "5 of 100");
-        assert_eq!(of_experiments(1.0 - 0.999), "1 of 1\u{202f}000");
+        assert_eq!(of_experiments(0.05), "5\u{a0}of\u{a0}100");
+        assert_eq!(of_experiments(1.0 - 0.999), "1\u{a0}of\u{a0}1\u{202f}000");
         assert_eq!((points(0.0504), points(-0.0001)), ("+5.0".into(), "+0.0".into()));
         assert_eq!(
             (margin_points(0.01), margin_points(0.025)),
-            ("1 point".into(), "2.5 points".into())
+            ("1\u{a0}point".into(), "2.5\u{a0}points".into())
         );
     }
 
@@ -405,7 +419,7 @@ mod tests {
         );
         assert_eq!(
             (seconds(0.25), seconds(600.0), seconds(86_400.0)),
-            ("250 ms".into(), "10 min".into(), "24 h".into())
+            ("250\u{a0}ms".into(), "10\u{a0}min".into(), "24\u{a0}h".into())
         );
         assert_eq!(
             (&*percent(0.0001), &*percent(0.9999)),

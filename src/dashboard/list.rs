@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::layout::{Mark, Visitor, badge, day, name, number, timestamp};
+use super::layout::{Mark, Visitor, badge, day, hour, moment, name, number, timestamp};
+use super::say::When;
+use super::view::Pace;
 use crate::service::reports::leader::Lead;
 use crate::service::reports::overview::Overview;
 use crate::service::reports::single_flight::Computed;
+use crate::service::reports::verdict::Verdict;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
@@ -26,6 +29,11 @@ pub(crate) struct Summary {
     pub lead: Arc<Computed<Lead>>,
     /// Titles of the alarms that are on.
     pub alarms: Vec<&'static str>,
+    pub pace: Pace,
+    /// When the result came, in Unix milliseconds.
+    pub decided_at: Option<i64>,
+    /// For its forecast.
+    pub verdict: Option<Arc<Computed<Verdict>>>,
 }
 
 impl Summary {
@@ -118,6 +126,7 @@ fn table(title: &str, rows: &[&Row], now: i64) -> Markup {
                     th scope="col" { "Experiment" }
                     th.st scope="col" { "State" }
                     th scope="col" { "Result" }
+                    th.wn scope="col" { "When" }
                     th.n.pg scope="col" { "Pages" }
                     th.wn scope="col" { "Since" }
                 } }
@@ -128,10 +137,28 @@ fn table(title: &str, rows: &[&Row], now: i64) -> Markup {
                         Some(summary) => { (result(summary, &row.record)) }
                         None => { span.quiet { "Open it to load it." } }
                     } }
+                    td.wn.when { @if let Some(summary) = &row.loaded { (when(summary, &row.record)) } }
                     td.n.pg { @if let Some(summary) = &row.loaded { (number(summary.overview.regret.steps)) } }
                     td.wn { (day(row.record.created_at, now)) span.sr { " " (timestamp(row.record.created_at)) } }
                 } } }
             }
+        }
+    }
+}
+
+/// When the result came, or is expected.
+fn when(summary: &Summary, record: &ExperimentRecord) -> Markup {
+    let now = summary.pace.now;
+    let forecast = summary.verdict.as_ref();
+    let forecast = forecast.map(|verdict| (When::of(verdict, summary.pace), &verdict.waiting));
+    html! {
+        @match (summary.decided_at, record.status, forecast) {
+            (Some(at), ..) => { "known " (moment(at, now)) }
+            (None, Status::Running, Some((When::Waits, Some(waiting)))) => { (hour(waiting.next_count_ms, now)) }
+            (None, Status::Running, Some((When::About(at, _), _))) => { "about " (moment(at, now)) }
+            (None, Status::Running, Some((When::Far, _))) => { "not in 90 days" }
+            (None, Status::Running, _) => span.quiet { "no date yet" },
+            (None, ..) => span.quiet { "–" },
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The routes and pages of the dashboard.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
@@ -10,6 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::future::join_all;
 use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
@@ -18,14 +20,17 @@ use super::layout::Visitor;
 use super::response::{POLICY, TaggedPage, problem_page};
 use super::session::Dashboard;
 use super::session::{self, Sessions};
-use super::view::{Copied, Parts, View};
+use super::view::{Copied, Pace, Parts, View};
 use super::{evidence, list, manage, result, traffic};
 use crate::http::conditional::TaggedFile;
 use crate::http::server::deliver::SharedText;
 use crate::http::{AppState, Caller};
 use crate::service::error::ServiceError;
 use crate::service::reports;
+use crate::service::reports::verdict::{known_verdict, verdict};
+use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::Status;
 
 /// The pages, which need the scope `read`. A session opens them, too.
 pub(crate) const PAGES: [&str; 4] = ["/", RESULT, EVIDENCE, TRAFFIC];
@@ -39,6 +44,8 @@ pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/das
 
 /// Experiments on one page of the list.
 const LIST: usize = 100;
+/// How long the list waits for forecasts.
+const FORECASTS_WITHIN: Duration = Duration::from_millis(250);
 
 pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     let asset = |kind: &'static str, text: &'static str| {
@@ -88,15 +95,20 @@ async fn experiments(
         Err(error) => return problem_page(&error.into(), visitor),
     };
     let next = page.records.last().filter(|_| page.more).map(|record| record.name.clone());
+    let now = state.service.now_ms();
+    let loaded: Vec<_> =
+        page.records.iter().map(|record| state.service.peek(&record.name)).collect();
+    let forecasts = loaded.iter().flatten().map(|loaded| forecast(&state, loaded));
+    // those that take longer are in the next update
+    drop(tokio::time::timeout(FORECASTS_WITHIN, join_all(forecasts)).await);
     let mut rows = Vec::new();
-    for record in page.records {
-        let loaded = match state.service.peek(&record.name) {
-            Some(loaded) => summary(&state, loaded).await,
+    for (record, loaded) in page.records.into_iter().zip(loaded) {
+        let loaded = match loaded {
+            Some(loaded) => summary(&state, loaded, now).await,
             None => None,
         };
         rows.push(list::Row { record, loaded });
     }
-    let now = state.service.now_ms();
     let render = move || {
         let main = list::page(&rows, next.as_deref(), after.is_none(), now, visitor);
         TaggedPage::new("Experiments", visitor, &main)
@@ -105,12 +117,32 @@ async fn experiments(
 }
 
 /// The row of an experiment in memory; `None` while its state is folded again.
-async fn summary(state: &AppState, loaded: Arc<LoadedExperiment>) -> Option<list::Summary> {
+async fn summary(
+    state: &AppState,
+    loaded: Arc<LoadedExperiment>,
+    now: i64,
+) -> Option<list::Summary> {
     let overview = reports::overview::overview(&state.service.reports, &loaded).await.ok()?;
     let lead = reports::leader::lead(&state.service.reports, &loaded).await.ok()?;
     let (_, alarms) = reports::traffic::traffic(&state.service, &loaded).await.ok()?;
     let alarms = alarms.iter().map(|alarm| alarm.title).collect();
-    Some(list::Summary { loaded, overview, lead, alarms })
+    let (pace, decided_at) = {
+        let fold = loaded.fold().ok()?;
+        let last = fold.race().points().last().map(|point| point.recorded_at);
+        (Pace::of(&fold, &loaded.record(), now), last.filter(|_| !lead.winners.is_empty()))
+    };
+    let verdict = known_verdict(&loaded);
+    Some(list::Summary { loaded, overview, lead, alarms, pace, decided_at, verdict })
+}
+
+/// Compute the forecast of an experiment that runs.
+async fn forecast(state: &AppState, loaded: &Arc<LoadedExperiment>) {
+    let is_open = |fold: &Fold| fold.verdict().verdict().is_none();
+    let runs = loaded.with_record(|record| record.status == Status::Running);
+    if runs && loaded.fold().is_ok_and(|fold| is_open(&fold)) {
+        // without one, the row has no date
+        drop(verdict(&state.service.reports, loaded, loaded.spec.verdict_target()).await);
+    }
 }
 
 /// A request for a page of an experiment; an extractor.
@@ -141,7 +173,7 @@ async fn one(Of { state, visitor, headers, name }: Of, tab: Tab) -> Response {
     let rendered = async {
         let loaded = state.service.experiment(&name).await?;
         let parts = Parts::of(&state.service, &loaded, tab).await?;
-        let read = Arc::clone(&loaded);
+        let (read, now) = (Arc::clone(&loaded), parts.now);
         let render = move |copied| {
             let view = View::new(loaded, parts, copied, visitor);
             let main = match tab {
@@ -151,7 +183,7 @@ async fn one(Of { state, visitor, headers, name }: Of, tab: Tab) -> Response {
             };
             TaggedPage::new(&view.loaded.name, visitor, &main)
         };
-        state.service.reports.compute(move || Copied::of(&read), render).await
+        state.service.reports.compute(move || Copied::of(&read, now), render).await
     };
     respond(rendered.await, &headers, visitor)
 }

@@ -20,9 +20,9 @@ const PARTS: i64 = 4;
 
 /// The section while there is no result.
 pub(crate) fn when(view: &View) -> Markup {
-    let sentence = match (When::of(view), view.waiting()) {
+    let sentence = match (view.when(), view.waiting()) {
         (When::Waits, Some(waiting)) => html! {
-            "The answers that wait are enough. The first of them count at " (hour(waiting.next_count_at, view.now))
+            "The answers that wait are enough. The first of them count at " (hour(waiting.next_count_ms, view.now))
             ", and the result can come then. Dashed: where the lines would go."
         },
         (When::About(at, high), _) => html! {
@@ -78,7 +78,7 @@ fn figure(view: &View) -> Markup {
                 @if !view.is_decided() && !view.has_ended() {
                     "The result waits for " (name(&view.ids[*weakest])) ", at "
                     span #weakest { (quantity(row.evidence_against.unwrap_or(1.0))) } ". "
-                    @if matches!(When::of(view), When::About(_, Some(_))) { "The shaded time holds 8 of 10 forecasts. " }
+                    @if matches!(view.when(), When::About(_, Some(_))) { "The shaded time holds 8 of 10 forecasts. " }
                 }
             }
         } @else { p.note { "Too few answers count for a picture." } }
@@ -99,10 +99,10 @@ fn top(needed: f64) -> f64 {
 fn span(view: &View) -> Option<(i64, i64)> {
     let first = view.fold.race.first().map(|point| point.recorded_at);
     let start = first.or(view.waiting().map(|_| view.record.created_at))?;
-    let end = match (view.decided_at(), When::of(view), view.waiting()) {
+    let end = match (view.decided_at(), view.when(), view.waiting()) {
         (Some(at), _, _) => at,
         (None, When::About(at, high), _) => high.unwrap_or(at).max(view.now),
-        (None, _, Some(waiting)) => waiting.next_count_at.max(view.now),
+        (None, _, Some(waiting)) => waiting.next_count_ms.max(view.now),
         (None, _, None) => view.now,
     };
     (end > start).then_some((start, end))
@@ -131,7 +131,7 @@ fn chart(view: &View) -> Option<Chart> {
         let preview = view.waiting().zip(row.evidence_with_waiting).map(|(waiting, evidence)| {
             vec![
                 (at(now), present),
-                (at(waiting.next_count_at.min(end)), height(evidence.ln(), top)),
+                (at(waiting.next_count_ms.min(end)), height(evidence.ln(), top)),
             ]
         });
         Line {
@@ -144,14 +144,13 @@ fn chart(view: &View) -> Option<Chart> {
     let rows = view.evidence();
     let lines: Vec<Line> = rows.iter().take(LINES_MAX).enumerate().map(line).collect();
     let (weakest, row) = rows.first()?;
-    let zones = match (view.is_decided(), When::of(view), view.verdict.duels_to_go, view.waiting())
-    {
+    let zones = match (view.is_decided(), view.when(), view.verdict.duels_to_go, view.waiting()) {
         (true, ..) => Vec::new(),
         (_, When::About(_, Some(high)), Some(to_go), _) => {
-            let low = view.after_pages(to_go.low).unwrap_or(now);
+            let low = view.fold.pace.after(to_go.low).unwrap_or(now);
             vec![(at(low), at(high).min(1.0), "soon")]
         }
-        (_, _, _, Some(waiting)) => vec![(at(now), at(waiting.next_count_at).min(1.0), "held")],
+        (_, _, _, Some(waiting)) => vec![(at(now), at(waiting.next_count_ms).min(1.0), "held")],
         _ => Vec::new(),
     };
     let powers = 0..=(top - LEAST) as i32;
@@ -186,8 +185,10 @@ fn chart(view: &View) -> Option<Chart> {
 /// Times on the axis: days, or hours of a short one.
 fn times(start: i64, end: i64, now: i64) -> Vec<(f64, String)> {
     let label = |at: i64| match end - start {
-        short if short < 48 * HOUR_MS => hour(at, at).replace(" UTC", ""),
-        _ => day(at, now).split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned()),
+        short if short < 48 * HOUR_MS => hour(at, at).replace("\u{a0}UTC", ""),
+        _ => {
+            day(at, now).split_once('\u{a0}').map_or_else(String::new, |(_, rest)| rest.to_owned())
+        }
     };
     let tick = |part: i64| start + (end - start) * part / PARTS;
     let mut ticks: Vec<_> =

@@ -208,9 +208,9 @@ fn time(view: &View) -> Tile {
             more: Markup::default(),
         };
     }
-    let (answer, more) = match (When::of(view), view.waiting()) {
+    let (answer, more) = match (view.when(), view.waiting()) {
         (When::Waits, Some(waiting)) => {
-            (html! { (hour(waiting.next_count_at, view.now)) }, html! { "at the earliest" })
+            (html! { (hour(waiting.next_count_ms, view.now)) }, html! { "at the earliest" })
         }
         (When::About(at, high), _) => (
             html! { "About " (moment(at, view.now)) },

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::layout::{
     Mark, counted, hour, margin_points, moment, name, names, of_experiments, with_code,
 };
-use super::view::View;
-use crate::service::reports::verdict::DuelsToGo;
+use super::view::{Pace, View};
+use crate::service::reports::verdict::{DuelsToGo, Verdict};
 use rankduel_store::events::Status;
 
 /// A forecast that is further away is no date.
@@ -39,16 +39,15 @@ pub(crate) enum When {
 }
 
 impl When {
-    pub fn of(view: &View) -> Self {
-        let verdict = &view.verdict;
-        let late = |at: i64| at - view.now > FAR_DAYS * DAY_MS;
+    pub fn of(verdict: &Verdict, pace: Pace) -> Self {
+        let late = |at: i64| at - pace.now > FAR_DAYS * DAY_MS;
         match &verdict.duels_to_go {
             Some(DuelsToGo { estimate: 0, .. }) => Self::Waits,
-            Some(DuelsToGo { estimate, high, .. }) => match view.after_pages(*estimate) {
+            Some(DuelsToGo { estimate, high, .. }) => match pace.after(*estimate) {
                 None => Self::Unknown("no pages come at present".into()),
                 Some(at) if late(at) => Self::Far,
                 Some(at) => {
-                    let high = high.and_then(|high| view.after_pages(high));
+                    let high = high.and_then(|high| pace.after(high));
                     Self::About(at, high.filter(|at| !late(*at)))
                 }
             },
@@ -124,7 +123,7 @@ fn empty(view: &View) -> Say {
 
 /// There is no result yet.
 fn open(view: &View) -> Say {
-    let (leader, when) = (&view.verdict.leader, When::of(view));
+    let (leader, when) = (&view.verdict.leader, view.when());
     let waits = matches!(when, When::Waits) && view.waiting().is_some();
     Say {
         mark: if waits { Mark::Wait } else { Mark::Run },
@@ -148,7 +147,7 @@ fn open(view: &View) -> Say {
                 @if waiting.answers == 1 { "waits" } @else { "wait" }
                 ", because other pages of that time can still get theirs; "
                 @if waits { "the result can come at " } @else { "the first of them count at " }
-                (hour(waiting.next_count_at, view.now)) "."
+                (hour(waiting.next_count_ms, view.now)) "."
             }
             @if !view.runs() { " Resume it to learn more." }
         },

@@ -15,27 +15,21 @@ use crate::service::reports::single_flight::Computed;
 use crate::service::reports::statistics::{Statistics, StatisticsInput, page_statistics};
 use crate::service::reports::traffic::{TrafficSummary, traffic};
 use crate::service::reports::verdict::{Effect, RankerVerdict, Verdict, VerdictState, verdict};
-use dueling_bandits::evidence::history::Checkpoint;
+use crate::service::reports::verdict_basis::Waiting;
 use dueling_bandits::evidence::{RacePoint, VerdictTracker};
 use dueling_bandits::{Roster, Tally};
+use rankduel_engine::fold::Fold;
 use rankduel_engine::fold::counts::Counts;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
 
 use super::layout::{Tab, Visitor, labels};
+use super::say::When;
 
 /// The speed of an experiment is that of its pages in so many newest days.
 const SPEED_DAYS: i64 = 7;
 const DAY_MS: i64 = 86_400_000;
-
-/// The answers that wait.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiting {
-    pub answers: u64,
-    /// Unix milliseconds at which the first of them count at the latest.
-    pub next_count_at: i64,
-}
 
 /// The results by segment.
 pub(crate) enum Whom {
@@ -63,8 +57,6 @@ pub(crate) struct View {
     pub twin: Option<usize>,
     /// Answered duels and pages of one ranker.
     pub pages: u64,
-    /// Pages in a millisecond, lately.
-    speed: f64,
 }
 
 impl Deref for View {
@@ -123,7 +115,7 @@ impl Parts {
 /// The part of the fold that a page needs.
 pub(crate) struct Copied {
     statistics: StatisticsInput,
-    checkpoints: Vec<Checkpoint>,
+    pub pace: Pace,
     /// The evidence for the leader over time.
     pub race: Vec<RacePoint>,
     pub tracker: VerdictTracker,
@@ -132,21 +124,16 @@ pub(crate) struct Copied {
     pub expected: Tally,
     pub roster: Roster,
     pub counts: Counts,
-    waiting: Option<Waiting>,
 }
 
 impl Copied {
-    pub fn of(loaded: &LoadedExperiment) -> Result<Self, ServiceError> {
+    pub fn of(loaded: &LoadedExperiment, now: i64) -> Result<Self, ServiceError> {
         let fold = loaded.fold()?;
         let (cohorts, counted) = (fold.cohorts(), fold.verdict().counted());
         let (counts, tally) = (fold.counts().clone(), fold.policy().tally().clone());
-        let waiting = cohorts.oldest_end().map(|end| Waiting {
-            answers: cohorts.waiting(),
-            next_count_at: end + cohorts.window_ms(),
-        });
         Ok(Self {
             statistics: StatisticsInput::of(&fold, Arc::new(counts.clone())),
-            checkpoints: fold.history().checkpoints(),
+            pace: Pace::of(&fold, &loaded.record(), now),
             race: fold.race().points().to_vec(),
             // since the rankers changed it leaves out all earlier answers, which the page shows
             expected: match counted.leaves_out() && fold.roster_changes().is_none() {
@@ -157,17 +144,38 @@ impl Copied {
             tally,
             roster: fold.roster().clone(),
             counts,
-            waiting: waiting.filter(|waiting| waiting.answers > 0),
         })
     }
 }
 
-/// Pages in a millisecond, over the newest days. `pages` is the number of pages now.
-fn speed(checkpoints: &[Checkpoint], pages: u64, created_at: i64, now: i64) -> f64 {
-    let from = now - SPEED_DAYS * DAY_MS;
-    let before = checkpoints.iter().rfind(|point| point.recorded_at <= from);
-    let (steps, at) = before.map_or((0, created_at), |point| (point.steps, point.recorded_at));
-    pages.saturating_sub(steps) as f64 / (now - at).max(1) as f64
+/// How fast pages come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// Pages in a millisecond, lately; 0 if it issues no duels.
+    speed: f64,
+    /// Unix milliseconds.
+    pub now: i64,
+}
+
+impl Pace {
+    /// That of the newest days.
+    pub fn of(fold: &Fold, record: &ExperimentRecord, now: i64) -> Self {
+        let from = now - SPEED_DAYS * DAY_MS;
+        let checkpoints = fold.history().checkpoints();
+        let before = checkpoints.iter().rfind(|point| point.recorded_at <= from);
+        let (steps, at) =
+            before.map_or((0, record.created_at), |point| (point.steps, point.recorded_at));
+        let pages = fold.counts().answered_duels() + fold.counts().self_duels;
+        let pages = pages.saturating_sub(steps);
+        let runs = record.archived_at.is_none() && record.status == Status::Running;
+        Self { speed: if runs { pages as f64 / (now - at).max(1) as f64 } else { 0.0 }, now }
+    }
+
+    /// When so many more pages will be shown, in Unix milliseconds; `None` if none come.
+    pub fn after(&self, more: u64) -> Option<i64> {
+        let wait = more as f64 / self.speed;
+        (wait.is_finite() && wait < 1e14).then(|| self.now + wait as i64)
+    }
 }
 
 impl View {
@@ -189,19 +197,7 @@ impl View {
         order.sort_by_key(|&i| last(i));
         let record = loaded.record();
         let pages = fold.counts.answered_duels() + fold.counts.self_duels;
-        Self {
-            speed: speed(&fold.checkpoints, pages, record.created_at, parts.now),
-            labels: labels(&ids),
-            parts,
-            fold,
-            loaded,
-            record,
-            visitor,
-            ids,
-            order,
-            twin,
-            pages,
-        }
+        Self { labels: labels(&ids), parts, fold, loaded, record, visitor, ids, order, twin, pages }
     }
 
     /// Results of interleaved pages.
@@ -210,8 +206,8 @@ impl View {
     }
 
     /// The answers that wait, if any do.
-    pub fn waiting(&self) -> Option<Waiting> {
-        self.fold.waiting
+    pub fn waiting(&self) -> Option<&Waiting> {
+        self.verdict.waiting.as_ref()
     }
 
     /// The active rankers, the leader first.
@@ -271,10 +267,9 @@ impl View {
         rows
     }
 
-    /// When so many more pages will be shown, in Unix milliseconds; `None` if none come.
-    pub fn after_pages(&self, more: u64) -> Option<i64> {
-        let wait = more as f64 / self.speed;
-        (self.runs() && wait.is_finite() && wait < 1e14).then(|| self.now + wait as i64)
+    /// When the result is expected.
+    pub fn when(&self) -> When {
+        When::of(&self.verdict, self.fold.pace)
     }
 
     /// When the result came, in Unix milliseconds.

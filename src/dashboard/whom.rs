@@ -13,7 +13,7 @@ const SEGMENTS_MAX: usize = 30;
 /// Most other rankers with a picture.
 const OTHERS_MAX: usize = 12;
 /// The error of all segments together.
-const ERROR: &str = "5 of 100";
+const ERROR: &str = "5\u{a0}of\u{a0}100";
 
 /// The rows of one opponent: a name of the segment, and its result.
 fn rows_of<'a>(

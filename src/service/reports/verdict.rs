@@ -15,7 +15,7 @@ use crate::service::reports::duels_to_go::{SavedPolicy, duels_to_go, forecast_in
 use crate::service::reports::leader::{keep_proven, leader, possible, rng_of};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::shared_fit::{SharedFit, shared_fit};
-use crate::service::reports::single_flight::{Computed, newest};
+use crate::service::reports::single_flight::{Computed, SingleFlight, newest};
 use crate::service::reports::verdict_basis::{VerdictBasis, Waiting};
 pub use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::verdict_pairs::{
@@ -171,6 +171,13 @@ pub async fn verdict(
     let fit = shared_fit(loaded);
     let compute = move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, target, &fit);
     newest(reports, loaded, (version, target), copy, compute).await
+}
+
+/// The newest verdict at the experiment's own target that somebody has asked for.
+pub fn known_verdict(loaded: &LoadedExperiment) -> Option<Arc<Computed<Verdict>>> {
+    let version = loaded.with_record(|record| record.version);
+    let reports = loaded.extensions().get::<SingleFlight<(u64, Target), Verdict>>();
+    reports.known(0, &(version, loaded.spec.verdict_target()))
 }
 
 /// The copied state that a verdict is computed from.

@@ -98,13 +98,17 @@ pub struct Waiting {
     /// earlier, if a server that is alone has an answer to every duel that was issued before.
     #[schema(format = DateTime)]
     pub next_count_at: String,
+    /// The same in Unix milliseconds.
+    #[serde(skip)]
+    pub next_count_ms: i64,
 }
 
 impl Waiting {
     pub(super) fn of(fold: &Fold) -> Option<Self> {
         let cohorts = fold.cohorts();
-        let next_count_at = rfc3339(cohorts.oldest_window_end()? + SLACK_MS);
-        Some(Self { answers: cohorts.waiting(), next_count_at })
+        let (answers, next_count_ms) = (cohorts.waiting(), cohorts.oldest_window_end()? + SLACK_MS);
+        let next_count_at = rfc3339(next_count_ms);
+        (answers > 0).then_some(Self { answers, next_count_at, next_count_ms })
     }
 }
 

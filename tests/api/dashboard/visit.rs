@@ -46,9 +46,9 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The page with backticks instead of the elements of code.
+    /// The page with backticks instead of the elements of code, and plain spaces.
     pub fn plain(&self) -> String {
-        self.html.replace("<code>", "`").replace("</code>", "`")
+        self.html.replace("<code>", "`").replace("</code>", "`").replace('\u{a0}', " ")
     }
 
     /// The token of the forms on this page.
