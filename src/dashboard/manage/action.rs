@@ -5,9 +5,9 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::form::{Errors, Values};
+use super::form::{Errors, Fields, Values};
 use super::page::{Page, Refusal};
-use super::{methods, policies};
+use super::{methods, policies, settings};
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::single_flight::Computed;
 use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
@@ -26,6 +26,7 @@ pub(crate) enum Action {
     Retire,
     Policy,
     Interleaving,
+    Settings,
 }
 
 /// The experiment to change.
@@ -83,7 +84,11 @@ impl Subject {
 }
 
 impl Action {
-    pub const ALL: [Self; 8] = [
+    /// Those that are about the whole experiment.
+    pub const ON_STATE: [Self; 5] =
+        [Self::Pause, Self::Resume, Self::Conclude, Self::Archive, Self::Settings];
+
+    pub const ALL: [Self; 9] = [
         Self::Pause,
         Self::Resume,
         Self::Conclude,
@@ -92,6 +97,7 @@ impl Action {
         Self::Retire,
         Self::Policy,
         Self::Interleaving,
+        Self::Settings,
     ];
 
     /// The name in paths, the title, and the sentence after the change.
@@ -109,6 +115,7 @@ impl Action {
             Self::Interleaving => {
                 ["interleaving", "Change the interleaving", "The interleaving is changed."]
             }
+            Self::Settings => ["settings", "Change the settings", "The settings are changed."],
         }
     }
 
@@ -181,12 +188,18 @@ impl Action {
             Self::Retire => &[("/retire", "ranker")],
             Self::Policy => &policies::POINTERS,
             Self::Interleaving => &methods::POINTERS,
+            Self::Settings => &settings::POINTERS,
             Self::Pause | Self::Resume | Self::Archive => &[],
         }
     }
 
     /// The body of the change for the API. Archiving has none.
-    pub fn body(self, values: &Values, errors: &mut Errors) -> Map<String, Value> {
+    pub fn body(
+        self,
+        subject: &Subject,
+        values: &Values,
+        errors: &mut Errors,
+    ) -> Map<String, Value> {
         let body = match self {
             Self::Pause => json!({"status": Status::Paused}),
             Self::Resume => json!({"status": Status::Running}),
@@ -194,22 +207,56 @@ impl Action {
                 json!({"status": Status::Concluded, "winner": values.get("winner")})
             }
             Self::Archive => json!({}),
-            Self::Enlist => {
-                let description = Some(values.get("description")).filter(|text| !text.is_empty());
-                match description {
-                    Some(text) => {
-                        json!({"enlist": {"id": values.get("ranker"), "description": text}})
-                    }
-                    None => json!({"enlist": values.get("ranker")}),
-                }
-            }
+            Self::Enlist => match (values.get("ranker"), values.get("description")) {
+                (id, "") => json!({"enlist": id}),
+                (id, text) => json!({"enlist": {"id": id, "description": text}}),
+            },
             Self::Retire => json!({"retire": values.get("ranker")}),
             Self::Policy => json!({"policy": policies::policy(values, errors)}),
             Self::Interleaving => json!({"interleaving": methods::method(values, errors)}),
+            Self::Settings => settings::change(&subject.loaded.spec, values, errors).into(),
         };
         match body {
             Value::Object(body) => body,
             _ => Map::new(),
+        }
+    }
+
+    /// The values that the form starts with.
+    pub fn initial(self, subject: &Subject) -> Values {
+        match self {
+            Self::Conclude => Values::default().with("winner", subject.leader()),
+            Self::Policy => Values::default().with("policy", subject.loaded.spec.policy.kind()),
+            Self::Interleaving => methods::values(&subject.method().unwrap_or_default()),
+            Self::Settings => settings::values(&subject.loaded.spec),
+            _ => Values::default(),
+        }
+    }
+
+    /// The fields of the form.
+    pub fn fields(self, subject: &Subject, fields: &Fields<'_>) -> Markup {
+        let active = subject.active();
+        let rankers: Vec<_> = active.iter().map(|id| (*id, *id)).collect();
+        match self {
+            Self::Conclude => fields.select(
+                "winner",
+                "Winner",
+                "The ranker that every request is answered with from then on.",
+                &rankers,
+            ),
+            Self::Retire => {
+                fields.select("ranker", "Ranker", "The ranker that is never shown again.", &rankers)
+            }
+            Self::Enlist => html! {
+                (fields.text("ranker", "Id of the ranker",
+                    "The name by which your backend knows it, 1 to 128 characters; one that no ranker here has had."))
+                (fields.text("description", "Description",
+                    "What makes it different, for people; you can leave it empty."))
+            },
+            Self::Policy => policies::fields(fields),
+            Self::Interleaving => methods::fields(fields),
+            Self::Settings => settings::fields(fields),
+            Self::Pause | Self::Resume | Self::Archive => Markup::default(),
         }
     }
 
@@ -264,6 +311,10 @@ impl Action {
                 "next request on"
                 @if let Some(method) = subject.method() { ", instead of " (methods::described(&method)) }
                 ". Pages that were made before are credited by the method that made them."
+            },
+            Self::Settings => html! {
+                (experiment) " gets other values of: " (settings::changed(&subject.loaded.spec, values))
+                ". What is known by now, and what counts by now, stays. Another answer window is that of duels from now on."
             },
         }
     }

@@ -6,10 +6,10 @@ use serde_json::{Number, Value};
 
 use super::super::layout::with_code;
 use super::super::session::FORM_TOKEN;
-use crate::http::problem::{FieldError, Problem};
+use crate::http::problem::{FieldError, Problem, ProblemKind};
 
 /// The name under which a form says which step it takes.
-const STEP: &str = "step";
+pub(super) const STEP: &str = "step";
 
 /// The request of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,20 @@ pub(crate) enum Step {
     /// To make the change.
     Confirm,
 }
+
+impl Step {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Review => "review",
+            Self::Edit => "edit",
+            Self::Confirm => "confirm",
+        }
+    }
+}
+
+/// The explanation of a version that is not the newest.
+pub(super) const STALE: &str = "Somebody has changed the experiment since you opened this page, so nothing was changed. \
+    The page now shows its present state. Send it again if you still want the change.";
 
 /// The values of a form, by name.
 #[derive(Debug, Clone, Default)]
@@ -60,11 +74,8 @@ impl Values {
     }
 
     pub fn step(&self) -> Step {
-        match self.get(STEP) {
-            "confirm" => Step::Confirm,
-            "edit" => Step::Edit,
-            _ => Step::Review,
-        }
+        let of = |step: &Step| step.name() == self.get(STEP);
+        [Step::Confirm, Step::Edit].into_iter().find(of).unwrap_or(Step::Review)
     }
 
     /// A number; `None` if the field is empty or is no number, which is an error then.
@@ -80,10 +91,11 @@ impl Values {
         number.map(Value::Number)
     }
 
-    /// The values as hidden fields, without the token and the step.
+    /// The values as hidden fields, without those of every form.
     pub fn hidden(&self) -> Markup {
+        let own = |(name, _): &&(String, String)| ![FORM_TOKEN, STEP, "version"].contains(&&**name);
         html! {
-            @for (name, value) in self.0.iter().filter(|(name, _)| name != FORM_TOKEN && name != STEP) {
+            @for (name, value) in self.0.iter().filter(own) {
                 input type="hidden" name=(name) value=(value);
             }
         }
@@ -116,6 +128,10 @@ impl Errors {
         fields: &[(&str, &'static str)],
     ) -> StatusCode {
         let mut found = false;
+        if problem.kind() == ProblemKind::PreconditionFailed {
+            self.add_whole(STALE);
+            found = true;
+        }
         for error in problem.errors() {
             let FieldError::Body { pointer, detail } = error else { continue };
             let field = fields.iter().find(|(start, _)| pointer.starts_with(start));
@@ -258,68 +274,4 @@ fn capitalized(detail: &str) -> String {
     let mut letters = detail.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
-}
-
-/// The hidden token of a form.
-pub(crate) fn token_field(token: &str) -> Markup {
-    html! { input type="hidden" name=(FORM_TOKEN) value=(token); }
-}
-
-/// A button that takes a step.
-pub(crate) fn step_button(step: Step, text: &str, class: &str) -> Markup {
-    let value = match step {
-        Step::Review => "review",
-        Step::Edit => "edit",
-        Step::Confirm => "confirm",
-    };
-    html! { button.(class) type="submit" name=(STEP) value=(value) { (text) } }
-}
-
-/// A change that waits for its confirmation.
-pub(crate) struct Confirmation<'a> {
-    /// The change, as a title.
-    pub title: &'a str,
-    /// The effect.
-    pub sentence: Markup,
-    /// More about it.
-    pub details: Markup,
-    /// The path that takes the change.
-    pub path: &'a str,
-    pub token: &'a str,
-    /// The fields of the change.
-    pub values: &'a Values,
-    /// Why it was refused, if it was.
-    pub errors: &'a Errors,
-    /// The text of the button that makes the change.
-    pub button: &'a str,
-    /// Whether the change cannot be undone.
-    pub is_final: bool,
-    /// Whether there is a form to go back to.
-    pub has_form: bool,
-    /// The path to go to without a change.
-    pub back: &'a str,
-}
-
-impl Confirmation<'_> {
-    pub fn page(&self) -> Markup {
-        html! {
-            h1 { (self.title) }
-            (self.errors.summary())
-            section.confirm aria-labelledby="confirm-title" {
-                h2 #confirm-title { "What will happen" }
-                p.sentence #sentence { (self.sentence) }
-                @if self.is_final { p { b { "This cannot be undone." } } }
-                (self.details)
-                form method="post" action=(self.path) {
-                    (token_field(self.token))
-                    (self.values.hidden())
-                    div.buttons {
-                        (step_button(Step::Confirm, self.button, if self.is_final { "danger" } else { "main" }))
-                        @if self.has_form { (step_button(Step::Edit, "Back to the form", "other")) }
-                        a.button.other href=(self.back) { "Cancel" }
-                    }
-                }
-            }
-        }
-    }
 }

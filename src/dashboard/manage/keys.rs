@@ -7,8 +7,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::layout::{fact, timestamp};
-use super::form::{Confirmation, Errors, Fields, Step, Values, step_button, token_field};
+use super::flow::{self, About, Change};
+use super::form::{Errors, Fields, Values};
 use super::page::{Page, Refusal, Submission, see};
+use crate::http::problem::ApiResult;
 use crate::service::error::ServiceError;
 use crate::service::keys::{self, key_errors};
 use rankduel_engine::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
@@ -16,7 +18,6 @@ use rankduel_store::ApiKeyRecord;
 
 const PATH: &str = "/keys";
 const NEW: &str = "/keys/new";
-const NEW_TITLE: &str = "New key";
 const POINTERS: [(&str, &str); 4] = [
     ("/name", "name"),
     ("/scopes", "scopes"),
@@ -108,47 +109,96 @@ fn time(at: Option<i64>) -> Markup {
     html! { @match at { Some(at) => (timestamp(at)), None => "never" } }
 }
 
+/// A new key.
+struct NewApiKey {
+    /// Whether the server has keys; without them, it makes none here.
+    has_keys: bool,
+}
+
+impl NewApiKey {
+    fn of(page: &Page) -> Result<Self, Refusal> {
+        page.require_all_experiments()?;
+        Ok(Self { has_keys: page.sessions.has_keys() })
+    }
+
+    fn refused(page: &Page, status: StatusCode) -> Response {
+        page.respond(status, "New key", &html! { h1 { "New key" } (first_key()) })
+    }
+}
+
 /// The form of a new key.
 pub(crate) async fn show_new(page: Page) -> Result<Response, Refusal> {
-    page.require_all_experiments()?;
-    if !page.sessions.has_keys() {
-        let main = html! { h1 { (NEW_TITLE) } (first_key()) };
-        return Ok(page.respond(StatusCode::OK, NEW_TITLE, &main));
-    }
-    Ok(edit(&page, &Values::default(), &Errors::default(), StatusCode::OK))
+    let change = NewApiKey::of(&page)?;
+    Ok(match change.has_keys {
+        true => flow::show(&page, &change, &Values::default()),
+        false => NewApiKey::refused(&page, StatusCode::OK),
+    })
 }
 
 /// Check a new key, or make it.
 pub(crate) async fn submit_new(
     Submission { page, values }: Submission,
 ) -> Result<Response, Refusal> {
-    page.require_all_experiments()?;
-    if !page.sessions.has_keys() {
-        let main = html! { h1 { (NEW_TITLE) } (first_key()) };
-        return Ok(page.respond(StatusCode::FORBIDDEN, NEW_TITLE, &main));
+    let change = NewApiKey::of(&page)?;
+    match change.has_keys {
+        true => flow::submit(&page, &values, change).await,
+        false => Ok(NewApiKey::refused(&page, StatusCode::FORBIDDEN)),
     }
-    let (step, mut errors) = (values.step(), Errors::default());
-    if step == Step::Edit {
-        return Ok(edit(&page, &values, &errors, StatusCode::OK));
-    }
-    let request = request(&values, &mut errors);
-    let invalid = key_errors(&request);
-    if !invalid.is_empty() {
-        errors.add_problem(&ServiceError::Invalid(invalid).into(), &POINTERS);
-    }
-    if !errors.is_empty() {
-        return Ok(edit(&page, &values, &errors, StatusCode::UNPROCESSABLE_ENTITY));
-    }
-    if step == Step::Review {
-        return Ok(ask_new(&page, &values, &request));
-    }
-    Ok(match keys::create_api_key(&page.state.service, &request, &page.caller.actor()).await {
-        Ok((key, record)) => made(&page, &key, &record),
-        Err(error) => {
-            let status = errors.add_problem(&error.into(), &POINTERS);
-            edit(&page, &values, &errors, status)
+}
+
+impl Change for NewApiKey {
+    fn about(&self) -> About {
+        About {
+            title: "New key",
+            button: "Make the key",
+            path: NEW.into(),
+            back: (PATH.into(), "Keys".into()),
+            pointers: &POINTERS,
+            ..About::default()
         }
-    })
+    }
+
+    fn fields(&self, fields: &Fields<'_>) -> Option<Markup> {
+        Some(html! {
+            (fields.text("name", "Name", "Who or what uses the key, for people: search backend, for instance."))
+            (fields.checks("scopes", "Scopes", "What the key allows. Give each caller no more than it needs.", &SCOPES))
+            (fields.text("experiments", "Experiments",
+                "Names of the experiments that the key is limited to, separated by spaces; empty means all, also future ones."))
+            (fields.number("expires_in_days", "Days until it expires", "Empty means that it never expires."))
+        })
+    }
+
+    async fn check(&self, _: &Page, values: &Values, errors: &mut Errors) -> ApiResult<()> {
+        let invalid = key_errors(&request(values, errors));
+        if invalid.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(invalid).into()) }
+    }
+
+    fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {
+        let request = request(values, &mut Errors::default());
+        let sentence = html! {
+            "A new key for " b { (request.name) } " will be valid at once, with the scopes " b { (request.scopes) } " for "
+            @match &request.experiments { Some(names) => (names.join(", ")), None => "all experiments" }
+            @match request.expires_in_days { Some(days) => { ", for " (days) " days." } None => ", without expiry." }
+            " The next page shows it once."
+        };
+        (sentence, Markup::default())
+    }
+
+    async fn make(
+        &self,
+        page: &Page,
+        values: &Values,
+        errors: &mut Errors,
+    ) -> ApiResult<Option<Response>> {
+        self.check(page, values, errors).await?;
+        if !errors.is_empty() {
+            return Ok(None);
+        }
+        let request = request(values, errors);
+        let by = page.caller.actor();
+        let (key, record) = keys::create_api_key(&page.state.service, &request, &by).await?;
+        Ok(Some(made(page, &key, &record)))
+    }
 }
 
 /// The key that a form describes.
@@ -183,52 +233,6 @@ fn days(values: &Values, errors: &mut Errors) -> Option<u32> {
     days
 }
 
-fn edit(page: &Page, values: &Values, errors: &Errors, status: StatusCode) -> Response {
-    let fields = Fields { values, errors };
-    let main = html! {
-        p.quiet { a href=(PATH) { "Keys" } }
-        h1 { (NEW_TITLE) }
-        (errors.summary())
-        section {
-            form.fields method="post" action=(NEW) {
-                (token_field(&page.token()))
-                (fields.text("name", "Name", "Who or what uses the key, for people: search backend, for instance."))
-                (fields.checks("scopes", "Scopes", "What the key allows. Give each caller no more than it needs.", &SCOPES))
-                (fields.text("experiments", "Experiments",
-                    "Names of the experiments that the key is limited to, separated by spaces; empty means all, also future ones."))
-                (fields.number("expires_in_days", "Days until it expires", "Empty means that it never expires."))
-                div.buttons {
-                    (step_button(Step::Review, "Continue", "main"))
-                    a.button.other href=(PATH) { "Cancel" }
-                }
-            }
-        }
-    };
-    page.respond(status, NEW_TITLE, &main)
-}
-
-fn ask_new(page: &Page, values: &Values, request: &KeyRequest) -> Response {
-    let confirmation = Confirmation {
-        title: NEW_TITLE,
-        sentence: html! {
-            "A new key for " b { (request.name) } " will be valid at once, with the scopes " b { (request.scopes) } " for "
-            @match &request.experiments { Some(names) => (names.join(", ")), None => "all experiments" }
-            @match request.expires_in_days { Some(days) => { ", for " (days) " days." } None => ", without expiry." }
-            " The next page shows it once."
-        },
-        details: Markup::default(),
-        path: NEW,
-        token: &page.token(),
-        values,
-        errors: &Errors::default(),
-        button: "Make the key",
-        is_final: false,
-        has_form: true,
-        back: PATH,
-    };
-    page.respond(StatusCode::OK, NEW_TITLE, &confirmation.page())
-}
-
 /// The new key, which is shown in this one response and stored nowhere.
 fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
     let main = html! {
@@ -247,45 +251,23 @@ fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
     page.respond(StatusCode::OK, "The new key", &main)
 }
 
-/// The question whether to revoke a key.
-pub(crate) async fn show_revoke(page: Page, Path(id): Path<String>) -> Result<Response, Refusal> {
-    page.require_all_experiments()?;
-    ask_revoke(&page, &id, &Errors::default(), StatusCode::OK).await
+/// The end of a key.
+struct Revocation {
+    key: ApiKeyRecord,
 }
 
-async fn ask_revoke(
-    page: &Page,
-    id: &str,
-    errors: &Errors,
-    status: StatusCode,
-) -> Result<Response, Refusal> {
-    let key = keys::api_key(&page.state.service, id).await.map_err(|error| page.refuse(error))?;
-    let key = key.ok_or_else(|| page.missing())?;
-    let is_own = page.caller.key().is_some_and(|own| own.id().as_str() == id);
-    let confirmation = Confirmation {
-        title: "Revoke a key",
-        sentence: html! {
-            "Key " code { (key.id) } " of " b { (key.name) } " will be refused by every server within ten seconds, and so will "
-            "every session that was opened with it."
-            @if is_own { " It is the key of this session: you will be logged out." }
-        },
-        details: html! {
-            dl.facts {
-                (fact("Scopes", &html! { (key.scopes) }))
-                (fact("Experiments", &experiments(&key)))
-                (fact("Last used", &time(key.last_used_at)))
-            }
-        },
-        path: &format!("{PATH}/{id}/revoke"),
-        token: &page.token(),
-        values: &Values::default(),
-        errors,
-        button: "Revoke the key",
-        is_final: true,
-        has_form: false,
-        back: PATH,
-    };
-    Ok(page.respond(status, "Revoke a key", &confirmation.page()))
+impl Revocation {
+    async fn of(page: &Page, id: &str) -> Result<Self, Refusal> {
+        page.require_all_experiments()?;
+        let key = keys::api_key(&page.state.service, id).await;
+        let key = key.map_err(|error| page.refuse(error))?;
+        Ok(Self { key: key.ok_or_else(|| page.missing())? })
+    }
+}
+
+/// The question whether to revoke a key.
+pub(crate) async fn show_revoke(page: Page, Path(id): Path<String>) -> Result<Response, Refusal> {
+    Ok(flow::show(&page, &Revocation::of(&page, &id).await?, &Values::default()))
 }
 
 /// Revoke a key.
@@ -293,16 +275,40 @@ pub(crate) async fn submit_revoke(
     Path(id): Path<String>,
     Submission { page, values }: Submission,
 ) -> Result<Response, Refusal> {
-    page.require_all_experiments()?;
-    let mut errors = Errors::default();
-    if values.step() != Step::Confirm {
-        return ask_revoke(&page, &id, &errors, StatusCode::OK).await;
-    }
-    match keys::revoke_api_key(&page.state.service, &id, &page.caller.actor()).await {
-        Ok(_) => Ok(see("/keys?done=revoked")),
-        Err(error) => {
-            let status = errors.add_problem(&error.into(), &[]);
-            ask_revoke(&page, &id, &errors, status).await
+    flow::submit(&page, &values, Revocation::of(&page, &id).await?).await
+}
+
+impl Change for Revocation {
+    fn about(&self) -> About {
+        About {
+            title: "Revoke a key",
+            button: "Revoke the key",
+            path: format!("{PATH}/{}/revoke", self.key.id),
+            back: (PATH.into(), "Keys".into()),
+            is_final: true,
+            ..About::default()
         }
+    }
+
+    fn question(&self, page: &Page, _: &Values) -> (Markup, Markup) {
+        let is_own = page.caller.key().is_some_and(|own| own.id().as_str() == self.key.id);
+        let sentence = html! {
+            "Key " code { (self.key.id) } " of " b { (self.key.name) } " will be refused by every server within ten seconds, and              so will every session that was opened with it."
+            @if is_own { " It is the key of this session: you will be logged out." }
+        };
+        let details = html! {
+            dl.facts {
+                (fact("Scopes", &html! { (self.key.scopes) }))
+                (fact("Experiments", &experiments(&self.key)))
+                (fact("Last used", &time(self.key.last_used_at)))
+            }
+        };
+        (sentence, details)
+    }
+
+    async fn make(&self, page: &Page, _: &Values, _: &mut Errors) -> ApiResult<Option<Response>> {
+        let by = page.caller.actor();
+        keys::revoke_api_key(&page.state.service, &self.key.id, &by).await?;
+        Ok(Some(see("/keys?done=revoked")))
     }
 }

@@ -9,12 +9,15 @@ mod action;
 mod audit;
 mod change;
 mod create;
+mod flow;
 mod form;
 mod keys;
 mod methods;
 mod overview;
 mod page;
+mod plan;
 mod policies;
+mod settings;
 
 use axum::Router;
 use axum::routing::get;

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::layout::{
-    Tab, badge, fact, head, margin_points, name, number, timestamp, with_code,
+    Tab, badge, fact, head, margin_points, name, number, seconds, timestamp, with_code,
 };
 use super::action::{Action, Subject};
 use super::page::{Page, Refusal};
@@ -61,17 +61,18 @@ fn done(slug: &str) -> Option<&'static str> {
 
 fn state(subject: &Subject) -> Markup {
     let (record, spec) = (&subject.record, &subject.loaded.spec);
-    let possible: Vec<_> = [Action::Pause, Action::Resume, Action::Conclude, Action::Archive]
-        .into_iter()
-        .filter(|action| action.refusal(subject).is_none())
-        .collect();
+    let possible: Vec<_> =
+        Action::ON_STATE.into_iter().filter(|action| action.refusal(subject).is_none()).collect();
     html! {
         section aria-labelledby="state-title" {
             h2 #state-title { "State" }
             dl.facts {
                 (fact("Status", &html! { (format!("{:?}", record.status).to_lowercase()) @if record.archived_at.is_some() { ", archived" } }))
                 @if let Some(winner) = subject.winner() { (fact("Winner", &html! { code { (winner) } })) }
+                @if !spec.description.is_empty() { (fact("Description", &html! { bdi { (spec.description) } })) }
+                @if !spec.owner.is_empty() { (fact("Owner", &html! { bdi { (spec.owner) } })) }
                 (fact("Concludes", &concludes(spec)))
+                (fact("Answer window", &html! { (seconds(spec.answer_window_seconds.into())) }))
                 (fact("Created", &timestamp(record.created_at)))
                 (fact("Last change", &timestamp(record.updated_at)))
                 (fact("Version", &html! { (number(record.version)) }))

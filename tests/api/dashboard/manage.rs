@@ -56,6 +56,18 @@ fn changes() -> Vec<Change> {
             "/interleaving/depth",
             json!(7),
         ),
+        change(
+            "/experiments/search/manage/settings",
+            &[
+                ("description", "which index"),
+                ("owner", "search team"),
+                ("concludes", "verdict"),
+                ("max_days", "30"),
+                ("answer_window_seconds", "120"),
+            ],
+            "/conclude_at/max_days",
+            json!(30.0),
+        ),
         change("/experiments/search/manage/conclude", &[("winner", "b")], "/winner", json!("b")),
         Change {
             audited: "experiment-archived",
@@ -219,6 +231,7 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         ("duel_ttl_seconds", "0", "`duel_ttl_seconds` is 0"),
         ("answer_window_seconds", "999999", "`answer_window_seconds` is 999999"),
         ("ties", "no-such", "unknown variant"),
+        ("control", "nobody", "nobody"),
         ("interleaving", "no-such", "There is no interleaving method"),
     ] {
         for step in ["review", "confirm"] {
@@ -257,6 +270,19 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         let done = visitor.post("/new-experiment", &fields).await;
         assert_eq!((done.status, &*done.location), (303, "/experiments/fresh/manage?done=created"));
     }
+    // a forecast is shown in the form and in the question, and is no setting
+    let mut fields = changed("pages_per_day", "400", &token);
+    fields.extend([("difference", "0.1"), ("answered", "0.5"), ("step", "edit")]);
+    let planned = visitor.post("/new-experiment", &fields).await;
+    assert_eq!(planned.status, 200);
+    for part in ["Half of such experiments have a verdict within", "<svg", "half of them"] {
+        assert!(planned.html.contains(part), "{part}: {}", planned.html);
+    }
+    fields.retain(|(name, _)| *name != "difference");
+    fields.push(("difference", "0.9"));
+    let refused = visitor.post("/new-experiment", &fields).await;
+    assert_eq!(refused.status, 422);
+    assert!(refused.plain().contains("`difference` is 0.9"), "{}", refused.html);
     let made = api(&server, "GET", "/v1/experiments/fresh", None).await;
     assert_eq!(
         made["rankers"],
@@ -318,6 +344,8 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         ("retire", [("ranker", "nobody")], "has no ranker `nobody`"),
         ("enlist", [("ranker", "a")], "has a ranker `a`"),
         ("conclude", [("winner", "nobody")], "has no ranker `nobody`"),
+        ("settings", [("max_days", "0")], "`max_days` is 0"),
+        ("settings", [("answer_window_seconds", "0")], "changes neither from nor to 0"),
         ("policy", [("policy", "no-such")], "no policy `no-such`"),
         ("interleaving", [("interleaving", "no-such")], "no interleaving method `no-such`"),
     ] {

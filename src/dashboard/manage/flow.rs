@@ -1,0 +1,186 @@
+//! The way of every change: a form, a question that says what will happen, and the change itself.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::super::session::FORM_TOKEN;
+use super::form::{Errors, Fields, STEP, Step, Values};
+use super::page::{Page, Refusal};
+use crate::http::problem::ApiResult;
+
+/// What the form and the question of a change say.
+#[derive(Default)]
+pub(super) struct About {
+    /// The change in a few words.
+    pub title: &'static str,
+    /// The text of the button that makes it.
+    pub button: &'static str,
+    /// The path that takes the form.
+    pub path: String,
+    /// The page that leads to it: its path and its name.
+    pub back: (String, String),
+    /// Whether it cannot be undone.
+    pub is_final: bool,
+    /// Why it is not possible now, as a sentence.
+    pub refusal: Option<String>,
+    /// The version of the experiment that it changes.
+    pub version: Option<u64>,
+    /// The field for each start of a JSON pointer.
+    pub pointers: &'static [(&'static str, &'static str)],
+}
+
+/// A change that somebody makes on a page.
+pub(super) trait Change: Sized {
+    fn about(&self) -> About;
+
+    /// The fields of its form; `None` for a change without values.
+    fn fields(&self, _: &Fields<'_>) -> Option<Markup> {
+        None
+    }
+
+    /// Compute what the form or the question shows besides.
+    async fn prepare(&mut self, _: &Page, _: &Values, _: &mut Errors) {}
+
+    /// Errors of the values before the change is made.
+    async fn check(&self, _: &Page, _: &Values, _: &mut Errors) -> ApiResult<()> {
+        Ok(())
+    }
+
+    /// The effect in a sentence or two, and more about it.
+    fn question(&self, page: &Page, values: &Values) -> (Markup, Markup);
+
+    /// Make it; `None` with errors.
+    async fn make(
+        &self,
+        page: &Page,
+        values: &Values,
+        errors: &mut Errors,
+    ) -> ApiResult<Option<Response>>;
+
+    /// The same on what it changes as that is now: another change may have come first.
+    async fn again(self, _: &Page) -> Result<Self, Refusal> {
+        Ok(self)
+    }
+}
+
+/// The form, or the question of a change without one.
+pub(super) fn show(page: &Page, change: &impl Change, values: &Values) -> Response {
+    edit(page, change, values, &Errors::default(), StatusCode::OK)
+}
+
+/// Take the step of a submission.
+pub(super) async fn submit<C: Change>(
+    page: &Page,
+    values: &Values,
+    mut change: C,
+) -> Result<Response, Refusal> {
+    let (step, mut errors) = (values.step(), Errors::default());
+    if step != Step::Confirm {
+        change.prepare(page, values, &mut errors).await;
+    }
+    let done = match step {
+        Step::Edit => Ok(None),
+        Step::Review => change.check(page, values, &mut errors).await.map(|()| None),
+        Step::Confirm => change.make(page, values, &mut errors).await,
+    };
+    let status = match done {
+        Ok(Some(response)) => return Ok(response),
+        Ok(None) if errors.is_empty() && step == Step::Review => {
+            return Ok(ask(page, &change, values, &errors, StatusCode::OK));
+        }
+        Ok(None) if errors.is_empty() => StatusCode::OK,
+        Ok(None) => StatusCode::UNPROCESSABLE_ENTITY,
+        Err(problem) => errors.add_problem(&problem, change.about().pointers),
+    };
+    let change = change.again(page).await?;
+    Ok(edit(page, &change, values, &errors, status))
+}
+
+/// The form of a change, or the question if it asks for no values.
+fn edit(
+    page: &Page,
+    change: &impl Change,
+    values: &Values,
+    errors: &Errors,
+    status: StatusCode,
+) -> Response {
+    let Some(fields) = change.fields(&Fields { values, errors }) else {
+        return ask(page, change, values, errors, status);
+    };
+    let about = change.about();
+    let form = html! {
+        form.fields method="post" action=(about.path) {
+            (hidden(page, &about))
+            (fields)
+            div.buttons {
+                (step_button(Step::Review, "Continue", "main"))
+                a.button.other href=(about.back.0) { "Cancel" }
+            }
+        }
+    };
+    respond(page, &about, errors, status, &form)
+}
+
+/// The question whether to make a change.
+pub(super) fn ask(
+    page: &Page,
+    change: &impl Change,
+    values: &Values,
+    errors: &Errors,
+    status: StatusCode,
+) -> Response {
+    let ((sentence, details), about) = (change.question(page, values), change.about());
+    let has_form = change.fields(&Fields { values, errors }).is_some();
+    let question = html! {
+        section.confirm aria-labelledby="confirm-title" {
+            h2 #confirm-title { "What will happen" }
+            p.sentence #sentence { (sentence) }
+            @if about.is_final { p { b { "This cannot be undone." } } }
+            (details)
+            form method="post" action=(about.path) {
+                (hidden(page, &about))
+                (values.hidden())
+                div.buttons {
+                    (step_button(Step::Confirm, about.button, if about.is_final { "danger" } else { "main" }))
+                    @if has_form { (step_button(Step::Edit, "Back to the form", "other")) }
+                    a.button.other href=(about.back.0) { "Cancel" }
+                }
+            }
+        }
+    };
+    respond(page, &about, errors, status, &question)
+}
+
+/// The page of a change: its form or its question, or why it is not possible.
+fn respond(
+    page: &Page,
+    about: &About,
+    errors: &Errors,
+    status: StatusCode,
+    form: &Markup,
+) -> Response {
+    let main = html! {
+        p.quiet { a href=(about.back.0) { (about.back.1) } }
+        h1 { (about.title) }
+        (errors.summary())
+        @match &about.refusal {
+            Some(refusal) => { p { (refusal) } p { a.button href=(about.back.0) { "Back" } } }
+            None => { (form) }
+        }
+    };
+    page.respond(status, about.title, &main)
+}
+
+/// The token of a form, and the version of what it changes.
+fn hidden(page: &Page, about: &About) -> Markup {
+    html! {
+        input type="hidden" name=(FORM_TOKEN) value=(page.token());
+        @if let Some(version) = about.version { input type="hidden" name="version" value=(version); }
+    }
+}
+
+/// A button that takes a step.
+pub(super) fn step_button(step: Step, text: &str, class: &str) -> Markup {
+    html! { button.(class) type="submit" name=(STEP) value=(step.name()) { (text) } }
+}
