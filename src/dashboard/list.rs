@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::layout::{Mark, Visitor, badge, day, hour, moment, name, number, timestamp};
-use super::say::When;
+use super::say::{When, shows};
 use super::view::Pace;
 use crate::service::reports::leader::Lead;
 use crate::service::reports::overview::Overview;
@@ -30,6 +30,8 @@ pub(crate) struct Summary {
     /// Titles of the alarms that are on.
     pub alarms: Vec<&'static str>,
     pub pace: Pace,
+    /// The control, and whether the leader is proven to be better.
+    pub control: Option<(usize, bool)>,
     /// When the result came, in Unix milliseconds.
     pub decided_at: Option<i64>,
     /// For its forecast.
@@ -168,14 +170,22 @@ fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
     let (lead, overview) = (&summary.lead, &summary.overview);
     let leader = summary.id(lead.leader);
     let out = lead.rivals - lead.open;
+    let result = |shown: usize| {
+        let is_today = summary.control.is_some_and(|(control, _)| control == shown);
+        html! {
+            @if is_today { "Keep " (summary.id(shown)) "." }
+            @else if let Some((_, false)) = summary.control { (summary.id(shown)) " is the best." }
+            @else { "Ship " (summary.id(shown)) "." }
+        }
+    };
     html! {
         @for alarm in &summary.alarms { span.warning { (Mark::No.icon()) " " (alarm) ". " } }
         @match (record.status, lead.winners.len()) {
             (Status::Concluded, decided) => {
                 @let shown = record.winner.map_or(lead.leader, usize::from);
-                @if decided > 0 && lead.winners.contains(&shown) { "Ship " (summary.id(shown)) "." }
-                @else if decided > 0 { "Every page shows " (summary.id(shown)) ", but the result is " (leader) "." }
-                @else { "Every page shows " (summary.id(shown)) ", without a proof." }
+                @if decided > 0 && lead.winners.contains(&shown) { (result(shown)) }
+                @else if decided > 0 { (shows(&summary.loaded.spec)) (summary.id(shown)) ", but the result is " (leader) "." }
+                @else { (shows(&summary.loaded.spec)) (summary.id(shown)) ", without a proof." }
             }
             (_, 0) if overview.duels == 0 => { "No answers yet." }
             (_, 0) => {
@@ -186,7 +196,7 @@ fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
                     (rivals, out) => { (out) " of " (rivals) " rivals " @if out == 1 { "is" } @else { "are" } " ruled out." }
                 }
             }
-            (_, 1) => { "Ship " (leader) "." }
+            (_, 1) => { (result(lead.leader)) }
             (_, several) => { "Ship any of " (several) ", such as " (leader) "." }
         }
     }

@@ -28,6 +28,7 @@ use crate::http::{AppState, Caller};
 use crate::service::error::ServiceError;
 use crate::service::reports;
 use crate::service::reports::verdict::{known_verdict, verdict};
+use dueling_bandits::claims::control::{Claim, ControlClaims, Progress};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::Status;
@@ -126,13 +127,17 @@ async fn summary(
     let lead = reports::leader::lead(&state.service.reports, &loaded).await.ok()?;
     let (_, alarms) = reports::traffic::traffic(&state.service, &loaded).await.ok()?;
     let alarms = alarms.iter().map(|alarm| alarm.title).collect();
-    let (pace, decided_at) = {
+    let (pace, decided_at, control) = {
         let fold = loaded.fold().ok()?;
         let last = fold.race().points().last().map(|point| point.recorded_at);
-        (Pace::of(&fold, &loaded.record(), now), last.filter(|_| !lead.winners.is_empty()))
+        let is_better = |held: &ControlClaims| {
+            matches!(held.progress(lead.leader, Claim::Better), Progress::Decided { .. })
+        };
+        let control = fold.claims().and_then(|held| Some((held.control()?, is_better(held))));
+        (Pace::of(&fold, &loaded.record(), now), last.filter(|_| !lead.winners.is_empty()), control)
     };
     let verdict = known_verdict(&loaded);
-    Some(list::Summary { loaded, overview, lead, alarms, pace, decided_at, verdict })
+    Some(list::Summary { loaded, overview, lead, alarms, pace, control, decided_at, verdict })
 }
 
 /// Compute the forecast of an experiment that runs.

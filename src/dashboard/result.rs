@@ -27,6 +27,17 @@ pub(crate) struct Tile {
     pub more: Markup,
 }
 
+impl Tile {
+    /// The tile of a question with its section, and of an answer with its mark.
+    pub fn new(
+        (question, section): (&'static str, &'static str),
+        (mark, answer): (Mark, Markup),
+        more: Markup,
+    ) -> Self {
+        Self { question, section, mark, answer, more }
+    }
+}
+
 /// The page.
 pub(crate) fn page(view: &View) -> Markup {
     let answer = say(view);
@@ -50,16 +61,19 @@ pub(crate) fn page(view: &View) -> Markup {
 pub(crate) fn meta(view: &View) -> Markup {
     let gone = view.order.len() - view.active().len() - usize::from(view.twin.is_some());
     let days = (view.now - view.record.created_at) / 86_400_000;
+    let spec = &view.loaded.spec;
     html! {
+        @if !spec.description.is_empty() { bdi { (spec.description) } br; }
         (counted(view.active().len() as u64, "ranker", "rankers"))
         @if gone > 0 { ", " (gone) " retired" }
         ". Since " (day(view.record.created_at, view.now))
         @if days > 0 { ", " (counted(days as u64, "day", "days")) }
         ". " (counted(view.pages, "page", "pages")) ", "
-        span #answers { (number(view.verdict.rests_on.answers)) } " answers count"
+        span #answers { (number(view.verdict.rests_on.answers)) } "\u{a0}answers count"
         @if let Some(waiting) = view.waiting() { " and " (number(waiting.answers)) " wait" }
         "."
-        @if view.loaded.spec.roster_changes.changes() > 0 { " The rankers have changed: only pages since then count." }
+        @if !spec.owner.is_empty() { " Ask " bdi { (spec.owner) } "." }
+        @if spec.roster_changes.changes() > 0 { " The rankers have changed: only pages since then count." }
     }
 }
 
@@ -98,9 +112,9 @@ fn tiles(view: &View) -> Vec<Tile> {
     let mut tiles = Vec::new();
     if view.has_compared() {
         tiles.push(better(view));
-        tiles.extend(view.verdict.control.as_ref().map(against_control));
+        tiles.extend(view.verdict.control.as_ref().map(|control| against_control(view, control)));
         tiles.extend(view.whom.as_ref().map(|of| whom::tile(view, of)));
-        tiles.extend(view.verdict.drift.as_ref().map(still_true));
+        tiles.extend(view.verdict.drift.as_ref().map(|drift| still_true(view, drift)));
         tiles.push(time(view));
     }
     if view.pages > 0 {
@@ -117,8 +131,7 @@ fn tiles(view: &View) -> Vec<Tile> {
 fn better(view: &View) -> Tile {
     let (open, out) = (view.rivals(false), view.rivals(true).len());
     let rivals = view.active().len() - 1;
-    let closest = view.verdict.effects.first();
-    let (mark, answer) = match (view.is_decided(), view.has_ended()) {
+    let answer = match (view.is_decided(), view.has_ended()) {
         (true, _) if view.verdict.winners.len() > 1 => {
             (Mark::Yes, html! { (view.verdict.winners.len()) " are equally good" })
         }
@@ -126,7 +139,7 @@ fn better(view: &View) -> Tile {
         (false, true) => (Mark::None, html! { "Not proven" }),
         (false, false) => (Mark::Wait, html! { "Not known yet" }),
     };
-    let more = match (view.is_decided(), open.first(), closest) {
+    let more = match (view.is_decided(), open.first(), view.verdict.effects.first()) {
         (true, _, Some(closest)) => html! {
             "Closest: " (view.short(&closest.rival))
             @if let Some(rate) = closest.win_rate { ", " (points(rate - 0.5)) " measured" }
@@ -143,70 +156,59 @@ fn better(view: &View) -> Tile {
         },
         _ => Markup::default(),
     };
-    Tile { question: "Is it better?", section: "much", mark, answer, more }
+    Tile::new(("Is it better?", "much"), answer, more)
 }
 
-fn against_control(control: &ControlView) -> Tile {
-    let (mark, answer) = match (control.proven, control.settled) {
+fn against_control(view: &View, control: &ControlView) -> Tile {
+    let (mark, answer) = match (control.proven, control.settled || view.has_ended()) {
+        _ if control.ranker == control.control => (Mark::None, "It is today's"),
         (Some(ClaimKind::Better | ClaimKind::Best), _) => (Mark::Yes, "Yes"),
         (Some(ClaimKind::NotWorse), _) => (Mark::Yes, "It is not worse"),
         (Some(ClaimKind::Worse), _) => (Mark::No, "No, it is worse"),
         (None, true) => (Mark::None, "Not proven"),
         (None, false) => (Mark::Wait, "Not known yet"),
     };
-    Tile {
-        question: "Better than today's?",
-        section: "much",
-        mark,
-        answer: html! { (answer) },
-        more: with_code(&control.sentence),
-    }
+    let more = html! {
+        (view.short(&control.ranker))
+        @match control.win_rate {
+            _ if control.ranker == control.control => { @if view.is_decided() { " is best" } @else { " leads" } }
+            None => { " has not met " (view.short(&control.control)) }
+            Some(rate) => {
+                " won " (percent(rate)) " against " (view.short(&control.control))
+                @match (control.proven, control.at_least, control.at_most) {
+                    (Some(ClaimKind::Better), Some(least), _) => { ": at least " (percent(least)) },
+                    (Some(ClaimKind::Worse), _, Some(most)) => { ": at most " (percent(most)) },
+                    _ => {}
+                }
+            }
+        }
+    };
+    Tile::new(("Better than today's?", "much"), (mark, html! { (answer) }), more)
 }
 
-fn still_true(drift: &DriftClaim) -> Tile {
-    let (mark, answer) = match drift.alarms_total {
-        0 => (Mark::Yes, "No change found"),
-        _ => (Mark::No, "Preferences changed"),
+fn still_true(view: &View, drift: &DriftClaim) -> Tile {
+    let (mark, answer) = match (drift.alarms_total, view.has_changed()) {
+        (0, _) => (Mark::Yes, "No change found"),
+        (_, true) => (Mark::No, "Preferences changed"),
+        (_, false) => (Mark::None, "It started again"),
     };
-    Tile {
-        question: "Is it still true?",
-        section: "much",
-        mark,
-        answer: html! { (answer) },
-        more: if drift.alarms_total == 0 { Markup::default() } else { with_code(&drift.sentence) },
-    }
+    let more = if drift.alarms_total == 0 { Markup::default() } else { with_code(&drift.sentence) };
+    Tile::new(("Is it still true?", "much"), (mark, html! { (answer) }), more)
 }
 
 fn time(view: &View) -> Tile {
-    if view.is_decided() {
-        let answer = match view.decided_at() {
-            Some(at) => html! { (moment(at, view.now)) },
-            None => html! { "It is known" },
+    if view.is_decided() || view.has_ended() {
+        let answer = match (view.is_decided(), view.decided_at()) {
+            (true, Some(at)) => (Mark::Yes, html! { (moment(at, view.now)) }),
+            (true, None) => (Mark::Yes, html! { "It is known" }),
+            (false, _) => (Mark::None, html! { "It ended before" }),
         };
-        let more = view.verdict.decided_after_duels.map(|duels| {
-            html! {
+        let more = html! {
+            @if let Some(duels) = view.verdict.decided_after_duels {
                 "After " (counted(duels, "answer that counts", "answers that count"))
             }
-        });
-        let more = more.unwrap_or_default();
-        return Tile {
-            question: "When did we know?",
-            section: "cost",
-            mark: Mark::Yes,
-            answer,
-            more,
         };
-    }
-    let (question, section) = ("When will we know?", "when");
-    if view.has_ended() {
-        let answer = html! { "It ended before" };
-        return Tile {
-            question: "When did we know?",
-            section: "cost",
-            mark: Mark::None,
-            answer,
-            more: Markup::default(),
-        };
+        return Tile::new(("When did we know?", "cost"), answer, more);
     }
     let (answer, more) = match (view.when(), view.waiting()) {
         (When::Waits, Some(waiting)) => {
@@ -220,11 +222,12 @@ fn time(view: &View) -> Tile {
             } },
         ),
         (When::Far, _) => (html! { "Not in 90 days" }, html! { "The lead is too small" }),
-        (When::Unknown(_) | When::Waits, _) => {
-            (html! { "No date yet" }, html! { "More answers are needed" })
-        }
+        (When::Unknown(_) | When::Waits, _) => (
+            html! { "No date yet" },
+            html! { @if view.runs() { "More answers are needed" } @else { "The experiment is paused" } },
+        ),
     };
-    Tile { question, section, mark: Mark::Wait, answer, more }
+    Tile::new(("When will we know?", "when"), (Mark::Wait, answer), more)
 }
 
 /// How many pages showed another ranking than that of the winners or the leader, and how many would
@@ -240,16 +243,21 @@ fn others(view: &View) -> (f64, f64) {
     (pages - own as f64 / 2.0, even.max(0.0))
 }
 
+/// A number of pages, some of which count half.
+fn halves(pages: f64) -> String {
+    if pages < 100.0 && pages.fract() != 0.0 {
+        return format!("{pages:.1}");
+    }
+    number(pages.round() as u64)
+}
+
 fn cost_tile(view: &View) -> Tile {
     let (others, _) = others(view);
     let is_over = view.is_decided() || view.has_ended();
-    Tile {
-        question: if is_over { "What did it cost?" } else { "What does it cost?" },
-        section: "cost",
-        mark: Mark::None,
-        answer: html! { (counted(others.round() as u64, "page", "pages")) },
-        more: html! { "of " (number(view.pages)) " showed another ranking" },
-    }
+    let question = if is_over { "What did it cost?" } else { "What does it cost?" };
+    let answer = html! { (halves(others)) "\u{a0}" @if others == 1.0 { "page" } @else { "pages" } };
+    let more = html! { "of " (number(view.pages)) " showed another ranking" };
+    Tile::new((question, "cost"), (Mark::None, answer), more)
 }
 
 /// The leader against each rival.
@@ -322,7 +330,7 @@ fn cost(view: &View) -> Markup {
         let share = count / pages.max(1.0);
         html! {
             span { (label) }
-            span.num { (number(count.round() as u64)) " (" (percent(share)) ")" }
+            span.num { (halves(count)) " (" (percent(share)) ")" }
             svg aria-hidden="true" {
                 rect.rest width="100%" height="100%" rx="3" {}
                 rect.bar.(class) width=(format!("{:.1}%", 100.0 * share)) height="100%" rx="3" {}
@@ -333,9 +341,9 @@ fn cost(view: &View) -> Markup {
         section.part #cost aria-labelledby="cost-h" {
             h2 #cost-h { @if is_over { "What did it cost?" } @else { "What does it cost?" } }
             p {
-                b #others { (number(own.round() as u64)) } " of " (number(view.pages)) " pages showed another ranking than "
+                b #others { (halves(own)) } " of " (number(view.pages)) " pages showed another ranking than "
                 @if several { "those of the winners" } @else { (name(&view.verdict.leader)) @if !is_over { ", the leader" } }
-                "; two half pages count as one. An even split would have shown " (number(even.round() as u64)) "."
+                "; two half pages count as one. An even split would have shown " (halves(even)) "."
             }
             div.bars { (bar("This experiment", own, "own")) (bar("An even split", even, "alt")) }
             @if let (true, Some(duels)) = (view.is_decided(), view.verdict.decided_after_duels) {

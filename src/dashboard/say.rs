@@ -3,10 +3,13 @@
 use maud::{Markup, html};
 
 use super::layout::{
-    Mark, counted, hour, margin_points, moment, name, names, of_experiments, with_code,
+    Mark, counted, hour, margin_points, moment, name, names, of_experiments, percent, with_code,
 };
 use super::view::{Pace, View};
+use super::whom;
+use crate::service::reports::claims::ClaimKind;
 use crate::service::reports::verdict::{DuelsToGo, Verdict};
+use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::events::Status;
 
 /// A forecast that is further away is no date.
@@ -78,7 +81,8 @@ pub(crate) fn say(view: &View) -> Say {
 pub(crate) fn buttons(view: &View) -> Vec<(&'static str, Markup)> {
     let pause = ("pause", html! { "Pause…" });
     let resume = ("resume", html! { "Resume…" });
-    let ship = ("conclude", html! { "Ship " (view.short(&view.verdict.leader)) "…" });
+    let verb = if runs_today(view) { "Keep " } else { "Ship " };
+    let ship = ("conclude", html! { (verb) (view.short(&view.verdict.leader)) "…" });
     match (view.record.archived_at, view.is_decided(), view.record.status) {
         _ if !view.visitor.manages => Vec::new(),
         (Some(_), ..) => Vec::new(),
@@ -90,6 +94,54 @@ pub(crate) fn buttons(view: &View) -> Vec<(&'static str, Markup)> {
         (_, false, Status::Running) => vec![("conclude", html! { "Stop…" }), pause],
         (_, false, Status::Paused) => vec![resume, ("conclude", html! { "Stop…" })],
     }
+}
+
+/// Whether the leader is what people see today.
+fn runs_today(view: &View) -> bool {
+    view.verdict.control.as_ref().is_some_and(|control| control.control == view.verdict.leader)
+}
+
+/// How many pages of a concluded experiment show its winner.
+pub(super) fn shows(spec: &ExperimentSpec) -> Markup {
+    html! {
+        @if spec.watch > 0.0 { (percent(1.0 - spec.watch)) " of the pages show only " } @else { "Every page shows " }
+    }
+}
+
+/// The winner against the control: the mark and the headline of the result, and what to do if that
+/// is something else. `None` without a control.
+fn against_control(view: &View) -> Option<(Mark, Markup, Option<Markup>)> {
+    let control = view.verdict.control.as_ref().filter(|_| view.verdict.winners.len() == 1)?;
+    let (leader, own) = (name(&control.ranker), name(&control.control));
+    let waits = view.runs() && view.loaded.spec.conclude_at.is_some_and(|at| at.control);
+    Some(match control.proven {
+        _ if runs_today(view) => (
+            Mark::Yes,
+            html! { "Keep " (leader) ", which you run now." },
+            Some(html! { "There is nothing to ship." }),
+        ),
+        Some(ClaimKind::Better | ClaimKind::Best) => {
+            let sentence = control.sentence.trim_end_matches('.');
+            (Mark::Yes, html! { (with_code(sentence)) ": ship it." }, None)
+        }
+        Some(ClaimKind::Worse) => (
+            Mark::Wait,
+            html! { (leader) " beats the most rankers, but it loses to " (own) ", which you run now." },
+            Some(html! { "Do not ship it before you know why." }),
+        ),
+        _ if control.settled || view.has_ended() => (
+            Mark::Yes,
+            html! { (leader) " is the best. That it is better than what you run is not proven." },
+            None,
+        ),
+        _ => (
+            if waits { Mark::Wait } else { Mark::Yes },
+            html! { (leader) " is the best. Whether it is better than what you run is open." },
+            waits.then(|| html! {
+                b { "Nothing to do. " } "It meets " (own) " until that is known, or out of reach."
+            }),
+        ),
+    })
 }
 
 /// The error of a result.
@@ -125,10 +177,13 @@ fn empty(view: &View) -> Say {
 fn open(view: &View) -> Say {
     let (leader, when) = (&view.verdict.leader, view.when());
     let waits = matches!(when, When::Waits) && view.waiting().is_some();
+    let control = view.verdict.control.as_ref();
+    let proven = control.filter(|control| control.proven == Some(ClaimKind::Better));
     Say {
         mark: if waits { Mark::Wait } else { Mark::Run },
         state: html! { @if waits { "Waiting for answers" } @else { "No result yet" } },
         headline: html! {
+            @if let Some(control) = proven { (with_code(&control.sentence)) " " }
             (name(leader)) " leads. "
             @match (&when, view.waiting()) {
                 (When::Waits, Some(waiting)) => {
@@ -154,12 +209,23 @@ fn open(view: &View) -> Say {
         error: html! {
             @if waits { "A result will be wrong in at most " (error(view)) " experiments. Answers that wait are no result yet." }
             @else { "Rivals are ruled out by mistake in at most " (error(view)) " experiments." }
+            @if proven.is_some() { " That a ranker is better than what you run now is wrong in at most " (of_experiments(view.fold.control_error)) "." }
         },
         advice: html! {
             @if !view.runs() {}
-            @else if view.verdict.concludes_by_itself { b { "Nothing to do. " } "The experiment ends by itself once there is a result." }
+            @else if view.verdict.concludes_by_itself { b { "Nothing to do. " } "The experiment ends by itself once there is a result" (limits(view)) "." }
             @else { b { "Let it run. " } "Conclude it once there is a result." }
         },
+    }
+}
+
+/// What ends the experiment without a result.
+fn limits(view: &View) -> Markup {
+    let at = view.loaded.spec.conclude_at;
+    let (days, duels) = (at.and_then(|at| at.max_days), at.and_then(|at| at.max_duels));
+    html! {
+        @if let Some(days) = days { ", or after " (days) "\u{a0}days" }
+        @if let Some(duels) = duels { ", or after " (counted(duels, "answer", "answers")) }
     }
 }
 
@@ -210,44 +276,54 @@ fn result(view: &View) -> Say {
     let concluded = verdict.concluded.as_ref().and_then(|done| done.winner.as_ref());
     let other = concluded.filter(|shown| !verdict.winners.contains(shown));
     let doubted = !verdict.rests_on.doubts.is_empty() && !view.has_ended();
+    let control = against_control(view).filter(|_| other.is_none() && !doubted);
     let until = view.loaded.spec.conclude_at.and_then(|at| at.min_days);
     let until = until.map(|days| view.record.created_at + (days * DAY_MS as f64) as i64);
     let until = until.filter(|at| verdict.concludes_by_itself && *at > view.now && view.runs());
     let both = verdict.condorcet && view.active().len() > 2 && verdict.winners.len() == 1;
     let twice = of_experiments((2.0 * (1.0 - verdict.confidence)).min(1.0));
+    let proven = verdict.control.as_ref().and_then(|control| control.proven);
+    let with_control = of_experiments(1.0 - verdict.confidence + view.fold.control_error);
     let winners: Vec<&str> = verdict.winners.iter().map(String::as_str).collect();
     Say {
-        mark: if doubted {
-            Mark::No
-        } else if other.is_some() {
-            Mark::Wait
-        } else {
-            Mark::Yes
+        mark: match &control {
+            _ if doubted || view.has_changed() => Mark::No,
+            _ if other.is_some() => Mark::Wait,
+            Some((mark, ..)) => *mark,
+            None => Mark::Yes,
         },
         state: html! { "Result" @if let Some(at) = view.decided_at() { " of " (moment(at, view.now)) } },
         headline: html! {
-            @if let Some(shown) = other { "Every page shows " (name(shown)) ", but the result is " (name(leader)) "." }
+            @if let Some(shown) = other { (shows(&view.loaded.spec)) (name(shown)) ", but the result is " (name(leader)) "." }
+            @else if view.has_changed() { (name(leader)) " won, but preferences have changed: the result may be out of date." }
             @else if doubted { (name(leader)) " wins. Look at a doubt before you ship it." }
+            @else if let Some(at) = until {
+                (names(&winners)) @if winners.len() > 1 { " are" } @else { " is" } " the best. It runs until " (moment(at, view.now)) "."
+            }
+            @else if let Some((_, headline, _)) = &control { (headline) }
             @else if let Some(shown) = concluded { "Ship " (name(shown)) "." }
             @else if winners.len() > 1 { "Ship any of them: " (names(&winners)) "." }
-            @else if let Some(at) = until { (name(leader)) " is the best. It runs until " (moment(at, view.now)) "." }
             @else { "Ship " (name(leader)) "." }
         },
         paragraph: html! {
             (claim(view))
+            (whom::exceptions(view.whom.as_ref()))
             @if let Some(shown) = other { " Somebody concluded the experiment on " (name(shown)) " nevertheless." }
         },
         error: html! {
             "This result is wrong in at most " (error(view)) " experiments"
             @if both { "; counting that the winner beats each of the others, in at most " (twice) }
+            @if proven == Some(ClaimKind::Better) { "; counting the comparison with what you run now, in at most " (with_control) }
             "."
             @if let Some(remark) = verdict.rests_on.remark { " " (with_code(remark)) }
         },
         advice: html! {
             @if other.is_some() { "Check whether that is what you want." }
-            @else if let Some(shown) = concluded { "Every page shows " (name(shown)) ". Make it the default in your search backend, then archive the experiment." }
-            @else if doubted { "If you know that the doubt does not matter here, ship it." }
+            @else if view.has_changed() { "Look for what has changed, and start a new experiment." }
             @else if until.is_some() { b { "Nothing to do. " } "It ends by itself after its least number of days." }
+            @else if let Some((.., Some(advice))) = &control { (advice) }
+            @else if let Some(shown) = concluded { (shows(&view.loaded.spec)) (name(shown)) ". Make it the default in your search backend, then archive the experiment." }
+            @else if doubted { "If you know that the doubt does not matter here, ship it." }
             @else if view.runs() && verdict.concludes_by_itself { b { "Nothing to do. " } "The experiment ends by itself in a moment." }
             @else { "Further pages do not change the result." }
         },
@@ -264,7 +340,7 @@ fn stopped(view: &View) -> Say {
     Say {
         mark: Mark::None,
         state: html! { "Ended without a result" },
-        headline: html! { "Every page shows " (name(shown)) ", without a proof." },
+        headline: html! { (shows(&view.loaded.spec)) (name(shown)) ", without a proof." },
         paragraph: html! {
             @if by_itself { "The experiment came to a limit and ended on its leader. " }
             @else { "Somebody concluded it on " (name(shown)) ". " }

@@ -16,8 +16,10 @@ use crate::service::reports::statistics::{Statistics, StatisticsInput, page_stat
 use crate::service::reports::traffic::{TrafficSummary, traffic};
 use crate::service::reports::verdict::{Effect, RankerVerdict, Verdict, VerdictState, verdict};
 use crate::service::reports::verdict_basis::Waiting;
+use dueling_bandits::claims::control::Claim;
 use dueling_bandits::evidence::{RacePoint, VerdictTracker};
 use dueling_bandits::{Roster, Tally};
+use rankduel_engine::experiment_spec::OnDrift;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::fold::counts::Counts;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -119,6 +121,8 @@ pub(crate) struct Copied {
     /// The evidence for the leader over time.
     pub race: Vec<RacePoint>,
     pub tracker: VerdictTracker,
+    /// The error of the claim that a ranker is better than the control.
+    pub control_error: f64,
     /// Counts by the experiment's tie rule, and those of answers that count or wait.
     pub tally: Tally,
     pub expected: Tally,
@@ -141,6 +145,7 @@ impl Copied {
                 false => tally.clone(),
             },
             tracker: fold.verdict().clone(),
+            control_error: fold.claims().map_or(0.0, |held| held.error(Claim::Better)),
             tally,
             roster: fold.roster().clone(),
             counts,
@@ -232,6 +237,12 @@ impl View {
     pub fn short(&self, id: &str) -> Markup {
         let label = self.loaded.spec.ranker_index(id).map_or(id, |index| &self.labels[index]);
         html! { bdi.r title=[(label != id).then_some(id)] { (label) } }
+    }
+
+    /// Whether preferences have changed, and the result is of both times.
+    pub fn has_changed(&self) -> bool {
+        let found = self.verdict.drift.as_ref().is_some_and(|drift| drift.alarms_total > 0);
+        found && (self.loaded.spec.drift != OnDrift::Restart || self.has_ended())
     }
 
     /// Whether it issues duels.

@@ -6,7 +6,7 @@ use super::dots::{Dots, Row};
 use super::layout::{Mark, counted, name, number, spoken};
 use super::result::Tile;
 use super::view::{View, Whom};
-use crate::service::reports::segments::{OpponentRow, SegmentsReport};
+use crate::service::reports::segments::{OpponentRow, SegmentRow, SegmentsReport};
 
 /// Most segments of a picture.
 const SEGMENTS_MAX: usize = 30;
@@ -87,6 +87,19 @@ pub(crate) fn tile(view: &View, of: &Whom) -> Tile {
         "much"
     };
     Tile { question: "For whom?", section, mark, answer, more }
+}
+
+/// The segments in which the winner is not the best one, as a sentence.
+pub(crate) fn exceptions(of: Option<&Whom>) -> Markup {
+    let Some(Whom::Known(report)) = of else { return Markup::default() };
+    let loses = |row: &&SegmentRow| row.segment.is_some() && row.opponents.iter().any(loses);
+    html! {
+        @for (index, row) in report.segments.iter().filter(loses).enumerate() {
+            @if index == 0 { " But not for everybody: another ranker beats it in " } @else { ", in " }
+            (label(row.segment.as_ref().map(|name| name.as_str())))
+        }
+        @if report.segments.iter().any(|row| loses(&row)) { "." }
+    }
 }
 
 /// The section: against the closest rival, or the one that wins a segment.

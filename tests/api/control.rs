@@ -108,9 +108,10 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
     assert_eq!((&control["proven"], &control["ranker"]), (&json!("better"), &json!("a")));
     let sentence = control["sentence"].as_str().expect("a sentence");
     assert!(sentence.contains(" % against what you run now, at least 5"), "{sentence}");
-    let page = server.get("/experiments/search").await.text();
+    let page = server.get("/experiments/search").await.text().replace('\u{a0}', " ");
     assert!(page.contains("Better than today's?"), "{page}");
     assert!(page.contains(" % against what you run now, at least 5"), "{page}");
+    assert!(page.contains(": ship it."), "{page}");
     let metrics = server.get("/metrics").await.text();
     for (name, value) in [("best", "a"), ("better", "a"), ("not_worse", "a")] {
         let line = format!(

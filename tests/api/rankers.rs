@@ -543,7 +543,9 @@ async fn the_pages_mark_retired_rankers(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search("uniform")).await;
     play(&server, 60).await;
-    let page = async |path: &str| server.get(&format!("/experiments/search{path}")).await.text();
+    let page = async |path: &str| {
+        server.get(&format!("/experiments/search{path}")).await.text().replace('\u{a0}', " ")
+    };
     let before = page("").await;
     assert!(!before.contains("retired") && before.contains("3 rankers"), "{before}");
     retire(&server, "a").await.json(200);

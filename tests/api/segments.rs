@@ -186,7 +186,7 @@ async fn only_answers_of_complete_cohorts_count(database: TestDatabase) {
     }
     let report = server.get(PATH).await.json(200);
     assert_eq!((&report["waiting"], &report["segments"]), (&json!(4), &json!([])), "{report}");
-    let page = server.get("/experiments/search").await.text();
+    let page = server.get("/experiments/search").await.text().replace('\u{a0}', " ");
     assert!(page.contains("4 answers are in and wait"), "{page}");
 }
 

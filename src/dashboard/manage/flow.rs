@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
+use super::super::layout::with_code;
 use super::super::session::FORM_TOKEN;
 use super::form::{Errors, Fields, STEP, Step, Values};
 use super::page::{Page, Refusal};
@@ -165,7 +166,7 @@ fn respond(
         h1 { (about.title) }
         (errors.summary())
         @match &about.refusal {
-            Some(refusal) => { p { (refusal) } p { a.button href=(about.back.0) { "Back" } } }
+            Some(refusal) => { p { (with_code(refusal)) } p { a.button href=(about.back.0) { "Back" } } }
             None => { (form) }
         }
     };

@@ -6,11 +6,11 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::super::layout::{fact, timestamp};
+use super::super::layout::{fact, timestamp, with_code};
 use super::flow::{self, About, Change};
 use super::form::{Errors, Fields, Values};
 use super::page::{Page, Refusal, Submission, see};
-use crate::http::problem::ApiResult;
+use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::service::error::ServiceError;
 use crate::service::keys::{self, key_errors};
 use rankduel_engine::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
@@ -51,7 +51,7 @@ pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> Result<R
         @if query.done.as_deref() == Some("revoked") {
             p.notice role="status" { "The key is revoked. Every server refuses it within ten seconds." }
         }
-        @if !page.sessions.has_keys() { (first_key()) }
+        @if !page.sessions.has_keys() { p { (FIRST_KEY) " " (with_code(FIRST_KEY_COMMAND)) } }
         @if keys.is_empty() {
             p { "There is no key in the database. Keys from the server's environment are not listed." }
         } @else {
@@ -63,15 +63,9 @@ pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> Result<R
 }
 
 /// A server without keys trusts everybody, so a page of it must not lock its operator out.
-fn first_key() -> Markup {
-    html! {
-        p {
-            "This server has no keys, so everybody who reaches it may do everything. As soon as there is one key, every caller "
-            "needs a key. Make the first one on the command line, where you cannot lock yourself out:"
-        }
-        pre tabindex="0" { code { "rankduel keys create \"my name\" --scope admin" } }
-    }
-}
+const FIRST_KEY: &str = "This server has no keys, so everybody who reaches it may do everything. As soon as there is one \
+    key, every caller needs a key. Make the first one on the command line, where you cannot lock yourself out:";
+const FIRST_KEY_COMMAND: &str = "`rankduel keys create \"my name\" --scope admin`";
 
 fn table(page: &Page, keys: &[ApiKeyRecord], now: i64) -> Markup {
     let own = page.caller.key().map(|key| key.id().as_str().to_owned());
@@ -120,30 +114,18 @@ impl NewApiKey {
         page.require_all_experiments()?;
         Ok(Self { has_keys: page.sessions.has_keys() })
     }
-
-    fn refused(page: &Page, status: StatusCode) -> Response {
-        page.respond(status, "New key", &html! { h1 { "New key" } (first_key()) })
-    }
 }
 
 /// The form of a new key.
 pub(crate) async fn show_new(page: Page) -> Result<Response, Refusal> {
-    let change = NewApiKey::of(&page)?;
-    Ok(match change.has_keys {
-        true => flow::show(&page, &change, &Values::default()),
-        false => NewApiKey::refused(&page, StatusCode::OK),
-    })
+    Ok(flow::show(&page, &NewApiKey::of(&page)?, &Values::default()))
 }
 
 /// Check a new key, or make it.
 pub(crate) async fn submit_new(
     Submission { page, values }: Submission,
 ) -> Result<Response, Refusal> {
-    let change = NewApiKey::of(&page)?;
-    match change.has_keys {
-        true => flow::submit(&page, &values, change).await,
-        false => Ok(NewApiKey::refused(&page, StatusCode::FORBIDDEN)),
-    }
+    flow::submit(&page, &values, NewApiKey::of(&page)?).await
 }
 
 impl Change for NewApiKey {
@@ -153,6 +135,7 @@ impl Change for NewApiKey {
             button: "Make the key",
             path: NEW.into(),
             back: (PATH.into(), "Keys".into()),
+            refusal: (!self.has_keys).then(|| format!("{FIRST_KEY} {FIRST_KEY_COMMAND}")),
             pointers: &POINTERS,
             ..About::default()
         }
@@ -190,6 +173,9 @@ impl Change for NewApiKey {
         values: &Values,
         errors: &mut Errors,
     ) -> ApiResult<Option<Response>> {
+        if let Some(refusal) = self.about().refusal {
+            return Err(Problem::new(ProblemKind::Forbidden, refusal));
+        }
         self.check(page, values, errors).await?;
         if !errors.is_empty() {
             return Ok(None);

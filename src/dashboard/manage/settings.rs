@@ -7,7 +7,7 @@ use super::form::{Errors, Fields, Values};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 
 /// The field for each start of a JSON pointer.
-pub(super) const POINTERS: [(&str, &str); 7] = [
+pub(super) const POINTERS: [(&str, &str); 8] = [
     ("/description", "description"),
     ("/owner", "owner"),
     ("/answer_window_seconds", "answer_window_seconds"),
@@ -15,6 +15,7 @@ pub(super) const POINTERS: [(&str, &str); 7] = [
     ("/conclude_at/max_days", "max_days"),
     ("/conclude_at/max_duels", "max_duels"),
     ("/conclude_at", "concludes"),
+    ("/coverage", "coverage"),
 ];
 
 /// The members of `conclude_at` that can change.
@@ -60,7 +61,12 @@ pub(super) fn fields(fields: &Fields<'_>) -> Markup {
     html! {
         (texts(fields))
         (concludes(fields))
-        div.pair { (limits(fields)) (answer_window(fields, "; empty leaves it")) }
+        div.pair {
+            (limits(fields))
+            (answer_window(fields, "; empty leaves it"))
+            (fields.number("coverage", "Coverage",
+                "The share of units that take part; all others get the control. 1 is everybody."))
+        }
     }
 }
 
@@ -74,6 +80,7 @@ pub(super) fn values(spec: &ExperimentSpec) -> Values {
         .with("max_days", text(at.max_days.map(|days| days.to_string())))
         .with("max_duels", text(at.max_duels.map(|duels| duels.to_string())))
         .with("answer_window_seconds", spec.answer_window_seconds.to_string())
+        .with("coverage", spec.coverage.to_string())
 }
 
 /// The change for the API: the fields that differ from the present values.
@@ -88,10 +95,10 @@ pub(super) fn change(
     for name in ["description", "owner"].into_iter().filter(differs) {
         change.insert(name.into(), values.get(name).into());
     }
-    if differs(&"answer_window_seconds")
-        && let Some(seconds) = values.number("answer_window_seconds", errors)
-    {
-        change.insert("answer_window_seconds".into(), seconds);
+    for name in ["answer_window_seconds", "coverage"].into_iter().filter(differs) {
+        if let Some(number) = values.number(name, errors) {
+            change.insert(name.into(), number);
+        }
     }
     let limits: Vec<_> = LIMITS.into_iter().filter(differs).collect();
     if values.get("concludes") == "never" {

@@ -236,6 +236,7 @@ async fn axe_finds_nothing_on_any_page() {
     walk.open("/experiments/shop/manage/retire?ranker=bm25", QUESTION).await;
     walk.change("shop", "policy", "parameters", "kind=ccb", "").await;
     walk.change("shop", "interleaving", "settings", "x", "{}").await;
+    walk.change("shop", "settings", "max_days", "0", "30").await;
     walk.change("shop", "conclude", "winner", "nobody", "neural").await;
     walk.open("/experiments/shop/manage/enlist", "main a.button").await;
     walk.open("/experiments/shop", "h1").await;

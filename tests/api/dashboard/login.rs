@@ -225,8 +225,20 @@ async fn no_page_to_open_after_login_is_an_error_of_the_server() {
     let database = fresh_database(Kind::Sqlite).await;
     let server = serve(database.store().await).await;
     let open = Server::start(fresh_database(Kind::Sqlite).await.store().await).await;
-    for next in ["%01", "%7F", "a%00", "%0d%0aset-cookie:%20x=y", "%C3%A9", "%FF", "a%20b", "%09"] {
-        let next = format!("/experiments/{next}");
+    let odd = [
+        "%01",
+        "%7F",
+        "a%00",
+        "%0d%0aset-cookie:%20x=y",
+        "%C3%A9",
+        "%FF",
+        "a%20b",
+        "%09",
+        "\\evil",
+    ];
+    let odd = odd.map(|next| format!("/experiments/{next}"));
+    for next in odd.into_iter().chain(["//evil.example/", "https://evil.example/"].map(Into::into))
+    {
         let form = format!("key={ADMIN}&next={next}");
         let answer =
             client().post(format!("{}/login", server.base())).body(form).send().await.unwrap();
@@ -286,7 +298,12 @@ async fn login_needs_a_key_that_may_read_and_the_same_origin() {
         assert_eq!(log_in(&server, ADMIN, &headers).await.status(), status, "{headers:?}");
     }
     // Behind a proxy that terminates TLS, and on other hosts, the cookie is restricted to TLS.
-    for headers in [[("host", "rankduel.example")], [("x-forwarded-proto", "https")]] {
+    for headers in [
+        [("host", "rankduel.example")],
+        [("host", "127.0.0.1.example:80")],
+        [("host", "10.0.0.1:7171")],
+        [("x-forwarded-proto", "https")],
+    ] {
         let (session, attributes) = cookie(&log_in(&server, ADMIN, &headers).await);
         assert!(
             session.starts_with("__Host-rankduel-session=") && attributes.ends_with("; Secure"),

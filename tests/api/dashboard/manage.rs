@@ -272,7 +272,7 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
     }
     // a forecast is shown in the form and in the question, and is no setting
     let mut fields = changed("pages_per_day", "400", &token);
-    fields.extend([("difference", "0.1"), ("answered", "0.5"), ("step", "edit")]);
+    fields.extend([("difference", "0.2"), ("answered", "0.9"), ("step", "edit")]);
     let planned = visitor.post("/new-experiment", &fields).await;
     assert_eq!(planned.status, 200);
     for part in ["Half of such experiments have a verdict within", "<svg", "half of them"] {

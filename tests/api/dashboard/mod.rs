@@ -10,5 +10,6 @@ mod path_prefix;
 mod reference;
 mod scene;
 mod screenshots;
+mod signature;
 mod visit;
 mod walk;

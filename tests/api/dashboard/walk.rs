@@ -36,7 +36,7 @@ const DENIALS: [&str; 9] = [
 ];
 
 /// The text of a page, without its elements.
-fn text(html: &str) -> String {
+pub fn text(html: &str) -> String {
     let main = html.split_once("<main").map_or(html, |(_, main)| main);
     let pieces = main.split('<').map(|piece| piece.split_once('>').map_or("", |(_, text)| text));
     pieces.collect::<String>().replace(['\u{202f}', '\u{a0}'], " ").replace("&gt;", ">")
@@ -199,7 +199,7 @@ async fn a_decided_page_denies_nothing(database: TestDatabase) {
         server.patch(&name, &json!({"status": "concluded", "winner": "a"})).await.json(200);
         check("concluded").await;
         let page = result(&server, &name).await;
-        assert!(page.contains("Every page shows a. Make it the default"), "{page}");
+        assert!(page.contains("98 % of the pages show only a. Make it the default"), "{page}");
         let path = format!("/v1/experiments/{name}");
         assert_eq!(server.send("DELETE", &path, &[], Vec::new()).await.status, 204);
         check("archived").await;
@@ -236,8 +236,10 @@ async fn a_page_without_a_result_claims_none(database: TestDatabase) {
             assert!(!pages.contains(claim), "{name}, {claim}: {pages}");
         }
         let shown = verdict(&server, name).await["concluded"]["winner"].clone();
-        let shown =
-            format!("Every page shows {}, without a proof.", shown.as_str().expect("an id"));
+        let shown = format!(
+            "98 % of the pages show only {}, without a proof.",
+            shown.as_str().expect("an id")
+        );
         assert!(page.contains(&shown), "{page}");
         assert!(text(&server.get("/").await.text()).contains(&shown));
     }

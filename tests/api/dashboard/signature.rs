@@ -1,0 +1,104 @@
+//! One experiment from its plan to a signature, and after it: `examples/signature/README.md`. Whoever
+//! signs has an answer to each question on one page, in one sentence.
+
+use serde_json::{Value, json};
+
+use super::walk::text;
+use crate::support::TestDatabase;
+use crate::support::client::{Client, eventually};
+use crate::support::service::Server;
+
+on_both_databases! {
+    from_a_plan_to_a_signature
+}
+
+const README: &str = include_str!("../../../examples/signature/README.md");
+
+/// The bodies of the page, in their order.
+fn bodies() -> Vec<Value> {
+    let blocks = README.split("```json\n").skip(1);
+    let bodies = blocks.map(|block| block.split("```").next().expect("an end"));
+    bodies.map(|body| serde_json::from_str(body).expect("JSON")).collect()
+}
+
+async fn page(server: &Client) -> String {
+    text(&server.get("/experiments/search").await.text())
+}
+
+async fn verdict(server: &Client) -> Value {
+    server.get("/v1/experiments/search/verdict").await.json(200)
+}
+
+/// Request a page of this segment, and answer it: the first one of `order` that is on it wins.
+async fn search(server: &Client, segment: &str, order: [&str; 3]) {
+    let body = json!({"segment": segment});
+    let duel = server.post("/v1/experiments/search/next-duel", &body).await.json(200);
+    if duel["self_duel"] == false {
+        let place = |side: &str| order.iter().position(|id| duel[side] == **id);
+        let outcome = if place("left") < place("right") { "left" } else { "right" };
+        server.answer("search", &duel, outcome).await;
+    }
+}
+
+async fn from_a_plan_to_a_signature(database: TestDatabase) {
+    let servers = [
+        Server::start(database.store().await).await,
+        Server::start(database.connect().await).await,
+    ];
+    let [first, second] = &servers;
+    let [plan, create] = &bodies()[..] else { panic!("two bodies") };
+    let plan = first.post("/v1/plan", plan).await.json(200);
+    // how far it gets in its time depends on the machine
+    assert!(plan["sentence"].as_str().is_some_and(|text| text.contains("days")), "{plan}");
+    first.create(create).await;
+    let says = async |server: &Client, sentences: &[&str]| {
+        let page = page(server).await;
+        for sentence in sentences {
+            assert!(page.contains(sentence), "{sentence}: {page}");
+        }
+    };
+    let stops = "The experiment ends by itself once there is a result, or after 30 days.";
+
+    // a third of all searches come from phones, where the old ranker is better
+    let (desktop, phone) = (["neural", "bm25", "title"], ["bm25", "neural", "title"]);
+    let go_on = async |pages: std::ops::Range<usize>| {
+        for number in pages {
+            let is_phone = number % 3 == 0;
+            let (segment, order) = if is_phone { ("phone", phone) } else { ("desktop", desktop) };
+            search(&servers[number % 2], segment, order).await;
+        }
+    };
+    go_on(0..20).await;
+    says(first, &["leads.", "When will we know?", stops, "Which index?", "Ask search team."]).await;
+    for round in 1.. {
+        assert!(round < 200, "no conclusion: {}", verdict(first).await);
+        go_on(20 * round..20 * round + 20).await;
+        if first.get("/v1/experiments/search").await.json(200)["status"] == "concluded" {
+            break;
+        }
+    }
+    let control = verdict(first).await["control"].clone();
+    assert_eq!((&control["proven"], &control["ranker"]), (&json!("better"), &json!("neural")));
+    for server in &servers {
+        let signed = eventually("the newest answers and the segments", async || {
+            let control = verdict(server).await["control"].clone();
+            let sentence = control["sentence"].as_str().expect("a sentence").replace('`', "");
+            let signed = format!("{}: ship it.", sentence.trim_end_matches('.'));
+            let page = page(server).await;
+            (page.contains(&signed) && page.contains("Not in phone")).then_some(signed)
+        })
+        .await;
+        assert!(signed.starts_with("neural wins 6"), "{signed}");
+        let parts =
+            ["No change found", "When did we know?", "What did it cost?", "beats it in phone."];
+        says(server, &parts).await;
+    }
+
+    // a month later people want something else
+    eventually("the alarm", async || {
+        search(first, "desktop", phone).await;
+        (verdict(second).await["drift"]["alarms_total"] == 1).then_some(())
+    })
+    .await;
+    says(second, &["the result may be out of date", "Preferences changed"]).await;
+}
