@@ -219,7 +219,7 @@ fn open(view: &View) -> Say {
     }
 }
 
-/// What ends the experiment without a result.
+/// The limits that end the experiment without a result.
 fn limits(view: &View) -> Markup {
     let at = view.loaded.spec.conclude_at;
     let (days, duels) = (at.and_then(|at| at.max_days), at.and_then(|at| at.max_duels));

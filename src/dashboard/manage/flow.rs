@@ -10,7 +10,7 @@ use super::form::{Errors, Fields, STEP, Step, Values};
 use super::page::{Page, Refusal};
 use crate::http::problem::ApiResult;
 
-/// What the form and the question of a change say.
+/// The words of the form and of the question of a change.
 #[derive(Default)]
 pub(super) struct About {
     /// The change in a few words.

@@ -21,7 +21,7 @@ pub(super) const POINTERS: [(&str, &str); 8] = [
 /// The members of `conclude_at` that can change.
 const LIMITS: [&str; 3] = ["min_days", "max_days", "max_duels"];
 
-/// What the experiment is for, and whom to ask.
+/// The purpose of an experiment, and whom to ask.
 pub(super) fn texts(fields: &Fields<'_>) -> Markup {
     html! {
         (fields.text("description", "Description", "What the experiment is for, on one line; you can leave it empty."))
