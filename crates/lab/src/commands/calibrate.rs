@@ -227,7 +227,6 @@ impl Arguments {
                     runs: self.runs,
                     seed: self.seed,
                     target,
-                    forecasts: true,
                     feedback: Feedback { ties: self.ties, ..Feedback::default() },
                 });
             }

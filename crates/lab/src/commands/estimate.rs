@@ -91,8 +91,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             "--ties score needs scores from -1 to 1: --method probabilistic with credit=more-clicks".into(),
         ));
     }
-    let judged = arguments.letor.read()?;
-    let rankers = &judged.rankers;
+    let inputs = arguments.letor.read()?;
+    let rankers = &inputs.rankers;
     // Create the file before the work, so that a wrong path does not lose the result.
     let out = arguments
         .out
@@ -106,16 +106,16 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let workers = Workers::start(arguments.letor.threads)?;
     let counts = workers
         .work(pairs.saturating_mul(arguments.comparisons), |progress| {
-            compare_all(&judged.pages(method), rankers, arguments.comparisons, progress)
+            compare_all(&inputs.pages(method), rankers, arguments.comparisons, progress)
         })
         .ok_or_else(|| anyhow!("interrupted; there is no partial result"))?;
 
-    let (data, length) = (&judged.data, judged.length);
+    let (data, length) = (&inputs.data, inputs.length);
     let settings = Settings {
         file: arguments.letor.letor.display().to_string(),
-        sha256: judged.sha256.clone(),
+        sha256: inputs.sha256.clone(),
         method: arguments.method.clone(),
-        click_model: judged.users.clone(),
+        click_model: inputs.users.clone(),
         length,
         comparisons: arguments.comparisons,
         seed: arguments.letor.seed,
@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let summary = DataSummary {
         queries: data.queries.len(),
         documents: data.documents,
-        grades: judged.grades,
+        grades: inputs.grades,
         constant_features: data.constant.clone(),
     };
     let features: Vec<u32> = rankers.iter().map(|&ranker| data.features[ranker]).collect();

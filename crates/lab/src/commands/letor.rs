@@ -1,5 +1,5 @@
-//! What the commands `estimate` and `sensitivity` have in common: judged documents and simulated
-//! users.
+//! Options and inputs that the commands `estimate` and `sensitivity` share: judged documents and
+//! simulated users.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(super) struct LetorArguments {
 }
 
 /// The documents and the users.
-pub(super) struct Judged {
+pub(super) struct Inputs {
     pub data: DataSet,
     /// SHA-256 of the file in hexadecimal digits.
     pub sha256: String,
@@ -67,13 +67,13 @@ pub(super) struct Judged {
 }
 
 impl LetorArguments {
-    pub fn read(&self) -> Result<Judged, CommandError> {
+    pub fn read(&self) -> Result<Inputs, CommandError> {
         let wrong_clicks =
             |error| CommandError::Usage(format!("--clicks {}: {error}", self.clicks));
         let users = ClickModelSpec::from_text(&self.clicks).map_err(wrong_clicks)?;
         let (data, sha256) = read(&self.letor)?;
         let grades = grades(&self.letor, &data, self.grades)?;
-        Ok(Judged {
+        Ok(Inputs {
             sha256,
             grades,
             rankers: rankers(&data, &self.features)?,
@@ -87,7 +87,7 @@ impl LetorArguments {
     }
 }
 
-impl Judged {
+impl Inputs {
     /// The pages of an interleaving method.
     pub fn pages(&self, method: Spec) -> Pages<'_> {
         let Self { data, click_model, length, seed, plans, .. } = self;

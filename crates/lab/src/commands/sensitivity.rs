@@ -90,11 +90,11 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let named = |text: &String| Ok((text.clone(), method(text)?));
     let mut methods =
         arguments.methods.iter().map(named).collect::<Result<Vec<_>, CommandError>>()?;
-    let judged = arguments.letor.read()?;
-    let pairs = pairs(&judged.rankers);
+    let inputs = arguments.letor.read()?;
+    let pairs = pairs(&inputs.rankers);
 
     if let Some(pages) = arguments.learn {
-        let ndcg = |ranker: usize| judged.data.mean_ndcg(ranker, judged.length);
+        let ndcg = |ranker: usize| inputs.data.mean_ndcg(ranker, inputs.length);
         let better_first: Vec<(usize, usize)> =
             pairs.iter().map(|&(i, j)| if ndcg(i) >= ndcg(j) { (i, j) } else { (j, i) }).collect();
         for (text, method) in methods.clone() {
@@ -106,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 }
             };
             check(weighted(ClickWeights::default()))?;
-            let learned = learn(&judged.pages(method), &better_first, pages);
+            let learned = learn(&inputs.pages(method), &better_first, pages);
             let weights =
                 serde_json::to_string(&learned.weights).context("the weights cannot be written")?;
             eprintln!(
@@ -131,10 +131,10 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             let mut row =
                 Row { method: text.clone(), pairs: Vec::new(), total: PairVerdicts::default() };
             for &pair in &pairs {
-                let verdicts = experiment(&judged.pages(*method), pair, &parameters, progress)?;
+                let verdicts = experiment(&inputs.pages(*method), pair, &parameters, progress)?;
                 row.total.by_outcomes.add(&verdicts.by_outcomes);
                 row.total.by_shares.add(&verdicts.by_shares);
-                let features = [pair.0, pair.1].map(|ranker| judged.data.features[ranker]);
+                let features = [pair.0, pair.1].map(|ranker| inputs.data.features[ranker]);
                 row.pairs.push(Pair { features, verdicts });
             }
             Some(row)
@@ -147,8 +147,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             "{}: SHA-256 {}; click model {}, {} experiments with each of {} pairs, at most {} \
              pages, seed {}\n{}",
             arguments.letor.letor.display(),
-            judged.sha256,
-            judged.users,
+            inputs.sha256,
+            inputs.users,
             arguments.experiments,
             pairs.len(),
             arguments.pages,

@@ -31,9 +31,9 @@ pub struct Learned {
     pub rate_after: f64,
 }
 
-/// Learns from so many pages of each pair of rankers (indices into the features of the data set), of
-/// which the first is the better one. The credit of the method must add up clicks; its own weights
-/// are ignored.
+/// Learns from so many pages of each pair of rankers (indices into the features of the data set).
+/// The first of a pair is the better one. The credit of the method must add up clicks; its own
+/// weights are ignored.
 pub fn learn(pages: &Pages<'_>, pairs: &[(usize, usize)], of_each: u64) -> Learned {
     let pages = Pages { method: Spec { click_weights: None, ..pages.method }, ..*pages };
     let (mut seen, mut held_out) = (Vec::new(), Vec::new());

@@ -45,8 +45,6 @@ pub struct Trial {
     pub seed: u64,
     /// The target of the verdict.
     pub target: Target,
-    /// Whether the looks before the verdict forecast it.
-    pub forecasts: bool,
     /// Ties and lost clicks. Delay is ignored.
     pub feedback: Feedback,
 }
@@ -81,7 +79,7 @@ impl Trial {
         (!experiments.is_empty()).then(|| Calibration::of(self, &experiments))
     }
 
-    /// What `experiment` makes of the random numbers of each experiment, up to a stop.
+    /// Runs `experiment` with the random numbers of each experiment, up to a stop.
     pub(super) fn experiments<T: Send>(
         &self,
         progress: &Progress,
@@ -160,7 +158,9 @@ impl Trial {
             }
             if looks.next_if_eq(&step).is_some() {
                 let name = |i: usize| environment.name(i);
-                let forecast = (self.forecasts && experiment.verdict.is_none())
+                let forecast = experiment
+                    .verdict
+                    .is_none()
                     .then(|| self.forecast(&*policy, &tracker, &roster, seeds, &mut estimating))
                     .flatten()
                     .map(|f| (step, f.low, f.estimate, f.high.unwrap_or(f64::INFINITY)));
@@ -218,7 +218,6 @@ mod tests {
             runs: 60,
             seed: 3,
             target: Target { confidence: 0.95, margin: 0.0 },
-            forecasts: true,
             feedback: Feedback::default(),
         };
         let progress = Progress::new();
