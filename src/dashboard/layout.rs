@@ -152,6 +152,11 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// A share of answers as a percentage, to a tenth as reports say it.
+pub(crate) fn rate_percent(share: f64) -> String {
+    format!("{}\u{a0}%", (1000.0 * share).round() / 10.0)
+}
+
 /// A difference of shares in points, with its sign.
 pub(crate) fn points(share: f64) -> String {
     let tenths = (1000.0 * share).round() / 10.0;

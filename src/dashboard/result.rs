@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::dots::{Dots, Row};
 use super::layout::{
     Mark, Tab, badge, counted, day, head, hour, margin_points, moment, name, number,
-    of_experiments, percent, points, spoken, with_code,
+    of_experiments, percent, points, rate_percent, spoken, with_code,
 };
 use super::say::{Say, When, buttons, say};
 use super::view::{View, Whom};
@@ -174,10 +174,10 @@ fn against_control(view: &View, control: &ControlView) -> Tile {
             _ if control.ranker == control.control => { @if view.is_decided() { " is best" } @else { " leads" } }
             None => { " has not met " (view.short(&control.control)) }
             Some(rate) => {
-                " won " (percent(rate)) " against " (view.short(&control.control))
+                " won " (rate_percent(rate)) " against " (view.short(&control.control))
                 @match (control.proven, control.at_least, control.at_most) {
-                    (Some(ClaimKind::Better), Some(least), _) => { ": at least " (percent(least)) },
-                    (Some(ClaimKind::Worse), _, Some(most)) => { ": at most " (percent(most)) },
+                    (Some(ClaimKind::Better), Some(least), _) => { ": at least " (rate_percent(least)) },
+                    (Some(ClaimKind::Worse), _, Some(most)) => { ": at most " (rate_percent(most)) },
                     _ => {}
                 }
             }

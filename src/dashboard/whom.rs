@@ -30,6 +30,10 @@ fn is_named(report: &SegmentsReport) -> bool {
     report.segments.iter().any(|row| row.segment.is_some())
 }
 
+fn is_over(view: &View) -> bool {
+    view.is_decided() || view.has_ended()
+}
+
 fn gains(row: &OpponentRow) -> bool {
     row.low > 0.5
 }
@@ -74,6 +78,11 @@ pub(crate) fn tile(view: &View, of: &Whom) -> Tile {
                     more,
                 ),
                 ([_, ..], _) => (Mark::No, html! { "Not in " (worse.len()) " segments" }, more),
+                ([], 0) if is_over(view) => (
+                    Mark::None,
+                    html! { "No segment differs" },
+                    html! { "Or there are too few answers to tell" },
+                ),
                 ([], 0) => {
                     (Mark::Wait, html! { "Not known yet" }, html! { "No segment differs so far" })
                 }
@@ -166,13 +175,12 @@ fn summary(report: &SegmentsReport, opponent: &str) -> Markup {
 
 /// Segments that cannot say anything.
 fn silent(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
-    let ended = view.is_decided() || view.has_ended();
     let open: Vec<_> =
         rows_of(report, opponent).filter(|(_, row)| !gains(row) && !loses(row)).collect();
     html! {
         @if !open.is_empty() {
             p.note {
-                @if ended { @if view.is_decided() { "The result came before " } @else { "The experiment ended before " } @if open.len() == 1 { "this segment" } @else { "these segments" } " had enough answers: " }
+                @if is_over(view) { @if view.is_decided() { "The result came before " } @else { "The experiment ended before " } @if open.len() == 1 { "this segment" } @else { "these segments" } " had enough answers: " }
                 @else { "Too few answers so far: " }
                 @for (index, (segment, _)) in open.iter().take(8).enumerate() { @if index > 0 { ", " } (label(*segment)) }
                 @if open.len() > 8 { " and " (open.len() - 8) " others" }
@@ -189,6 +197,7 @@ fn panel(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
             (true, _) => (Mark::Yes, html! { "gains" }),
             (_, true) => (Mark::No, html! { (view.short(opponent)) " is better" }),
             _ if strong => (Mark::None, html! {}),
+            _ if is_over(view) => (Mark::None, html! { "not known" }),
             _ => (Mark::Wait, html! { "not known yet" }),
         };
         Row {
