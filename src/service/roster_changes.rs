@@ -109,8 +109,12 @@ pub async fn retire(
                  one first, or conclude the experiment"
             )));
         }
+        let changed = spec.with_retired(index);
+        if let Some(error) = changed.errors().into_iter().next() {
+            return Err(fixed(format!("without ranker `{id}`, {}", error.detail)));
+        }
         let event = ControlEvent::RankerRetired { ranker: index as u16 };
-        Ok(Some((spec.with_retired(index), event)))
+        Ok(Some((changed, event)))
     })
     .await
 }

@@ -45,6 +45,7 @@ mod scopes;
 mod scores;
 mod segments;
 mod settings;
+mod shares;
 mod shell;
 mod smuggling;
 mod stability;

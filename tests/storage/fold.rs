@@ -58,6 +58,7 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         watch: 0.02,
         coverage: 1.0,
         alone: 0.0,
+        shares: Default::default(),
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

@@ -22,9 +22,9 @@ use crate::http::problem::ApiResult;
 use crate::http::{schemas, spec_bodies};
 use crate::service::lifecycle;
 use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::experiment_spec::Ranker;
 use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
 use rankduel_engine::experiment_spec::{DEFAULT_WATCH, OnDrift, WHOLE_COVERAGE};
+use rankduel_engine::experiment_spec::{Ranker, Shares};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 
@@ -91,6 +91,9 @@ pub(crate) struct NewExperimentBody {
     /// unit; 0 by default. Their clicks do not count for preferences.
     #[schema(minimum = 0, maximum = 0.5, nullable = false)]
     alone: Option<f64>,
+    /// Bounds of the share of duels on which a ranker is shown, by its id.
+    #[schema(nullable = false, example = json!({"bm25": {"floor": 0.2}, "neural": {"cap": 0.3}}))]
+    shares: Option<Shares>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -182,6 +185,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         watch: body.watch.unwrap_or(if drift == OnDrift::Off { 0.0 } else { DEFAULT_WATCH }),
         coverage: body.coverage.unwrap_or(WHOLE_COVERAGE),
         alone: body.alone.unwrap_or_default(),
+        shares: body.shares.unwrap_or_default(),
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

@@ -16,7 +16,7 @@ use crate::http::problem::ApiResult;
 use crate::http::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift};
+use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift, Shares};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::CurrentMethod;
 use rankduel_store::ExperimentRecord;
@@ -89,6 +89,9 @@ pub(crate) struct Experiment {
     pub coverage: f64,
     /// Share of units that see the leader or the control alone.
     pub alone: f64,
+    /// Bounds of the share of duels on which a ranker is shown. Omitted without any.
+    #[serde(skip_serializing_if = "Shares::is_empty")]
+    pub shares: Shares,
     /// Number of the current version, starting at 1 and increased by each change; also the `ETag`.
     pub version: u64,
     /// Time of creation.
@@ -179,6 +182,7 @@ impl Experiment {
             watch: spec.watch,
             coverage: spec.coverage,
             alone: spec.alone,
+            shares: spec.shares.clone(),
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),

@@ -50,6 +50,7 @@ fn experiment(policy: PolicySpec) -> ExperimentSpec {
         watch: 0.02,
         coverage: 1.0,
         alone: 0.0,
+        shares: Default::default(),
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

@@ -195,11 +195,12 @@ mod tests {
         let alarms = (0..2000).filter(|&nth| units_until_alarm(nth, 0.0, 20_000).is_some()).count();
         // the error is 20; with it, more than 20 come up in half of all such tests
         assert!(alarms <= 20, "{alarms} of 2000");
-        let mut told: Vec<_> = (0..61)
+        let mut told: Vec<_> = (0..201)
             .map(|nth| units_until_alarm(nth, 0.04, 200_000).expect("a loss shows"))
             .collect();
         told.sort_unstable();
-        assert!((22_000..32_000).contains(&told[30]), "{}", told[30]);
+        // the median of many is 28,000; of 201 it varies by 1,600
+        assert!((23_500..32_500).contains(&told[100]), "{}", told[100]);
     }
 
     /// The mean of the next factor is 1, so the evidence is a martingale.

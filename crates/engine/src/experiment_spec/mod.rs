@@ -8,6 +8,7 @@ mod field_error;
 pub mod page_rules;
 mod ranker;
 mod settings;
+mod shares;
 mod spec;
 
 pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
@@ -18,6 +19,7 @@ pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
 pub use field_error::{FirstErrors, excerpt};
 pub use ranker::Ranker;
 pub use settings::{MAX_DESCRIPTION_CHARS, MAX_OWNER_CHARS, Settings};
+pub use shares::{ShareBounds, Shares};
 pub use spec::{
     DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_CONTROLS, MAX_DUEL_TTL_SECONDS, MAX_POLICIES,
     MAX_SEED, MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,

@@ -12,6 +12,7 @@ use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
 use super::settings::{Settings, text_errors};
+use super::shares::Shares;
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::{MIN_RANKERS, PolicySpec, Roster, TieRule};
@@ -85,6 +86,9 @@ pub struct ExperimentSpec {
     /// Share of units that see the leader or the control alone.
     #[serde(default, skip_serializing_if = "is_no_share")]
     pub alone: f64,
+    /// Bounds of the share of duels on which a ranker is shown.
+    #[serde(default, skip_serializing_if = "Shares::is_empty")]
+    pub shares: Shares,
     /// The policies before the current one, oldest first: one for each policy change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
@@ -303,6 +307,7 @@ impl ExperimentSpec {
         errors.extend(watch_error(self.watch, self.drift));
         errors.extend(self.coverage_error());
         errors.extend(self.alone_error());
+        errors.extend(self.share_errors());
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors.into_vec()
     }

@@ -5,6 +5,7 @@ use std::sync::{MutexGuard, PoisonError};
 use rand::RngExt as _;
 
 use super::LoadedExperiment;
+use super::shares::within_bounds;
 use crate::error::EngineError;
 use crate::fold::Fold;
 use crate::open_duels::OpenDuels;
@@ -35,7 +36,15 @@ impl Selected {
 impl LoadedExperiment {
     /// Select a duel and count it as issued.
     pub fn select(&self, rng: &mut PolicyRng, now_ms: i64) -> Result<Selected, EngineError> {
-        self.select_with(Fold::select, rng, now_ms)
+        if self.spec.shares.is_empty() {
+            return self.select_with(Fold::select, rng, now_ms);
+        }
+        let bounds: Vec<_> = self.spec.active_shares().collect();
+        let select = |fold: &Fold, in_flight: &InFlight, rng: &mut PolicyRng| {
+            let selection = fold.select(in_flight, rng);
+            within_bounds(selection, &bounds, fold.roster().active(), rng)
+        };
+        self.select_with(select, rng, now_ms)
     }
 
     /// [`LoadedExperiment::select`] by the policy alone, without the claims.

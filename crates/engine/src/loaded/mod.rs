@@ -4,6 +4,7 @@ mod duels;
 mod experiment;
 mod folding;
 mod open;
+mod shares;
 
 pub use duels::Selected;
 pub use experiment::{LoadedExperiment, Process};
