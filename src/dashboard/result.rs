@@ -162,9 +162,9 @@ fn better(view: &View) -> Tile {
 fn against_control(view: &View, control: &ControlView) -> Tile {
     let (mark, answer) = match (control.proven, control.settled || view.has_ended()) {
         _ if control.ranker == control.control => (Mark::None, "It is today's"),
-        (Some(ClaimKind::Better | ClaimKind::Best), _) => (Mark::Yes, "Yes"),
-        (Some(ClaimKind::NotWorse), _) => (Mark::Yes, "It is not worse"),
+        (Some(ClaimKind::Better), _) => (Mark::Yes, "Yes"),
         (Some(ClaimKind::Worse), _) => (Mark::No, "No, it is worse"),
+        (Some(_), _) => (Mark::Yes, "It is not worse"),
         (None, true) => (Mark::None, "Not proven"),
         (None, false) => (Mark::Wait, "Not known yet"),
     };

@@ -3,9 +3,10 @@
 use maud::{Markup, html};
 
 use super::dots::{Dots, Row};
-use super::layout::{Mark, counted, name, number, spoken};
+use super::layout::{Mark, counted, name, number, spoken, with_code};
 use super::result::Tile;
 use super::view::{View, Whom};
+use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::segments::{OpponentRow, SegmentRow, SegmentsReport};
 
 /// Most segments of a picture.
@@ -48,7 +49,32 @@ fn label(segment: Option<&str>) -> Markup {
 
 /// The tile of a page.
 pub(crate) fn tile(view: &View, of: &Whom) -> Tile {
-    let (mark, answer, more) = match of {
+    let claimed = view.verdict.segments.as_ref().and_then(|of| claimed(view, of));
+    let (mark, answer, more) = claimed.unwrap_or_else(|| counted_so_far(view, of));
+    let section = if view.whom.as_ref().is_some_and(|of| matches!(of, Whom::Known(_))) {
+        "whom"
+    } else {
+        "much"
+    };
+    Tile { question: "For whom?", section, mark, answer, more }
+}
+
+/// The mark, the answer and more from the claims about declared segments, once there is a winner.
+fn claimed(view: &View, of: &SegmentsView) -> Option<(Mark, Markup, Markup)> {
+    of.ranker.as_ref()?;
+    let (mark, answer) = match &of.hurt[..] {
+        [] if of.unhurt => (Mark::Yes, html! { "For all segments" }),
+        [] if of.open.is_empty() || view.has_ended() => (Mark::None, html! { "Not proven" }),
+        [] => (Mark::Wait, html! { "Not known yet" }),
+        [one] => (Mark::No, html! { "Not in " (label(Some(one.as_str()))) }),
+        several => (Mark::No, html! { "Not in " (several.len()) " segments" }),
+    };
+    Some((mark, answer, with_code(&of.sentence)))
+}
+
+/// The same from the answers of each segment.
+fn counted_so_far(view: &View, of: &Whom) -> (Mark, Markup, Markup) {
+    match of {
         Whom::Counting => (Mark::None, html! { "Being counted" }, html! { "The log is read" }),
         Whom::TooLong => (
             Mark::None,
@@ -89,13 +115,7 @@ pub(crate) fn tile(view: &View, of: &Whom) -> Tile {
                 ([], _) => (Mark::Yes, html! { "For " (better.len()) " of " (all) }, more),
             }
         }
-    };
-    let section = if view.whom.as_ref().is_some_and(|of| matches!(of, Whom::Known(_))) {
-        "whom"
-    } else {
-        "much"
-    };
-    Tile { question: "For whom?", section, mark, answer, more }
+    }
 }
 
 /// The segments in which the winner is not the best one, as a sentence.
@@ -119,6 +139,7 @@ pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
     html! {
         section.part #whom aria-labelledby="whom-h" {
             h2 #whom-h { "For whom?" }
+            @if let Some(of) = &view.verdict.segments { p { (with_code(&of.sentence)) } }
             @match opponent {
                 Some(opponent) if is_named(report) => {
                     (summary(report, opponent))

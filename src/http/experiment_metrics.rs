@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeLabel, EncodeLabelSet, EncodeMetric, LabelSetEncoder,
+};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -15,8 +17,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::service::Service;
 use crate::service::reports::overview::{newest_overview, overview};
 use crate::service::reports::traffic::traffic_now;
-use dueling_bandits::claims::control::ControlClaims;
-use rankduel_engine::fold::Fold;
+use rankduel_engine::fold::{DecidedClaim, Fold};
+use rankduel_store::audience::Segment;
 
 /// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
 /// number of labels.
@@ -47,6 +49,19 @@ struct ClaimLabels {
     experiment: String,
     claim: &'static str,
     ranker: String,
+    #[prometheus(flatten)]
+    segment: OfSegment,
+}
+
+/// The segment of a claim about one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct OfSegment(Option<Segment>);
+
+impl EncodeLabelSet for OfSegment {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), fmt::Error> {
+        let segment = self.0.as_ref().map(|segment| ("segment", segment.as_str()));
+        segment.map_or(Ok(()), |label| EncodeLabel::encode(&label, encoder.encode_label()))
+    }
 }
 
 /// How long a scrape waits for estimates. Those that take longer are in the next one.
@@ -105,10 +120,14 @@ impl Collector for ExperimentMetrics {
             else {
                 continue;
             };
-            for (name, ranker) in decided {
-                let ranker = loaded.spec.rankers[ranker].id.clone();
-                let experiment = loaded.name.clone();
-                claim.get_or_create(&ClaimLabels { experiment, claim: name, ranker }).set(1);
+            for decided in decided {
+                let labels = ClaimLabels {
+                    experiment: loaded.name.clone(),
+                    claim: decided.claim,
+                    ranker: loaded.spec.rankers[decided.ranker].id.clone(),
+                    segment: OfSegment(decided.segment),
+                };
+                claim.get_or_create(&labels).set(1);
             }
             position.get_or_create(&labels).set(folded_to as f64);
             let Ok((traffic, alarms)) = traffic_now(&service, loaded) else { continue };
@@ -172,11 +191,11 @@ impl Collector for ExperimentMetrics {
     }
 }
 
-/// The decided claims: their names and rankers.
-fn decided_claims(fold: &Fold) -> Vec<(&'static str, usize)> {
-    let best = fold.verdict().verdict().map(|verdict| ("best", verdict.winner()));
-    let of_control = fold.claims().into_iter().flat_map(ControlClaims::decided);
-    best.into_iter().chain(of_control.map(|(ranker, claim, _)| (claim.name(), ranker))).collect()
+/// The decided claims, the verdict among them.
+fn decided_claims(fold: &Fold) -> Vec<DecidedClaim> {
+    let winner = fold.verdict().verdict().map(|verdict| verdict.winner());
+    let best = winner.map(|ranker| DecidedClaim { claim: "best", ranker, segment: None });
+    best.into_iter().chain(fold.decided_claims()).collect()
 }
 
 /// An object-safe form of [`EncodeMetric`].

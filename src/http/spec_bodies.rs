@@ -6,7 +6,7 @@ use interleaving::InvalidSpec;
 use serde_json::{Map, Value};
 
 use super::problem::{ApiResult, Problem, ProblemKind};
-use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
+use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, Errors, MARGIN};
 
 /// The policy if the body has none.
 const DEFAULT_POLICY: &str = "d-ts-verdict";
@@ -14,15 +14,16 @@ const DEFAULT_POLICY: &str = "d-ts-verdict";
 const VERDICT_PARAMETERS: [&str; 2] = ["confidence", "margin"];
 
 /// The member `policy` of a body, or the default policy, for an experiment that concludes at
-/// `conclude_at`: a policy that works towards a verdict works towards that of the experiment. If it
-/// stopped at an easier one, the experiment would wait for a verdict that nothing works towards, so
-/// a policy may differ only where nothing concludes.
+/// `conclude_at` and divides its error like this: a policy that works towards a verdict works
+/// towards that of the experiment. If it stopped at an easier one, the experiment would wait for a
+/// verdict that nothing works towards, so a policy may differ only where nothing concludes.
 pub(crate) fn policy_of_experiment(
     body: Option<Map<String, Value>>,
     conclude_at: Option<ConcludeAt>,
+    errors: Option<Errors>,
 ) -> ApiResult<PolicySpec> {
     let mut body = body.unwrap_or_else(default_policy);
-    let target = ConcludeAt::target(conclude_at);
+    let target = Errors::targets(errors, conclude_at).verdict;
     let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default();
     let description = PolicySpec::KINDS.iter().find(|(name, _)| *name == kind);
     let parameters = description.map_or(&[][..], |(_, description)| description.parameters);

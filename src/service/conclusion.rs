@@ -13,7 +13,7 @@ use crate::service::Service;
 use crate::service::change::{commit_change, newest_record};
 use crate::service::error::ServiceError;
 use crate::service::lifecycle::audited_status;
-use crate::service::reports::verdict_basis::is_doubted;
+use crate::service::reports::verdict_basis::doubt;
 use crate::service::threads::blocking;
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::ConcludeAt;
@@ -112,7 +112,9 @@ async fn due(
     let Some(reached) = reached(loaded, at, now)? else { return Ok(None) };
     // with many rankers these take long
     let of = Arc::clone(loaded);
-    if blocking(move || is_doubted(&of)).await?? {
+    let doubt = blocking(move || doubt(&of)).await??;
+    loaded.go_on(doubt.and_then(|doubt| doubt.duel));
+    if doubt.is_some() {
         return Ok(None);
     }
     Ok(Some(match reached {
@@ -120,7 +122,7 @@ async fn due(
         Reached::Limit(limit) => {
             let reason = format!(
                 "no ranker was certain at confidence {} when {limit}: concluded on the leader",
-                at.confidence
+                loaded.spec.verdict_target().confidence
             );
             let of = Arc::clone(loaded);
             (blocking(move || current_leader(&of)).await??, reason)
@@ -154,11 +156,13 @@ fn reached(
         let most = at.max_days.filter(|&most| days >= most);
         most.map(|most| format!("`max_days` was reached ({most} days)"))
     };
-    // at a limit, nothing waits for the control
-    if let Some(verdict) = fold.settled_verdict(at.control && limit.is_none()) {
+    // at a limit, nothing waits for the control or for segments
+    let waits = limit.is_none();
+    let awaited = ConcludeAt { control: at.control && waits, segments: at.segments && waits, ..at };
+    if let Some(verdict) = fold.settled_verdict(&awaited) {
         let reason = format!(
             "certain at confidence {} with margin {}, after {} duels; log position {}",
-            at.confidence,
+            fold.verdict().target().confidence,
             at.margin,
             verdict.comparisons,
             fold.position()

@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 use crate::service::Service;
 use crate::service::change::{Decided, change_experiment};
 use crate::service::error::ServiceError;
+use dueling_bandits::evidence::Target;
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::{
-    ConcludeAt, ConcludeAtChange, ExperimentSpec, FieldError, MAX_WINDOWS, Settings,
+    ConcludeAt, ConcludeAtChange, Errors, ExperimentSpec, FieldError, MAX_WINDOWS, Settings,
 };
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::ControlEvent;
@@ -72,7 +73,7 @@ impl SettingsChange {
 /// The target of the verdict stays, and a policy may work towards another one only where nothing
 /// concludes.
 fn refuse_other_target(spec: &ExperimentSpec, at: Option<ConcludeAt>) -> Result<(), ServiceError> {
-    let (own, target) = (spec.verdict_target(), ConcludeAt::target(at));
+    let (own, target) = (spec.verdict_target(), Errors::targets(spec.errors, at).verdict);
     if own != target {
         let detail = format!(
             "the verdict has confidence {} and margin {}, which cannot change, and without \
@@ -81,7 +82,10 @@ fn refuse_other_target(spec: &ExperimentSpec, at: Option<ConcludeAt>) -> Result<
         );
         return Err(ServiceError::field("/conclude_at", detail));
     }
-    let Some(ConcludeAt { confidence, margin, .. }) = at else { return Ok(()) };
+    if at.is_none() {
+        return Ok(());
+    }
+    let Target { confidence, margin } = target;
     let policy = serde_json::to_value(&spec.policy).unwrap_or_default();
     for (name, value) in [("confidence", confidence), ("margin", margin)] {
         if let Some(own) = policy[name].as_f64().filter(|own| *own != value) {

@@ -132,6 +132,30 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
     let second = Server::start(database.connect().await).await;
     let read = verdict(&second, "lossy").await;
     assert_eq!((&read["sentence"], &read["rests_on"]), (&lossy["sentence"], rests_on));
+    // its winner goes on to meet the rival, until the verdict withstands the loss
+    let mut met = 0;
+    for round in 0.. {
+        if status(&server, "lossy").await == "concluded" {
+            break;
+        }
+        for number in 0..100 {
+            let duel = server.next_duel("lossy").await;
+            if duel["self_duel"] == false {
+                let winner = if number * 31 % 50 < 31 { "a" } else { "b" };
+                let outcome = if duel["left"] == winner { "left" } else { "right" };
+                server.answer("lossy", &duel, outcome).await;
+                met += 1;
+            }
+        }
+        server.clock.advance_ms(3_700_000);
+        eventually("the cohort", async || {
+            let waiting = &verdict(&server, "lossy").await["rests_on"]["waiting"];
+            (*waiting == 0).then_some(())
+        })
+        .await;
+        assert!(round < 50, "{}", verdict(&server, "lossy").await);
+    }
+    assert!(met > 50, "it went on: {met}");
     let complete = verdict(&server, "complete").await;
     assert_eq!(complete["rests_on"]["doubts"], json!([]));
     let unanswered = complete["rests_on"]["unanswered"].as_f64();

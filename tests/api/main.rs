@@ -43,6 +43,7 @@ mod rankers;
 mod readers;
 mod scopes;
 mod scores;
+mod segment_claims;
 mod segments;
 mod settings;
 mod shares;

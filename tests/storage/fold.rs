@@ -64,6 +64,8 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         exclusions: Vec::new(),
         control: None,
         former_controls: Vec::new(),
+        segments: Vec::new(),
+        errors: None,
         goal: Default::default(),
         pages: PageRules::default(),
     }

@@ -4,26 +4,44 @@
 //! [`Cohorts`]. A policy that plans for the verdict sees the evidence in two [views](View): what
 //! counts so far, and what is expected to count once the answers that wait have been counted.
 //!
-//! With a control, the run owns the [claims](crate::claims) against it. They count what the verdict
-//! counts, and select some of the duels. A run can look for [drift](crate::claims::drift) in the same
-//! answers.
+//! With a control, the run owns the [claims](crate::claims) against it, and with declared segments
+//! the claims about them. They count what the verdict counts, and select some of the duels. A run
+//! can look for [drift](crate::claims::drift) in the same answers.
 
-use crate::claims::control::{self, ControlClaims, Goal, NextPage};
+use crate::claims::control::{ControlClaims, Goal, NextPage};
 use crate::claims::drift::Drift;
+use crate::claims::segments::SegmentClaims;
 use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::{Added, Admission, Change, Completed};
-use crate::evidence::{Cohorts, Counted, Race, Target, TimedAnswer, VerdictTracker, View};
+use crate::evidence::{Cohorts, Counted, Race, Score, Target, TimedAnswer, VerdictTracker, View};
 use crate::{
-    Batches, Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Roster, RosterError,
-    Selection, Tally,
+    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Roster, RosterError, Selection,
 };
-use crate::{
-    PolicySpec, Setup,
-    evidence::{cohorts, verdict},
-};
+
+mod as_policy;
+mod saved;
+
+pub use saved::SavedRun;
 
 /// The target of a policy that plans for none.
 const DEFAULT_TARGET: Target = Target { confidence: 0.95, margin: 0.0 };
+
+/// The targets of the verdict and of the claims beside it, which have errors of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Targets {
+    /// Of the verdict.
+    pub verdict: Target,
+    /// Of the claims against the control.
+    pub control: Target,
+    /// Of the claims about segments.
+    pub segments: Target,
+}
+
+impl From<Target> for Targets {
+    fn from(target: Target) -> Self {
+        Self { verdict: target, control: target, segments: target }
+    }
+}
 
 /// A policy with the verdict on its answers.
 ///
@@ -48,6 +66,7 @@ const DEFAULT_TARGET: Target = Target { confidence: 0.95, margin: 0.0 };
 /// ```
 #[derive(Debug)]
 pub struct Run {
+    targets: Targets,
     policy: Box<dyn Policy>,
     roster: Roster,
     tracker: VerdictTracker,
@@ -57,6 +76,8 @@ pub struct Run {
     expected: Option<Counted>,
     /// `None` if no control was ever named.
     claims: Option<Box<ControlClaims>>,
+    /// `None` without declared segments.
+    segments: Option<Box<SegmentClaims>>,
     /// `None` where nobody looks for drift.
     drift: Option<Drift>,
     /// Whether an alarm starts the verdict again.
@@ -72,10 +93,12 @@ impl Run {
 
     /// A run whose answers come within `window_ms` of the issue of their duels. With 0, an answer
     /// counts as it arrives.
-    pub fn new(policy: Box<dyn Policy>, target: Target, window_ms: i64) -> Self {
+    pub fn new(policy: Box<dyn Policy>, targets: impl Into<Targets>, window_ms: i64) -> Self {
+        let targets = targets.into();
         let roster = Roster::new(policy.tally().rankers());
-        let tracker = VerdictTracker::of_counts(target, policy.tally(), roster.active());
-        Self::with(policy, roster, tracker, Cohorts::new(window_ms), Race::default())
+        let tracker = VerdictTracker::of_counts(targets.verdict, policy.tally(), roster.active());
+        let cohorts = Cohorts::new(window_ms);
+        Self { targets, ..Self::with(policy, roster, tracker, cohorts, Race::default()) }
     }
 
     /// A run that goes on from the counts of the policy and from this verdict, in which every
@@ -93,9 +116,19 @@ impl Run {
     ) -> Self {
         let expected =
             (cohorts.window_ms() > 0).then(|| tracker.counted().with_waiting(&cohorts.expected()));
-        let (claims, drift, restarts) = (None, None, false);
-        let mut run =
-            Self { policy, roster, tracker, cohorts, race, expected, claims, drift, restarts };
+        let mut run = Self {
+            targets: tracker.target().into(),
+            policy,
+            roster,
+            tracker,
+            cohorts,
+            race,
+            expected,
+            claims: None,
+            segments: None,
+            drift: None,
+            restarts: false,
+        };
         run.read();
         run
     }
@@ -103,6 +136,12 @@ impl Run {
     /// Look for drift from the start, before the first step.
     pub fn look_for_drift(&mut self) {
         self.drift = Some(Drift::new(self.roster.rankers()));
+    }
+
+    /// Make claims about so many segments from the start, before the first step.
+    pub fn start_with_segments(&mut self, segments: usize) {
+        let claims = || Box::new(SegmentClaims::new(self.targets.segments, segments));
+        self.segments = (segments > 0).then(claims);
     }
 
     /// Whether an alarm about drift starts the verdict again from here on, as a change of the
@@ -144,7 +183,7 @@ impl Run {
     }
 
     fn name_control(&mut self, control: usize, goal: Goal, from: i64) {
-        let (target, rankers) = (self.tracker.target(), self.roster.rankers());
+        let (target, rankers) = (self.targets.control, self.roster.rankers());
         let new = || Box::new(ControlClaims::new(target, goal, rankers));
         self.claims.get_or_insert_with(new).name(control, from);
     }
@@ -153,11 +192,36 @@ impl Run {
         if let Some(claims) = &mut self.claims {
             claims.advance(time, self.roster.active());
         }
+        self.follow_segments();
+    }
+
+    /// The claims about segments are about the winner and the control of now.
+    fn follow_segments(&mut self) {
+        let Some(segments) = &mut self.segments else { return };
+        let winner = self.tracker.verdict().map(|verdict| verdict.winner());
+        let control = self.claims.as_ref().and_then(|claims| claims.control());
+        segments.follow(winner, control, self.policy.tally(), self.roster.active());
+    }
+
+    /// `comparisons` were counted, as a whole cohort or at once.
+    fn check_claims(&mut self, comparisons: u64) {
+        if let Some(claims) = &mut self.claims {
+            claims.counted(comparisons, self.roster.active());
+        }
+        if let Some(segments) = &mut self.segments {
+            segments.counted(comparisons);
+            self.follow_segments();
+        }
     }
 
     /// The claims against the control; `None` if none was ever named.
     pub fn claims(&self) -> Option<&ControlClaims> {
         self.claims.as_deref()
+    }
+
+    /// The claims about segments; `None` if none was declared.
+    pub fn segments(&self) -> Option<&SegmentClaims> {
+        self.segments.as_deref()
     }
 
     /// The policy.
@@ -199,25 +263,32 @@ impl Run {
     pub fn bytes(&self) -> usize {
         let views = if self.expected.is_some() { 2 } else { 1 };
         let claims = self.claims.as_ref().map_or(0, |claims| claims.bytes());
+        let segments = self.segments.as_ref().map_or(0, |segments| segments.bytes());
         let drift = self.drift.as_ref().map_or(0, Drift::bytes);
-        views * self.tracker.bytes() + self.cohorts.bytes() + claims + drift
+        views * self.tracker.bytes() + self.cohorts.bytes() + claims + segments + drift
     }
 
     /// The next duel: one that the claims need, or one that the policy selects. A policy with
     /// batches is asked first, and the claims take pages on which it would show one ranker alone.
     pub fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        let Some(claims) = &self.claims else { return self.policy.select(in_flight, rng) };
-        let winner = self.tracker.verdict().map(|verdict| verdict.winner());
-        let (tally, active) = (self.policy.tally(), self.roster.active());
         if self.policy.batches().is_none() {
-            let claimed = claims.select(winner, tally, active, rng);
+            let claimed = self.select_claimed(rng);
             return claimed.unwrap_or_else(|| self.policy.select(in_flight, rng));
         }
         let selection = self.policy.select(in_flight, rng);
         if !selection.duel.is_self() {
             return selection;
         }
-        claims.select(winner, tally, active, rng).unwrap_or(selection)
+        self.select_claimed(rng).unwrap_or(selection)
+    }
+
+    /// The duel that the claims need.
+    fn select_claimed(&self, rng: &mut PolicyRng) -> Option<Selection> {
+        let winner = self.tracker.verdict().map(|verdict| verdict.winner());
+        let (tally, active) = (self.policy.tally(), self.roster.active());
+        let control = self.claims.as_ref();
+        let of_control = control.and_then(|claims| claims.select(winner, tally, active, rng));
+        of_control.or_else(|| self.segments.as_ref()?.select(winner?, rng))
     }
 
     /// The odds of [`Run::select`].
@@ -226,8 +297,14 @@ impl Run {
             return Odds::Unknown;
         }
         let winner = self.tracker.verdict().map(|verdict| verdict.winner());
+        let segments = self.segments.as_ref().zip(winner);
+        let of_segments = segments.map_or(Vec::new(), |(it, winner)| it.open_rivals(winner));
         match self.claims.as_ref().map_or(NextPage::Leave, |claims| claims.next_page(winner)) {
             NextPage::Show(duel) => Odds::Certain(duel),
+            NextPage::Leave if !of_segments.is_empty() => match (winner, &of_segments[..]) {
+                (Some(winner), &[rival]) => Odds::Certain(Duel::new(winner, rival)),
+                _ => Odds::Unknown,
+            },
             NextPage::Leave if self.policy.is_uniform() => {
                 Odds::Uniform(self.roster.active().len())
             }
@@ -244,7 +321,7 @@ impl Run {
         ticket: u64,
         at: i64,
     ) {
-        let &TimedAnswer { duel, outcome, score, .. } = answer;
+        let &TimedAnswer { duel, outcome, score, segment, .. } = answer;
         self.policy.observe_deferred(&Observation { duel, outcome, batch, ticket });
         let Added { admission, others } = self.cohorts.add(answer);
         let (tally, active) = (self.policy.tally(), self.roster.active());
@@ -253,11 +330,6 @@ impl Run {
                 self.tracker.score(duel, score);
             }
             self.tracker.observe(tally, active, duel);
-            // with cohorts, only pages without a winner count as they arrive
-            if let (Some(claims), 0) = (&mut self.claims, self.cohorts.window_ms()) {
-                claims.count(duel, outcome, score, 1);
-                claims.counted(1, active);
-            }
         } else {
             self.tracker.leave_out(tally, duel, outcome);
         }
@@ -278,11 +350,33 @@ impl Run {
         }
         let count = u64::from(admission == Admission::Counted);
         self.race.observe(&self.tracker, tally, active, count, at);
+        // with cohorts, only pages without a winner count as they arrive
+        if count > 0 && self.cohorts.window_ms() == 0 {
+            self.count_claims(duel, outcome, score, segment, 1);
+            self.check_claims(1);
+        }
         self.follow(others.is_empty().then_some(duel));
         if let Some(drift) = self.drift.as_mut().filter(|_| count > 0) {
             drift.count(duel, outcome, 1);
             let raised = drift.check(answer.issued_at, at);
             self.drifted(raised, at);
+        }
+    }
+
+    /// `count` answers of a segment count for the claims. [`Run::check_claims`] is to follow.
+    fn count_claims(
+        &mut self,
+        duel: Duel,
+        outcome: Outcome,
+        score: Option<Score>,
+        segment: u8,
+        count: u32,
+    ) {
+        if let Some(claims) = &mut self.claims {
+            claims.count(duel, outcome, score, count);
+        }
+        if let Some(segments) = &mut self.segments {
+            segments.count(segment, duel, outcome, score, count);
         }
     }
 
@@ -302,30 +396,26 @@ impl Run {
         if completed.is_empty() {
             return;
         }
-        let (tally, active) = (self.policy.tally(), self.roster.active());
         let mut raised = false;
         for (start, cohort) in completed {
             let mut comparisons = 0;
-            for Completed { duel, outcome, score, count, counts, expected } in cohort {
+            for Completed { duel, outcome, score, segment, count, counts, expected } in cohort {
                 if counts {
                     self.tracker.count_again(duel, outcome, score, count);
                     if let Some(drift) = &mut self.drift {
                         drift.count(duel, outcome, count);
                     }
                     comparisons += u64::from(count);
-                    if let Some(claims) = &mut self.claims {
-                        claims.count(duel, outcome, score, count);
-                    }
+                    self.count_claims(duel, outcome, score, segment, count);
                 } else if let (true, Some(view)) = (expected, &mut self.expected) {
-                    view.leave_out(tally, duel, outcome, score);
+                    view.leave_out(self.policy.tally(), duel, outcome, score);
                 }
             }
             if comparisons > 0 {
+                let (tally, active) = (self.policy.tally(), self.roster.active());
                 self.tracker.observe_several(tally, active, comparisons);
                 self.race.observe(&self.tracker, tally, active, comparisons, at);
-                if let Some(claims) = &mut self.claims {
-                    claims.counted(comparisons, active);
-                }
+                self.check_claims(comparisons);
                 raised |= self.drift.as_mut().is_some_and(|drift| drift.check(start, at));
             }
         }
@@ -365,9 +455,7 @@ impl Run {
         self.cohorts.counted_elsewhere(count);
         self.tracker.observe_several(tally, active, count);
         self.race.observe(&self.tracker, tally, active, count, at);
-        if let Some(claims) = &mut self.claims {
-            claims.counted(count, active);
-        }
+        self.check_claims(count);
         self.follow(None);
         if let Some(drift) = &mut self.drift {
             let raised = drift.check(at, at);
@@ -417,6 +505,7 @@ impl Run {
         self.tracker.roster_changed(self.policy.tally(), self.roster.active().len());
         self.cohorts.restart(at);
         self.race.roster_changed();
+        self.follow_segments();
         if self.expected.is_some() {
             self.expected = Some(self.tracker.counted().clone());
         }
@@ -466,54 +555,6 @@ impl Odds {
     }
 }
 
-/// A run in which every answer counts at once, as simulations have it.
-impl Policy for Run {
-    fn tally(&self) -> &Tally {
-        self.policy.tally()
-    }
-
-    fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        Self::select(self, in_flight, rng)
-    }
-
-    fn uses_in_flight(&self) -> bool {
-        self.policy.uses_in_flight()
-    }
-
-    fn observe(&mut self, observation: &Observation) {
-        self.policy.observe(observation);
-        let (active, duel) = (self.roster.active(), observation.duel);
-        self.tracker.observe(self.policy.tally(), active, duel);
-        if let Some(claims) = &mut self.claims {
-            claims.count(duel, observation.outcome, None, 1);
-            claims.counted(1, active);
-        }
-        self.follow(Some(duel));
-    }
-
-    fn observe_self_duels(&mut self, ranker: usize, count: u64) {
-        self.policy.observe_self_duels(ranker, count);
-    }
-
-    fn champion(&self) -> usize {
-        self.policy.champion()
-    }
-
-    fn batches(&self) -> Option<&dyn Batches> {
-        self.policy.batches()
-    }
-
-    /// Of the policy alone.
-    fn format(&self) -> u32 {
-        self.policy.format()
-    }
-
-    /// Of the policy alone.
-    fn save(&self) -> Vec<u8> {
-        self.policy.save()
-    }
-}
-
 fn view<'a>(
     tracker: &'a VerdictTracker,
     cohorts: &Cohorts,
@@ -523,60 +564,4 @@ fn view<'a>(
     let answers = counted + cohorts.left_out().total() as f64;
     let counting = if answers > 0.0 { counted / answers } else { 1.0 };
     View { tracker, expected, counting }
-}
-
-/// The saved state of a [`Run`], without its roster.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub struct SavedRun {
-    policy: Vec<u8>,
-    verdict: verdict::State,
-    cohorts: cohorts::Saved,
-    race: Race,
-    claims: Option<control::State>,
-    drift: Option<Drift>,
-}
-
-impl Run {
-    /// Version of the layout of a [`SavedRun`], without that of the policy.
-    pub const FORMAT: u32 = 3;
-
-    /// The state that is to be saved.
-    pub fn saved(&self) -> SavedRun {
-        SavedRun {
-            policy: self.policy.save(),
-            verdict: self.tracker.state().clone(),
-            cohorts: self.cohorts.saved().clone(),
-            race: self.race.clone(),
-            claims: self.claims.as_ref().map(|claims| claims.state().clone()),
-            drift: self.drift.clone(),
-        }
-    }
-
-    /// The run that was saved, with the policy of `spec` started at `setup`; `None` if the state
-    /// does not fit.
-    pub fn restore(
-        (spec, setup): (&PolicySpec, Setup),
-        target: Target,
-        roster: Roster,
-        saved: SavedRun,
-    ) -> Option<Self> {
-        let format = spec.start(setup).format();
-        let policy = spec.restore(setup, format, &saved.policy)?;
-        let rankers = roster.rankers();
-        let is_sound = policy.tally().rankers() == rankers
-            && saved.verdict.is_sound(policy.tally(), &roster)
-            && saved.race.is_sound(rankers)
-            && saved.cohorts.is_sound(rankers)
-            && saved.drift.as_ref().is_none_or(|drift| drift.is_sound(rankers));
-        is_sound.then_some(())?;
-        let tracker = VerdictTracker::restore(target, saved.verdict, roster.active().len());
-        let cohorts = Cohorts::restore(saved.cohorts);
-        let restored = |state| ControlClaims::restore(target, rankers, state).map(Box::new);
-        let claims = match saved.claims {
-            Some(state) => Some(restored(state)?),
-            None => None,
-        };
-        let drift = saved.drift;
-        Some(Self { claims, drift, ..Self::with(policy, roster, tracker, cohorts, saved.race) })
-    }
 }

@@ -26,7 +26,7 @@ impl Audience {
 
 /// The segment of a page: the part of the traffic that it belongs to, such as a device, a country
 /// or a kind of query. The log keeps it with the answer, so that results can be split by segment.
-/// No policy, verdict or regret depends on it.
+/// No policy, verdict or regret depends on it; claims about declared segments do.
 ///
 /// Its name has 1 to [`MAX_SEGMENT_BYTES`] bytes without control characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -146,8 +146,9 @@ pub(crate) async fn change_experiment(
     require_one_change(&body)?;
     Ok(match body {
         ExperimentChange { policy: Some(policy), .. } => {
-            let at = service.experiment(name).await?.spec.conclude_at;
-            let policy = spec_bodies::policy_of_experiment(Some(policy), at)?;
+            let loaded = service.experiment(name).await?;
+            let (at, errors) = (loaded.spec.conclude_at, loaded.spec.errors);
+            let policy = spec_bodies::policy_of_experiment(Some(policy), at, errors)?;
             spec_changes::set_policy(service, name, version, policy, by).await?
         }
         ExperimentChange { control: Some(id), .. } => {
@@ -188,7 +189,8 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
     require_one_change(&body)?;
     let (changed, start) = match body {
         ExperimentChange { policy: Some(policy), .. } => {
-            let policy = spec_bodies::policy_of_experiment(Some(policy), spec.conclude_at)?;
+            let policy =
+                spec_bodies::policy_of_experiment(Some(policy), spec.conclude_at, spec.errors)?;
             (spec.under(policy), "/policy".to_owned())
         }
         ExperimentChange { control: Some(id), .. } => {

@@ -23,10 +23,11 @@ use crate::http::{schemas, spec_bodies};
 use crate::service::lifecycle;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
-use rankduel_engine::experiment_spec::{DEFAULT_WATCH, OnDrift, WHOLE_COVERAGE};
+use rankduel_engine::experiment_spec::{DEFAULT_WATCH, Errors, OnDrift, WHOLE_COVERAGE};
 use rankduel_engine::experiment_spec::{Ranker, Shares};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
+use rankduel_store::audience::Segment;
 
 /// A new experiment.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -73,6 +74,14 @@ pub(crate) struct NewExperimentBody {
     /// better, not worse, worse, and by how much at least.
     #[schema(example = "bm25", nullable = false)]
     control: Option<String>,
+    /// The segments about which claims are made, at most 16: the labels that you send as `segment`
+    /// with pages. All other labels count as `other`, about which nothing is claimed.
+    #[schema(value_type = Option<Vec<String>>, max_items = 16, example = json!(["mobile", "desktop"]), nullable = false)]
+    segments: Option<Vec<Segment>>,
+    /// How the verdict, the claims against the control and those about segments divide one minus
+    /// `confidence`, which is by default the error of each of them.
+    #[schema(nullable = false)]
+    errors: Option<Errors>,
     /// The claim that the experiment proves first; `best` by default. `improve` needs a `control`.
     #[schema(value_type = Option<schemas::Goal>, nullable = false)]
     goal: Option<Goal>,
@@ -151,7 +160,7 @@ pub(crate) async fn create_experiment(
 /// The name and the spec in a body. The service validates both.
 pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentSpec)> {
     let OrNever(conclude_at) = body.conclude_at.unwrap_or(OrNever(Some(ConcludeAt::default())));
-    let policy = spec_bodies::policy_of_experiment(body.policy, conclude_at)?;
+    let policy = spec_bodies::policy_of_experiment(body.policy, conclude_at, body.errors)?;
     let interleaving =
         body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
     let mut event_weights = body.event_weights.unwrap_or_default();
@@ -180,6 +189,8 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         settings_changes: 0,
         control: body.control,
         former_controls: Vec::new(),
+        segments: body.segments.unwrap_or_default(),
+        errors: body.errors,
         goal: body.goal.unwrap_or_default(),
         drift,
         watch: body.watch.unwrap_or(if drift == OnDrift::Off { 0.0 } else { DEFAULT_WATCH }),

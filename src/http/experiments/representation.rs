@@ -16,10 +16,11 @@ use crate::http::problem::ApiResult;
 use crate::http::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift, Shares};
+use rankduel_engine::experiment_spec::{ConcludeAt, Errors, ExperimentSpec, OnDrift, Shares};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::CurrentMethod;
 use rankduel_store::ExperimentRecord;
+use rankduel_store::audience::Segment;
 use rankduel_store::events::Status;
 
 /// An experiment.
@@ -56,6 +57,12 @@ pub(crate) struct Experiment {
     pub answer_window_seconds: u32,
     /// Id of the ranker that people see today; `null` if none was named.
     pub control: Option<String>,
+    /// The declared segments, about which claims are made.
+    #[schema(value_type = Vec<String>)]
+    pub segments: Vec<Segment>,
+    /// How its claims divide one minus `confidence`. Omitted if each has that error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Errors>,
     /// The claim that the experiment proves first.
     #[schema(value_type = schemas::Goal)]
     pub goal: Goal,
@@ -160,6 +167,8 @@ impl Experiment {
             ties: spec.ties,
             duel_ttl_seconds: spec.duel_ttl_seconds,
             control: spec.control.clone(),
+            segments: spec.segments.clone(),
+            errors: spec.errors,
             goal: spec.goal,
             interleaving: current.method,
             interleaving_version: current.version,

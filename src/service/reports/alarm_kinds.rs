@@ -66,6 +66,9 @@ alarms! {
         "The two rankers return the same documents in the same order for these queries, or the backend sends one ranking twice.",
         "Check that each side has the ranking of its own ranker. If it has, the rankers agree on these queries, and only more \
          pages help.";
+    SEGMENT_HURT: "segment-hurt", "The winner loses in a segment",
+        "The ranker that is best in all traffic is worse for a part of it.",
+        "Show another ranker there: see `/claims` and \"For whom?\" on the page of the experiment.";
     DRIFT: "changed-preferences", "Preferences have changed",
         "A ranker, the documents or the searchers are others than before. A verdict from before speaks of the past.",
         "Look for what changed at that time. With `drift: restart` the verdict has started again; otherwise start a new experiment.";

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::service::reports::alarm_kinds::{
     BATCH_STUCK, CONFLICTS, DRAFTS, DRIFT, INVALID, LATE, NO_CLICKS, NO_CREDIT, NO_FEEDBACK,
-    REPEATS, SAME_RANKINGS, SIDES, UNANSWERED, UNEVEN, UNEVEN_ARMS,
+    REPEATS, SAME_RANKINGS, SEGMENT_HURT, SIDES, UNANSWERED, UNEVEN, UNEVEN_ARMS,
 };
 use crate::service::reports::drift::changed;
 use crate::service::reports::silent_pages::SilentPages;
@@ -78,6 +78,8 @@ pub struct Signs<'a> {
     /// Unix milliseconds at which the open batch opened or was last answered, if there is one that
     /// is not complete.
     pub batch_since_ms: Option<i64>,
+    /// The segments in which the winner loses, in words, if there are any.
+    pub hurt: Option<&'a str>,
     /// The newest change of preferences, until there is a verdict on what is true since then.
     pub drift: Option<&'a drift::Alarm>,
     /// Units that see one ranker alone: those that got a page, and those that have answered.
@@ -191,6 +193,9 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
             )
         });
     }
+    if let Some(hurt) = signs.hurt {
+        raise(true, SEGMENT_HURT, &|| hurt.to_owned());
+    }
     if let Some(alarm) = signs.drift {
         raise(true, DRIFT, &|| changed(alarm, signs.name));
     }
@@ -276,6 +281,7 @@ mod tests {
             ttl_ms: TTL_MS,
             now_ms: OVER_MS,
             batch_since_ms,
+            hurt: None,
             drift: None,
             alone: None,
             name: &|ranker| ranker.to_string(),

@@ -1,4 +1,5 @@
-//! The claims of an experiment: the verdict, and those against the control.
+//! The claims of an experiment: the verdict, those against the control, those about segments, and
+//! drift.
 
 use std::sync::Arc;
 
@@ -9,12 +10,15 @@ use crate::schemas;
 use crate::service::error::ServiceError;
 use crate::service::reports::grouped::grouped;
 use crate::service::reports::pool::ReportPool;
+use crate::service::reports::segment_claims::segment_claims;
 use crate::service::reports::single_flight::{Computed, newest};
 use crate::service::reports::verdict_sentence::{points, share};
 use dueling_bandits::claims::control::{Claim as Kind, ControlClaims, Goal, Progress, REACH};
+use dueling_bandits::claims::drift::{ERROR as DRIFT_ERROR, WITHIN};
 use dueling_bandits::evidence::Verdict;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::audience::Segment;
 
 /// All claims of an experiment, decided or not.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -33,7 +37,8 @@ pub struct Claims {
     pub goal: Goal,
     /// The errors of the claims.
     pub errors: ClaimErrors,
-    /// `best` first, then three for each other active ranker in the order of the experiment.
+    /// `best` first, then three for each other active ranker in the order of the experiment, then
+    /// `hurt` of each declared segment and `unhurt`, and at last `drift`.
     pub claims: Vec<Claim>,
 }
 
@@ -51,6 +56,15 @@ pub struct ClaimErrors {
     /// together; 0 without a control.
     #[schema(example = 0.01)]
     pub worse: f64,
+    /// A wrong segment is `hurt`: at most this for all segments together; 0 without segments.
+    #[schema(example = 0.04)]
+    pub hurt: f64,
+    /// The winner is wrongly `unhurt`: at most this; 0 without segments.
+    #[schema(example = 0.01)]
+    pub unhurt: f64,
+    /// A change of preferences (`drift`) is false: at most this; 0 where nobody looks.
+    #[schema(example = 0.05)]
+    pub drift: f64,
     /// Any of these is wrong: at most their sum.
     #[schema(example = 0.1)]
     pub any: f64,
@@ -61,10 +75,14 @@ pub struct ClaimErrors {
 pub struct Claim {
     /// Its statement about `ranker`.
     pub claim: ClaimKind,
-    /// Id of the ranker; of `best` the winner, and `null` while that is open.
+    /// Id of the ranker; of `best`, `hurt` and `unhurt` the winner, and `null` while that is open.
     pub ranker: Option<String>,
-    /// Id of the ranker that it is compared with; `null` for `best`.
+    /// Id of the ranker that it is compared with, which for `hurt` is the control or, without one,
+    /// the ranker that did best against the winner in the segment; otherwise `null`.
     pub control: Option<String>,
+    /// The segment of `hurt`; otherwise `null`.
+    #[schema(value_type = Option<String>)]
+    pub segment: Option<Segment>,
     /// Differences up to this size do not count.
     #[schema(example = 0.01)]
     pub margin: f64,
@@ -74,13 +92,14 @@ pub struct Claim {
     /// How far it is.
     pub state: ClaimState,
     /// Number of answers that had counted when it was decided: for `best` since the rankers last
-    /// changed, otherwise since a control was first named. `null` while it is open.
+    /// changed, against the control since one was first named, otherwise since the start. `null`
+    /// while it is open.
     pub decided_after_duels: Option<u64>,
     /// Share of the duels with the control that the ranker won; `null` before the first one.
     #[schema(example = 0.59)]
     pub win_rate: Option<f64>,
-    /// The probability to win against the control is proven to be above this; for `worse`, below
-    /// it. `null` while nothing is proven.
+    /// The probability to win against the control is proven to be above this; for `worse` and
+    /// `hurt`, below it. `null` while nothing is proven.
     #[schema(example = 0.53)]
     pub bound: Option<f64>,
     /// Estimated number of further duels of the ranker and the control until it is decided; `null`
@@ -103,6 +122,13 @@ pub enum ClaimKind {
     NotWorse,
     /// It loses to the control by at least the margin.
     Worse,
+    /// It loses to a rival by at least the margin in the segment.
+    Hurt,
+    /// It loses by more than the margin in no declared segment.
+    Unhurt,
+    /// Preferences have changed by more than the margin: the newest alarm, see `drift` of the
+    /// verdict.
+    Drift,
 }
 
 /// How far a claim is.
@@ -170,6 +196,21 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
     });
     let error = |kind| held.map_or(0.0, |held| short(held.error(kind)));
     let (better, worse) = (error(Kind::Better), error(Kind::Worse));
+    let (segments, drift) = (fold.segments(), fold.drift());
+    let (hurt, unhurt) =
+        segments.map_or((0.0, 0.0), |it| (short(it.hurt_error()), short(it.unhurt_error())));
+    let drift_error = drift.map_or(0.0, |_| DRIFT_ERROR);
+    let margin = fold.verdict().target().margin;
+    let of_segments = segments.map(|it| segment_claims(loaded, it, margin));
+    let of_drift = drift.map(|drift| Claim {
+        claim: ClaimKind::Drift,
+        margin: WITHIN,
+        error: DRIFT_ERROR,
+        state: if drift.raised() > 0 { ClaimState::Decided } else { ClaimState::Open },
+        decided_after_duels: drift.alarms().last().map(|alarm| alarm.answers),
+        ranker: None,
+        ..best.clone()
+    });
     Claims {
         experiment: loaded.name.clone(),
         position: fold.position(),
@@ -180,9 +221,16 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
             best: best.error,
             better,
             worse,
-            any: short(best.error + better + worse),
+            hurt,
+            unhurt,
+            drift: drift_error,
+            any: short(best.error + better + worse + hurt + unhurt + drift_error),
         },
-        claims: std::iter::once(best).chain(of_control).collect(),
+        claims: std::iter::once(best)
+            .chain(of_control)
+            .chain(of_segments.into_iter().flatten())
+            .chain(of_drift)
+            .collect(),
     }
 }
 
@@ -195,6 +243,7 @@ fn best(loaded: &LoadedExperiment, fold: &Fold) -> Claim {
         state: if winner.is_some() { ClaimState::Decided } else { ClaimState::Open },
         ranker: winner,
         control: None,
+        segment: None,
         margin: target.margin,
         error: short(1.0 - target.confidence),
         decided_after_duels: verdict.map(|verdict| verdict.comparisons),
@@ -222,30 +271,25 @@ fn claim_of(
         claim: kind.into(),
         ranker: Some(loaded.spec.rankers[ranker].id.clone()),
         control: Some(loaded.spec.rankers[control].id.clone()),
+        segment: None,
         margin: fold.verdict().target().margin,
         error: short(held.error(kind)),
-        state: match progress {
-            Progress::Decided { .. } => ClaimState::Decided,
-            Progress::Open { .. } => ClaimState::Open,
-            Progress::OutOfReach => ClaimState::OutOfReach,
-        },
-        decided_after_duels: match progress {
-            Progress::Decided { after } => Some(after),
-            _ => None,
-        },
+        state: ClaimState::Open,
+        decided_after_duels: None,
         win_rate,
         bound: if kind == Kind::Worse { at_most.map(short) } else { at_least },
-        duels_to_go: to_go(progress),
+        duels_to_go: None,
         lead_in_reach: lead.filter(|_| progress == Progress::OutOfReach).map(in_reach),
     }
+    .at(progress)
 }
 
 /// Without the digits that subtracting from 1 leaves.
-fn short(share: f64) -> f64 {
+pub(super) fn short(share: f64) -> f64 {
     (share * 1e12).round() / 1e12
 }
 
-fn to_go(progress: Progress) -> Option<u64> {
+pub(super) fn to_go(progress: Progress) -> Option<u64> {
     match progress {
         Progress::Open { comparisons: Some(further) } => Some(rounded(further)),
         _ => None,
@@ -253,7 +297,7 @@ fn to_go(progress: Progress) -> Option<u64> {
 }
 
 /// The lead that some 30,000 duels can prove, rounded down to a tenth of a percentage point.
-fn in_reach(lead: f64) -> f64 {
+pub(super) fn in_reach(lead: f64) -> f64 {
     ((lead - REACH) * 1000.0).floor() / 1000.0
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod pool;
 pub mod regret;
 pub mod replay;
 pub mod replay_regret;
+pub mod segment_claims;
 pub mod segments;
 mod shared_fit;
 mod silent_pages;

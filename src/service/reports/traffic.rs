@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
+use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::silent_pages::SilentPages;
 use dueling_bandits::claims::alone::Split;
 use dueling_bandits::claims::drift;
@@ -24,6 +25,7 @@ struct TrafficInput {
     silent: SilentPages,
     /// Unix milliseconds since which the open batch waits, if it does.
     batch_since_ms: Option<i64>,
+    hurt: Option<String>,
     drift: Option<drift::Alarm>,
     alone: Option<[Split; 2]>,
 }
@@ -69,6 +71,7 @@ impl TrafficInput {
             shown: fold.counts().shown,
             silent: SilentPages::of(&fold),
             batch_since_ms: waits.then_some(since),
+            hurt: SegmentsView::of(loaded, &fold).and_then(|view| view.hurts()),
             drift: newest_change(&fold).cloned(),
             alone: fold.alone().map(|alone| [*alone.issued(), *alone.answered()]),
         })
@@ -97,6 +100,7 @@ fn summary(
         ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,
         now_ms,
         batch_since_ms: input.batch_since_ms,
+        hurt: input.hurt.as_deref(),
         drift: input.drift.as_ref(),
         alone: input.alone,
         name: &|ranker| loaded.spec.rankers[usize::from(ranker)].id.clone(),

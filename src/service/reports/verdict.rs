@@ -14,6 +14,7 @@ pub use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::duels_to_go::{SavedPolicy, duels_to_go, forecast_input};
 use crate::service::reports::leader::{keep_proven, leader, possible, rng_of};
 use crate::service::reports::pool::ReportPool;
+use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::shared_fit::{SharedFit, shared_fit};
 use crate::service::reports::single_flight::{Computed, SingleFlight, newest};
 use crate::service::reports::verdict_basis::{VerdictBasis, Waiting};
@@ -102,6 +103,8 @@ pub struct Verdict {
     /// The winner against the control, or before there is one, the ranker that is furthest; `null`
     /// without a control. It has errors of its own: see `/claims`.
     pub control: Option<ControlView>,
+    /// For which of the declared segments the winner is wrong; `null` without any.
+    pub segments: Option<SegmentsView>,
     /// Which answers the verdict counts, and what it assumes of them.
     pub rests_on: VerdictBasis,
     /// Whether preferences have changed; `null` where nobody looks.
@@ -167,7 +170,10 @@ pub async fn verdict(
 ) -> Result<Arc<Computed<Verdict>>, ServiceError> {
     let version = loaded.with_record(|record| record.version);
     let read = Arc::clone(loaded);
-    let copy = move |fold: &Fold| VerdictInput::of(fold, forecast_input(&read, fold, target));
+    let copy = move |fold: &Fold| VerdictInput {
+        segments: SegmentsView::of(&read, fold),
+        ..VerdictInput::of(fold, forecast_input(&read, fold, target))
+    };
     let fit = shared_fit(loaded);
     let compute = move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, target, &fit);
     newest(reports, loaded, (version, target), copy, compute).await
@@ -190,6 +196,7 @@ struct VerdictInput {
     tracker: VerdictTracker,
     basis: VerdictBasis,
     claims: Option<ControlClaims>,
+    segments: Option<SegmentsView>,
     /// How its evidence grew.
     race: Vec<RacePoint>,
     waits: Option<Waiting>,
@@ -216,6 +223,7 @@ impl VerdictInput {
             initial_rankers: fold.initial_rankers(),
             basis: VerdictBasis::of(fold),
             claims: fold.claims().cloned(),
+            segments: None,
             tracker: fold.verdict().clone(),
             race: fold.race().points().to_vec(),
             waits: Waiting::of(fold),
@@ -397,6 +405,7 @@ fn verdict_of(
         control: input.claims.as_ref().and_then(|held| {
             ControlView::of(loaded, held, input.tracker.verdict(), standing.ranker)
         }),
+        segments: input.segments.clone(),
         duels_to_go: forecast.as_ref().ok().copied(),
         duels_to_go_reason: forecast.err(),
         waiting: input.waits.clone(),

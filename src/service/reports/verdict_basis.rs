@@ -290,17 +290,32 @@ fn unfair_method(fold: &Fold) -> Option<String> {
     ))
 }
 
-/// Whether the verdict at the current log position has a doubt. Takes long with many rankers.
-pub(crate) fn is_doubted(loaded: &LoadedExperiment) -> Result<bool, ServiceError> {
+/// A doubt about a verdict.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Doubt {
+    /// The winner and the rival whose duels would lessen it; `None` if no duels would.
+    pub duel: Option<(usize, usize)>,
+}
+
+/// The doubt about the verdict at the current log position. Takes long with many rankers.
+pub(crate) fn doubt(loaded: &LoadedExperiment) -> Result<Option<Doubt>, ServiceError> {
     let (tracker, tally, roster, lost) = {
         let fold = loaded.fold()?;
         if unfair_method(&fold).is_some() {
-            return Ok(true);
+            return Ok(Some(Doubt { duel: None }));
         }
-        let Some(lost) = lost(&fold) else { return Ok(false) };
+        let Some(lost) = lost(&fold) else { return Ok(None) };
         (fold.verdict().clone(), fold.policy().tally().clone(), fold.roster().clone(), lost)
     };
-    Ok(tracker.verdict().is_some_and(|verdict| {
-        !withstands(&tracker, &tally, roster.active(), verdict.winner(), lost)
+    let (active, verdict) = (roster.active(), tracker.verdict());
+    let doubted = verdict
+        .map(|verdict| verdict.winner())
+        .filter(|&winner| !withstands(&tracker, &tally, active, winner, lost));
+    Ok(doubted.map(|winner| {
+        let standing = tracker.standing(&tally, active, winner);
+        // against a rival that beats the winner, more duels prove nothing
+        let beaten = standing.rivals.iter().filter(|&&(rival, _)| tally.leads(winner, rival));
+        let nearest = beaten.min_by(|(_, one), (_, other)| one.total_cmp(other));
+        Doubt { duel: nearest.map(|&(rival, _)| (winner, rival)) }
     }))
 }

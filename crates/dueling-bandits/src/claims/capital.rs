@@ -40,6 +40,11 @@ impl Default for Reserve {
 }
 
 impl Reserve {
+    /// One of claims that follow nothing: what is not kept for changes is staked at the start.
+    pub fn without_doublings() -> Self {
+        Self { start: AT_START + FOR_DOUBLINGS, doublings: 0.0, changes: FOR_CHANGES }
+    }
+
     /// Capital that is left.
     pub fn left(&self) -> f64 {
         self.start + self.doublings + self.changes
@@ -65,9 +70,10 @@ impl Reserve {
     /// Whether a decoded reserve is one.
     pub fn is_sound(&self) -> bool {
         let within = |left: f64, all: f64| (0.0..=all).contains(&left);
-        within(self.start, AT_START)
+        within(self.start, AT_START + FOR_DOUBLINGS)
             && within(self.doublings, FOR_DOUBLINGS)
             && within(self.changes, FOR_CHANGES)
+            && self.left() <= 1.0
     }
 }
 

@@ -27,18 +27,13 @@ use crate::beta_sampling::theta_of;
 use crate::claims::capital::Reserve;
 use crate::claims::ladder::{Answers, Ladder, Rungs};
 use crate::evidence::Target;
-use crate::evidence::scores::{Levels, Score, ScoreCounts};
+use crate::evidence::scores::{Score, ScoreCounts};
 use crate::{Duel, Outcome, PolicyRng, Selection, Tally};
+
+pub use crate::claims::ladder::{Progress, REACH};
 
 /// Comparisons for each ranker before the first stake that follows the evidence.
 const FIRST_DOUBLING: u64 = 5;
-/// Smallest distance between a preference and a rung that is in reach: it takes some 30,000
-/// comparisons of the pair.
-pub const REACH: f64 = 0.01;
-/// Most comparisons of a pair after which a claim is still in reach.
-const MOST_COMPARISONS: f64 = 30_000.0;
-/// The mixture lags behind the best alternative by about so many nats.
-const LAG: f64 = 0.5;
 /// Share of the error of "better", "not worse" and the lower bounds. In equal parts, "better" takes
 /// some 8 % more pages on six rankers.
 const AHEAD: f64 = 0.8;
@@ -93,24 +88,6 @@ impl Claim {
             Self::NotWorse => rungs.not_worse(),
         }
     }
-}
-
-/// How far a claim is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Progress {
-    /// It is proven.
-    Decided {
-        /// Comparisons that had counted by then, of all pairs, since a control was first named.
-        after: u64,
-    },
-    /// It may be proven.
-    Open {
-        /// Estimated number of further comparisons of the pair; `None` while the ranker is on the
-        /// wrong side of the rung, and before the first comparison.
-        comparisons: Option<f64>,
-    },
-    /// The preference is too near to the rung, or on its other side.
-    OutOfReach,
 }
 
 /// The choice of the claims for the next page.
@@ -401,17 +378,9 @@ impl ControlClaims {
 
     /// The answers of a ranker and the control, wins of the ranker first or of the control.
     fn answers(&self, x: usize, direction: Direction) -> Answers {
-        let mut half_wins = self.state.half_wins[x];
         let control = self.control().unwrap_or(x);
-        let (won, lost) =
-            (self.state.scores.levels(x, control), self.state.scores.levels(control, x));
-        let mut scores: Option<[Levels; 2]> = (won.is_some() || lost.is_some())
-            .then(|| [won, lost].map(|levels| levels.copied().unwrap_or_default()));
-        if direction == Direction::Behind {
-            half_wins.reverse();
-            scores.iter_mut().for_each(|both| both.reverse());
-        }
-        Answers { half_wins, scores }
+        let answers = Answers::of(self.state.half_wins[x], &self.state.scores, x, control);
+        if direction == Direction::Behind { answers.reversed() } else { answers }
     }
 
     /// Wins and losses of a ranker against the control that count; one that counts by its score
@@ -446,27 +415,9 @@ impl ControlClaims {
 
     /// How far a claim on a ranker is.
     pub fn progress(&self, ranker: usize, claim: Claim) -> Progress {
-        let rung = claim.rung(&self.rungs);
-        let side = self.state.side(claim.direction());
-        if let Some(after) = side.ladders[ranker].reached_at(rung) {
-            return Progress::Decided { after };
-        }
         let answers = self.answers(ranker, claim.direction());
-        let [wins, losses] = answers.wins_and_losses();
-        let comparisons = wins + losses;
-        if comparisons <= 0.0 {
-            return Progress::Open { comparisons: None };
-        }
-        let lead = wins / comparisons - self.rungs.probability(rung);
-        // two standard deviations
-        if lead + 1.0 / comparisons.sqrt() < REACH || comparisons >= MOST_COMPARISONS {
-            return Progress::OutOfReach;
-        }
-        let capital = self.ln_capital(ranker, claim);
-        let missing = (-libm::log(self.error(claim)) - capital).max(0.0) + LAG;
-        // a comparison adds d(P, rung) nats on average, about 2 lead²
-        let further = (missing / (2.0 * lead * lead)).max(1.0);
-        Progress::Open { comparisons: (lead > 0.0 && further.is_finite()).then_some(further) }
+        let ladder = &self.state.side(claim.direction()).ladders[ranker];
+        ladder.progress(claim.rung(&self.rungs), &self.rungs, &answers, self.error(claim))
     }
 
     /// Whether more duels of this ranker and the control decide nothing: it is the control, a claim

@@ -13,11 +13,37 @@ use std::sync::{Arc, LazyLock};
 
 use crate::claims::capital::Staked;
 use crate::evidence::lead::LeadEvidence;
-use crate::evidence::scores::{Levels, WEIGHTS};
+use crate::evidence::scores::{Levels, ScoreCounts, WEIGHTS};
 
 /// The rungs of every ladder, in hundredths: the first and the last one.
 const FIRST: usize = 30;
 const LAST: usize = 80;
+
+/// Smallest distance between a preference and a rung that is in reach: it takes some 30,000
+/// comparisons of the pair.
+pub const REACH: f64 = 0.01;
+/// Most comparisons of a pair after which a claim is still in reach.
+pub const MOST_COMPARISONS: f64 = 30_000.0;
+/// The mixture lags behind the best alternative by about so many nats.
+const LAG: f64 = 0.5;
+
+/// How far a claim is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Progress {
+    /// It is proven.
+    Decided {
+        /// Comparisons that had counted by then, of all pairs, since the claims were first made.
+        after: u64,
+    },
+    /// It may be proven.
+    Open {
+        /// Estimated number of further comparisons of the pair; `None` while the ranker is on the
+        /// wrong side of the rung, and before the first comparison.
+        comparisons: Option<f64>,
+    },
+    /// The preference is too near to the rung, or on its other side.
+    OutOfReach,
+}
 
 static EVIDENCE: LazyLock<Vec<Arc<LeadEvidence>>> = LazyLock::new(|| {
     (FIRST..=LAST).map(|hundredth| evidence_over(hundredth as f64 / 100.0)).collect()
@@ -96,6 +122,21 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// Those of `x` and `y`, wins of `x` first.
+    pub(super) fn of(half_wins: [u32; 2], scores: &ScoreCounts, x: usize, y: usize) -> Self {
+        let (won, lost) = (scores.levels(x, y), scores.levels(y, x));
+        let scores = (won.is_some() || lost.is_some())
+            .then(|| [won, lost].map(|levels| levels.copied().unwrap_or_default()));
+        Self { half_wins, scores }
+    }
+
+    /// Those of the other ranker.
+    pub(super) fn reversed(mut self) -> Self {
+        self.half_wins.reverse();
+        self.scores.iter_mut().for_each(|both| both.reverse());
+        self
+    }
+
     /// Wins and losses; one that counts by its score counts its weight.
     pub fn wins_and_losses(&self) -> [f64; 2] {
         let weight = |levels: &Levels| {
@@ -141,6 +182,28 @@ impl Ladder {
     /// `ln C` of a rung after these answers.
     pub fn ln_capital(&self, rung: usize, rungs: &Rungs, answers: &Answers) -> f64 {
         self.staked[rung].ln_capital(rungs.ln_evidence(rung, answers))
+    }
+
+    /// How far the claim of a rung is, after these answers and with this error.
+    pub fn progress(&self, rung: usize, rungs: &Rungs, answers: &Answers, error: f64) -> Progress {
+        if let Some(after) = self.reached_at(rung) {
+            return Progress::Decided { after };
+        }
+        let [wins, losses] = answers.wins_and_losses();
+        let comparisons = wins + losses;
+        if comparisons <= 0.0 {
+            return Progress::Open { comparisons: None };
+        }
+        let lead = wins / comparisons - rungs.probability(rung);
+        // two standard deviations
+        if lead + 1.0 / comparisons.sqrt() < REACH || comparisons >= MOST_COMPARISONS {
+            return Progress::OutOfReach;
+        }
+        let capital = self.ln_capital(rung, rungs, answers);
+        let missing = (-libm::log(error) - capital).max(0.0) + LAG;
+        // a comparison adds d(P, rung) nats on average, about 2 lead²
+        let further = (missing / (2.0 * lead * lead)).max(1.0);
+        Progress::Open { comparisons: (lead > 0.0 && further.is_finite()).then_some(further) }
     }
 
     /// The position at which the rung and all lower ones were reached.

@@ -37,6 +37,7 @@
 //! | claim | see |
 //! | --- | --- |
 //! | better, not worse or worse than the control, and by how much | [`control`], [`ladder`] |
+//! | the winner loses in a segment, or in none | [`segments`] |
 //! | preferences have changed | [`drift`] |
 //! | units are not split evenly between two arms | [`alone`] |
 //! | a bounded value has a mean above or below a limit | [`betting`] |
@@ -47,6 +48,7 @@ pub mod capital;
 pub mod control;
 pub mod drift;
 pub mod ladder;
+pub mod segments;
 
 /// When a claim was decided, if it was. Decided claims stay decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -157,7 +157,8 @@ impl Cohorts {
         self.saved.open.values().map(Cohort::answers).sum()
     }
 
-    /// The answers that wait and are expected to count; equal ones of a pair are one entry.
+    /// The answers that wait and are expected to count; equal ones of a pair are one entry, of
+    /// whatever segment.
     pub fn expected(&self) -> Vec<Completed> {
         let mut counts = BTreeMap::new();
         for (answer, count) in self.saved.open.values().flat_map(Cohort::expected) {
@@ -166,7 +167,7 @@ impl Cohorts {
         let completed = |((first, second, code), count): ((u16, u16, u8), u32)| {
             let (outcome, score) = content_of(code);
             let duel = Duel::new(first.into(), second.into());
-            Completed { duel, outcome, score, count, counts: true, expected: true }
+            Completed { duel, outcome, score, segment: 0, count, counts: true, expected: true }
         };
         counts.into_iter().map(completed).collect()
     }
@@ -231,7 +232,7 @@ impl Cohorts {
             return self.add_of_unit(start, UnitAnswer::new(unit, answer, content));
         }
         let cohort = self.saved.open.entry(start).or_default();
-        let Some(displaced) = cohort.count(duel, content) else {
+        let Some(displaced) = cohort.count(duel, content, answer.segment) else {
             return self.saved.left_out.add(Reason::Full).into();
         };
         let mut others = Vec::new();
@@ -359,6 +360,7 @@ impl Cohorts {
                 duel: answer.duel(),
                 outcome: answer.outcome(),
                 score: answer.score(),
+                segment: answer.segment,
                 count: 1,
                 counts,
                 expected: answer.is_expected(),

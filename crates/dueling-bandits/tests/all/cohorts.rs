@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 const WINDOW: i64 = 3_600_000;
 
 fn answer(issued_at: i64, nonce: u128, unit: Option<u64>, outcome: Outcome) -> TimedAnswer {
-    TimedAnswer { duel: Duel::new(0, 1), outcome, score: None, issued_at, nonce, unit }
+    TimedAnswer { duel: Duel::new(0, 1), outcome, score: None, issued_at, nonce, unit, segment: 0 }
 }
 
 /// First wins, second wins and halves that count, of each cohort.
@@ -335,8 +335,15 @@ fn page_of_verdict(
         };
         let unit = if rng.random_bool(returning) { 0 } else { page + 1 };
         let nonce = page.into();
-        let answer =
-            TimedAnswer { duel, outcome, score: None, issued_at: 10, nonce, unit: Some(unit) };
+        let answer = TimedAnswer {
+            duel,
+            outcome,
+            score: None,
+            issued_at: 10,
+            nonce,
+            unit: Some(unit),
+            segment: 0,
+        };
         run.observe_timed(&answer, None, selection.ticket, 10);
         run.catch_up();
         if run.verdict().verdict().is_some() {

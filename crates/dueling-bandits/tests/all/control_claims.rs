@@ -156,7 +156,7 @@ fn run(window: i64, rankers: usize) -> Run {
 
 fn timed(number: u32, duel: Duel, outcome: Outcome, issued_at: i64) -> TimedAnswer {
     let nonce = number.into();
-    TimedAnswer { duel, outcome, score: None, issued_at, nonce, unit: None }
+    TimedAnswer { duel, outcome, score: None, issued_at, nonce, unit: None, segment: 0 }
 }
 
 #[test]

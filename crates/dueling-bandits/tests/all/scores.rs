@@ -167,7 +167,7 @@ fn a_run_with_scores_goes_on_as_it_was_saved() {
             let (outcome, issued_at) = (score.outcome(), number * 1000);
             let (score, unit) = (Some(score), Some((number - number % 4 / 3) as u64));
             let nonce = number as u128;
-            let answer = TimedAnswer { duel, outcome, score, issued_at, nonce, unit };
+            let answer = TimedAnswer { duel, outcome, score, issued_at, nonce, unit, segment: 0 };
             run.observe_timed(&answer, None, 0, issued_at);
             run.catch_up();
             run.complete(issued_at - window, issued_at);

@@ -50,6 +50,12 @@ pub struct ConcludeAt {
     #[serde(default = "default_control", skip_serializing_if = "is_default_control")]
     #[schema(default = true)]
     pub control: bool,
+    /// With `segments`: conclude on a certain winner only once it is proven for each of them that
+    /// the winner loses there or not, or neither can be proven in reasonable time. `false` by
+    /// default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(default = false)]
+    pub segments: bool,
 }
 
 impl Default for ConcludeAt {
@@ -61,6 +67,7 @@ impl Default for ConcludeAt {
             max_days: None,
             min_days: None,
             control: default_control(),
+            segments: false,
         }
     }
 }
@@ -150,7 +157,8 @@ impl ConcludeAt {
 
     /// All errors.
     pub(super) fn errors(&self) -> Vec<FieldError> {
-        let Self { confidence, margin, max_duels, max_days, min_days, control: _ } = *self;
+        let Self { confidence, margin, max_duels, max_days, min_days, control: _, segments: _ } =
+            *self;
         let mut errors = Vec::new();
         let mut require = |right: bool, field: &str, detail: String| {
             if !right {

@@ -7,15 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::conclude_at::ConcludeAt;
 use super::drift::{OnDrift, watch_error};
 use super::enrolment::{is_no_share, is_whole, whole_coverage};
+use super::errors::{Errors, division_errors};
 use super::exclusions;
 use super::field_error::{FieldError, FirstErrors, excerpt};
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
+use super::segments::segment_errors;
 use super::settings::{Settings, text_errors};
 use super::shares::Shares;
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::evidence::Target;
+use dueling_bandits::run::Targets;
 use dueling_bandits::{MIN_RANKERS, PolicySpec, Roster, TieRule};
+use rankduel_store::audience::Segment;
 use rankduel_store::events::{Exclusion, UnitHash};
 
 /// Default time to live of a duel.
@@ -70,6 +74,12 @@ pub struct ExperimentSpec {
     /// is `None` if the experiment was created without a control.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_controls: Vec<Option<String>>,
+    /// The declared segments, about which claims are made. Labels beyond these count as the rest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<Segment>,
+    /// How the claims divide one error; without it, each kind has that error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Errors>,
     /// The claim that it proves first.
     #[serde(default)]
     pub goal: Goal,
@@ -304,6 +314,8 @@ impl ExperimentSpec {
         }
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors.extend(self.control_error());
+        errors.extend(segment_errors(self));
+        errors.extend(division_errors(self));
         errors.extend(watch_error(self.watch, self.drift));
         errors.extend(self.coverage_error());
         errors.extend(self.alone_error());
@@ -378,7 +390,12 @@ impl ExperimentSpec {
 
     /// The target of the verdict of this experiment.
     pub fn verdict_target(&self) -> Target {
-        ConcludeAt::target(self.conclude_at)
+        self.targets().verdict
+    }
+
+    /// The targets of the verdict and of the claims beside it.
+    pub fn targets(&self) -> Targets {
+        Errors::targets(self.errors, self.conclude_at)
     }
 
     /// The spec with another policy.

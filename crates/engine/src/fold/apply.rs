@@ -415,7 +415,10 @@ impl Fold {
         };
         let resolved = self.ties.resolve(outcome.answer, self.seed, self.policy().tally().steps());
         let unit = outcome.unit;
-        let answer = TimedAnswer { duel, outcome: resolved, score, issued_at, nonce, unit };
+        let place = |segment| self.segments.iter().position(|&own| own == segment);
+        let segment = segment.and_then(place).map_or(0, |place| place as u8 + 1);
+        let answer =
+            TimedAnswer { duel, outcome: resolved, score, issued_at, nonce, unit, segment };
         self.run.observe_timed(&answer, batch, ticket, self.state.recorded_at);
         Ok(answered)
     }

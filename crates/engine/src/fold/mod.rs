@@ -17,4 +17,4 @@ mod state;
 pub use apply::{Answered, COIN_TIES_MAX, Chunk, FoldError, ties_of};
 pub use chances::Chances;
 pub use methods::MethodVersion;
-pub use state::{Fold, MAX_POSITION};
+pub use state::{DecidedClaim, Fold, MAX_POSITION};

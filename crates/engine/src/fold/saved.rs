@@ -67,9 +67,10 @@ impl Fold {
         for ranker in state.retired.iter().map(|&ranker| ranker.into()).chain(held_out) {
             roster.retire(ranker).ok()?;
         }
-        let run = Run::restore((&spec.policy, setup), spec.verdict_target(), roster, run)?;
+        let run = Run::restore((&spec.policy, setup), spec.targets(), roster, run)?;
         let has_control = spec.first_control().is_some() || state.controls_seen > 0;
         (run.claims().is_some() == has_control).then_some(())?;
+        (run.segments().map_or(0, |it| it.segments()) == spec.segments.len()).then_some(())?;
         (run.drift().is_some() == (spec.drift != OnDrift::Off)).then_some(())?;
         Some(Self::with(spec, seed, run, state, held_out))
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::methods::{MethodVersion, method_of};
-use crate::experiment_spec::{ExperimentSpec, OnDrift, RosterChanges};
+use crate::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift, RosterChanges};
 use crate::fold::counts::Counts;
 use crate::fold::excluded::ExcludedUnits;
 use crate::fold::open_pages::OpenPages;
@@ -11,18 +11,31 @@ use crate::fold::page_counts::PageCounts;
 use dueling_bandits::claims::alone::AlonePages;
 use dueling_bandits::claims::control::{ControlClaims, Goal};
 use dueling_bandits::claims::drift::Drift;
+use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
 use dueling_bandits::{InFlight, Policy, PolicyRng, PolicySpec, Roster, Selection, TieRule};
+use rankduel_store::audience::Segment;
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
 /// experiment gets that far.
 pub const MAX_POSITION: u64 = 1 << 53;
+
+/// A claim that is proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecidedClaim {
+    /// Its name in logs, metrics and answers.
+    pub claim: &'static str,
+    /// The ranker that it is about.
+    pub ranker: usize,
+    /// The segment that it is about; `None` for all traffic.
+    pub segment: Option<Segment>,
+}
 
 /// The state of an experiment at a log position.
 #[derive(Debug)]
@@ -42,6 +55,8 @@ pub struct Fold {
     pub(super) goal: Goal,
     /// Share of units that see one ranker alone.
     pub(super) alone_share: f64,
+    /// The declared segments.
+    pub(super) segments: Vec<Segment>,
     on_drift: OnDrift,
 }
 
@@ -90,12 +105,13 @@ impl Fold {
     pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
         let rankers = spec.initial_rankers();
         let policy = spec.policy.start(Setup { rankers, seed });
-        let mut run = Run::new(policy, spec.verdict_target(), spec.first_answer_window_ms());
+        let mut run = Run::new(policy, spec.targets(), spec.first_answer_window_ms());
         if spec.drift != OnDrift::Off {
             run.look_for_drift();
         }
         // a policy that cannot hold it out is not allowed
         let held_out = spec.held_out().filter(|&ranker| run.hold_out(ranker).is_ok());
+        run.start_with_segments(spec.segments.len());
         if let Some(control) = spec.first_control() {
             run.start_with_control(control, spec.goal);
         }
@@ -142,6 +158,7 @@ impl Fold {
             held_out,
             goal: spec.goal,
             alone_share: spec.alone,
+            segments: spec.segments.clone(),
             on_drift: spec.drift,
         };
         fold.run.restart_on_drift(fold.restarts_on_drift());
@@ -200,14 +217,16 @@ impl Fold {
         self.run.verdict()
     }
 
-    /// The verdict, once the experiment may conclude on it. `with_control` says whether the claims
-    /// of the winner against the control must be settled.
-    pub fn settled_verdict(&self, with_control: bool) -> Option<&Verdict> {
+    /// The verdict, once the experiment may conclude on it: the claims of the winner that `at` waits
+    /// for are settled.
+    pub fn settled_verdict(&self, at: &ConcludeAt) -> Option<&Verdict> {
         self.verdict().verdict().filter(|verdict| {
+            let winner = verdict.winner();
             let is_settled = |claims: &ControlClaims| {
-                claims.next_control().is_none() && claims.is_settled(verdict.winner())
+                claims.next_control().is_none() && claims.is_settled(winner)
             };
-            !with_control || self.claims().is_none_or(is_settled)
+            (!at.control || self.claims().is_none_or(is_settled))
+                && (!at.segments || self.segments().is_none_or(|it| it.is_settled(winner)))
         })
     }
 
@@ -216,9 +235,33 @@ impl Fold {
         self.run.claims()
     }
 
+    /// The claims about segments; `None` if none was declared.
+    pub fn segments(&self) -> Option<&SegmentClaims> {
+        self.run.segments()
+    }
+
     /// How many changes of the control were folded.
     pub fn controls_seen(&self) -> usize {
         self.state.controls_seen
+    }
+
+    /// The claims beside the verdict that are proven.
+    pub fn decided_claims(&self) -> Vec<DecidedClaim> {
+        let of_control = self.claims().into_iter().flat_map(ControlClaims::decided);
+        let mut decided: Vec<_> = of_control
+            .map(|(ranker, claim, _)| DecidedClaim { claim: claim.name(), ranker, segment: None })
+            .collect();
+        if let Some((held, ranker)) = self.segments().and_then(|it| Some((it, it.winner()?))) {
+            let hurt = |place: usize| self.segments.get(place).copied();
+            decided.extend(held.hurt_segments().map(|place| DecidedClaim {
+                claim: "hurt",
+                ranker,
+                segment: hurt(place),
+            }));
+            let unhurt = DecidedClaim { claim: "unhurt", ranker, segment: None };
+            decided.extend(held.unhurt_after().map(|_| unhurt));
+        }
+        decided
     }
 
     /// The next duel.

@@ -12,7 +12,7 @@ use crate::open_duels::OpenDuels;
 use crate::self_duels::Flush;
 use crate::traffic::TrafficCounts;
 use dueling_bandits::claims::alone::Arm;
-use dueling_bandits::{InFlight, PolicyRng, Selection};
+use dueling_bandits::{Duel, InFlight, PolicyRng, Selection};
 use rankduel_store::Nonce;
 
 /// A selected duel.
@@ -36,15 +36,32 @@ impl Selected {
 impl LoadedExperiment {
     /// Select a duel and count it as issued.
     pub fn select(&self, rng: &mut PolicyRng, now_ms: i64) -> Result<Selected, EngineError> {
-        if self.spec.shares.is_empty() {
-            return self.select_with(Fold::select, rng, now_ms);
-        }
         let bounds: Vec<_> = self.spec.active_shares().collect();
         let select = |fold: &Fold, in_flight: &InFlight, rng: &mut PolicyRng| {
             let selection = fold.select(in_flight, rng);
-            within_bounds(selection, &bounds, fold.roster().active(), rng)
+            let selection = self.instead_of(&selection, fold).unwrap_or(selection);
+            match bounds.is_empty() {
+                true => selection,
+                false => within_bounds(selection, &bounds, fold.roster().active(), rng),
+            }
         };
         self.select_with(select, rng, now_ms)
+    }
+
+    /// The winner and a rival whose duels would lessen a doubt about the verdict; `None` if there is
+    /// no doubt, or duels would not help. Where the winner would be shown alone, they meet.
+    pub fn go_on(&self, duel: Option<(usize, usize)>) {
+        *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = duel;
+    }
+
+    fn instead_of(&self, selection: &Selection, fold: &Fold) -> Option<Selection> {
+        let winner = fold.verdict().verdict()?.winner();
+        if selection.duel != Duel::new(winner, winner) {
+            return None;
+        }
+        let doubted = *self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        let (doubted, rival) = doubted?;
+        (doubted == winner).then(|| Selection::of(winner, rival))
     }
 
     /// [`LoadedExperiment::select`] by the policy alone, without the claims.
@@ -124,8 +141,9 @@ impl LoadedExperiment {
         Ok(Some(selected))
     }
 
-    /// Now and then, a duel of the winner of a concluded experiment with the rival that it has met
-    /// most often, which is counted as issued. It shows whether the verdict is still true.
+    /// Now and then, a duel of the winner of a concluded experiment, which is counted as issued:
+    /// with the rival of a segment that is not settled, or else with the control, or without one
+    /// with the rival that it has met most often. It shows whether the verdict is still true.
     pub fn select_watch(
         &self,
         winner: usize,
@@ -141,14 +159,16 @@ impl LoadedExperiment {
         if fold.verdict().verdict().is_none_or(|verdict| verdict.winner() != winner) {
             return Ok(None);
         }
+        let of_segment = fold.segments().and_then(|segments| segments.select(winner, rng));
+        let control = fold.claims().and_then(|claims| claims.control());
         let tally = fold.policy().tally();
         let rivals = fold.roster().active().iter().filter(|&&rival| rival != winner);
         // of equal ones the first
-        let Some(&rival) = rivals.rev().max_by_key(|&&rival| tally.half_plays(winner, rival))
-        else {
+        let most_met = rivals.rev().max_by_key(|&&rival| tally.half_plays(winner, rival)).copied();
+        let rival = control.filter(|&control| control != winner).or(most_met);
+        let Some(selection) = of_segment.or(rival.map(|rival| Selection::of(winner, rival))) else {
             return Ok(None);
         };
-        let selection = Selection::of(winner, rival);
         let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
         let mut open = self.open_duels();
         open.at(now_ms, fold.policy().batch());

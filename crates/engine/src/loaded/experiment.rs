@@ -44,6 +44,8 @@ pub struct LoadedExperiment {
     pub(super) due: Arc<DueExperiments>,
     /// Whether it was added to `due`: once is enough, the maintenance rounds do the rest.
     pub(super) was_due: AtomicBool,
+    /// The winner of a doubted verdict and the rival whose duels would lessen the doubt.
+    pub(super) doubted: Mutex<Option<(usize, usize)>>,
     /// Position of the newest snapshot in the store; 0 without one.
     pub(super) snapshot_at: AtomicU64,
     /// Unix milliseconds of about the last request.

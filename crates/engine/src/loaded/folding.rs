@@ -11,9 +11,9 @@ use crate::clock::rfc3339;
 use crate::condition::Condition;
 use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
-use crate::fold::{Answered, Chunk, Fold};
+use crate::fold::{Answered, Chunk, DecidedClaim, Fold};
 use crate::tokens::duel_token::DuelToken;
-use dueling_bandits::claims::control::{Claim, ControlClaims};
+use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, Event};
 use rankduel_store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
 
@@ -91,7 +91,7 @@ impl LoadedExperiment {
         // poisons the lock, so that nothing is selected from the state it leaves behind
         catch_unwind(AssertUnwindSafe(|| {
             let mut fold = self.fold.write().map_err(|_| self.panicked())?;
-            let decided = decided_claims(&fold);
+            let decided = fold.decided_claims();
             let raised = fold.drift().map_or(0, |drift| drift.raised());
             let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
             self.report_claims(&fold, &decided);
@@ -147,16 +147,26 @@ impl LoadedExperiment {
 
     /// Log each claim that is decided now, unless its entry was recorded before the experiment was
     /// loaded.
-    fn report_claims(&self, fold: &Fold, before: &[(usize, Claim)]) {
+    fn report_claims(&self, fold: &Fold, before: &[DecidedClaim]) {
         if fold.recorded_at() < self.opened_at {
             return;
         }
-        for (ranker, claim) in decided_claims(fold) {
-            if !before.contains(&(ranker, claim)) {
+        for decided in fold.decided_claims() {
+            if !before.contains(&decided) {
+                let DecidedClaim { claim, ranker, segment } = decided;
                 let ranker = &self.spec.rankers[ranker].id;
-                let (experiment, claim) = (&self.name, claim.name());
-                let (control, position) = (self.spec.control.as_deref(), fold.position());
-                tracing::info!(experiment, claim, ranker, control, position, "claim decided");
+                let (experiment, position) = (&self.name, fold.position());
+                let (control, segment) = (self.spec.control.as_deref(), segment.as_ref());
+                let segment = segment.map(Segment::as_str);
+                tracing::info!(
+                    experiment,
+                    claim,
+                    ranker,
+                    control,
+                    segment,
+                    position,
+                    "claim decided"
+                );
             }
         }
     }
@@ -164,7 +174,7 @@ impl LoadedExperiment {
     /// If the fold has reached what concludes the experiment, say so, once.
     fn signal_if_due(&self, fold: &Fold) {
         let Some(at) = self.spec.conclude_at else { return };
-        let reached = fold.settled_verdict(at.control).is_some()
+        let reached = fold.settled_verdict(&at).is_some()
             || at.max_duels.is_some_and(|most| fold.counts().answered_duels() >= most);
         if reached
             && fold.concluded_by_itself().is_none()
@@ -280,11 +290,6 @@ fn rows(entry: &LogEntry) -> usize {
         Event::Control(ControlEvent::BatchResults { results, .. }) => results.len().max(1),
         _ => 1,
     }
-}
-
-fn decided_claims(fold: &Fold) -> Vec<(usize, Claim)> {
-    let claims = fold.claims().into_iter().flat_map(ControlClaims::decided);
-    claims.map(|(ranker, claim, _)| (ranker, claim)).collect()
 }
 
 fn changes_roster(event: &Event) -> bool {

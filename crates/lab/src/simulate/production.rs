@@ -238,6 +238,7 @@ impl Served {
             issued_at: arrival.issued_at,
             nonce: arrival.number.into(),
             unit: self.names_units.then_some(arrival.unit),
+            segment: 0,
         };
         self.run.observe_timed(&answer, batch, ticket, arrival.issued_at);
         self.run.catch_up();

@@ -18,6 +18,8 @@ pub struct TimedAnswer {
     pub nonce: u128,
     /// Hash of the unit that answered, if the caller names units.
     pub unit: Option<u64>,
+    /// Number of the declared segment of its page, from 1; 0 for any other page.
+    pub segment: u8,
 }
 
 /// Whether an answer counts, waits, or is left out.
@@ -110,6 +112,8 @@ pub struct Completed {
     pub outcome: Outcome,
     /// Their score.
     pub score: Option<Score>,
+    /// Their segment.
+    pub segment: u8,
     /// How many they are.
     pub count: u32,
     /// Whether they count. Those of units that were counted meanwhile do not.

@@ -23,12 +23,10 @@ pub(super) struct Cohort {
     pub(super) pairs: BTreeMap<(u16, u16), [u32; 3]>,
     /// Answers by the mixed hash of their unit.
     pub(super) units: BTreeMap<u64, UnitAnswer>,
-    /// Answers without a unit that count by their score.
-    pub(super) scores: ScoresByPair,
+    /// Other answers without a unit: those that count by their score, and those of a segment. By
+    /// ordered pair, segment, and a code as in [`UnitAnswer`].
+    pub(super) others: BTreeMap<(u16, u16, u8, u8), u32>,
 }
-
-/// Numbers of answers, by ordered pair and by the code of their score.
-pub(super) type ScoresByPair = BTreeMap<(u16, u16, u8), u32>;
 
 /// The answer of a unit that waits.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -41,6 +39,7 @@ pub(super) struct UnitAnswer {
     /// 0: first, 1: second, 2: half. 3 more if the answer is expected not to count. An answer with
     /// a score has 6, and twice the code of the score, and 1 more if it is expected not to count.
     code: u8,
+    pub(super) segment: u8,
 }
 
 impl UnitAnswer {
@@ -48,11 +47,8 @@ impl UnitAnswer {
     pub(super) fn new(unit: u64, answer: &TimedAnswer, content: Content) -> Self {
         let &TimedAnswer { duel, issued_at, nonce, .. } = answer;
         let (first, second) = (duel.first as u16, duel.second as u16);
-        let code = match content {
-            Content::Outcome(code) => code,
-            Content::Score(score) => SCORES_FROM + 2 * score.code(),
-        };
-        Self { unit, issued_at, nonce, first, second, code }
+        let segment = answer.segment;
+        Self { unit, issued_at, nonce, first, second, code: content.code(), segment }
     }
 
     pub(super) fn duel(&self) -> Duel {
@@ -106,8 +102,8 @@ pub(super) enum UnitPlace {
 impl Cohort {
     pub(super) fn answers(&self) -> u64 {
         let anonymous = self.pairs.values().flatten().map(|&count| u64::from(count));
-        let scored = self.scores.values().map(|&count| u64::from(count));
-        anonymous.sum::<u64>() + scored.sum::<u64>() + self.units.len() as u64
+        let others = self.others.values().map(|&count| u64::from(count));
+        anonymous.sum::<u64>() + others.sum::<u64>() + self.units.len() as u64
     }
 
     /// The answers that are expected to count, by ordered pair and by a code as in [`UnitAnswer`].
@@ -115,26 +111,31 @@ impl Cohort {
         let outcomes = self.pairs.iter().flat_map(|(&(first, second), counts)| {
             (0..OUTCOMES).zip(counts).map(move |(code, &count)| ((first, second, code), count))
         });
-        let scores = self.scores.iter().map(|(&(first, second, score), &count)| {
-            ((first, second, SCORES_FROM + 2 * score), count)
-        });
+        let others = self.others.iter();
+        let others =
+            others.map(|(&(first, second, _, code), &count)| ((first, second, code), count));
         let units = self.units.values().filter(|answer| answer.is_expected());
         let units = units.map(|answer| ((answer.first, answer.second, answer.code), 1));
-        outcomes.chain(scores).chain(units).filter(|&(_, count)| count > 0)
+        outcomes.chain(others).chain(units).filter(|&(_, count)| count > 0)
     }
 
     pub(super) fn bytes(&self) -> usize {
         let pair = size_of::<((u16, u16), [u32; 3])>() + MAP_BYTES;
         let unit = size_of::<(u64, UnitAnswer)>() + MAP_BYTES;
-        let score = size_of::<((u16, u16, u8), u32)>() + MAP_BYTES;
-        let maps = pair * self.pairs.len() + unit * self.units.len() + score * self.scores.len();
+        let other = size_of::<((u16, u16, u8, u8), u32)>() + MAP_BYTES;
+        let maps = pair * self.pairs.len() + unit * self.units.len() + other * self.others.len();
         size_of::<Self>() + MAP_BYTES + maps
     }
 
     /// Count an answer without a unit. A full cohort keeps the pairs with the smallest hash, so
     /// neither outcomes nor the order of arrival decide what it leaves out. Returns the answers of
     /// the pair that lost its place; `None` if this pair has no place.
-    pub(super) fn count(&mut self, duel: Duel, content: Content) -> Option<Vec<Completed>> {
+    pub(super) fn count(
+        &mut self,
+        duel: Duel,
+        content: Content,
+        segment: u8,
+    ) -> Option<Vec<Completed>> {
         let pair = (duel.first as u16, duel.second as u16);
         let mut displaced = Vec::new();
         if self.pairs.len() >= PAIRS_MAX && !self.pairs.contains_key(&pair) {
@@ -146,8 +147,8 @@ impl Cohort {
         }
         let outcomes = self.pairs.entry(pair).or_default();
         let count = match content {
-            Content::Outcome(code) => outcomes.get_mut(usize::from(code))?,
-            Content::Score(score) => self.scores.entry((pair.0, pair.1, score.code())).or_default(),
+            Content::Outcome(code) if segment == 0 => outcomes.get_mut(usize::from(code))?,
+            _ => self.others.entry((pair.0, pair.1, segment, content.code())).or_default(),
         };
         *count = count.saturating_add(1);
         Some(displaced)
@@ -156,23 +157,19 @@ impl Cohort {
     /// The answers of a pair without a unit. They do not wait any more.
     fn take_pair(&mut self, pair: (u16, u16)) -> Vec<Completed> {
         let duel = Duel::new(pair.0.into(), pair.1.into());
-        let of_nobody = |outcome, score, count| Completed {
-            duel,
-            outcome,
-            score,
-            count,
-            counts: true,
-            expected: true,
+        let of_nobody = |code, segment, count| {
+            let (outcome, score) = content_of(code);
+            Completed { duel, outcome, score, segment, count, counts: true, expected: true }
         };
         let outcomes = self.pairs.remove(&pair).unwrap_or_default();
-        let codes = outcomes.iter().enumerate().filter(|&(_, &count)| count > 0);
+        let outcomes = (0..OUTCOMES).zip(outcomes).filter(|&(_, count)| count > 0);
         let mut answers: Vec<Completed> =
-            codes.map(|(code, &count)| of_nobody(outcome_of(code as u8), None, count)).collect();
-        for code in 0..CODES {
-            if let Some(count) = self.scores.remove(&(pair.0, pair.1, code)) {
-                let score = Score::of_code(code);
-                answers.push(of_nobody(score.outcome(), Some(score), count));
-            }
+            outcomes.map(|(code, count)| of_nobody(code, 0, count)).collect();
+        let all = (pair.0, pair.1, 0, 0)..=(pair.0, pair.1, u8::MAX, u8::MAX);
+        let others: Vec<_> = self.others.range(all).map(|(&key, &count)| (key, count)).collect();
+        for (key, count) in others {
+            self.others.remove(&key);
+            answers.push(of_nobody(key.3, key.2, count));
         }
         answers
     }
@@ -209,8 +206,8 @@ impl Cohort {
         };
         self.pairs.keys().all(pair)
             && self.units.iter().all(|(&key, answer)| answer.is_sound(key, rankers))
-            && self.scores.iter().all(|(&(first, second, code), _)| {
-                self.pairs.contains_key(&(first, second)) && code < CODES
+            && self.others.keys().all(|&(first, second, _, code)| {
+                self.pairs.contains_key(&(first, second)) && code < SCORES_FROM + 2 * CODES
             })
     }
 }
@@ -229,6 +226,14 @@ pub(super) enum Content {
 }
 
 impl Content {
+    /// Its code as in [`UnitAnswer`], of an answer that is expected to count.
+    fn code(self) -> u8 {
+        match self {
+            Self::Outcome(code) => code,
+            Self::Score(score) => SCORES_FROM + 2 * score.code(),
+        }
+    }
+
     /// `None` if the answer decides nothing.
     pub(super) fn of(answer: &TimedAnswer) -> Option<Self> {
         match (answer.score, answer.outcome) {

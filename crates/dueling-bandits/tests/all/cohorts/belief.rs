@@ -120,7 +120,8 @@ fn believes_what_is_expected(fillers: &[u64], events: Vec<Event>) {
             Event::Answer(issued_at, unit) => {
                 let (duel, outcome, score) = (pair_of(number), Outcome::First, score_of(number));
                 let nonce = number as u128;
-                let answer = TimedAnswer { duel, outcome, score, issued_at, nonce, unit };
+                let answer =
+                    TimedAnswer { duel, outcome, score, issued_at, nonce, unit, segment: 0 };
                 run.observe_timed(&answer, None, 0, now);
                 plain.add(width, issued_at, number, unit);
                 number += 1;

@@ -1,0 +1,171 @@
+//! The claims about segments, for people.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::service::reports::claims::{Claim, ClaimKind, ClaimState, in_reach, short, to_go};
+use crate::service::reports::verdict_sentence::{points, share};
+use dueling_bandits::claims::ladder::Progress;
+use dueling_bandits::claims::segments::SegmentClaims;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::audience::Segment;
+
+/// For whom the winner is wrong.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct SegmentsView {
+    /// Id of the winner; `null` before there is one, and nothing is claimed then.
+    pub ranker: Option<String>,
+    /// The declared segments in which the winner is proven to lose to its rival there: the control,
+    /// or without one the ranker that did best against it.
+    #[schema(value_type = Vec<String>, example = json!(["desktop"]))]
+    pub hurt: Vec<Segment>,
+    /// Whether it is proven that it loses in none of them by more than the margin.
+    pub unhurt: bool,
+    /// The segments about which more pages may still prove something.
+    #[schema(value_type = Vec<String>, example = json!(["mobile"]))]
+    pub open: Vec<Segment>,
+    /// The segments with fewer than `least_pages` pages of the winner and its rival.
+    #[schema(value_type = Vec<String>)]
+    pub too_few: Vec<Segment>,
+    /// Fewest such pages that can prove anything, if the winner loses them all.
+    #[schema(example = 17)]
+    pub least_pages: u64,
+    /// All of it in a sentence.
+    #[schema(
+        example = "In `desktop`, `bm25` beats `neural`, which wins 31 %, at most 44 %. Segments of fewer than 17 pages cannot be judged yet: `mobile`."
+    )]
+    pub sentence: String,
+    /// The part of it about `hurt`.
+    #[serde(skip)]
+    lost: String,
+}
+
+impl SegmentsView {
+    /// `None` without declared segments.
+    pub(super) fn of(loaded: &LoadedExperiment, fold: &Fold) -> Option<Self> {
+        let held = fold.segments()?;
+        let (names, id) = (&loaded.spec.segments, |it: usize| loaded.spec.rankers[it].id.as_str());
+        let ranker = held.winner().map(|winner| id(winner).to_owned());
+        let named = |is: &dyn Fn(usize) -> bool| {
+            let places = (0..names.len()).filter(|&place| ranker.is_some() && is(place));
+            places.map(|place| names[place]).collect::<Vec<_>>()
+        };
+        let pages = |place: usize| held.wins_and_losses(place).iter().sum::<f64>();
+        let least_pages = held.least_pages();
+        let mut view = Self {
+            hurt: named(&|place| matches!(held.hurt(place), Progress::Decided { .. })),
+            unhurt: held.unhurt_after().is_some(),
+            open: named(&|place| matches!(held.hurt(place), Progress::Open { .. })),
+            too_few: named(&|place| pages(place) < least_pages as f64),
+            least_pages,
+            ranker,
+            sentence: String::new(),
+            lost: String::new(),
+        };
+        let lost = held.hurt_segments().map(|place| {
+            let [wins, losses] = held.wins_and_losses(place);
+            format!(
+                "In `{}`, `{}` beats `{}`, which wins {}, at most {}.",
+                names[place],
+                held.rival(place).map_or("", id),
+                view.ranker.as_deref().unwrap_or_default(),
+                share(wins / (wins + losses)),
+                share(held.at_most(place).unwrap_or(0.5))
+            )
+        });
+        view.lost = lost.collect::<Vec<_>>().join(" ");
+        view.sentence = view.sentence(loaded.spec.verdict_target().margin);
+        Some(view)
+    }
+
+    /// The segments in which the winner loses, in words; `None` if there are none.
+    pub(super) fn hurts(self) -> Option<String> {
+        (!self.hurt.is_empty()).then_some(self.lost)
+    }
+
+    fn sentence(&self, margin: f64) -> String {
+        let Some(ranker) = &self.ranker else {
+            return "Segments are judged once there is a winner.".to_owned();
+        };
+        let few = (!self.too_few.is_empty()).then(|| {
+            format!(
+                "Segments of fewer than {} pages cannot be judged yet: {}.",
+                self.least_pages,
+                list(&self.too_few)
+            )
+        });
+        let known = match (self.hurt.is_empty(), self.unhurt) {
+            (false, _) => Some(self.lost.clone()),
+            (true, true) => Some(format!(
+                "`{ranker}` loses by more than {} in none of the declared segments.",
+                points(margin)
+            )),
+            (true, false) if few.is_none() => {
+                Some(format!("No segment is proven to be worse off with `{ranker}`."))
+            }
+            (true, false) => None,
+        };
+        known.into_iter().chain(few).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn list(segments: &[Segment]) -> String {
+    segments.iter().map(|segment| format!("`{segment}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The claims: `hurt` of each declared segment, then `unhurt`.
+pub(super) fn segment_claims(
+    loaded: &LoadedExperiment,
+    held: &SegmentClaims,
+    margin: f64,
+) -> Vec<Claim> {
+    let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
+    let empty = |claim, error| Claim {
+        claim,
+        ranker: held.winner().map(id),
+        control: None,
+        segment: None,
+        margin,
+        error: short(error),
+        state: ClaimState::Open,
+        decided_after_duels: None,
+        win_rate: None,
+        bound: None,
+        duels_to_go: None,
+        lead_in_reach: None,
+    };
+    let hurt = loaded.spec.segments.iter().enumerate().map(|(place, &segment)| {
+        let (progress, [wins, losses]) = (held.hurt(place), held.wins_and_losses(place));
+        let win_rate = (wins + losses > 0.0).then(|| wins / (wins + losses));
+        Claim {
+            control: held.rival(place).map(id),
+            segment: Some(segment),
+            win_rate,
+            bound: held.at_most(place).map(short),
+            lead_in_reach: win_rate
+                .filter(|_| progress == Progress::OutOfReach)
+                .map(|rate| in_reach(0.5 - rate)),
+            ..empty(ClaimKind::Hurt, held.hurt_error()).at(progress)
+        }
+    });
+    let unhurt = empty(ClaimKind::Unhurt, held.unhurt_error());
+    let progress = match held.unhurt_after() {
+        Some(after) => Progress::Decided { after },
+        None => Progress::Open { comparisons: None },
+    };
+    hurt.chain([unhurt.at(progress)]).collect()
+}
+
+impl Claim {
+    /// The claim with its progress.
+    pub(super) fn at(mut self, progress: Progress) -> Self {
+        (self.state, self.decided_after_duels) = match progress {
+            Progress::Decided { after } => (ClaimState::Decided, Some(after)),
+            Progress::Open { .. } => (ClaimState::Open, None),
+            Progress::OutOfReach => (ClaimState::OutOfReach, None),
+        };
+        self.duels_to_go = to_go(progress);
+        self
+    }
+}
