@@ -49,6 +49,16 @@ pub enum Side {
     Safe,
 }
 
+impl Side {
+    /// Its name, such as `harm`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Harm => "harm",
+            Self::Safe => "safe",
+        }
+    }
+}
+
 /// Bets on the mean of a value against a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bets {
@@ -91,6 +101,19 @@ impl Bets {
         let above = (1..LEVELS - 1).find(|&level| value < level_of(level)).unwrap_or(LEVELS - 1);
         let (low, high) = (level_of(above - 1), level_of(above));
         above - usize::from(coin * (high - low) >= value - low)
+    }
+
+    /// The mean of the values so far; `None` before the first.
+    pub fn mean(&self, counts: &Counts) -> Option<f64> {
+        let sum = |of: &dyn Fn(usize) -> f64| {
+            counts
+                .iter()
+                .enumerate()
+                .map(|(level, &count)| f64::from(count) * of(level))
+                .sum::<f64>()
+        };
+        let values = sum(&|_| 1.0);
+        (values > 0.0).then(|| self.most * sum(&level_of) / values)
     }
 
     /// `ln E` of the claim, from the values so far. The same on every machine.

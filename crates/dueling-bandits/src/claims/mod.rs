@@ -40,13 +40,14 @@
 //! | the winner loses in a segment, or in none | [`segments`] |
 //! | preferences have changed | [`drift`] |
 //! | units are not split evenly between two arms | [`alone`] |
-//! | a bounded value has a mean above or below a limit | [`betting`] |
+//! | a ranker does harm by a metric, or is safe | [`guardrails`], [`betting`] |
 
 pub mod alone;
 pub mod betting;
 pub mod capital;
 pub mod control;
 pub mod drift;
+pub mod guardrails;
 pub mod ladder;
 pub mod segments;
 

@@ -2,6 +2,7 @@
 
 mod betting;
 mod drift;
+mod guardrails;
 mod segments;
 
 /// The upper end of the exact 95 % interval of a share, of which `found` of `runs` were seen.

@@ -1,0 +1,246 @@
+//! Guardrails: which pages count, and how often and how soon claims are made.
+
+use dueling_bandits::claims::betting::Side;
+use dueling_bandits::claims::guardrails::{Claim, Guardrails, Kind, Metric, Page};
+use dueling_bandits::{PolicyRng, step_rng};
+use rand::RngExt;
+
+use super::at_most;
+
+const WINDOW_MS: i64 = 60_000;
+const ERROR: f64 = 0.05;
+const FAILURES: Metric = Metric { cap: 1.0, limit: Some(0.05), difference: None };
+const LATENCY: Metric = Metric { cap: 1.0, limit: None, difference: Some(0.01) };
+
+fn guardrails(metric: Metric, rankers: usize, control: Option<usize>, run: u64) -> Guardrails {
+    Guardrails::new(&[metric], WINDOW_MS, (ERROR, run), rankers, control)
+}
+
+/// Adds pages of one cohort after the other.
+struct Pages {
+    rails: Guardrails,
+    issued: i64,
+}
+
+impl Pages {
+    fn new(rails: Guardrails) -> Self {
+        Self { rails, issued: 0 }
+    }
+
+    fn add(&mut self, pair: [u16; 2], unit: Option<u64>, values: [Option<f64>; 2]) {
+        let values = values.map(|value| vec![value]);
+        let page = Page { issued_at: self.issued, pair, unit, values };
+        assert!(self.rails.add(self.issued as u128, page));
+        self.issued += 1000;
+        self.rails.complete(self.issued);
+    }
+
+    fn claim(&self, ranker: usize, side: Side) -> Claim {
+        let is_it = |claim: &Claim| claim.ranker == ranker && claim.side == side;
+        self.rails.claims().find(is_it).expect("a claim")
+    }
+
+    fn is_decided(&self, ranker: usize, side: Side) -> bool {
+        self.claim(ranker, side).decided_after.is_some()
+    }
+}
+
+#[test]
+fn pages_without_values_count_as_the_worst() {
+    let mut pages = Pages::new(guardrails(FAILURES, 2, None, 1));
+    for _ in 0..200 {
+        pages.add([0, 1], None, [Some(0.0), None]);
+    }
+    assert!(pages.is_decided(0, Side::Safe) && !pages.is_decided(0, Side::Harm));
+    assert!(pages.is_decided(1, Side::Harm) && !pages.is_decided(1, Side::Safe));
+    assert_eq!(
+        (pages.claim(0, Side::Safe).mean, pages.claim(1, Side::Harm).mean),
+        (Some(0.0), Some(1.0))
+    );
+}
+
+#[test]
+fn values_may_come_in_parts_and_the_first_stands() {
+    let mut rails = guardrails(FAILURES, 2, None, 1);
+    let part = |values| Page { issued_at: 5_000, pair: [0, 1], unit: None, values };
+    for values in [[vec![], vec![]], [vec![Some(1.0)], vec![]], [vec![Some(0.0)], vec![Some(0.0)]]]
+    {
+        assert!(rails.add(7, part(values)));
+    }
+    assert_eq!(rails.due(WINDOW_MS + 5_999), None);
+    assert_eq!(rails.due(WINDOW_MS + 6_000), Some(6_000));
+    rails.complete(6_000);
+    let means: Vec<_> = rails.claims().map(|claim| (claim.pages, claim.mean)).collect();
+    assert_eq!(means, [(1, Some(1.0)), (1, Some(1.0)), (1, Some(0.0)), (1, Some(0.0))]);
+    assert!(!rails.add(8, part([vec![], vec![]])), "it is late");
+}
+
+#[test]
+fn of_a_unit_the_first_page_with_the_ranker_counts() {
+    let mut pages = Pages::new(guardrails(FAILURES, 3, None, 1));
+    for pair in [[0, 1], [1, 2], [1, 2], [0, 2]] {
+        pages.add(pair, Some(9), [Some(0.0), Some(1.0)]);
+    }
+    let counted = [0, 1, 2].map(|ranker| pages.claim(ranker, Side::Harm));
+    assert_eq!(counted.map(|claim| claim.pages), [1, 1, 1]);
+    // ranker 1 was second on its first page
+    assert_eq!(counted.map(|claim| claim.mean), [Some(0.0), Some(1.0), Some(1.0)]);
+}
+
+#[test]
+fn a_cohort_in_any_order_gives_one_state() {
+    let mut rng = step_rng(3, 0);
+    let both = Metric { cap: 1.0, limit: Some(0.3), difference: Some(0.1) };
+    let pages: Vec<(u128, Page)> = (0..300)
+        .map(|nonce| {
+            let pair = [[0, 1], [1, 0], [1, 2]][rng.random_range(0..3)];
+            let values =
+                [vec![Some(rng.random())], vec![rng.random_bool(0.9).then(|| rng.random())]];
+            (
+                nonce,
+                Page {
+                    issued_at: rng.random_range(0..3_000),
+                    pair,
+                    unit: Some(nonce as u64 / 3),
+                    values,
+                },
+            )
+        })
+        .collect();
+    let state = |order: &mut dyn Iterator<Item = &(u128, Page)>| {
+        let mut rails = guardrails(both, 3, Some(1), 8);
+        for (nonce, page) in order {
+            rails.add(*nonce, page.clone());
+        }
+        rails.complete(10_000);
+        rails.state().clone()
+    };
+    let one = state(&mut pages.iter());
+    assert_eq!(one, state(&mut pages.iter().rev()));
+    let saved = Guardrails::restore(&[both], WINDOW_MS, (ERROR, 8), 3, one.clone());
+    assert_eq!(saved.map(|rails| rails.state().clone()), Some(one.clone()));
+    assert!(Guardrails::restore(&[both], WINDOW_MS, (ERROR, 8), 2, one).is_none());
+}
+
+/// The errors of all claims of a family are at most δ, also when rankers and controls come.
+#[test]
+fn the_errors_of_all_claims_are_at_most_that_of_the_family() {
+    let both = Metric { cap: 1.0, limit: Some(0.3), difference: Some(0.1) };
+    let mut rails = Guardrails::new(&[both, FAILURES], WINDOW_MS, (ERROR, 1), 3, Some(2));
+    let (mut of_limits, mut of_differences) = (0.0, 0.0);
+    for nth in 0..10 {
+        let of = |kind| {
+            let claims =
+                rails.claims().filter(|claim| claim.kind == kind && claim.side == Side::Harm);
+            claims.map(|claim| claim.error).sum::<f64>()
+        };
+        of_limits = of(Kind::Limit);
+        of_differences += of(Kind::Difference);
+        assert!(of_limits + of_differences <= ERROR, "{of_limits} {of_differences} after {nth}");
+        rails.enlist();
+        rails.name_control(if nth % 2 == 0 { 3 } else { 0 }, nth * 100_000);
+        rails.complete(nth * 100_000 + 50_000);
+    }
+    assert!(of_limits + of_differences > 0.9 * ERROR);
+}
+
+/// Another control takes effect with the next cohort, and nothing of the earlier one stays.
+#[test]
+fn another_control_starts_anew() {
+    let mut pages = Pages::new(guardrails(LATENCY, 3, Some(0), 1));
+    for _ in 0..100 {
+        pages.add([0, 1], None, [Some(0.1), Some(0.4)]);
+    }
+    assert!(pages.is_decided(1, Side::Harm));
+    pages.rails.name_control(2, pages.issued + 1);
+    for _ in 0..10 {
+        pages.add([1, 2], None, [Some(0.1), Some(0.1)]);
+    }
+    let claim = pages.claim(1, Side::Harm);
+    // the cohort that is open when it is named is still of the other control
+    assert_eq!((claim.pages, claim.decided_after), (9, None));
+}
+
+/// Four rankers whose failures are at the limit, and an adversary who shows the pair with the most
+/// failures so far: nobody may be found harmful or safe.
+#[test]
+fn rankers_at_their_limit_are_hardly_ever_found() {
+    const RUNS: u64 = 1_000;
+    let mut found = [0, 0];
+    for run in 0..RUNS {
+        let mut rng = step_rng(run, 0);
+        let mut pages = Pages::new(guardrails(FAILURES, 4, None, run));
+        let mut sums = [0.0; 4];
+        for _ in 0..1_000 {
+            let mut order = [0, 1, 2, 3_u16];
+            order.sort_by(|&one, &other| {
+                f64::total_cmp(&sums[usize::from(other)], &sums[usize::from(one)])
+            });
+            let values = [(); 2].map(|()| if rng.random_bool(0.05) { 1.0 } else { 0.0 });
+            for (ranker, value) in order.into_iter().zip(values) {
+                sums[usize::from(ranker)] += value - 0.05;
+            }
+            pages.add([order[0], order[1]], None, values.map(Some));
+        }
+        for (found, side) in found.iter_mut().zip([Side::Harm, Side::Safe]) {
+            *found += u64::from((0..4).any(|ranker| pages.is_decided(ranker, side)));
+        }
+    }
+    let ends = found.map(|found| at_most(found, RUNS));
+    println!("at the limit: {found:?} of {RUNS} runs, at most {ends:?}");
+    assert!(ends.into_iter().all(|end| end <= ERROR), "{found:?}");
+}
+
+/// Seconds of a page of the control, and of a ranker that is slower by so much.
+fn latencies(slower: f64, rng: &mut PolicyRng) -> [f64; 2] {
+    let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+    let query = (-1.8 + 0.5 * normal()).exp();
+    [0.0, slower].map(|slower| (query * (0.15 * normal()).exp() + slower).min(1.0))
+}
+
+#[test]
+fn a_difference_at_its_limit_is_hardly_ever_found() {
+    const RUNS: u64 = 1_000;
+    let mut found = [0, 0];
+    for run in 0..RUNS {
+        let mut rng = step_rng(run, 1);
+        let mut pages = Pages::new(guardrails(LATENCY, 2, Some(0), run));
+        for _ in 0..1_500 {
+            // the difference has the limit as its mean, and no cut changes it
+            let control = rng.random_range(0.1..0.5);
+            let own = control + rng.random_range(-0.04..0.06);
+            pages.add([0, 1], None, [Some(control), Some(own)]);
+        }
+        for (found, side) in found.iter_mut().zip([Side::Harm, Side::Safe]) {
+            *found += u64::from(pages.is_decided(1, side));
+        }
+    }
+    let ends = found.map(|found| at_most(found, RUNS));
+    println!("difference at the limit: {found:?} of {RUNS} runs, at most {ends:?}");
+    assert!(ends.into_iter().all(|end| end <= ERROR), "{found:?}");
+}
+
+/// The medians of a simulation by other code, within 15 %.
+#[test]
+fn claims_on_differences_are_made_in_the_pages_that_they_take() {
+    for (slower, side, known) in
+        [(0.02, Side::Harm, 200), (0.05, Side::Harm, 30), (0.0, Side::Safe, 170)]
+    {
+        let pages = |run| {
+            let mut rng = step_rng(run, 2);
+            let mut pages = Pages::new(guardrails(LATENCY, 2, Some(0), run));
+            for _ in 0..5_000 {
+                pages.add([0, 1], None, latencies(slower, &mut rng).map(Some));
+                if let Some(after) = pages.claim(1, side).decided_after {
+                    return after;
+                }
+            }
+            panic!("not decided");
+        };
+        let mut found: Vec<u64> = (0..400).map(pages).collect();
+        found.sort_unstable();
+        let median = found[found.len() / 2];
+        println!("{slower} s slower, {side:?}: a median of {median} pages, {known} by other code");
+        assert!(median <= known * 115 / 100, "{median} pages for {slower} s");
+    }
+}
