@@ -14,6 +14,7 @@ mod pages;
 mod race;
 mod response;
 mod result;
+mod safe;
 mod say;
 mod session;
 mod traffic;

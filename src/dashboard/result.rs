@@ -9,7 +9,7 @@ use super::layout::{
 };
 use super::say::{Say, When, buttons, say};
 use super::view::{View, Whom};
-use super::{basis, race, whom};
+use super::{basis, race, safe, whom};
 use crate::service::reports::claims::{ClaimKind, ControlView};
 use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::verdict::Effect;
@@ -48,6 +48,7 @@ pub(crate) fn page(view: &View) -> Markup {
         (card(view, &answer))
         (when)
         @if view.has_compared() { (much(view)) }
+        (safe::section(view))
         @if let Some(Whom::Known(report)) = whom && view.has_compared() { (whom::section(view, report)) }
         @if view.pages > 0 { (cost(view)) }
         div.folds {
@@ -113,6 +114,7 @@ fn tiles(view: &View) -> Vec<Tile> {
     if view.has_compared() {
         tiles.push(better(view));
         tiles.extend(view.verdict.control.as_ref().map(|control| against_control(view, control)));
+        tiles.extend(safe::tile(view));
         tiles.extend(view.whom.as_ref().map(|of| whom::tile(view, of)));
         tiles.extend(view.verdict.drift.as_ref().map(|drift| still_true(view, drift)));
         tiles.push(time(view));

@@ -9,6 +9,8 @@ use crate::service::Service;
 use crate::service::batches::{BatchPart, OpenBatch, batch};
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
+use crate::service::reports::claims::Claim as ListedClaim;
+use crate::service::reports::guardrails;
 use crate::service::reports::regret::{RegretReport, regret};
 use crate::service::reports::segments::{SegmentsReport, recent_segments};
 use crate::service::reports::single_flight::Computed;
@@ -128,6 +130,8 @@ pub(crate) struct Copied {
     pub expected: Tally,
     pub roster: Roster,
     pub counts: Counts,
+    /// The claims about metrics.
+    pub guardrails: Vec<ListedClaim>,
 }
 
 impl Copied {
@@ -149,6 +153,7 @@ impl Copied {
             tally,
             roster: fold.roster().clone(),
             counts,
+            guardrails: guardrails::claims(loaded, &fold),
         })
     }
 }

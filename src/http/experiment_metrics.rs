@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::service::Service;
 use crate::service::reports::overview::{newest_overview, overview};
 use crate::service::reports::traffic::traffic_now;
+use dueling_bandits::claims::guardrails::Guardrails;
 use rankduel_engine::fold::{DecidedClaim, Fold};
 use rankduel_store::audience::Segment;
 
@@ -193,9 +194,11 @@ impl Collector for ExperimentMetrics {
 
 /// The decided claims, the verdict among them.
 fn decided_claims(fold: &Fold) -> Vec<DecidedClaim> {
-    let winner = fold.verdict().verdict().map(|verdict| verdict.winner());
-    let best = winner.map(|ranker| DecidedClaim { claim: "best", ranker, segment: None });
-    best.into_iter().chain(fold.decided_claims()).collect()
+    let of_all = |claim, ranker| DecidedClaim { claim, ranker, segment: None };
+    let best = fold.verdict().verdict().map(|verdict| of_all("best", verdict.winner()));
+    let of_metrics = fold.guardrails().into_iter().flat_map(Guardrails::decided);
+    let of_metrics = of_metrics.map(|decided| of_all(decided.side.name(), decided.ranker));
+    best.into_iter().chain(fold.decided_claims()).chain(of_metrics).collect()
 }
 
 /// An object-safe form of [`EncodeMetric`].

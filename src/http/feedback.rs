@@ -70,11 +70,16 @@ struct One {
     /// not told: 1 to 32 bytes without control characters. The results can be split by it.
     #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
     segment: Option<Segment>,
+    /// Values of the experiment's metrics, by ranker and metric, with an outcome, with clicks, or
+    /// alone. They count within the experiment's `value_window_seconds`. A value that cannot be
+    /// read is `ignored`, and the rest counts.
+    #[schema(value_type = Option<HashMap<String, HashMap<String, f64>>>, nullable = false, example = json!({"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}}))]
+    metrics: Option<Value>,
 }
 
 impl One {
     fn read(self) -> Result<Feedback, (&'static str, &'static str)> {
-        let (unit, segment) = (self.unit, self.segment);
+        let (unit, segment, metrics) = (self.unit, self.segment, self.metrics);
         if unit.as_deref().is_some_and(|unit| unit_error(unit).is_some()) {
             return Err(("/unit", "a unit has at most 256 bytes"));
         }
@@ -83,7 +88,8 @@ impl One {
                 return Err(("/clicks", "send `clicks` or an outcome, not both"));
             }
             let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
-            return Ok(Feedback { duel_id: self.duel_id.into(), content: said, unit, segment });
+            let duel_id = self.duel_id.into();
+            return Ok(Feedback { duel_id, content: said, unit, segment, metrics });
         }
         if self.last.is_some() {
             return Err(("/final", "`final` goes with `clicks` only"));
@@ -103,6 +109,11 @@ impl One {
             (None, None, Some(_)) => {
                 return Err(("/left_clicks", "`right_clicks` needs `left_clicks` beside it"));
             }
+            (None, None, None) if metrics.is_some() => {
+                let content = FeedbackContent::Values;
+                let duel_id = self.duel_id.into();
+                return Ok(Feedback { duel_id, content, unit, segment, metrics });
+            }
             (None, None, None) => {
                 return Err((
                     "/outcome",
@@ -111,7 +122,7 @@ impl One {
             }
         };
         let content = FeedbackContent::Outcome(outcome);
-        Ok(Feedback { duel_id: self.duel_id.into(), content, unit, segment })
+        Ok(Feedback { duel_id: self.duel_id.into(), content, unit, segment, metrics })
     }
 }
 

@@ -279,5 +279,6 @@ fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, 
         content: FeedbackContent::Clicks { clicks, last: false },
         unit,
         segment: None,
+        metrics: None,
     })
 }

@@ -146,7 +146,7 @@ fn lease_of(
         if selected.selection.batch.is_none() {
             break;
         }
-        duels.push(service.issue(loaded, selected, Audience::default(), now, step));
+        duels.push(service.issue(loaded, selected, (Audience::default(), false), now, step));
     }
     Ok(duels)
 }

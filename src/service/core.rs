@@ -7,6 +7,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::service::conclusion::conclude_if_due;
 use crate::service::error::ServiceError;
+use crate::service::harm::act_on_harm;
 use crate::service::notices;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::{Priority, WorkThreads, is_long};
@@ -152,6 +153,7 @@ impl PeriodicTasks for Service {
     }
 
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
+        act_on_harm(self, loaded).await?;
         conclude_if_due(self, loaded).await?;
         if let Some(webhook) = self.webhook.get() {
             notices::note(self, webhook, loaded).await?;

@@ -102,7 +102,10 @@ impl Service {
     ) -> Result<T, ServiceError> {
         let loaded = self.experiment(name).await?;
         let (service, rankers) = (Arc::clone(self), loaded.spec.rankers.len());
-        let choose = move |_| service.choose(&loaded, NamedAudience::default());
+        let choose = move |_| {
+            let duel = service.chosen(&loaded, NamedAudience::default(), false);
+            duel.map(IssuedDuel::for_caller)
+        };
         let issue = move || (0..count).map(choose).collect::<Result<_, _>>().map(finish);
         self.select(count, rankers, issue).await?
     }
@@ -128,14 +131,16 @@ impl Service {
         loaded: &LoadedExperiment,
         audience: NamedAudience<'_>,
     ) -> Result<IssuedDuel, ServiceError> {
-        self.chosen(loaded, audience).map(IssuedDuel::for_caller)
+        self.chosen(loaded, audience, true).map(IssuedDuel::for_caller)
     }
 
-    /// [`Service::choose`]; a page that takes no part has an id here, to make it with.
+    /// [`Service::choose`]; a page that takes no part has an id here, to make it with. `is_shown`: a
+    /// page is made of it now, while a duel of a stock may never be shown.
     pub(super) fn chosen(
         &self,
         loaded: &LoadedExperiment,
         audience: NamedAudience<'_>,
+        is_shown: bool,
     ) -> Result<IssuedDuel, ServiceError> {
         let name = &loaded.name;
         let (status, winner, archived) = loaded
@@ -153,7 +158,7 @@ impl Service {
             let shown = Selected::alone(control, loaded.fold()?.position());
             loaded.traffic().shown_outside();
             self.engine.metrics.duel(DuelKind::Outside);
-            let issued = self.sign(loaded, shown, audience, now, step);
+            let issued = self.sign(loaded, shown, (audience, false), now, step);
             return Ok(IssuedDuel { enrolled: false, ..issued });
         }
         // of a winner that was enlisted after this experiment was loaded, it knows nothing
@@ -162,7 +167,7 @@ impl Service {
         if let Some((unit, arm)) = audience.unit.zip(arm)
             && let Some(selected) = loaded.select_alone(unit, arm, winner)?
         {
-            let issued = self.issue(loaded, selected, audience, now, step);
+            let issued = self.issue(loaded, selected, (audience, false), now, step);
             return Ok(IssuedDuel { alone: Some(arm.name()), ..issued });
         }
         let selected = match (status, winner) {
@@ -184,15 +189,16 @@ impl Service {
                 }
             },
         };
-        Ok(self.issue(loaded, selected, audience, now, step))
+        Ok(self.issue(loaded, selected, (audience, is_shown), now, step))
     }
 
-    /// Count a selection as issued and sign it.
+    /// Count a selection as issued and sign it. `audience` says too whether a page is made of it
+    /// now.
     pub(super) fn issue(
         &self,
         loaded: &LoadedExperiment,
         selected: Selected,
-        audience: Audience,
+        audience: (Audience, bool),
         now: i64,
         step: u64,
     ) -> IssuedDuel {
@@ -212,7 +218,7 @@ impl Service {
         &self,
         loaded: &LoadedExperiment,
         Selected { selection, first_left, chosen_at }: Selected,
-        audience: Audience,
+        (audience, is_shown): (Audience, bool),
         now: i64,
         step: u64,
     ) -> IssuedDuel {
@@ -232,6 +238,9 @@ impl Service {
             audience,
         };
         duels::about(token.nonce);
+        if is_shown {
+            loaded.note_issued(&token);
+        }
         let (left, right) =
             if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
         IssuedDuel {

@@ -8,6 +8,7 @@ mod duel_id;
 pub mod duels;
 pub mod error;
 pub mod feedback;
+mod harm;
 pub mod keys;
 pub mod lifecycle;
 pub(crate) mod listing;

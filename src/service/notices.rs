@@ -1,4 +1,5 @@
-//! Notices for a webhook: an experiment has a verdict, it was concluded, or an alarm is on.
+//! Notices for a webhook: an experiment has a verdict, it was concluded, a ranker does harm, or an
+//! alarm is on.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::reports::guardrails::harms;
 use crate::service::reports::traffic::traffic_now;
 use crate::service::webhook::{Pending, Webhook};
 use rankduel_engine::clock::rfc3339;
@@ -69,7 +71,7 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// A verdict, and a conclusion.
+/// A verdict, rankers that do harm, and a conclusion.
 fn of_state(loaded: &LoadedExperiment) -> Result<Vec<Notice>, ServiceError> {
     let id = |ranker: u16| loaded.spec.rankers.get(usize::from(ranker)).map(|it| it.id.clone());
     let (status, winner) = loaded.with_record(|record| (record.status, record.winner));
@@ -84,6 +86,16 @@ fn of_state(loaded: &LoadedExperiment) -> Result<Vec<Notice>, ServiceError> {
             data: json!({
                 "winners": verdict.winners.iter().filter_map(|&winner| id(winner)).collect::<Vec<_>>(),
                 "answers": answers, "confidence": target.confidence, "margin": target.margin,
+            }),
+        });
+    }
+    for harm in harms(loaded, &fold) {
+        notices.push(Notice {
+            key: harm.key(),
+            event: "harm",
+            data: json!({
+                "ranker": id(harm.ranker as u16), "metric": harm.metric.0,
+                "on_harm": harm.on_harm, "detail": harm.sentence,
             }),
         });
     }

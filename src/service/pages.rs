@@ -138,7 +138,7 @@ impl Service {
             return Err(ServiceError::Invalid(errors));
         }
         check_page(&page)?;
-        let duel = self.chosen(&loaded, audience)?;
+        let duel = self.chosen(&loaded, audience, true)?;
         let id = self.open_duel_id(&loaded, &duel.duel_id).await?;
         let pointers = [&duel.left, &duel.right].map(|ranker| ranking_pointer(ranker));
         let left = rankings.remove(&duel.left).unwrap_or_default();

@@ -73,15 +73,21 @@ pub async fn enlist(
 }
 
 /// Retire a ranker, if the experiment is at `expected_version` (`None` for any version). It is
-/// never selected again; answers of its open duels still count. Idempotent.
+/// never selected again; answers of its open duels still count. `reason` says why the service does
+/// it by itself. Idempotent.
 pub async fn retire(
     service: &Service,
     name: &str,
     expected_version: Option<u64>,
     id: &str,
+    reason: Option<&str>,
     by: &Actor,
 ) -> Result<Arc<LoadedExperiment>, ServiceError> {
-    let audited = (json!({"retired": null}), json!({"retired": id}));
+    let mut after = json!({"retired": id});
+    if let Some(reason) = reason {
+        after["reason"] = json!(reason);
+    }
+    let audited = (json!({"retired": null}), after);
     change_roster(service, name, expected_version, by, audited, |spec| {
         let Some(index) = spec.ranker_index(id) else {
             let detail = format!("experiment `{name}` has no ranker `{}`", excerpt(id));
@@ -113,7 +119,8 @@ pub async fn retire(
         if let Some(error) = changed.errors().into_iter().next() {
             return Err(fixed(format!("without ranker `{id}`, {}", error.detail)));
         }
-        let event = ControlEvent::RankerRetired { ranker: index as u16 };
+        let reason = reason.map(str::to_owned);
+        let event = ControlEvent::RankerRetired { ranker: index as u16, reason };
         Ok(Some((changed, event)))
     })
     .await

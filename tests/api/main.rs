@@ -29,6 +29,7 @@ mod examples;
 mod exclusions;
 mod experiments;
 mod feedback;
+mod guardrails;
 mod hostile;
 mod keys;
 mod large_bodies;

@@ -66,6 +66,8 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
         former_controls: Vec::new(),
         segments: Vec::new(),
         errors: None,
+        metrics: Vec::new(),
+        value_window_seconds: 60,
         goal: Default::default(),
         pages: PageRules::default(),
     }
@@ -224,7 +226,7 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
             Step::Goes { ranker } if !fixed && fold.roster().active().len() > 2 => {
                 let ranker = fold.roster().active()[ranker.index(fold.roster().active().len())];
                 *spec = spec.with_retired(ranker);
-                let event = ControlEvent::RankerRetired { ranker: ranker as u16 };
+                let event = ControlEvent::RankerRetired { ranker: ranker as u16, reason: None };
                 write(&mut fold, &mut log, Event::Control(event));
             }
             Step::Comes | Step::Goes { .. } => {}
@@ -487,7 +489,7 @@ proptest! {
             let rankers = spec.rankers.len() as u16;
             let outside = rankers + beyond;
             let comes = |ranker| Event::Control(ControlEvent::RankerEnlisted { ranker, id: "new".into() });
-            let goes = |ranker| Event::Control(ControlEvent::RankerRetired { ranker });
+            let goes = |ranker| Event::Control(ControlEvent::RankerRetired { ranker, reason: None });
             let gone = fold.roster().retired().first().copied();
             let selection = |first: u16, second: u16| Selection::of(first.into(), second.into());
             let pair = |first, second| PairResult { first, second, first_wins: 1, second_wins: 0, ties: 0 };
@@ -772,7 +774,7 @@ fn roster_changes_fold_where_the_policy_supports_them() {
         let fixed = spec.policy.description().fixed_rankers.is_some();
         let kind = spec.policy.kind();
         let comes = ControlEvent::RankerEnlisted { ranker: 3, id: "ranker-3".into() };
-        for event in [comes, ControlEvent::RankerRetired { ranker: 1 }] {
+        for event in [comes, ControlEvent::RankerRetired { ranker: 1, reason: None }] {
             let mut fold = start(&spec);
             let before = fold.save();
             let entry = LogEntry {
@@ -794,7 +796,7 @@ fn the_last_two_rankers_cannot_be_retired() {
         position,
         nonce: position.into(),
         recorded_at: CREATED_AT,
-        event: Event::Control(ControlEvent::RankerRetired { ranker }),
+        event: Event::Control(ControlEvent::RankerRetired { ranker, reason: None }),
     };
     let mut fold = fold_all(start(&spec), &[goes(1, 0)]);
     let before = fold.save();

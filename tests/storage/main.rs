@@ -18,3 +18,4 @@ mod segments;
 mod simulation;
 mod store_contract;
 mod upgrade;
+mod values;

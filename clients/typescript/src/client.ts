@@ -20,6 +20,9 @@ type Ranking = (ranker: string) => readonly string[] | Promise<readonly string[]
 /** The document ids of every ranker, best first; or a function that returns those of one ranker. */
 export type Rankings = Readonly<Record<string, readonly string[]>> | Ranking;
 
+/** Values by ranker and metric. */
+export type Metrics = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
 export type Outcome = (typeof OUTCOMES)[number];
 
 export interface Options {
@@ -220,6 +223,15 @@ export class Rankduel {
   /** Report the outcome, if your own code merges the pages and credits the clicks. */
   outcome(of: Duel | Page | string | null, outcome: Outcome): void {
     this.#put(of, { outcome: checked(outcome) });
+  }
+
+  /**
+   * Report values of the experiment's metrics, by ranker and metric, such as
+   * `{ bm25: { latency_ms: 12 }, neural: { latency_ms: 41 } }`. Call it for every page, whether it is
+   * clicked or not: a value that does not come counts as the worst. Returns at once.
+   */
+  measured(of: Duel | Page | string | null, metrics: Metrics): void {
+    this.#put(of, { metrics });
   }
 
   /**

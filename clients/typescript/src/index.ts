@@ -12,7 +12,7 @@
  * `page` always resolves within the deadline. If the service does not answer in time, it resolves to
  * the control's ranking.
  */
-export { Rankduel, type Options, type Outcome, type Rankings } from "./client.js";
+export { Rankduel, type Metrics, type Options, type Outcome, type Rankings } from "./client.js";
 export { RankduelError } from "./errors.js";
 export { type Counts } from "./feedback.js";
 export { type Click, type Duel, type Page, type Pin, type Slot, type Visit, type Window, documents } from "./pages.js";

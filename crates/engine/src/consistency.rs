@@ -193,6 +193,8 @@ impl LoggedChanges {
             | ControlEvent::Clicks(_)
             | ControlEvent::Settled {}
             | ControlEvent::Notified {}
+            | ControlEvent::Values { .. }
+            | ControlEvent::ValuesComplete { .. }
             | ControlEvent::CohortsComplete { .. } => return None,
         }
         self.changes += 1;

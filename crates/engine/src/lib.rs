@@ -34,6 +34,7 @@ pub mod log_regression;
 pub mod maintenance;
 pub mod metrics;
 pub mod open_duels;
+pub mod page_values;
 pub mod registry;
 pub mod replication;
 mod self_duels;

@@ -186,7 +186,7 @@ impl Engine {
     pub(crate) async fn flush_self_duels(self: &Arc<Self>) {
         let mut flushes = JoinSet::new();
         for loaded in self.registry.unordered().into_iter().chain(self.registry.drain()) {
-            if loaded.has_self_duels() {
+            if loaded.has_to_flush() {
                 let engine = Arc::clone(self);
                 // concurrently, so that one commit has them all
                 flushes.spawn(async move { engine.flush(&loaded).await });
@@ -195,10 +195,11 @@ impl Engine {
         while flushes.join_next().await.is_some() {}
     }
 
-    /// Append the self-duels of one experiment. Returns whether the log has them.
+    /// Append the self-duels and the values of one experiment. Returns whether the log has them.
     async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> bool {
+        let has_values = self.flush_pages(loaded).await;
         let Some((nonce, event)) = loaded.self_duels_to_flush(|| self.fresh_nonce()) else {
-            return true;
+            return has_values;
         };
         match self.append_control(loaded, nonce, event).await {
             Ok(appended) => {
@@ -209,7 +210,7 @@ impl Engine {
                     );
                 }
                 loaded.self_duels_flushed(nonce);
-                true
+                has_values
             }
             Err(error) => {
                 tracing::warn!(%error, experiment = loaded.name, "self-duels are not in the log yet");
@@ -263,6 +264,7 @@ impl Engine {
         for step in [
             within(async { Ok(self.settle_pages(loaded).await?) }).await,
             within(async { Ok(self.complete_cohorts(loaded).await?) }).await,
+            within(async { Ok(self.complete_values(loaded).await?) }).await,
             within(async { Ok(self.save_due_snapshot(loaded).await?) }).await,
             within(tasks.maintain(loaded)).await,
         ] {

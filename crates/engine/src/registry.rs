@@ -382,11 +382,12 @@ impl Registry {
         let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// Evicted experiments that may still have self-duels to flush. Those that cannot are dropped.
+    /// Evicted experiments that may still have self-duels or values to flush. Those that cannot are
+    /// dropped.
     pub fn drain(&self) -> Vec<Arc<LoadedExperiment>> {
         let mut draining = self.draining();
         // the only holder cannot count another self-duel
-        draining.retain(|loaded| Arc::strong_count(loaded) > 1 || loaded.has_self_duels());
+        draining.retain(|loaded| Arc::strong_count(loaded) > 1 || loaded.has_to_flush());
         draining.clone()
     }
 

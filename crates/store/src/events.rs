@@ -139,6 +139,9 @@ pub enum ControlEvent {
     RankerRetired {
         /// Its index, which is never reused.
         ranker: u16,
+        /// Why the service retired it by itself; `None` if somebody requested it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Claims are made against this ranker from here on.
     ControlNamed {
@@ -168,6 +171,16 @@ pub enum ControlEvent {
         /// Those of them that were answered.
         #[serde(default)]
         answered: u64,
+    },
+    /// Pages of experiments with metrics: that they were issued, or values of them.
+    Values {
+        /// The pages.
+        pages: Vec<PageValues>,
+    },
+    /// No value of a page issued before this time can come any more.
+    ValuesComplete {
+        /// Unix milliseconds.
+        issued_before: i64,
     },
     /// A webhook was told of something, which the nonce stands for.
     Notified {},
@@ -237,6 +250,43 @@ pub struct ClicksEvent {
     /// The segment of the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<Segment>,
+}
+
+/// A page, and the values of its rankers as far as they are known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageValues {
+    /// The duel's nonce.
+    pub duel: Uuid,
+    /// First ranker of the ordered pair that the policy chose.
+    pub first: u16,
+    /// Second ranker.
+    pub second: u16,
+    /// Unix milliseconds at which it was issued.
+    pub issued_at: i64,
+    /// Hash of the unit that saw it. In JSON, 16 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "unit_text")]
+    pub unit: Option<u64>,
+    /// Values by the number of their metric, of the first and of the second ranker.
+    #[serde(default, skip_serializing_if = "has_no_values")]
+    pub values: [Vec<Option<f64>>; 2],
+}
+
+impl PageValues {
+    /// Values of the page of the duel with this nonce.
+    pub fn of(
+        nonce: u128,
+        [first, second]: [u16; 2],
+        issued_at: i64,
+        unit: Option<u64>,
+        values: [Vec<Option<f64>>; 2],
+    ) -> Self {
+        Self { duel: Uuid::from_u128(nonce), first, second, issued_at, unit, values }
+    }
+}
+
+fn has_no_values(values: &[Vec<Option<f64>>; 2]) -> bool {
+    values.iter().all(Vec::is_empty)
 }
 
 /// Counts of one pair of a batch that was run elsewhere.

@@ -158,7 +158,7 @@ pub(crate) async fn change_experiment(
             roster_changes::enlist(service, name, version, ranker, by).await?
         }
         ExperimentChange { retire: Some(id), .. } => {
-            roster_changes::retire(service, name, version, &id, by).await?
+            roster_changes::retire(service, name, version, &id, None, by).await?
         }
         ExperimentChange { exclude: Some(Object(exclude)), .. } => {
             let ExcludeBody { units, hashes, reason } = exclude;

@@ -23,7 +23,9 @@ use crate::http::{schemas, spec_bodies};
 use crate::service::lifecycle;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
-use rankduel_engine::experiment_spec::{DEFAULT_WATCH, Errors, OnDrift, WHOLE_COVERAGE};
+use rankduel_engine::experiment_spec::{
+    DEFAULT_VALUE_WINDOW_SECONDS, DEFAULT_WATCH, Errors, Metric, OnDrift, WHOLE_COVERAGE,
+};
 use rankduel_engine::experiment_spec::{Ranker, Shares};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
@@ -103,6 +105,15 @@ pub(crate) struct NewExperimentBody {
     /// Bounds of the share of duels on which a ranker is shown, by its id.
     #[schema(nullable = false, example = json!({"bm25": {"floor": 0.2}, "neural": {"cap": 0.3}}))]
     shares: Option<Shares>,
+    /// Metrics of rankers on each page, such as their latency, and the limits above which a ranker
+    /// does harm: at most 8.
+    #[serde(default)]
+    #[schema(max_items = 8)]
+    metrics: Vec<Metric>,
+    /// Seconds within which the values of a page come, at most `duel_ttl_seconds`; 60 by default,
+    /// or `duel_ttl_seconds` if that is shorter.
+    #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
+    value_window_seconds: Option<u32>,
     /// How two rankings are combined into one page; team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
@@ -197,6 +208,10 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         coverage: body.coverage.unwrap_or(WHOLE_COVERAGE),
         alone: body.alone.unwrap_or_default(),
         shares: body.shares.unwrap_or_default(),
+        metrics: body.metrics,
+        value_window_seconds: body
+            .value_window_seconds
+            .unwrap_or(DEFAULT_VALUE_WINDOW_SECONDS.min(duel_ttl_seconds.max(1))),
         former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),

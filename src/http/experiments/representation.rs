@@ -16,7 +16,9 @@ use crate::http::problem::ApiResult;
 use crate::http::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{ConcludeAt, Errors, ExperimentSpec, OnDrift, Shares};
+use rankduel_engine::experiment_spec::{
+    ConcludeAt, Errors, ExperimentSpec, Metric, OnDrift, Shares,
+};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::CurrentMethod;
 use rankduel_store::ExperimentRecord;
@@ -99,6 +101,13 @@ pub(crate) struct Experiment {
     /// Bounds of the share of duels on which a ranker is shown. Omitted without any.
     #[serde(skip_serializing_if = "Shares::is_empty")]
     pub shares: Shares,
+    /// The metrics with their limits. Omitted without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Metric>,
+    /// Seconds within which the values of a page come. Omitted without metrics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub value_window_seconds: Option<u32>,
     /// Number of the current version, starting at 1 and increased by each change; also the `ETag`.
     pub version: u64,
     /// Time of creation.
@@ -192,6 +201,8 @@ impl Experiment {
             coverage: spec.coverage,
             alone: spec.alone,
             shares: spec.shares.clone(),
+            metrics: spec.metrics.clone(),
+            value_window_seconds: (!spec.metrics.is_empty()).then_some(spec.value_window_seconds),
             version: record.version,
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use rankduel_engine::clock::rfc3339;
@@ -57,6 +58,8 @@ pub enum FeedbackContent {
         /// Whether these are the last clicks: they settle the duel, together with earlier ones.
         last: bool,
     },
+    /// Only values of metrics.
+    Values,
 }
 
 /// Feedback on one duel.
@@ -70,6 +73,8 @@ pub struct Feedback {
     pub unit: Option<String>,
     /// The segment of the page, if `next-duel` did not name it.
     pub segment: Option<Segment>,
+    /// Values of metrics, as they were sent.
+    pub metrics: Option<Value>,
 }
 
 impl Feedback {
@@ -80,11 +85,21 @@ impl Feedback {
             Clicked::Document(id) | Clicked::Slot(id) => 8 + id.len(),
         };
         let clicks = match &self.content {
-            FeedbackContent::Outcome(_) => 0,
+            FeedbackContent::Outcome(_) | FeedbackContent::Values => 0,
             FeedbackContent::Clicks { clicks, .. } => clicks.iter().map(of_click).sum(),
         };
         self.duel_id.len() + clicks
     }
+}
+
+/// A value of a metric that does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct IgnoredValue {
+    /// Where it is in the item.
+    #[schema(example = "/metrics/bm25/latency")]
+    pub pointer: String,
+    /// The reason.
+    pub detail: String,
 }
 
 /// The result for one item of feedback.
@@ -100,6 +115,9 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub detail: Option<String>,
+    /// Values of metrics that do not count. Omitted without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<IgnoredValue>,
     /// Where the item is wrong, if its duel is valid.
     #[serde(skip)]
     pub pointer: Option<String>,
@@ -107,7 +125,7 @@ pub struct Receipt {
 
 impl Receipt {
     fn of(status: FeedbackStatus, position: Option<u64>, detail: Option<String>) -> Self {
-        Self { status, position, detail, pointer: None }
+        Self { status, position, detail, ignored: Vec::new(), pointer: None }
     }
 
     /// It counts, and is in the log at this position.
@@ -136,6 +154,11 @@ impl Receipt {
              nothing"
         );
         Self::of(FeedbackStatus::Late, Some(position), Some(detail))
+    }
+
+    /// The values came after their window; they change nothing.
+    pub(super) fn late_values(detail: String) -> Self {
+        Self::of(FeedbackStatus::Late, None, Some(detail))
     }
 
     /// The duel had expired at this time, in unix milliseconds.

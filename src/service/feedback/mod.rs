@@ -5,6 +5,7 @@ mod content;
 mod opened;
 mod receive;
 mod request;
+mod values;
 
 pub use content::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt, ShownOutcome};
 pub use receive::receive;

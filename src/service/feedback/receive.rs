@@ -64,14 +64,18 @@ pub async fn receive(
         .into_iter()
         .map(|item| match item {
             CheckedItem::Refused(receipt) => Ok(receipt),
-            CheckedItem::InEvent { event, repeats } => {
-                match received.get(event) {
+            CheckedItem::InEvent { event, repeats, ignored } => {
+                let receipt = match received.get(event) {
                     Some(Receipt {
                         status: FeedbackStatus::Recorded, position: Some(at), ..
-                    }) if repeats => Ok(Receipt::duplicate(*at)),
-                    Some(receipt) => Ok(receipt.clone()),
-                    None => Err(ServiceError::internal("an item of feedback has no result")),
-                }
+                    }) if repeats => Receipt::duplicate(*at),
+                    Some(receipt) => receipt.clone(),
+                    None => {
+                        let why = "an item of feedback has no result";
+                        return Err(ServiceError::internal(why));
+                    }
+                };
+                Ok(Receipt { ignored, ..receipt })
             }
         })
         .inspect(|result| {
@@ -91,6 +95,7 @@ async fn check_feedback(
 ) -> Result<(CheckedRequest, Option<Vec<Feedback>>), ServiceError> {
     let bytes = feedback.iter().map(Feedback::bytes).sum::<usize>();
     let nanoseconds = feedback.len() * ITEM_NANOSECONDS + bytes * BYTE_NANOSECONDS;
+    let now = service.now_ms();
     let (keys, units) = (service.engine.signing_keys.current(), UnitHasher::of(loaded));
     let (rankers, methods) = {
         let fold = loaded.fold()?;
@@ -98,9 +103,9 @@ async fn check_feedback(
     };
     let loaded = Arc::clone(loaded);
     let check = move || {
-        let weights = &loaded.spec.pages.event_weights;
         let knows = |opened: &OpenedDuel| opened.needs_at_most(rankers, methods);
-        let request = CheckedRequest::check(&keys, loaded.id, units, weights, knows, &feedback);
+        let of = (loaded.id, &loaded.spec);
+        let request = CheckedRequest::check(&keys, of, units, now, knows, &feedback);
         // otherwise freed here, because that takes long as well
         let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
         (request, unchecked)

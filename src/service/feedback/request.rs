@@ -7,17 +7,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::clicks::{clicks_event, read_clicks};
-use super::content::{Feedback, FeedbackContent, Receipt, ShownOutcome};
+use super::content::{Feedback, FeedbackContent, IgnoredValue, Receipt, ShownOutcome};
 use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
+use super::values::{self, ReadValues};
 use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
 use crate::service::units::{NamedAudience, UnitHasher};
 use dueling_bandits::Answer;
-use rankduel_engine::experiment_spec::FieldError;
+use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError};
 use rankduel_engine::fold::open_pages::PageClicks;
 use rankduel_engine::tokens::duel_token::{DuelToken, TokenError};
 use rankduel_engine::tokens::key_set::SigningKeySet;
 use rankduel_store::audience::Audience;
-use rankduel_store::events::{Event, OutcomeEvent};
+use rankduel_store::events::{Event, OutcomeEvent, PageValues};
 use rankduel_store::{ExperimentId, NewEvent, Nonce};
 
 const NO_PAGE: &str = "the service did not interleave this duel, so it does not know what `clicks` are on: send \
@@ -30,7 +31,8 @@ const AHEAD: &str = "the duel has a ranker or a method that the experiment does 
 pub(super) enum CheckedItem {
     /// It is in the event with this number. With `repeats`, earlier items of the request say all
     /// that it says.
-    InEvent { event: usize, repeats: bool },
+    /// `ignored` are values of metrics that do not count.
+    InEvent { event: usize, repeats: bool, ignored: Vec<IgnoredValue> },
     /// It names no duel of this experiment, or its clicks are not valid.
     Refused(Receipt),
 }
@@ -68,6 +70,7 @@ struct Drafts {
 enum Draft {
     Outcome { duel: DuelToken, outcome: ShownOutcome, audience: Audience },
     Clicks { page: Arc<OpenedPage>, clicks: PageClicks, last: bool, audience: Audience },
+    Values { duel: DuelToken, values: PageValues },
 }
 
 impl CheckedRequest {
@@ -75,9 +78,9 @@ impl CheckedRequest {
     /// settles the duel.
     pub fn check(
         keys: &SigningKeySet,
-        experiment: ExperimentId,
+        (experiment, spec): (ExperimentId, &ExperimentSpec),
         units: UnitHasher,
-        event_weights: &BTreeMap<String, u32>,
+        now: i64,
         knows: impl Fn(&OpenedDuel) -> bool,
         feedback: &[Feedback],
     ) -> Self {
@@ -102,7 +105,10 @@ impl CheckedRequest {
                     let named = NamedAudience { unit: item.unit.as_deref(), segment: item.segment };
                     // the audience that the duel was issued for stands
                     let audience = opened.duel.audience.or(units.audience(named));
-                    drafts.add(opened, &item.content, audience, event_weights)
+                    let values = item.metrics.as_ref().map(|metrics| {
+                        values::read(spec, &opened.duel, metrics, audience.unit, now)
+                    });
+                    drafts.add_all(opened, &item.content, audience, spec, values)
                 }
                 Ok(_) => CheckedItem::Refused(Receipt::invalid(OTHER_EXPERIMENT)),
                 Err(error) => {
@@ -118,6 +124,48 @@ impl CheckedRequest {
 }
 
 impl Drafts {
+    /// Values go into an event of their own.
+    fn add_all(
+        &mut self,
+        opened: &OpenedDuel,
+        content: &FeedbackContent,
+        audience: Audience,
+        spec: &ExperimentSpec,
+        values: Option<ReadValues>,
+    ) -> CheckedItem {
+        let ReadValues { counted, ignored, is_late } = values.unwrap_or_default();
+        let add_values = |drafts: &mut Self| {
+            counted.map(|values| {
+                drafts.drafts.push(Draft::Values { duel: opened.duel, values });
+                drafts.drafts.len() - 1
+            })
+        };
+        if *content == FeedbackContent::Values {
+            return match (add_values(self), ignored.first()) {
+                (Some(event), _) => CheckedItem::InEvent { event, repeats: false, ignored },
+                (None, Some(first)) if is_late => {
+                    CheckedItem::Refused(Receipt::late_values(first.detail.clone()))
+                }
+                (None, first) => {
+                    let first = first.cloned();
+                    let (pointer, detail) = first.map_or_else(
+                        || ("/metrics".into(), "there is no value".into()),
+                        |IgnoredValue { pointer, detail }| (pointer, detail),
+                    );
+                    CheckedItem::Refused(Receipt::refused(FieldError { pointer, detail }))
+                }
+            };
+        }
+        let checked = self.add(opened, content, audience, &spec.pages.event_weights);
+        add_values(self);
+        match checked {
+            CheckedItem::InEvent { event, repeats, .. } => {
+                CheckedItem::InEvent { event, repeats, ignored }
+            }
+            refused @ CheckedItem::Refused(_) => refused,
+        }
+    }
+
     fn add(
         &mut self,
         opened: &OpenedDuel,
@@ -130,6 +178,11 @@ impl Drafts {
             FeedbackContent::Outcome(outcome) => {
                 self.collecting.remove(&nonce);
                 Draft::Outcome { duel: opened.duel, outcome: *outcome, audience }
+            }
+            // the caller has added them
+            FeedbackContent::Values => {
+                let error = FieldError::new("/metrics", "there is no value");
+                return CheckedItem::Refused(Receipt::refused(error));
             }
             FeedbackContent::Clicks { clicks, last } => {
                 let Some(page) = &opened.page else {
@@ -144,7 +197,7 @@ impl Drafts {
                     self.collecting.remove(&nonce);
                 } else if let Some(&event) = self.collecting.get(&nonce) {
                     let repeats = !self.drafts[event].merge(page, &clicks);
-                    return CheckedItem::InEvent { event, repeats };
+                    return CheckedItem::InEvent { event, repeats, ignored: Vec::new() };
                 } else {
                     self.collecting.insert(nonce, self.drafts.len());
                 }
@@ -152,7 +205,8 @@ impl Drafts {
             }
         };
         self.drafts.push(draft);
-        CheckedItem::InEvent { event: self.drafts.len() - 1, repeats: false }
+        let (event, ignored) = (self.drafts.len() - 1, Vec::new());
+        CheckedItem::InEvent { event, repeats: false, ignored }
     }
 }
 
@@ -167,6 +221,9 @@ impl Draft {
                 event: clicks_event(page, clicks, *last, *audience),
                 expires_at: page.duel.expires_at,
             },
+            Self::Values { duel, values } => {
+                CheckedEvent { event: values::event(values.clone()), expires_at: duel.expires_at }
+            }
         }
     }
 

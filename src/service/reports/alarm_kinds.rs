@@ -77,6 +77,9 @@ alarms! {
          and one of the two gets fewer clicks. What is measured on these pages is then biased.",
         "Report `none` for pages without a click. Look at the errors of the backend for both rankers, fix them, and start a new \
          experiment.";
+    HARM: "harm", "A ranker does harm",
+        "A metric of a ranker is above its limit, or above that of the control by more than its limit.",
+        "Repair the ranker or retire it. If `on_harm` is `tell`, it is still shown; if it is `pause`, the experiment waits for you.";
     BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
         "The batch waits for answers, and none of its duels has been answered for several times their time to live.",
         "Check whether duels are requested and answered at all; lease the rest with `/batch/lease`, or post results.";

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::reports::alarm_kinds::{
-    BATCH_STUCK, CONFLICTS, DRAFTS, DRIFT, INVALID, LATE, NO_CLICKS, NO_CREDIT, NO_FEEDBACK,
+    BATCH_STUCK, CONFLICTS, DRAFTS, DRIFT, HARM, INVALID, LATE, NO_CLICKS, NO_CREDIT, NO_FEEDBACK,
     REPEATS, SAME_RANKINGS, SEGMENT_HURT, SIDES, UNANSWERED, UNEVEN, UNEVEN_ARMS,
 };
 use crate::service::reports::drift::changed;
@@ -84,6 +84,8 @@ pub struct Signs<'a> {
     pub drift: Option<&'a drift::Alarm>,
     /// Units that see one ranker alone: those that got a page, and those that have answered.
     pub alone: Option<[Split; 2]>,
+    /// The active rankers that do harm, in sentences.
+    pub harms: &'a [String],
     /// The id of the ranker with an index.
     pub name: &'a dyn Fn(u16) -> String,
 }
@@ -210,6 +212,7 @@ pub fn alarms(signs: &Signs<'_>) -> Vec<Alarm> {
             )
         });
     }
+    raise(!signs.harms.is_empty(), HARM, &|| signs.harms.join(" "));
     if let Some(since) = signs.batch_since_ms {
         let stuck = signs.now_ms - since;
         raise(
@@ -284,6 +287,7 @@ mod tests {
             hurt: None,
             drift: None,
             alone: None,
+            harms: &[],
             name: &|ranker| ranker.to_string(),
         };
         alarms(&signs)

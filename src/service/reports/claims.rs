@@ -1,5 +1,5 @@
-//! The claims of an experiment: the verdict, those against the control, those about segments, and
-//! drift.
+//! The claims of an experiment: the verdict, those against the control, those about segments and
+//! metrics, and drift.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use crate::schemas;
 use crate::service::error::ServiceError;
 use crate::service::reports::grouped::grouped;
+use crate::service::reports::guardrails::{self, ClaimedMetric};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::segment_claims;
 use crate::service::reports::single_flight::{Computed, newest};
@@ -38,7 +39,8 @@ pub struct Claims {
     /// The errors of the claims.
     pub errors: ClaimErrors,
     /// `best` first, then three for each other active ranker in the order of the experiment, then
-    /// `hurt` of each declared segment and `unhurt`, and at last `drift`.
+    /// `hurt` of each declared segment and `unhurt`, `harm` and `safe` for each ranker and limit of a
+    /// metric, and at last `drift`.
     pub claims: Vec<Claim>,
 }
 
@@ -65,6 +67,13 @@ pub struct ClaimErrors {
     /// A change of preferences (`drift`) is false: at most this; 0 where nobody looks.
     #[schema(example = 0.05)]
     pub drift: f64,
+    /// A ranker that does no `harm` is said to: at most this for all rankers and metrics together;
+    /// 0 without metrics.
+    #[schema(example = 0.0)]
+    pub harm: f64,
+    /// A ranker that is not `safe` is said to be: at most this for all together.
+    #[schema(example = 0.0)]
+    pub safe: f64,
     /// Any of these is wrong: at most their sum.
     #[schema(example = 0.1)]
     pub any: f64,
@@ -92,8 +101,8 @@ pub struct Claim {
     /// How far it is.
     pub state: ClaimState,
     /// Number of answers that had counted when it was decided: for `best` since the rankers last
-    /// changed, against the control since one was first named, otherwise since the start. `null`
-    /// while it is open.
+    /// changed, against the control since one was first named, of `harm` and `safe` the number of
+    /// pages, otherwise since the start. `null` while it is open.
     pub decided_after_duels: Option<u64>,
     /// Share of the duels with the control that the ranker won; `null` before the first one.
     #[schema(example = 0.59)]
@@ -108,6 +117,10 @@ pub struct Claim {
     /// If it is out of reach: the lead that is in reach. A negative one of -0.02 is "not worse by
     /// more than 2 percentage points".
     pub lead_in_reach: Option<f64>,
+    /// Of `harm` and `safe`: the metric. Omitted otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub metric: Option<ClaimedMetric>,
 }
 
 /// A claim in a word.
@@ -129,6 +142,10 @@ pub enum ClaimKind {
     /// Preferences have changed by more than the margin: the newest alarm, see `drift` of the
     /// verdict.
     Drift,
+    /// Its mean of a metric is above the limit.
+    Harm,
+    /// Its mean of a metric is below the limit.
+    Safe,
 }
 
 /// How far a claim is.
@@ -200,6 +217,7 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
     let (hurt, unhurt) =
         segments.map_or((0.0, 0.0), |it| (short(it.hurt_error()), short(it.unhurt_error())));
     let drift_error = drift.map_or(0.0, |_| DRIFT_ERROR);
+    let guarded = fold.guardrails().map_or(0.0, |guarded| short(guarded.error()));
     let margin = fold.verdict().target().margin;
     let of_segments = segments.map(|it| segment_claims(loaded, it, margin));
     let of_drift = drift.map(|drift| Claim {
@@ -223,12 +241,15 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
             worse,
             hurt,
             unhurt,
+            harm: guarded,
+            safe: guarded,
             drift: drift_error,
-            any: short(best.error + better + worse + hurt + unhurt + drift_error),
+            any: short(best.error + better + worse + hurt + unhurt + 2.0 * guarded + drift_error),
         },
         claims: std::iter::once(best)
             .chain(of_control)
             .chain(of_segments.into_iter().flatten())
+            .chain(guardrails::claims(loaded, fold))
             .chain(of_drift)
             .collect(),
     }
@@ -251,6 +272,7 @@ fn best(loaded: &LoadedExperiment, fold: &Fold) -> Claim {
         bound: None,
         duels_to_go: None,
         lead_in_reach: None,
+        metric: None,
     }
 }
 
@@ -280,6 +302,7 @@ fn claim_of(
         bound: if kind == Kind::Worse { at_most.map(short) } else { at_least },
         duels_to_go: None,
         lead_in_reach: lead.filter(|_| progress == Progress::OutOfReach).map(in_reach),
+        metric: None,
     }
     .at(progress)
 }

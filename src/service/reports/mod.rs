@@ -11,6 +11,7 @@ pub mod drift;
 mod duels_to_go;
 mod fold_log;
 pub(crate) mod grouped;
+pub mod guardrails;
 pub mod leader;
 pub mod overview;
 mod pair_tests;

@@ -134,6 +134,7 @@ pub(super) fn segment_claims(
         bound: None,
         duels_to_go: None,
         lead_in_reach: None,
+        metric: None,
     };
     let hurt = loaded.spec.segments.iter().enumerate().map(|(place, &segment)| {
         let (progress, [wins, losses]) = (held.hurt(place), held.wins_and_losses(place));

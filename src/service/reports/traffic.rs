@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, Signs, alarms};
+use crate::service::reports::guardrails::harms;
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::silent_pages::SilentPages;
 use dueling_bandits::claims::alone::Split;
@@ -28,6 +29,7 @@ struct TrafficInput {
     hurt: Option<String>,
     drift: Option<drift::Alarm>,
     alone: Option<[Split; 2]>,
+    harms: Vec<String>,
 }
 
 /// The traffic of an experiment through this process, and the alarms that are on. Computed on the
@@ -74,6 +76,11 @@ impl TrafficInput {
             hurt: SegmentsView::of(loaded, &fold).and_then(|view| view.hurts()),
             drift: newest_change(&fold).cloned(),
             alone: fold.alone().map(|alone| [*alone.issued(), *alone.answered()]),
+            harms: harms(loaded, &fold)
+                .into_iter()
+                .filter(|harm| harm.is_active)
+                .map(|harm| harm.sentence)
+                .collect(),
         })
     }
 }
@@ -103,6 +110,7 @@ fn summary(
         hurt: input.hurt.as_deref(),
         drift: input.drift.as_ref(),
         alone: input.alone,
+        harms: &input.harms,
         name: &|ranker| loaded.spec.rankers[usize::from(ranker)].id.clone(),
     };
     let alarms = alarms(&signs);

@@ -77,6 +77,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
             content: FeedbackContent::Outcome(outcome),
             unit: None,
             segment: None,
+            metrics: None,
         });
         if rng.random_bool(0.05) {
             feedback.push(feedback[feedback.len() - 1].clone());
@@ -88,6 +89,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
         content: FeedbackContent::Outcome(ShownOutcome::Left),
         unit: None,
         segment: None,
+        metrics: None,
     };
     receive(service, name, vec![orphan.clone(), orphan]).await.expect("receipts");
 }

@@ -58,6 +58,8 @@ fn experiment(policy: PolicySpec) -> ExperimentSpec {
         former_controls: Vec::new(),
         segments: Vec::new(),
         errors: None,
+        metrics: Vec::new(),
+        value_window_seconds: 60,
         goal: Default::default(),
         pages: PageRules {
             // the default when the pins were made
@@ -135,7 +137,10 @@ pub fn played(policy: &PolicySpec) -> Played {
         }
         if step == 200 && !fixed {
             spec = spec.with_retired(1);
-            writing.write(None, Event::Control(ControlEvent::RankerRetired { ranker: 1 }));
+            writing.write(
+                None,
+                Event::Control(ControlEvent::RankerRetired { ranker: 1, reason: None }),
+            );
         }
         if step == 150 {
             let method =

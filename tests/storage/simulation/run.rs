@@ -210,7 +210,8 @@ impl World {
         let service = &self.replicas[replica].service;
         let before = self.retired.contains(&id);
         let must_stay = !before && self.rankers.len() - self.retired.len() == 2;
-        match roster_changes::retire(service, NAMES[OPEN], None, &id, &Actor::anyone()).await {
+        match roster_changes::retire(service, NAMES[OPEN], None, &id, None, &Actor::anyone()).await
+        {
             Err(ServiceError::FixedRankers(_)) if must_stay => {}
             Ok(_) if !must_stay => {
                 if !before {
@@ -452,6 +453,7 @@ async fn receive(
             content: FeedbackContent::Outcome((*outcome).into()),
             unit: None,
             segment: None,
+            metrics: None,
         })
         .collect();
     feedback::receive(service, name, feedback).await

@@ -120,7 +120,7 @@ pub fn every_event() -> Vec<Event> {
             alone: vec![UnitHash(0), UnitHash(u64::MAX)],
         },
         ControlEvent::RankerEnlisted { ranker: u16::MAX, id: "naïve \u{1f50d} \"x\"".into() },
-        ControlEvent::RankerRetired { ranker: 0 },
+        ControlEvent::RankerRetired { ranker: 0, reason: None },
         ControlEvent::UnitsExcluded(Exclusion {
             units: vec![UnitHash(0), UnitHash(u64::MAX)],
             reason: "naïve \u{1f50d}".into(),

@@ -115,6 +115,10 @@ class AsyncRankduel:
         """See `Rankduel.outcome`. It does not wait, so it is not a coroutine."""
         self._client.outcome(of, outcome)
 
+    def measured(self, of: Duel | Page | str | None, metrics: Mapping[str, Mapping[str, float]]) -> None:
+        """See `Rankduel.measured`. It does not wait, so it is not a coroutine."""
+        self._client.measured(of, metrics)
+
     async def report_clicks(
         self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True, seconds: float = 10.0
     ) -> str:

@@ -213,6 +213,12 @@ class Rankduel:
         `right`, `tie` or `none`."""
         self._put(of, {"outcome": _outcome(outcome)})
 
+    def measured(self, of: Duel | Page | str | None, metrics: Mapping[str, Mapping[str, float]]) -> None:
+        """Report values of the experiment's metrics, by ranker and metric, such as
+        `{"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}}`. Call it for every page, whether
+        it is clicked or not: a value that does not come counts as the worst. Returns at once."""
+        self._put(of, {"metrics": {ranker: dict(values) for ranker, values in metrics.items()}})
+
     def report_clicks(
         self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True, seconds: float = 10.0
     ) -> str:

@@ -10,6 +10,7 @@ use super::enrolment::{is_no_share, is_whole, whole_coverage};
 use super::errors::{Errors, division_errors};
 use super::exclusions;
 use super::field_error::{FieldError, FirstErrors, excerpt};
+use super::metrics::{self, Metric};
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
 use super::segments::segment_errors;
@@ -99,6 +100,15 @@ pub struct ExperimentSpec {
     /// Bounds of the share of duels on which a ranker is shown.
     #[serde(default, skip_serializing_if = "Shares::is_empty")]
     pub shares: Shares,
+    /// Metrics of rankers, with the limits that are guarded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Metric>,
+    /// Time within which the values of a page come.
+    #[serde(
+        default = "metrics::default_value_window",
+        skip_serializing_if = "metrics::is_default_value_window"
+    )]
+    pub value_window_seconds: u32,
     /// The policies before the current one, oldest first: one for each policy change in the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_policies: Vec<PolicySpec>,
@@ -320,6 +330,7 @@ impl ExperimentSpec {
         errors.extend(self.coverage_error());
         errors.extend(self.alone_error());
         errors.extend(self.share_errors());
+        errors.extend(metrics::errors(self));
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors.into_vec()
     }

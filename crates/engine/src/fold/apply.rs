@@ -165,7 +165,7 @@ impl Fold {
             Event::Control(ControlEvent::RankerEnlisted { ranker, .. }) => {
                 self.enlist(*ranker, entry.recorded_at).map_err(refuse)?;
             }
-            Event::Control(ControlEvent::RankerRetired { ranker }) => {
+            Event::Control(ControlEvent::RankerRetired { ranker, .. }) => {
                 self.retire(*ranker, entry.recorded_at).map_err(refuse)?
             }
             Event::Control(ControlEvent::ControlNamed { ranker }) => {
@@ -176,6 +176,9 @@ impl Fold {
                 }
                 self.state.controls_seen += 1;
                 self.run.change_control((*ranker).into(), self.goal, self.state.recorded_at);
+                if let Some(guardrails) = &mut self.guardrails {
+                    guardrails.name_control((*ranker).into(), entry.recorded_at);
+                }
             }
             Event::Control(ControlEvent::SelfDuels { counts, alone }) => {
                 let arms = self.arms_of(alone).map_err(refuse)?;
@@ -213,6 +216,15 @@ impl Fold {
                 self.complete_alone(entry.recorded_at);
             }
             Event::Control(ControlEvent::Notified {}) => {}
+            Event::Control(ControlEvent::Values { pages }) => {
+                self.add_values(pages).map_err(refuse)?
+            }
+            Event::Control(ControlEvent::ValuesComplete { issued_before }) => {
+                check_issued(*issued_before).map_err(refuse)?;
+                if let Some(guardrails) = &mut self.guardrails {
+                    guardrails.complete(*issued_before);
+                }
+            }
             Event::Control(ControlEvent::Settings { answer_window_seconds }) => {
                 if let Some(seconds) = *answer_window_seconds
                     && !self.run.change_window(i64::from(seconds) * 1000, entry.recorded_at)
@@ -235,7 +247,9 @@ impl Fold {
                 self.state.concluded = *status == Status::Concluded;
                 self.run.restart_on_drift(self.restarts_on_drift());
                 if reason.is_some() {
-                    self.state.concluded_by_itself.clone_from(reason);
+                    if self.state.concluded {
+                        self.state.concluded_by_itself.clone_from(reason);
+                    }
                 } else if let Some(why) =
                     self.state.concluded_by_itself.as_mut().filter(|_| !archived)
                 {
@@ -283,6 +297,9 @@ impl Fold {
         }
         self.run.enlist(at).map_err(|why| why.to_string())?;
         self.state.counts.enlist();
+        if let Some(guardrails) = &mut self.guardrails {
+            guardrails.enlist();
+        }
         self.state.history.enlist();
         Ok(())
     }
@@ -543,6 +560,6 @@ fn left_won(outcome: &OutcomeEvent) -> Option<bool> {
     }
 }
 
-fn check_issued(issued_at: i64) -> Result<(), String> {
+pub(super) fn check_issued(issued_at: i64) -> Result<(), String> {
     if clock::is_a_time(issued_at) { Ok(()) } else { Err(format!("it was issued at {issued_at}")) }
 }

@@ -13,6 +13,7 @@ pub mod open_pages;
 pub mod page_counts;
 mod saved;
 mod state;
+mod values;
 
 pub use apply::{Answered, COIN_TIES_MAX, Chunk, FoldError, ties_of};
 pub use chances::Chances;

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use super::Fold;
 use super::methods::{MethodVersion, method_of};
 use super::state::{MAX_POSITION, State, policy_text};
+use super::values;
 use crate::clock;
 use crate::experiment_spec::{ExperimentSpec, OnDrift};
 use crate::fold::open_pages::ClickedPage;
@@ -24,12 +25,12 @@ impl Fold {
         if found != digest(content) {
             return None;
         }
-        let ((mut state, run), rest) =
+        let ((mut state, run), mut rest) =
             postcard::take_from_bytes::<(State, SavedRun)>(content).ok()?;
-        // its own part, so that the layout of all other experiments stays
-        match postcard::take_from_bytes(rest) {
-            Ok((alone, [])) if spec.alone > 0.0 => state.alone = Some(alone),
-            _ => (rest.is_empty() && spec.alone == 0.0).then_some(())?,
+        // their own parts, so that the layout of all other experiments stays
+        if spec.alone > 0.0 {
+            let (alone, further) = postcard::take_from_bytes(rest).ok()?;
+            (state.alone, rest) = (Some(alone), further);
         }
         let (rankers, initial_rankers) = (state.counts.appearances().len(), spec.initial_rankers());
         // the roster may have changed after it was saved
@@ -72,7 +73,8 @@ impl Fold {
         (run.claims().is_some() == has_control).then_some(())?;
         (run.segments().map_or(0, |it| it.segments()) == spec.segments.len()).then_some(())?;
         (run.drift().is_some() == (spec.drift != OnDrift::Off)).then_some(())?;
-        Some(Self::with(spec, seed, run, state, held_out))
+        let guardrails = values::restore(spec, seed, rankers, rest)?;
+        Some(Self::with(spec, seed, run, state, (held_out, guardrails)))
     }
 
     /// The state as bytes, for a snapshot of [`Fold::format`].
@@ -82,6 +84,10 @@ impl Fold {
         if let Some(alone) = &self.state.alone {
             bytes = postcard::to_extend(alone, bytes)
                 .expect("numbers and vectors of them always serialise");
+        }
+        if let Some(guardrails) = &self.guardrails {
+            bytes = postcard::to_extend(guardrails.state(), bytes)
+                .expect("numbers, strings and vectors of them always serialise");
         }
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);

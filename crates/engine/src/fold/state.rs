@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::methods::{MethodVersion, method_of};
+use super::values;
 use crate::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift, RosterChanges};
 use crate::fold::counts::Counts;
 use crate::fold::excluded::ExcludedUnits;
@@ -11,6 +12,7 @@ use crate::fold::page_counts::PageCounts;
 use dueling_bandits::claims::alone::AlonePages;
 use dueling_bandits::claims::control::{ControlClaims, Goal};
 use dueling_bandits::claims::drift::Drift;
+use dueling_bandits::claims::guardrails::Guardrails;
 use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
 use dueling_bandits::parameters::Setup;
@@ -58,6 +60,8 @@ pub struct Fold {
     /// The declared segments.
     pub(super) segments: Vec<Segment>,
     on_drift: OnDrift,
+    /// `None` without metrics.
+    pub(super) guardrails: Option<Box<Guardrails>>,
 }
 
 /// The part of the state that is saved as it is.
@@ -137,7 +141,8 @@ impl Fold {
             excluded: ExcludedUnits::of(spec),
             alone: (spec.alone > 0.0).then(Box::default),
         };
-        Self::with(spec, seed, run, state, held_out)
+        let guardrails = values::start(spec, seed);
+        Self::with(spec, seed, run, state, (held_out, guardrails))
     }
 
     pub(super) fn with(
@@ -145,7 +150,7 @@ impl Fold {
         seed: u64,
         run: Run,
         state: State,
-        held_out: Option<usize>,
+        (held_out, guardrails): (Option<usize>, Option<Guardrails>),
     ) -> Self {
         let mut fold = Self {
             state,
@@ -160,6 +165,7 @@ impl Fold {
             alone_share: spec.alone,
             segments: spec.segments.clone(),
             on_drift: spec.drift,
+            guardrails: guardrails.map(Box::new),
         };
         fold.run.restart_on_drift(fold.restarts_on_drift());
         fold
@@ -189,7 +195,8 @@ impl Fold {
         let rankers = self.roster().rankers();
         let alone = self.alone().map_or(0, AlonePages::bytes);
         let kept = self.state.open_pages.bytes() + self.run.bytes() + self.state.excluded.bytes();
-        1024 * rankers + 34 * rankers * rankers + kept + alone
+        let guardrails = self.guardrails().map_or(0, Guardrails::bytes);
+        1024 * rankers + 34 * rankers * rankers + kept + alone + guardrails
     }
 
     /// Position of the newest folded entry.

@@ -210,9 +210,9 @@ impl LoadedExperiment {
         self.self_duels.count(ranker);
     }
 
-    /// Whether there are self-duels that are not confirmed to be in the log.
-    pub fn has_self_duels(&self) -> bool {
-        self.self_duels.any()
+    /// Whether there are self-duels or values that are not confirmed to be in the log.
+    pub fn has_to_flush(&self) -> bool {
+        self.self_duels.any() || self.waiting_pages.any()
     }
 
     /// Self-duels to append now. They stay pending until [`LoadedExperiment::self_duels_flushed`].

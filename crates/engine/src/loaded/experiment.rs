@@ -12,6 +12,7 @@ use crate::fold::Fold;
 use crate::log_regression;
 use crate::metrics::Metrics;
 use crate::open_duels::OpenDuels;
+use crate::page_values::WaitingPages;
 use crate::self_duels::SelfDuels;
 use crate::traffic::Traffic;
 use rankduel_store::{ExperimentId, ExperimentRecord, Nonce, Snapshot};
@@ -33,6 +34,7 @@ pub struct LoadedExperiment {
     pub(super) fold: RwLock<Fold>,
     pub(super) open_duels: Mutex<OpenDuels>,
     pub(super) self_duels: SelfDuels,
+    pub(crate) waiting_pages: WaitingPages,
     /// Held while the log is read and folded.
     pub(super) catching_up: Arc<tokio::sync::Mutex<()>>,
     /// High half of the nonces of this process. It tells which answers belong to duels that this
@@ -117,9 +119,12 @@ impl LoadedExperiment {
         self.fold().is_ok_and(|fold| !fold.open_pages().pages().is_empty())
     }
 
-    /// Whether answers wait until their cohort is complete.
+    /// Whether answers or values wait until their cohort is complete.
     pub fn has_waiting_answers(&self) -> bool {
-        self.fold().is_ok_and(|fold| fold.cohorts().oldest_end().is_some())
+        self.fold().is_ok_and(|fold| {
+            let values = fold.guardrails().is_some_and(|it| it.due(i64::MAX).is_some());
+            values || fold.cohorts().oldest_end().is_some()
+        })
     }
 
     /// Duels whose time to collect clicks is over, at most `limit`.

@@ -13,6 +13,8 @@ use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
 use crate::fold::{Answered, Chunk, DecidedClaim, Fold};
 use crate::tokens::duel_token::DuelToken;
+use dueling_bandits::claims::betting::Side;
+use dueling_bandits::claims::guardrails::{self, Guardrails};
 use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, Event};
 use rankduel_store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
@@ -93,10 +95,12 @@ impl LoadedExperiment {
             let mut fold = self.fold.write().map_err(|_| self.panicked())?;
             let decided = fold.decided_claims();
             let raised = fold.drift().map_or(0, |drift| drift.raised());
+            let guarded = decided_guardrails(&fold);
             let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
             self.report_claims(&fold, &decided);
             self.signal_if_due(&fold);
             self.log_drift(&fold, raised);
+            self.log_guardrails(&fold, &guarded);
             absorbed
         }))
         .unwrap_or_else(|_| Err(self.panicked()))
@@ -202,6 +206,49 @@ impl LoadedExperiment {
         }
     }
 
+    /// Log each claim about a metric that is decided now, unless its entry was recorded before the
+    /// experiment was loaded.
+    fn log_guardrails(&self, fold: &Fold, before: &[guardrails::Decided]) {
+        if fold.recorded_at() < self.opened_at {
+            return;
+        }
+        for decided in decided_guardrails(fold) {
+            if before.contains(&decided) {
+                continue;
+            }
+            let ranker = self.spec.rankers.get(decided.ranker).map(|ranker| &*ranker.id);
+            let metric = self.spec.metrics.get(decided.metric).map(|metric| &*metric.name);
+            let (claim, of, pages) = (decided.side.name(), decided.kind.name(), decided.after);
+            let (experiment, position) = (&self.name, fold.position());
+            match decided.side {
+                Side::Harm => {
+                    tracing::warn!(
+                        experiment,
+                        claim,
+                        ranker,
+                        metric,
+                        of,
+                        pages,
+                        position,
+                        "claim decided"
+                    );
+                }
+                Side::Safe => {
+                    tracing::info!(
+                        experiment,
+                        claim,
+                        ranker,
+                        metric,
+                        of,
+                        pages,
+                        position,
+                        "claim decided"
+                    );
+                }
+            }
+        }
+    }
+
     /// Count an answer of a duel that this process issued. An answer has the nonce of its duel.
     fn note_answer(&self, entry: &LogEntry, duel: Answered) {
         if (entry.nonce >> 64) as u64 != self.process {
@@ -217,6 +264,7 @@ impl LoadedExperiment {
 
     /// Count the first page of a duel that this process issued.
     pub fn note_page(&self, duel: &DuelToken) {
+        self.note_issued(duel);
         let DuelToken { first, second, first_left, issued_at, nonce, .. } = *duel;
         if (nonce >> 64) as u64 == self.process && first != second {
             let shown = if first_left { (first, second) } else { (second, first) };
@@ -288,8 +336,13 @@ pub(super) async fn fold_off_worker<T: Send + 'static>(
 fn rows(entry: &LogEntry) -> usize {
     match &entry.event {
         Event::Control(ControlEvent::BatchResults { results, .. }) => results.len().max(1),
+        Event::Control(ControlEvent::Values { pages }) => pages.len().max(1),
         _ => 1,
     }
+}
+
+fn decided_guardrails(fold: &Fold) -> Vec<guardrails::Decided> {
+    fold.guardrails().into_iter().flat_map(Guardrails::decided).collect()
 }
 
 fn changes_roster(event: &Event) -> bool {

@@ -15,6 +15,7 @@ use crate::fold::Fold;
 use crate::log_regression;
 use crate::metrics::Metrics;
 use crate::open_duels::OpenDuels;
+use crate::page_values::WaitingPages;
 use crate::self_duels::SelfDuels;
 use crate::traffic::Traffic;
 use rankduel_store::{ExperimentRecord, Store, in_time};
@@ -50,6 +51,7 @@ impl LoadedExperiment {
                 (fold.cohorts().start_of_cohort(i64::MAX / 2), fold.cohorts().width_ms()),
             )),
             self_duels: SelfDuels::new(spec.rankers.len()),
+            waiting_pages: WaitingPages::default(),
             catching_up: Arc::default(),
             process: process.id,
             condition: ConditionCell::serving(),

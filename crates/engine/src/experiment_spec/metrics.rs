@@ -1,0 +1,172 @@
+//! Metrics of rankers with limits: guardrails.
+
+use serde::{Deserialize, Serialize};
+
+use super::ExperimentSpec;
+use super::field_error::{FieldError, excerpt};
+use dueling_bandits::claims::guardrails;
+
+/// Most metrics of an experiment.
+pub const METRICS_MAX: usize = 8;
+/// Longest name of a metric, in bytes.
+const NAME_MAX: usize = 32;
+/// Largest cap.
+const CAP_MAX: f64 = 1e12;
+/// Default time within which the values of a page come.
+pub const DEFAULT_VALUE_WINDOW_SECONDS: u32 = 60;
+
+/// A metric: a number for each page, where higher is worse.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// 1 to 32 of a-z, 0-9 and `_`, starting with a letter.
+    #[schema(example = "latency_ms", pattern = "^[a-z][a-z0-9_]{0,31}$")]
+    pub name: String,
+    /// Its subject; `ranker` by default.
+    #[serde(default)]
+    pub of: MetricOf,
+    /// Larger values count as this, and so does a missing one.
+    #[schema(exclusive_minimum = 0.0, maximum = 1e12, example = 1000.0)]
+    pub cap: f64,
+    /// A ranker does harm if its mean is above this; above 0 and below the cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0, example = 400.0, nullable = false)]
+    pub limit: Option<f64>,
+    /// A ranker does harm if it is above the `control` on the same page by more than this, in the
+    /// mean of differences that are cut at ten times this. Above 0, at most the cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0, example = 10.0, nullable = false)]
+    pub difference: Option<f64>,
+    /// The reaction to a ranker that does harm; `retire` by default.
+    #[serde(default)]
+    pub on_harm: OnHarm,
+}
+
+/// The subject of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricOf {
+    /// The ranking of one ranker, such as its latency.
+    #[default]
+    Ranker,
+}
+
+/// The reaction to a ranker that does harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnHarm {
+    /// An alarm tells, and the ranker is retired. The experiment is paused instead if the ranker is
+    /// the control, only two are left, or the policy cannot retire one.
+    #[default]
+    Retire,
+    /// An alarm tells, and the experiment is paused.
+    Pause,
+    /// An alarm tells.
+    Tell,
+}
+
+impl Metric {
+    fn errors(&self, at: usize, has_control: bool) -> Vec<FieldError> {
+        let Self { name, cap, limit, difference, .. } = self;
+        let shown = excerpt(name);
+        let mut errors = Vec::new();
+        let mut push = |member: &str, detail: String| {
+            errors.push(FieldError::new(format!("/metrics/{at}{member}"), detail));
+        };
+        let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
+        if !starts || name.len() > NAME_MAX || !name.chars().all(is_part) {
+            push(
+                "/name",
+                format!(
+                    "a metric's name is 1 to {NAME_MAX} of a-z, 0-9 and `_`, and starts with a \
+                     letter; this one is `{shown}`"
+                ),
+            );
+        }
+        if !(*cap > 0.0 && *cap <= CAP_MAX) {
+            push("/cap", format!("`cap` is {cap}; it must be above 0, at most {CAP_MAX}"));
+        }
+        if limit.is_some_and(|limit| !(limit > 0.0 && limit < *cap)) {
+            let limit = limit.unwrap_or_default();
+            push("/limit", format!("`limit` is {limit}; it must be above 0, below the cap, {cap}"));
+        }
+        if let Some(difference) = *difference {
+            if !(difference > 0.0 && difference <= *cap) {
+                let detail = format!(
+                    "`difference` is {difference}; it must be above 0, at most the cap, {cap}"
+                );
+                push("/difference", detail);
+            } else if !has_control {
+                let detail = "`difference` is to the control, and there is none: name the \
+                              `control`, or set a `limit` instead";
+                push("/difference", detail.into());
+            }
+        }
+        if limit.is_none() && difference.is_none() {
+            push("", format!("metric `{shown}` has no limit: set `limit`, `difference` or both"));
+        }
+        errors
+    }
+}
+
+/// The errors of the metrics of an experiment, and of the time within which their values come.
+pub(super) fn errors(spec: &ExperimentSpec) -> Vec<FieldError> {
+    let metrics = &spec.metrics;
+    let mut errors = Vec::new();
+    if metrics.len() > METRICS_MAX {
+        let detail = format!(
+            "an experiment has at most {METRICS_MAX} metrics; this one has {}",
+            metrics.len()
+        );
+        return vec![FieldError::new("/metrics", detail)];
+    }
+    for (at, metric) in metrics.iter().enumerate() {
+        errors.extend(metric.errors(at, spec.control.is_some()));
+        if metrics[..at].iter().any(|earlier| earlier.name == metric.name) {
+            let detail = format!("metric `{}` is listed twice", excerpt(&metric.name));
+            errors.push(FieldError::new(format!("/metrics/{at}/name"), detail));
+        }
+    }
+    let (window, most) = (spec.value_window_seconds, spec.duel_ttl_seconds);
+    let is_default = window == DEFAULT_VALUE_WINDOW_SECONDS;
+    if window == 0 || window > most && !(metrics.is_empty() && is_default) {
+        let detail = format!(
+            "`value_window_seconds` is {window}; it must be 1 to `duel_ttl_seconds`, {most}"
+        );
+        errors.push(FieldError::new("/value_window_seconds", detail));
+    }
+    errors
+}
+
+impl ExperimentSpec {
+    /// The metrics as guardrails.
+    pub fn guardrails(&self) -> Vec<guardrails::Metric> {
+        let of = |metric: &Metric| guardrails::Metric {
+            cap: metric.cap,
+            limit: metric.limit,
+            difference: metric.difference,
+        };
+        self.metrics.iter().map(of).collect()
+    }
+
+    /// Number of the metric with this name.
+    pub fn metric_index(&self, name: &str) -> Option<usize> {
+        self.metrics.iter().position(|metric| metric.name == name)
+    }
+
+    /// Time within which the values of a page come, in milliseconds.
+    pub fn value_window_ms(&self) -> i64 {
+        i64::from(self.value_window_seconds) * 1000
+    }
+}
+
+/// For a spec that does not say it.
+pub(super) fn default_value_window() -> u32 {
+    DEFAULT_VALUE_WINDOW_SECONDS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(super) fn is_default_value_window(seconds: &u32) -> bool {
+    *seconds == DEFAULT_VALUE_WINDOW_SECONDS
+}

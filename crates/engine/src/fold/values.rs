@@ -1,0 +1,69 @@
+//! The values of metrics: guardrails as a part of the state.
+
+use super::Fold;
+use super::apply::check_issued;
+use crate::experiment_spec::ExperimentSpec;
+use dueling_bandits::claims::guardrails::{Guardrails, Page};
+use rankduel_store::events::PageValues;
+
+/// The guardrails before the first entry; `None` without metrics.
+pub(super) fn start(spec: &ExperimentSpec, seed: u64) -> Option<Guardrails> {
+    (!spec.metrics.is_empty()).then(|| {
+        let (metrics, window) = (spec.guardrails(), spec.value_window_ms());
+        let (rankers, control) = (spec.initial_rankers(), spec.first_control());
+        Guardrails::new(&metrics, window, (error(spec), seed), rankers, control)
+    })
+}
+
+/// Those that were saved as these bytes, of which there are none without metrics. `None` if they do
+/// not fit.
+pub(super) fn restore(
+    spec: &ExperimentSpec,
+    seed: u64,
+    rankers: usize,
+    bytes: &[u8],
+) -> Option<Option<Guardrails>> {
+    if spec.metrics.is_empty() {
+        return bytes.is_empty().then_some(None);
+    }
+    let (saved, []) = postcard::take_from_bytes(bytes).ok()? else { return None };
+    let (metrics, window) = (spec.guardrails(), spec.value_window_ms());
+    Guardrails::restore(&metrics, window, (error(spec), seed), rankers, saved).map(Some)
+}
+
+/// The error of all claims that a ranker does harm, and that of all claims that one is safe.
+fn error(spec: &ExperimentSpec) -> f64 {
+    1.0 - spec.verdict_target().confidence
+}
+
+impl Fold {
+    /// The claims about metrics; `None` without metrics.
+    pub fn guardrails(&self) -> Option<&Guardrails> {
+        self.guardrails.as_deref()
+    }
+
+    /// Pages with a ranker or a metric that is not known here are left out: the change that
+    /// introduced it was lost.
+    pub(super) fn add_values(&mut self, pages: &[PageValues]) -> Result<(), String> {
+        let is_value = |value: &f64| *value >= 0.0 && value.is_finite();
+        for page in pages {
+            check_issued(page.issued_at)?;
+            if !page.values.iter().flatten().flatten().all(is_value) {
+                return Err("it has a value that is no number of a metric".into());
+            }
+        }
+        let rankers = self.roster().rankers();
+        let Some(guardrails) = &mut self.guardrails else { return Ok(()) };
+        for page in pages {
+            let &PageValues { duel, first, second, issued_at, unit, ref values } = page;
+            let is_known = first != second
+                && usize::from(first.max(second)) < rankers
+                && values.iter().all(|values| values.len() <= guardrails.metrics());
+            if is_known && !self.state.excluded.has(unit) {
+                let (pair, values) = ([first, second], values.clone());
+                guardrails.add(duel.as_u128(), Page { issued_at, pair, unit, values });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Is it safe? The metrics of each ranker, and their limits.
+
+use maud::{Markup, html};
+
+use super::layout::{Mark, name, number, of_experiments};
+use super::result::Tile;
+use super::view::View;
+use crate::service::reports::claims::{Claim, ClaimKind, ClaimState};
+use crate::service::reports::guardrails::{LimitOf, quantity};
+
+/// Whether a claim of this kind is decided.
+fn is(claim: &Claim, kind: ClaimKind) -> bool {
+    claim.claim == kind && claim.state == ClaimState::Decided
+}
+
+/// The tile of the page; `None` without metrics.
+pub(crate) fn tile(view: &View) -> Option<Tile> {
+    let claims = &view.fold.guardrails;
+    let leader = view.verdict.leader.as_str();
+    let of_leader = || claims.iter().filter(|claim| claim.ranker.as_deref() == Some(leader));
+    let mut harmful: Vec<&str> = Vec::new();
+    for claim in claims.iter().filter(|claim| is(claim, ClaimKind::Harm)) {
+        let ranker = claim.ranker.as_deref().unwrap_or_default();
+        if !harmful.contains(&ranker) {
+            harmful.push(ranker);
+        }
+    }
+    claims.first()?;
+    let mut safe = of_leader().filter(|claim| claim.claim == ClaimKind::Safe).peekable();
+    let is_safe = safe.peek().is_some() && safe.all(|claim| is(claim, ClaimKind::Safe));
+    let (mark, answer) = match (of_leader().any(|claim| is(claim, ClaimKind::Harm)), is_safe) {
+        (true, _) => (Mark::No, html! { "No, it does harm" }),
+        (false, true) => (Mark::Yes, html! { "Yes, within every limit" }),
+        (false, false) => (Mark::Wait, html! { "Not known yet" }),
+    };
+    let more = html! {
+        (view.short(leader)) "."
+        @if let Some(first) = harmful.iter().find(|ranker| **ranker != leader) {
+            " " (view.short(first)) " does harm."
+        }
+    };
+    Some(Tile { question: "Is it safe?", section: "safe", mark, answer, more })
+}
+
+/// The section of the page; nothing without metrics.
+pub(crate) fn section(view: &View) -> Markup {
+    let claims = &view.fold.guardrails;
+    let error = 1.0 - view.loaded.spec.verdict_target().confidence;
+    html! {
+        @if !claims.is_empty() {
+            section.part #safe aria-labelledby="safe-h" {
+                h2 #safe-h { "Is it safe?" }
+                p {
+                    "Each metric has a limit of its mean, or of how far it is above that of the control. Every page counts, clicked or not, and a missing value counts as the worst. A ranker within the limit is said to do harm in at most "
+                    (of_experiments(error)) " experiments."
+                }
+                div.scroll { table {
+                    thead { tr { th { "Ranker" } th { "Metric" } th.num { "Mean" } th.num { "Limit" } th.num { "Pages" } th { "Result" } } }
+                    tbody { @for pair in claims.chunk_by(is_pair) { (row(pair)) } }
+                } }
+            }
+        }
+    }
+}
+
+/// Harm and safe of one ranker and limit.
+fn is_pair(one: &Claim, other: &Claim) -> bool {
+    one.claim == ClaimKind::Harm && other.claim == ClaimKind::Safe && one.ranker == other.ranker
+}
+
+fn row(pair: &[Claim]) -> Markup {
+    let Some((ranker, metric)) =
+        pair.first().and_then(|claim| claim.ranker.as_ref().zip(claim.metric.as_ref()))
+    else {
+        return Markup::default();
+    };
+    let decided = |kind| pair.iter().any(|claim| is(claim, kind));
+    let (mark, result) = match (decided(ClaimKind::Harm), decided(ClaimKind::Safe)) {
+        (true, _) => (Mark::No, "does harm"),
+        (false, true) => (Mark::Yes, "safe"),
+        (false, false) => (Mark::Wait, "still open"),
+    };
+    html! {
+        tr {
+            td { (name(ranker)) }
+            td {
+                code { (metric.name) }
+                @if metric.of == LimitOf::Difference { " above the control" }
+            }
+            td.num { @match metric.mean { Some(mean) => (quantity(mean)), None => "no page" } }
+            td.num { (quantity(metric.limit)) }
+            td.num { (number(metric.pages)) }
+            td { (mark.icon()) " " (result) }
+        }
+    }
+}

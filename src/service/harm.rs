@@ -1,0 +1,118 @@
+//! The reaction to a ranker that does harm: it is retired, or the experiment is paused.
+//!
+//! Every process looks in every maintenance round. The claims are a part of the folded state, a
+//! retirement is done once because it changes the record, and a pause because its nonce stands for
+//! the claims that it rests on. Somebody who sets a paused experiment running again knows them.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::service::Service;
+use crate::service::change::{commit_change, newest_record};
+use crate::service::error::ServiceError;
+use crate::service::lifecycle::audited_status;
+use crate::service::reports::guardrails::{Harm, harms};
+use crate::service::roster_changes::retire;
+use rankduel_engine::access::Actor;
+use rankduel_engine::experiment_spec::OnHarm;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::{ControlEvent, Status};
+use rankduel_store::{AuditNote, Change, ExperimentRecord, Nonce};
+
+/// High half of the nonces of automatic pauses. No process has it.
+const PAUSES: Nonce = (u64::MAX as Nonce - 5) << 64;
+
+/// Retire the rankers that do harm, or pause the experiment, as its metrics say.
+pub(super) async fn act_on_harm(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<(), ServiceError> {
+    let runs = |record: &ExperimentRecord| {
+        record.status == Status::Running && record.archived_at.is_none()
+    };
+    if loaded.spec.metrics.is_empty() || loaded.is_broken() || !loaded.with_record(runs) {
+        return Ok(());
+    }
+    let found = harms(loaded, &*loaded.fold()?);
+    let mut pausing = Vec::new();
+    for harm in &found {
+        let id = &loaded.spec.rankers[harm.ranker].id;
+        let is_control = loaded.spec.control.as_ref() == Some(id);
+        match harm.on_harm {
+            OnHarm::Tell => {}
+            OnHarm::Retire if harm.is_active && !is_control => {
+                let (by, why) = (Actor::service(), Some(&*harm.sentence));
+                match retire(service, &loaded.name, None, id, why, &by).await {
+                    Ok(_) => {
+                        tracing::warn!(
+                            experiment = loaded.name,
+                            ranker = id,
+                            reason = harm.sentence,
+                            "retired automatically"
+                        );
+                        // the experiment is loaded again with its other rankers
+                        return Ok(());
+                    }
+                    Err(ServiceError::FixedRankers(_)) => pausing.push(harm),
+                    Err(error) => return Err(error),
+                }
+            }
+            OnHarm::Retire if !harm.is_active => {}
+            OnHarm::Retire | OnHarm::Pause => pausing.push(harm),
+        }
+    }
+    if pausing.iter().any(|harm| harm.is_active) {
+        pause(service, loaded, &pausing).await?;
+    }
+    Ok(())
+}
+
+/// Pause a running experiment, unless it was paused because of these before.
+async fn pause(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    harms: &[&Harm],
+) -> Result<(), ServiceError> {
+    let keys: Vec<_> = harms.iter().map(|harm| harm.key()).collect();
+    let digest: [u8; 32] = Sha256::digest(keys.join("\n")).into();
+    let low = u64::from_be_bytes(std::array::from_fn(|byte| digest[byte]));
+    let nonce = PAUSES | Nonce::from(low);
+    let found = service.engine.store.find(loaded.id, &[nonce]).await?;
+    let (record, spec) = newest_record(service, loaded).await?;
+    let is_other = record.status != Status::Running
+        || record.archived_at.is_some()
+        || spec.roster_changes != loaded.spec.roster_changes;
+    if is_other || found.iter().any(Option::is_some) {
+        return Ok(());
+    }
+    let reason = harms.iter().map(|harm| &*harm.sentence).collect::<Vec<_>>().join(" ");
+    let (now, status) = (service.now_ms(), Status::Paused);
+    let paused = ExperimentRecord { status, winner: None, ..record.clone() };
+    let mut after = audited_status(loaded, &paused);
+    after["reason"] = json!(reason);
+    let audit = AuditNote::of_experiment(&Actor::service(), "experiment-paused", &loaded.name, now)
+        .changed(Some(audited_status(loaded, &record)), Some(after));
+    let change = Change {
+        status: Some(status),
+        winner: Some(None),
+        audit: Some(audit),
+        ..Change::default()
+    };
+    let event = ControlEvent::Status {
+        status,
+        winner: None,
+        archived: false,
+        reason: Some(reason.clone()),
+    };
+    match commit_change(service, nonce, loaded, &record, change, event, now).await {
+        // another change came first; the next round checks again
+        Err(ServiceError::Stale { .. }) => Ok(()),
+        Ok(()) => {
+            tracing::warn!(experiment = loaded.name, reason, "paused automatically");
+            Ok(())
+        }
+        failed => failed,
+    }
+}

@@ -1,0 +1,164 @@
+//! The claims about metrics, for people: which rankers do harm, and which are safe.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::service::reports::claims::{Claim, ClaimKind, ClaimState, short};
+use crate::service::reports::grouped::grouped;
+use dueling_bandits::claims::betting::Side;
+use dueling_bandits::claims::guardrails::{self, Guardrails, Kind};
+use rankduel_engine::experiment_spec::OnHarm;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
+
+/// The metric of a claim.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ClaimedMetric {
+    /// Its name.
+    #[schema(example = "latency_ms")]
+    pub name: String,
+    /// The subject of the limit.
+    pub of: LimitOf,
+    /// The limit.
+    #[schema(example = 400.0)]
+    pub limit: f64,
+    /// The mean, or the mean difference to the control, with values rounded at random; `null`
+    /// before the first page. It is too far from the limit on average when a claim was just
+    /// decided.
+    #[schema(example = 512.3)]
+    pub mean: Option<f64>,
+    /// Number of pages that count.
+    pub pages: u64,
+}
+
+/// The subject of a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitOf {
+    /// The value.
+    Value,
+    /// Its difference to that of the control on the same page.
+    Difference,
+}
+
+/// A ranker that does harm.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Harm {
+    /// The ranker.
+    pub ranker: usize,
+    /// Whether it still takes part.
+    pub is_active: bool,
+    /// The reaction.
+    pub on_harm: OnHarm,
+    /// Name of the metric, and what the limit is of.
+    pub metric: (String, Kind),
+    /// The claim with its numbers.
+    pub sentence: String,
+}
+
+impl Harm {
+    /// Tells it from the others of its experiment.
+    pub fn key(&self) -> String {
+        format!("harm:{}:{}:{}", self.ranker, self.metric.0, self.metric.1.name())
+    }
+}
+
+/// The harm that is proven, also of retired rankers.
+pub fn harms(loaded: &LoadedExperiment, fold: &Fold) -> Vec<Harm> {
+    let Some(held) = fold.guardrails() else { return Vec::new() };
+    let is_harm =
+        |claim: &guardrails::Claim| claim.side == Side::Harm && claim.decided_after.is_some();
+    let harm = |claim: guardrails::Claim| {
+        let metric = &loaded.spec.metrics[claim.metric];
+        Harm {
+            ranker: claim.ranker,
+            is_active: fold.roster().is_active(claim.ranker),
+            on_harm: metric.on_harm,
+            metric: (metric.name.clone(), claim.kind),
+            sentence: sentence(loaded, held, &claim),
+        }
+    };
+    held.claims().filter(is_harm).map(harm).collect()
+}
+
+fn sentence(loaded: &LoadedExperiment, held: &Guardrails, claim: &guardrails::Claim) -> String {
+    let spec = &loaded.spec;
+    let (ranker, metric) = (&spec.rankers[claim.ranker].id, &spec.metrics[claim.metric]);
+    let (name, mean) = (&metric.name, quantity(claim.mean.unwrap_or_default()));
+    let pages = grouped(claim.pages, ',');
+    let limit = quantity(limit_of(metric, claim.kind));
+    match claim.kind {
+        Kind::Limit => {
+            format!("`{name}` of `{ranker}` is above {limit}: {mean} on average of {pages} pages.")
+        }
+        Kind::Difference => {
+            let control = held.control().map_or("", |control| &spec.rankers[control].id);
+            format!(
+                "`{name}` of `{ranker}` is above that of `{control}` by more than {limit}: by \
+                 {mean} on average of {pages} pages."
+            )
+        }
+    }
+}
+
+fn limit_of(metric: &rankduel_engine::experiment_spec::Metric, kind: Kind) -> f64 {
+    match kind {
+        Kind::Limit => metric.limit.unwrap_or_default(),
+        Kind::Difference => metric.difference.unwrap_or_default(),
+    }
+}
+
+/// Three significant digits, or all before the point.
+pub(crate) fn quantity(value: f64) -> String {
+    let digits = (2.0 - value.abs().max(1e-6).log10().floor()).clamp(0.0, 8.0) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// The claims of active rankers, and the decided ones of others.
+pub fn claims(loaded: &LoadedExperiment, fold: &Fold) -> Vec<Claim> {
+    let Some(held) = fold.guardrails() else { return Vec::new() };
+    let is_listed = |claim: &guardrails::Claim| {
+        fold.roster().is_active(claim.ranker) || claim.decided_after.is_some()
+    };
+    held.claims().filter(is_listed).map(|claim| claim_of(loaded, held, &claim)).collect()
+}
+
+fn claim_of(loaded: &LoadedExperiment, held: &Guardrails, claim: &guardrails::Claim) -> Claim {
+    let spec = &loaded.spec;
+    let metric = &spec.metrics[claim.metric];
+    let control = held.control().filter(|_| claim.kind == Kind::Difference);
+    Claim {
+        claim: match claim.side {
+            Side::Harm => ClaimKind::Harm,
+            Side::Safe => ClaimKind::Safe,
+        },
+        ranker: Some(spec.rankers[claim.ranker].id.clone()),
+        control: control.map(|control| spec.rankers[control].id.clone()),
+        segment: None,
+        margin: 0.0,
+        error: short(claim.error),
+        state: match claim.decided_after {
+            Some(_) => ClaimState::Decided,
+            None => ClaimState::Open,
+        },
+        decided_after_duels: claim.decided_after,
+        win_rate: None,
+        bound: None,
+        duels_to_go: None,
+        lead_in_reach: None,
+        metric: Some(ClaimedMetric {
+            name: metric.name.clone(),
+            of: match claim.kind {
+                Kind::Limit => LimitOf::Value,
+                Kind::Difference => LimitOf::Difference,
+            },
+            limit: limit_of(metric, claim.kind),
+            mean: claim.mean,
+            pages: claim.pages,
+        }),
+    }
+}

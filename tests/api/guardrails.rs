@@ -1,0 +1,213 @@
+//! Metrics of rankers with limits: values, claims, and the reaction to harm.
+
+use rankduel::http::ProblemKind;
+use serde_json::{Value, json};
+
+use crate::support::TestDatabase;
+use crate::support::client::{Client, eventually};
+use crate::support::service::Server;
+
+on_both_databases! {
+    a_slow_ranker_is_retired_once
+    a_failing_control_pauses_the_experiment
+}
+
+on_sqlite! {
+    a_wrong_value_spoils_nothing_beside_it
+    metrics_have_limits
+}
+
+const NAME: &str = "/v1/experiments/search";
+
+fn experiment(rankers: &[&str], metrics: &Value) -> Value {
+    json!({
+        "name": "search", "rankers": rankers, "policy": {"kind": "uniform"}, "seed": 3,
+        "conclude_at": "never", "answer_window_seconds": 0, "control": "now", "metrics": metrics,
+    })
+}
+
+/// Issue pages, and send the value of each ranker on it, without any click.
+async fn pages(server: &Client, count: usize, value: impl Fn(&str) -> Option<Value>) {
+    for _ in 0..count {
+        let duel = server.pair("search").await;
+        let mut metrics = json!({});
+        for side in ["left", "right"] {
+            let ranker = duel[side].as_str().expect("a ranker");
+            if let Some(value) = value(ranker) {
+                metrics[ranker] = value;
+            }
+        }
+        let body = json!({"duel_id": duel["duel_id"], "metrics": metrics});
+        let receipt = server.feedback("search", &body).await.json(200);
+        assert_eq!((&receipt["status"], &receipt["ignored"]), (&json!("recorded"), &Value::Null));
+        // the same again counts once
+        assert_eq!(server.feedback("search", &body).await.json(200)["status"], "duplicate");
+    }
+}
+
+async fn claims(server: &Client) -> Vec<Value> {
+    let claims = server.get(&format!("{NAME}/claims")).await.json(200);
+    claims["claims"].as_array().expect("a list").clone()
+}
+
+async fn decided(server: &Client, claim: &str) -> Vec<Value> {
+    let is_it = |found: &Value| found["claim"] == claim && found["state"] == "decided";
+    claims(server).await.into_iter().filter(is_it).map(|found| found["ranker"].clone()).collect()
+}
+
+/// The windows of all pages end.
+fn pass(servers: &[&Server], seconds: i64) {
+    for server in servers {
+        server.clock.advance_ms(1000 * seconds);
+    }
+}
+
+async fn a_slow_ranker_is_retired_once(database: TestDatabase) {
+    let first = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    let metrics = json!([
+        {"name": "latency_ms", "cap": 1000, "limit": 400},
+        {"name": "failed", "cap": 1, "difference": 0.1, "on_harm": "tell"},
+    ]);
+    first.create(&experiment(&["now", "fast", "slow"], &metrics)).await;
+    let value = |ranker: &str| {
+        let latency = if ranker == "slow" { 700 } else { 20 };
+        Some(json!({"latency_ms": latency, "failed": 0}))
+    };
+    pages(&first, 60, value).await;
+    pages(&second, 60, value).await;
+    assert!(decided(&first, "harm").await.is_empty(), "no window has ended");
+    pass(&[&first, &second], 70);
+    for server in [&first, &second] {
+        eventually("the retirement", async || {
+            let found = server.get(NAME).await.json(200);
+            (found["rankers"][2]["retired"] == json!(true)).then_some(())
+        })
+        .await;
+        assert_eq!(decided(server, "harm").await, [json!("slow")]);
+        let safe = decided(server, "safe").await;
+        assert!(safe.contains(&json!("fast")) && safe.contains(&json!("now")), "{safe:?}");
+        let errors = &server.get(&format!("{NAME}/claims")).await.json(200)["errors"];
+        assert_eq!((&errors["harm"], &errors["safe"]), (&json!(0.05), &json!(0.05)));
+    }
+    // once, with its evidence
+    let reasons = database
+        .texts("select detail from log where detail like '%ranker_retired%'".to_owned())
+        .await;
+    let [Some(reason)] = &reasons[..] else { panic!("{reasons:?}") };
+    assert!(reason.contains("`latency_ms` of `slow` is above 400: "), "{reason}");
+    let harm = claims(&first).await;
+    let harm = harm.iter().find(|claim| claim["claim"] == "harm" && claim["ranker"] == "slow");
+    let metric = &harm.expect("it stays listed")["metric"];
+    assert_eq!((&metric["name"], &metric["of"]), (&json!("latency_ms"), &json!("value")));
+    let metrics = first.get("/metrics").await.text();
+    assert!(
+        metrics.contains(r#"claim_decided{experiment="search",claim="harm",ranker="slow"} 1"#),
+        "{metrics}"
+    );
+
+    // one that reads the log anew finds the same
+    let third = Server::start(database.connect().await).await;
+    assert_eq!(claims(&third).await, claims(&first).await);
+    let page = third.get("/experiments/search").await.text();
+    assert!(page.contains("Is it safe?") || !page.contains("By how much?"), "{page}");
+}
+
+async fn a_failing_control_pauses_the_experiment(database: TestDatabase) {
+    let first = Server::start(database.store().await).await;
+    let second = Server::start(database.connect().await).await;
+    let metrics = json!([{"name": "failed", "cap": 1, "limit": 0.2}]);
+    first.create(&experiment(&["now", "next"], &metrics)).await;
+    // a control that fails reports nothing
+    pages(&first, 60, |ranker| (ranker == "next").then(|| json!({"failed": 0}))).await;
+    second.get(NAME).await.json(200);
+    // the issued pages are in the log before the windows end
+    eventually("the pages", async || {
+        let log = "select detail from log where detail like '%\"values\",\"pages\"%'";
+        let pages = database.texts(log.to_owned()).await;
+        let listed = pages.iter().flatten().map(|text| text.matches("\"duel\"").count());
+        (listed.sum::<usize>() >= 120).then_some(())
+    })
+    .await;
+    pass(&[&first, &second], 70);
+    let paused = async |server: &Client| server.get(NAME).await.json(200)["status"] == "paused";
+    for server in [&first, &second] {
+        eventually("the pause", async || paused(server).await.then_some(())).await;
+    }
+    let traffic = first.get(&format!("{NAME}/traffic")).await.json(200);
+    let kinds: Vec<_> = traffic["alarms"].as_array().expect("a list").iter().collect();
+    assert!(kinds.iter().any(|alarm| alarm["kind"] == "harm"), "{traffic}");
+
+    // somebody who sets it running again knows about it
+    first.patch("search", &json!({"status": "running"})).await.json(200);
+    let pauses =
+        || database.texts("select detail from log where detail like '%paused%'".to_owned());
+    pages(&first, 3, |_| Some(json!({"failed": 0}))).await;
+    pass(&[&first, &second], 70);
+    eventually("more pages", async || {
+        let claims = claims(&first).await;
+        let count = |claim: &Value| claim["metric"]["pages"].as_u64() >= Some(63);
+        claims.iter().any(count).then_some(())
+    })
+    .await;
+    assert_eq!((pauses().await.len(), paused(&first).await), (1, false));
+}
+
+async fn a_wrong_value_spoils_nothing_beside_it(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let metrics = json!([{"name": "latency_ms", "cap": 1000, "limit": 400}]);
+    server.create(&experiment(&["now", "next"], &metrics)).await;
+    let ignored = async |values: Value| {
+        let duel = server.pair("search").await;
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "metrics": values});
+        let receipt = server.feedback("search", &body).await.json(200);
+        assert_eq!(receipt["status"], "recorded");
+        receipt["ignored"][0]["pointer"].clone()
+    };
+    for (values, pointer) in [
+        (json!({"now": {"latency_ms": 3}, "next": {"latency_ms": 4}}), Value::Null),
+        (json!({"now": {"latency": 3}}), json!("/metrics/now/latency")),
+        (json!({"now": {"latency_ms": -1}}), json!("/metrics/now/latency_ms")),
+        (json!({"now": {"latency_ms": "fast"}}), json!("/metrics/now/latency_ms")),
+        (json!({"now": 3}), json!("/metrics/now")),
+        (json!({"later": {"latency_ms": 3}}), json!("/metrics/later")),
+        (json!([3]), json!("/metrics")),
+    ] {
+        assert_eq!(ignored(values).await, pointer);
+    }
+    // alone, there is nothing else to record
+    let duel = server.pair("search").await;
+    let body = |values: Value| json!({"duel_id": duel["duel_id"], "metrics": values});
+    let unknown = server.feedback("search", &body(json!({"now": {"latency": 3}}))).await;
+    unknown.problem_at(ProblemKind::InvalidRequest, "/metrics/now/latency");
+    pass(&[&server], 61);
+    let late = server.feedback("search", &body(json!({"now": {"latency_ms": 3}}))).await.json(200);
+    assert_eq!(late["status"], "late");
+}
+
+async fn metrics_have_limits(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for (metric, pointer) in [
+        (json!({"name": "Latency", "cap": 1, "limit": 0.5}), "/metrics/0/name"),
+        (json!({"name": "latency", "cap": 0, "limit": 0.5}), "/metrics/0/cap"),
+        (json!({"name": "latency", "cap": 1, "limit": 1}), "/metrics/0/limit"),
+        (json!({"name": "latency", "cap": 1, "difference": 0}), "/metrics/0/difference"),
+        (json!({"name": "latency", "cap": 1}), "/metrics/0"),
+    ] {
+        let body = experiment(&["now", "next"], &json!([metric]));
+        let refused = server.post("/v1/experiments", &body).await;
+        refused.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let metric = json!({"name": "latency", "cap": 1, "difference": 0.1});
+    let mut body = experiment(&["now", "next"], &json!([metric, metric]));
+    let refused = server.post("/v1/experiments", &body).await;
+    refused.problem_at(ProblemKind::InvalidRequest, "/metrics/1/name");
+    body["metrics"] = json!([metric]);
+    body["control"] = Value::Null;
+    let refused = server.post("/v1/experiments", &body).await;
+    refused.problem_at(ProblemKind::InvalidRequest, "/metrics/0/difference");
+    body["control"] = json!("now");
+    body["value_window_seconds"] = json!(100_000);
+    let refused = server.post("/v1/experiments", &body).await;
+    refused.problem_at(ProblemKind::InvalidRequest, "/value_window_seconds");
+}

@@ -1,0 +1,114 @@
+//! Values of metrics in the log: any snapshot of the fold goes on as the fold itself.
+
+use dueling_bandits::claims::betting::Side;
+use dueling_bandits::claims::guardrails::Decided;
+use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::fold::Fold;
+use rankduel_store::LogEntry;
+use rankduel_store::events::*;
+use serde_json::json;
+
+const CREATED_AT: i64 = 1_790_000_000_000;
+const SEED: u64 = 0xfeed;
+
+fn spec() -> ExperimentSpec {
+    let metrics = json!([
+        {"name": "latency_ms", "cap": 1000.0, "limit": 400.0, "difference": 10.0},
+        {"name": "failed", "cap": 1.0, "limit": 0.5, "on_harm": "tell"},
+    ]);
+    let spec = json!({
+        "rankers": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "policy": {"kind": "uniform"},
+        "ties": "skip", "duel_ttl_seconds": 3600, "seed": null, "control": "a", "metrics": metrics,
+    });
+    ExperimentSpec::read(&spec.to_string()).expect("a spec")
+}
+
+/// A slow ranker, whose failures nobody reports, a new ranker, and another control.
+fn events() -> Vec<Event> {
+    let mut events = Vec::new();
+    for number in 0..200_u16 {
+        let issued_at = CREATED_AT + 500 * i64::from(number);
+        let pair = [[0, 1], [1, 2], [2, 0]][usize::from(number) % 3];
+        let latency = |ranker: u16| Some(if ranker == 2 { 800.0 } else { 100.0 });
+        let values = pair.map(|ranker| match ranker {
+            2 => vec![latency(ranker)],
+            _ => vec![latency(ranker), Some(0.0)],
+        });
+        let unit = (number % 4 == 0).then_some(u64::from(number) / 8);
+        let page = |values| PageValues::of(number.into(), pair, issued_at, unit, values);
+        let issued = page([Vec::new(), Vec::new()]);
+        // a ranker that is not known here spoils nothing
+        let unknown = PageValues { second: 9, ..issued.clone() };
+        events.push(ControlEvent::Values { pages: vec![issued, unknown] });
+        events.push(ControlEvent::Values { pages: vec![page(values)] });
+        match number {
+            120 => events.push(ControlEvent::RankerEnlisted { ranker: 3, id: "d".into() }),
+            150 => events.push(ControlEvent::ControlNamed { ranker: 1 }),
+            _ if number % 20 == 19 => {
+                events.push(ControlEvent::ValuesComplete { issued_before: issued_at - 5_000 });
+            }
+            _ => {}
+        }
+    }
+    events.into_iter().map(Event::Control).collect()
+}
+
+fn entry(number: usize, event: &Event) -> LogEntry {
+    let position = number as u64 + 1;
+    LogEntry {
+        position,
+        nonce: position.into(),
+        recorded_at: CREATED_AT + 300 * number as i64,
+        event: event.clone(),
+    }
+}
+
+#[test]
+fn a_snapshot_goes_on_as_the_fold() {
+    let mut spec = spec();
+    let first = spec.clone();
+    spec.rankers.push(serde_json::from_value(json!({"id": "d"})).expect("a ranker"));
+    spec.roster_changes.enlisted = 1;
+    spec = spec.with_control("b".into());
+    let mut fold = Fold::start(&spec, SEED, CREATED_AT);
+    let events = events();
+    for (number, event) in events.iter().enumerate() {
+        fold.apply(&entry(number, event)).expect("an entry that follows");
+        if number % 37 == 0 {
+            let saved = fold.save();
+            let mut restored = Fold::restore(&spec, SEED, &saved).expect("a state of this spec");
+            assert_eq!(restored.save(), saved);
+            for (number, event) in events.iter().enumerate().skip(number + 1) {
+                restored.apply(&entry(number, event)).expect("an entry that follows");
+            }
+            let mut whole = Fold::start(&spec, SEED, CREATED_AT);
+            for (number, event) in events.iter().enumerate() {
+                whole.apply(&entry(number, event)).expect("an entry that follows");
+            }
+            assert_eq!(restored.save(), whole.save());
+        }
+    }
+    let held = fold.guardrails().expect("guardrails");
+    let decided: Vec<Decided> = held.decided().collect();
+    let harmful = |metric| {
+        let is_it = |it: &&Decided| it.side == Side::Harm && it.metric == metric;
+        decided.iter().filter(is_it).map(|it| it.ranker).collect::<Vec<_>>()
+    };
+    assert_eq!((harmful(0).first(), harmful(1)), (Some(&2), vec![2]), "{decided:?}");
+    assert_eq!((held.control(), held.metrics()), (Some(1), 2));
+    // of another spec it is no state
+    let without = ExperimentSpec { metrics: Vec::new(), ..spec.clone() };
+    assert!(Fold::restore(&without, SEED, &fold.save()).is_none());
+    assert!(Fold::restore(&first, SEED, &fold.save()).is_none());
+}
+
+#[test]
+fn a_value_that_is_no_number_of_a_metric_is_refused() {
+    let fold = || Fold::start(&spec(), SEED, CREATED_AT);
+    for value in [-1.0, f64::NAN, f64::INFINITY] {
+        let values = [vec![Some(value)], Vec::new()];
+        let page = PageValues::of(1, [0, 1], CREATED_AT, None, values);
+        let event = Event::Control(ControlEvent::Values { pages: vec![page] });
+        assert!(fold().apply(&entry(0, &event)).is_err(), "{value}");
+    }
+}
