@@ -7,6 +7,7 @@ use super::result::Tile;
 use super::view::View;
 use crate::service::reports::claims::{Claim, ClaimKind, ClaimState};
 use crate::service::reports::guardrails::{LimitOf, quantity};
+use rankduel_engine::experiment_spec::Errors;
 
 /// Whether a claim of this kind is decided.
 fn is(claim: &Claim, kind: ClaimKind) -> bool {
@@ -45,7 +46,8 @@ pub(crate) fn tile(view: &View) -> Option<Tile> {
 /// The section of the page; nothing without metrics.
 pub(crate) fn section(view: &View) -> Markup {
     let claims = &view.fold.guardrails;
-    let error = 1.0 - view.loaded.spec.verdict_target().confidence;
+    let spec = &view.loaded.spec;
+    let error = Errors::of_metrics(spec.errors, spec.conclude_at);
     html! {
         @if !claims.is_empty() {
             section.part #safe aria-labelledby="safe-h" {

@@ -30,15 +30,24 @@ pub struct Errors {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.01, nullable = false)]
     pub segments: Option<f64>,
+    /// The error of the claims about metrics: half of it for `harm`, half for `safe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.0001, maximum = 0.5, example = 0.01, nullable = false)]
+    pub metrics: Option<f64>,
 }
 
 impl Errors {
-    fn named(self) -> [(&'static str, Option<f64>); 3] {
-        [("best", self.best), ("control", self.control), ("segments", self.segments)]
+    fn named(self) -> [(&'static str, Option<f64>); 4] {
+        [
+            ("best", self.best),
+            ("control", self.control),
+            ("segments", self.segments),
+            ("metrics", self.metrics),
+        ]
     }
 
-    /// The parts of `best`, `control` and `segments`.
-    fn parts(self, whole: f64) -> [f64; 3] {
+    /// The parts of `best`, `control`, `segments` and `metrics`.
+    fn parts(self, whole: f64) -> [f64; 4] {
         let named = self.named().map(|(_, part)| part);
         let absent = named.iter().filter(|part| part.is_none()).count();
         let rest = (whole - named.iter().flatten().sum::<f64>()).max(0.0);
@@ -51,9 +60,19 @@ impl Errors {
         let whole = ConcludeAt::target(at);
         let Some(division) = division else { return whole.into() };
         let parts = division.parts(1.0 - whole.confidence);
-        let [verdict, control, segments] =
+        let [verdict, control, segments, _] =
             parts.map(|part| Target { confidence: 1.0 - part, ..whole });
         Targets { verdict, control, segments }
+    }
+
+    /// The error of all claims that a ranker does harm to a metric, and that of all claims that one
+    /// is safe. Without a division, each has the whole error.
+    pub fn of_metrics(division: Option<Self>, at: Option<ConcludeAt>) -> f64 {
+        let whole = 1.0 - ConcludeAt::target(at).confidence;
+        division.map_or(whole, |division| {
+            let [.., metrics] = division.parts(whole);
+            metrics / 2.0
+        })
     }
 }
 
@@ -82,7 +101,8 @@ pub(super) fn division_errors(spec: &ExperimentSpec) -> Vec<FieldError> {
         );
         refuse("", detail);
     } else {
-        let needed = [true, spec.control.is_some(), !spec.segments.is_empty()];
+        let needed =
+            [true, spec.control.is_some(), !spec.segments.is_empty(), !spec.metrics.is_empty()];
         let parts = division.parts(whole).into_iter().zip(needed).zip(named);
         for ((part, is_needed), (name, own)) in parts {
             if is_needed && own.is_none() && part < LEAST - ROUNDING {

@@ -130,7 +130,9 @@ pub(super) fn errors(spec: &ExperimentSpec) -> Vec<FieldError> {
     }
     let (window, most) = (spec.value_window_seconds, spec.duel_ttl_seconds);
     let is_default = window == DEFAULT_VALUE_WINDOW_SECONDS;
-    if window == 0 || window > most && !(metrics.is_empty() && is_default) {
+    // a time to live of 0 is refused by itself
+    let is_valid = (1..=most).contains(&window) || metrics.is_empty() && is_default || most == 0;
+    if !is_valid {
         let detail = format!(
             "`value_window_seconds` is {window}; it must be 1 to `duel_ttl_seconds`, {most}"
         );

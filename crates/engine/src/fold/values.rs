@@ -2,7 +2,7 @@
 
 use super::Fold;
 use super::apply::check_issued;
-use crate::experiment_spec::ExperimentSpec;
+use crate::experiment_spec::{Errors, ExperimentSpec};
 use dueling_bandits::claims::guardrails::{Guardrails, Page};
 use rankduel_store::events::PageValues;
 
@@ -11,7 +11,8 @@ pub(super) fn start(spec: &ExperimentSpec, seed: u64) -> Option<Guardrails> {
     (!spec.metrics.is_empty()).then(|| {
         let (metrics, window) = (spec.guardrails(), spec.value_window_ms());
         let (rankers, control) = (spec.initial_rankers(), spec.first_control());
-        Guardrails::new(&metrics, window, (error(spec), seed), rankers, control)
+        let error = Errors::of_metrics(spec.errors, spec.conclude_at);
+        Guardrails::new(&metrics, window, (error, seed), rankers, control)
     })
 }
 
@@ -28,12 +29,8 @@ pub(super) fn restore(
     }
     let (saved, []) = postcard::take_from_bytes(bytes).ok()? else { return None };
     let (metrics, window) = (spec.guardrails(), spec.value_window_ms());
-    Guardrails::restore(&metrics, window, (error(spec), seed), rankers, saved).map(Some)
-}
-
-/// The error of all claims that a ranker does harm, and that of all claims that one is safe.
-fn error(spec: &ExperimentSpec) -> f64 {
-    1.0 - spec.verdict_target().confidence
+    let error = Errors::of_metrics(spec.errors, spec.conclude_at);
+    Guardrails::restore(&metrics, window, (error, seed), rankers, saved).map(Some)
 }
 
 impl Fold {
