@@ -307,7 +307,7 @@ fn result(view: &View) -> Say {
         },
         paragraph: html! {
             (claim(view))
-            (whom::exceptions(view.whom.as_ref()))
+            (whom::exceptions(view, view.whom.as_ref()))
             @if let Some(shown) = other { " Somebody concluded the experiment on " (name(shown)) " nevertheless." }
         },
         error: html! {

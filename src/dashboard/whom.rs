@@ -118,16 +118,24 @@ fn counted_so_far(view: &View, of: &Whom) -> (Mark, Markup, Markup) {
     }
 }
 
-/// The segments in which the winner is not the best one, as a sentence.
-pub(crate) fn exceptions(of: Option<&Whom>) -> Markup {
-    let Some(Whom::Known(report)) = of else { return Markup::default() };
-    let loses = |row: &&SegmentRow| row.segment.is_some() && row.opponents.iter().any(loses);
-    html! {
-        @for (index, row) in report.segments.iter().filter(loses).enumerate() {
-            @if index == 0 { " But not for everybody: another ranker beats it in " } @else { ", in " }
-            (label(row.segment.as_ref().map(|name| name.as_str())))
+/// The segments in which the winner is not the best one, as a sentence: those of the claims about
+/// declared segments, otherwise those whose answers say so.
+pub(crate) fn exceptions(view: &View, of: Option<&Whom>) -> Markup {
+    let segments: Vec<_> = match (&view.verdict.segments, of) {
+        (Some(claims), _) => claims.hurt.iter().map(|name| Some(name.as_str())).collect(),
+        (None, Some(Whom::Known(report))) => {
+            let loses = |row: &&SegmentRow| row.opponents.iter().any(loses);
+            let named = report.segments.iter().filter(|row| row.segment.is_some());
+            named.filter(loses).map(|row| row.segment.as_ref().map(|name| name.as_str())).collect()
         }
-        @if report.segments.iter().any(|row| loses(&row)) { "." }
+        _ => Vec::new(),
+    };
+    html! {
+        @for (index, segment) in segments.iter().enumerate() {
+            @if index == 0 { " But not for everybody: another ranker beats it in " } @else { ", in " }
+            (label(*segment))
+        }
+        @if !segments.is_empty() { "." }
     }
 }
 
@@ -142,7 +150,7 @@ pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
             @if let Some(of) = &view.verdict.segments { p { (with_code(&of.sentence)) } }
             @match opponent {
                 Some(opponent) if is_named(report) => {
-                    (summary(report, opponent))
+                    @if view.verdict.segments.is_none() { (summary(report, opponent)) }
                     (panel(view, report, opponent))
                     (silent(view, report, opponent))
                     @if report.all.len() > 1 { details #whom-others {
