@@ -14,6 +14,13 @@ fn is(claim: &Claim, kind: ClaimKind) -> bool {
     claim.claim == kind && claim.state == ClaimState::Decided
 }
 
+/// Whether the leader is proven to be above the limit of a metric.
+pub(crate) fn leader_does_harm(view: &View) -> bool {
+    let leader = view.verdict.leader.as_str();
+    let mut claims = view.fold.guardrails.iter();
+    claims.any(|claim| is(claim, ClaimKind::Harm) && claim.ranker.as_deref() == Some(leader))
+}
+
 /// The tile of the page; `None` without metrics.
 pub(crate) fn tile(view: &View) -> Option<Tile> {
     let claims = &view.fold.guardrails;
@@ -29,7 +36,7 @@ pub(crate) fn tile(view: &View) -> Option<Tile> {
     claims.first()?;
     let mut safe = of_leader().filter(|claim| claim.claim == ClaimKind::Safe).peekable();
     let is_safe = safe.peek().is_some() && safe.all(|claim| is(claim, ClaimKind::Safe));
-    let (mark, answer) = match (of_leader().any(|claim| is(claim, ClaimKind::Harm)), is_safe) {
+    let (mark, answer) = match (leader_does_harm(view), is_safe) {
         (true, _) => (Mark::No, html! { "No, it does harm" }),
         (false, true) => (Mark::Yes, html! { "Yes, within every limit" }),
         (false, false) => (Mark::Wait, html! { "Not known yet" }),

@@ -6,7 +6,7 @@ use super::layout::{
     Mark, counted, hour, margin_points, moment, name, names, of_experiments, percent, with_code,
 };
 use super::view::{Pace, View};
-use super::whom;
+use super::{safe, whom};
 use crate::service::reports::claims::ClaimKind;
 use crate::service::reports::verdict::{DuelsToGo, Verdict};
 use rankduel_engine::experiment_spec::ExperimentSpec;
@@ -122,7 +122,7 @@ fn against_control(view: &View) -> Option<(Mark, Markup, Option<Markup>)> {
         ),
         Some(ClaimKind::Better | ClaimKind::Best) => {
             let sentence = control.sentence.trim_end_matches('.');
-            (Mark::Yes, html! { (with_code(sentence)) ": ship it." }, None)
+            (Mark::Yes, html! { (with_code(sentence)) ": ship it" (whom::but_not_in(view)) }, None)
         }
         Some(ClaimKind::Worse) => (
             Mark::Wait,
@@ -282,12 +282,13 @@ fn result(view: &View) -> Say {
     let until = until.filter(|at| verdict.concludes_by_itself && *at > view.now && view.runs());
     let both = verdict.condorcet && view.active().len() > 2 && verdict.winners.len() == 1;
     let twice = of_experiments((2.0 * (1.0 - verdict.confidence)).min(1.0));
+    let harms = safe::leader_does_harm(view);
     let proven = verdict.control.as_ref().and_then(|control| control.proven);
     let with_control = of_experiments(1.0 - verdict.confidence + view.fold.control_error);
     let winners: Vec<&str> = verdict.winners.iter().map(String::as_str).collect();
     Say {
         mark: match &control {
-            _ if doubted || view.has_changed() => Mark::No,
+            _ if doubted || harms || view.has_changed() => Mark::No,
             _ if other.is_some() => Mark::Wait,
             Some((mark, ..)) => *mark,
             None => Mark::Yes,
@@ -297,13 +298,14 @@ fn result(view: &View) -> Say {
             @if let Some(shown) = other { (shows(&view.loaded.spec)) (name(shown)) ", but the result is " (name(leader)) "." }
             @else if view.has_changed() { (name(leader)) " won, but preferences have changed: the result may be out of date." }
             @else if doubted { (name(leader)) " wins. Look at a doubt before you ship it." }
+            @else if harms { (name(leader)) " wins, but it does harm. Look at that before you ship it." }
             @else if let Some(at) = until {
                 (names(&winners)) @if winners.len() > 1 { " are" } @else { " is" } " the best. It runs until " (moment(at, view.now)) "."
             }
             @else if let Some((_, headline, _)) = &control { (headline) }
-            @else if let Some(shown) = concluded { "Ship " (name(shown)) "." }
+            @else if let Some(shown) = concluded { "Ship " (name(shown)) (whom::but_not_in(view)) }
             @else if winners.len() > 1 { "Ship any of them: " (names(&winners)) "." }
-            @else { "Ship " (name(leader)) "." }
+            @else { "Ship " (name(leader)) (whom::but_not_in(view)) }
         },
         paragraph: html! {
             (claim(view))
@@ -320,6 +322,7 @@ fn result(view: &View) -> Say {
         advice: html! {
             @if other.is_some() { "Check whether that is what you want." }
             @else if view.has_changed() { "Look for what has changed, and start a new experiment." }
+            @else if harms { "Repair it, or ship another ranker. \"Is it safe?\" has the metric and its limit." }
             @else if until.is_some() { b { "Nothing to do. " } "It ends by itself after its least number of days." }
             @else if let Some((.., Some(advice))) = &control { (advice) }
             @else if let Some(shown) = concluded { (shows(&view.loaded.spec)) (name(shown)) ". Make it the default in your search backend, then archive the experiment." }

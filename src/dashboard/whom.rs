@@ -139,6 +139,17 @@ pub(crate) fn exceptions(view: &View, of: Option<&Whom>) -> Markup {
     }
 }
 
+/// The end of "ship it": the declared segments in which the winner is proven to lose.
+pub(crate) fn but_not_in(view: &View) -> Markup {
+    let hurt = view.verdict.segments.iter().flat_map(|claims| &claims.hurt);
+    html! {
+        @for (index, segment) in hurt.enumerate() {
+            @if index == 0 { ", but not in " } @else { ", " } (label(Some(segment.as_str())))
+        }
+        "."
+    }
+}
+
 /// The section: against the closest rival, or the one that wins a segment.
 pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
     let beaten = report.segments.iter().flat_map(|row| &row.opponents).find(|row| loses(row));

@@ -13,6 +13,7 @@ on_both_databases! {
 }
 
 on_sqlite! {
+    a_winner_that_does_harm_is_not_to_be_shipped
     a_wrong_value_spoils_nothing_beside_it
     metrics_have_limits
 }
@@ -111,6 +112,29 @@ async fn a_slow_ranker_is_retired_once(database: TestDatabase) {
     assert_eq!(claims(&third).await, claims(&first).await);
     let page = third.get("/experiments/search").await.text();
     assert!(page.contains("Is it safe?") || !page.contains("By how much?"), "{page}");
+}
+
+async fn a_winner_that_does_harm_is_not_to_be_shipped(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let metrics = json!([{"name": "failed", "cap": 1, "limit": 0.2, "on_harm": "tell"}]);
+    server.create(&experiment(&["now", "next"], &metrics)).await;
+    for _ in 0..120 {
+        let duel = server.pair("search").await;
+        let outcome = if duel["left"] == "next" { "left" } else { "right" };
+        let values = json!({"next": {"failed": 1}, "now": {"failed": 0}});
+        let body = json!({"duel_id": duel["duel_id"], "outcome": outcome, "metrics": values});
+        server.feedback("search", &body).await.json(200);
+    }
+    pass(&[&server], 70);
+    eventually("the harm", async || {
+        (decided(&server, "harm").await == [json!("next")]).then_some(())
+    })
+    .await;
+    let verdict = server.get(&format!("{NAME}/verdict")).await.json(200);
+    assert_eq!(verdict["winners"], json!(["next"]), "{verdict}");
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains(" wins, but it does harm. Look at that before you ship it."), "{page}");
+    assert!(!page.contains(": ship it"), "{page}");
 }
 
 async fn a_failing_control_pauses_the_experiment(database: TestDatabase) {

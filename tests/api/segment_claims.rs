@@ -131,6 +131,7 @@ async fn a_segment_that_the_winner_hurts_is_told_before_the_experiment_concludes
     let page = server.get("/experiments/search").await.text();
     assert!(page.contains("which wins 0\u{a0}%, at most"), "{page}");
     assert!(page.contains("Not in <bdi>desktop</bdi>"), "{page}");
+    assert!(page.contains(", but not in <bdi>desktop</bdi>."), "{page}");
     let metrics = server.get("/metrics").await.text();
     for line in [
         "rankduel_claim_decided{experiment=\"search\",claim=\"best\",ranker=\"a\"} 1",
