@@ -124,6 +124,8 @@ def test_a_bar_is_shown(
 
 @pytest.mark.parametrize("policy", ["uniform", Uniform])
 def test_ctrl_c_ends_a_simulation(policy: db.simulation.PolicyLike) -> None:
+    # a process in the background of a shell starts without a handler
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main = threading.main_thread().ident or 0
     timer = threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT))
     timer.start()
