@@ -120,8 +120,7 @@ pub(super) async fn commit_change(
     let store = &service.engine.store;
     match store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
         Changed::Done(record) => {
-            loaded.set_record(record);
-            if let Err(error) = fold_change(service, loaded).await {
+            if let Err(error) = fold_change(service, loaded, record).await {
                 // it is durable and therefore acknowledged; replication folds it later
                 tracing::error!(%error, experiment = loaded.name, "a change could not be folded yet");
             }
@@ -137,9 +136,16 @@ pub(super) async fn commit_change(
 }
 
 /// Fold the change, so that the next request here finds it: into the experiment that it was
-/// decided on, and into the one that may have replaced it in memory.
-async fn fold_change(service: &Service, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
-    loaded.catch_up(&*service.engine.store).await?;
+/// decided on, and into the one that may have replaced it in memory. The record comes last:
+/// whoever reads there that an experiment is concluded finds in its verdict by whom.
+async fn fold_change(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    record: ExperimentRecord,
+) -> Result<(), EngineError> {
+    let folded = loaded.catch_up(&*service.engine.store).await;
+    loaded.set_record(record);
+    folded?;
     let current = service.engine.registry.get(&loaded.name).await?;
     if Arc::ptr_eq(&current, loaded) {
         return Ok(());

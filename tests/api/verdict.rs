@@ -360,6 +360,8 @@ async fn play_until_concluded(server: &Client, name: &str) {
     eventually("the conclusion", async || {
         let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
         if experiment["status"] == "concluded" {
+            // whoever reads the status finds in the verdict who concluded it
+            assert_eq!(verdict(server, name).await["concluded"]["automatic"], true);
             return Some(());
         }
         let duel = server.next_duel(name).await;

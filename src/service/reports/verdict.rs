@@ -207,6 +207,8 @@ struct VerdictInput {
     drift: Option<Drift>,
     /// Whether the service has not concluded the experiment yet, and may.
     concludes: bool,
+    /// Whether the log up to here concludes the experiment. The record may be newer or older.
+    is_concluded: bool,
     /// Why the service concluded the experiment by itself, if it did.
     by_itself: Option<String>,
     /// The state of the policy, if a forecast needs it.
@@ -231,6 +233,7 @@ impl VerdictInput {
             left_out: fold.cohorts().left_out().total(),
             drift: fold.drift().cloned(),
             concludes: fold.concluded_by_itself().is_none(),
+            is_concluded: fold.is_concluded(),
             // empty once a person has decided otherwise
             by_itself: fold.concluded_by_itself().filter(|why| !why.is_empty()).map(str::to_owned),
             saved,
@@ -330,7 +333,7 @@ fn verdict_of(
         effects(loaded, (&tracker, tally, active), &now, |rival| !possible.contains(&rival));
     let preview = expected.as_ref().filter(|_| !is_decided);
     let preview = preview.map(|expected| expected.standing(tally, active, leader));
-    let concluded = conclusion(loaded, input.by_itself.clone());
+    let concluded = conclusion(loaded, input);
     let forecast = if concluded.is_some() && winners.is_empty() {
         Err("the experiment is concluded".to_owned())
     } else {
@@ -418,12 +421,14 @@ fn verdict_of(
     }
 }
 
-fn conclusion(loaded: &LoadedExperiment, by_itself: Option<String>) -> Option<Conclusion> {
+/// How the experiment ended, once its record and its log both say so: a replica may know the record
+/// before the log entry that says by whom.
+fn conclusion(loaded: &LoadedExperiment, input: &VerdictInput) -> Option<Conclusion> {
     let (status, winner) = loaded.with_record(|record| (record.status, record.winner));
-    (status == Status::Concluded).then(|| Conclusion {
+    (status == Status::Concluded && input.is_concluded).then(|| Conclusion {
         winner: winner.map(|winner| loaded.spec.rankers[usize::from(winner)].id.clone()),
-        automatic: by_itself.is_some(),
-        reason: by_itself,
+        automatic: input.by_itself.is_some(),
+        reason: input.by_itself.clone(),
     })
 }
 

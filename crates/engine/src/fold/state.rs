@@ -308,6 +308,11 @@ impl Fold {
         self.state.concluded_by_itself.as_deref()
     }
 
+    /// Whether the experiment is concluded.
+    pub fn is_concluded(&self) -> bool {
+        self.state.concluded
+    }
+
     /// Unix milliseconds at which the open batch opened.
     pub fn batch_opened_at(&self) -> i64 {
         self.state.batch_opened_at
