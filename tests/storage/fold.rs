@@ -10,15 +10,14 @@ use interleaving::{self, CreditSheet, CreditSlot, Team};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::experiment_spec::Ranker;
+use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::{LoadedExperiment, Process};
 use rankduel_engine::metrics::Metrics;
-use rankduel_engine::page_rules::PageRules;
 use rankduel_engine::tokens::page_payload::sheet_to_text;
 use rankduel_store::events::*;
 use rankduel_store::*;
+use serde_json::json;
 use uuid::Uuid;
 
 const CREATED_AT: i64 = 1_790_000_000_000;
@@ -40,37 +39,12 @@ fn policies() -> Vec<PolicySpec> {
 }
 
 fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSpec {
-    let rankers =
-        (0..rankers).map(|i| Ranker { id: format!("ranker-{i}"), description: None }).collect();
-    ExperimentSpec {
-        rankers,
-        policy,
-        ties,
-        duel_ttl_seconds: 60,
-        answer_window_seconds: 0,
-        seed: Some(SEED),
-        conclude_at: None,
-        description: String::new(),
-        owner: String::new(),
-        initial_settings: None,
-        settings_changes: 0,
-        drift: Default::default(),
-        watch: 0.02,
-        coverage: 1.0,
-        alone: 0.0,
-        shares: Default::default(),
-        former_policies: Vec::new(),
-        roster_changes: Default::default(),
-        exclusions: Vec::new(),
-        control: None,
-        former_controls: Vec::new(),
-        segments: Vec::new(),
-        errors: None,
-        metrics: Vec::new(),
-        value_window_seconds: 60,
-        goal: Default::default(),
-        pages: PageRules::default(),
-    }
+    let rankers: Vec<_> = (0..rankers).map(|i| json!({"id": format!("ranker-{i}")})).collect();
+    serde_json::from_value(json!({
+        "rankers": rankers, "policy": policy, "ties": ties, "duel_ttl_seconds": 60, "seed": SEED,
+        "watch": 0.02,
+    }))
+    .expect("a spec")
 }
 
 fn start(spec: &ExperimentSpec) -> Fold {
@@ -638,6 +612,27 @@ fn a_snapshot_of_another_experiment_is_refused() {
     assert!(Fold::restore(&spec(4, "scb"), SEED, &saved).is_none(), "of another policy");
 }
 
+/// A new experiment in the store and in memory.
+async fn created(
+    store: &dyn Store,
+    name: &str,
+    spec: &ExperimentSpec,
+) -> (ExperimentRecord, Arc<LoadedExperiment>) {
+    let new = NewExperiment {
+        name: name.into(),
+        spec: spec.to_text(),
+        seed: SEED,
+        created_at: CREATED_AT,
+        audit: None,
+    };
+    let Ok(Created::New(record)) = store.create_experiment(&new).await else {
+        panic!("a new name")
+    };
+    let (metrics, memory) = (Metrics::new(), Arc::default());
+    let loaded = LoadedExperiment::open(store, record.clone(), PROCESS, &metrics, memory, 0).await;
+    (record, loaded.expect("an experiment without a log"))
+}
+
 /// A chunk of the log that is repeated, or overlaps the folded part, counts once.
 #[tokio::test]
 async fn repeated_entries_count_once() {
@@ -646,26 +641,7 @@ async fn repeated_entries_count_once() {
     for policy in policies() {
         let mut spec = experiment(policy, 4, TieRule::Half);
         let kind = spec.policy.kind();
-        let new = NewExperiment {
-            name: kind.into(),
-            spec: serde_json::to_string(&spec).expect("a spec serialises"),
-            seed: SEED,
-            created_at: CREATED_AT,
-            audit: None,
-        };
-        let Ok(Created::New(record)) = store.create_experiment(&new).await else {
-            panic!("a new name")
-        };
-        let loaded = LoadedExperiment::open(
-            &*store,
-            record.clone(),
-            PROCESS,
-            &Metrics::new(),
-            Arc::default(),
-            0,
-        )
-        .await
-        .expect("an experiment without a log");
+        let (record, loaded) = created(&*store, kind, &spec).await;
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
         let log = log_of(&mut spec, &script);
         assert_eq!(log.len(), 58, "the last two answers are missing");
@@ -707,26 +683,7 @@ async fn a_cancelled_catch_up_can_be_repeated() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     let spec = experiment(PolicySpec::from_text("d-ts").expect("a policy"), 4, TieRule::Half);
-    let new = NewExperiment {
-        name: "long".into(),
-        spec: spec.to_text(),
-        seed: SEED,
-        created_at: CREATED_AT,
-        audit: None,
-    };
-    let Ok(Created::New(record)) = store.create_experiment(&new).await else {
-        panic!("a new name")
-    };
-    let loaded = LoadedExperiment::open(
-        &*store,
-        record.clone(),
-        PROCESS,
-        &Metrics::new(),
-        Arc::default(),
-        0,
-    )
-    .await
-    .expect("an experiment without a log");
+    let (record, loaded) = created(&*store, "long", &spec).await;
     let outcome = |number: u16| {
         Event::Outcome(OutcomeEvent {
             first: number % 4,

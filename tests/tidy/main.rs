@@ -4,6 +4,7 @@
 //! - [`size`]: source files stay short enough to read
 //! - [`links`]: links, anchors and paths in the documentation lead somewhere
 //! - [`words`]: names that were replaced do not come back
+//! - [`modules`]: every source file is part of a program
 //! - [`statements`]: SQL that reads or writes the tables is in the lists of statements
 //! - [`migrations`]: migrations run on a distributed PostgreSQL
 //!
@@ -11,6 +12,7 @@
 
 mod links;
 mod migrations;
+mod modules;
 mod size;
 mod statements;
 mod tree;

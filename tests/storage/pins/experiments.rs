@@ -2,15 +2,14 @@
 //! change of the method, roster changes, and a change of the policy.
 
 use dueling_bandits::run::Run;
-use dueling_bandits::{Answer, InFlight, Policy, PolicySpec, Selection, Setup, TieRule, step_rng};
+use dueling_bandits::{Answer, InFlight, Policy, PolicySpec, Selection, Setup, step_rng};
 use interleaving::{self, CreditSheet, CreditSlot, Team};
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::experiment_spec::Ranker;
+use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
 use rankduel_engine::fold::Fold;
-use rankduel_engine::page_rules::PageRules;
 use rankduel_engine::tokens::page_payload::sheet_to_text;
 use rankduel_store::events::*;
 use rankduel_store::*;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::pin::{Pin, assert_pinned, digest, every_policy, selections};
@@ -34,40 +33,14 @@ fn ranker(number: usize) -> Ranker {
 }
 
 fn experiment(policy: PolicySpec) -> ExperimentSpec {
-    ExperimentSpec {
-        rankers: (0..RANKERS).map(ranker).collect(),
-        policy,
-        ties: TieRule::Coin,
-        duel_ttl_seconds: 60,
-        answer_window_seconds: 0,
-        seed: Some(SEED),
-        conclude_at: None,
-        description: String::new(),
-        owner: String::new(),
-        initial_settings: None,
-        settings_changes: 0,
-        drift: Default::default(),
-        watch: 0.02,
-        coverage: 1.0,
-        alone: 0.0,
-        shares: Default::default(),
-        former_policies: Vec::new(),
-        roster_changes: Default::default(),
-        exclusions: Vec::new(),
-        control: None,
-        former_controls: Vec::new(),
-        segments: Vec::new(),
-        errors: None,
-        metrics: Vec::new(),
-        value_window_seconds: 60,
-        goal: Default::default(),
-        pages: PageRules {
-            // the default when the pins were made
-            interleaving: interleaving::Spec::from_text("team-draft:depth_policy=min")
-                .expect("a method"),
-            ..PageRules::default()
-        },
-    }
+    let rankers: Vec<_> = (0..RANKERS).map(ranker).collect();
+    serde_json::from_value(json!({
+        "rankers": rankers, "policy": policy, "ties": "coin", "duel_ttl_seconds": 60, "seed": SEED,
+        "watch": 0.02,
+        // the default when the pins were made
+        "pages": {"interleaving": {"kind": "team-draft", "depth_policy": "min"}},
+    }))
+    .expect("a spec")
 }
 
 fn sheet() -> String {

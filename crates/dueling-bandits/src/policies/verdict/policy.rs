@@ -26,11 +26,12 @@ const LEAST_REST: u64 = 4;
 const PAIRS_A_STEP: u64 = 32;
 /// With more rankers than this there is no plan: no proof ends in reasonable time.
 const PLANNED_MAX: usize = 256;
-/// A proof gets all pages while it takes no more than so many steps, those so far included.
+/// While a proof is expected to end within this many steps, those so far included, it gets every
+/// page.
 const PATIENCE: f64 = 7e4;
-/// Afterwards it gets the more pages, the more steps there were: the explorer would have cost
-/// regret on them for nothing (the ski rental problem). But not for ever, so that a hopeless proof
-/// costs regret that grows only with the logarithm of time.
+/// A longer proof gets a share of pages that grows with the steps so far, because exploring without
+/// a proof has cost about as much by then (the ski rental problem). The growth ends after this many
+/// steps, so that the regret of a hopeless proof grows only with the logarithm of time.
 const MOST_PATIENCE: f64 = 3e6;
 /// Share of pages that show the leader alone while all that the plan lacks is in flight. The others
 /// follow the plan: a duel that is never answered stays in flight until it expires, and without
