@@ -160,6 +160,8 @@ fn when(summary: &Summary, record: &ExperimentRecord) -> Markup {
             (None, Status::Running, Some((When::About(at, _), _))) => { "about " (moment(at, now)) }
             (None, Status::Running, Some((When::Far, _))) => { "not in 90 days" }
             (None, Status::Running, _) => span.quiet { "no date yet" },
+            // the record keeps the time of its last change, which can be a later one
+            (None, Status::Concluded, _) => { "ended by " (moment(record.updated_at, now)) }
             (None, ..) => span.quiet { "–" },
         }
     }

@@ -346,7 +346,7 @@ impl ControlView {
     pub(super) fn of(
         loaded: &LoadedExperiment,
         held: &ControlClaims,
-        verdict: Option<&Verdict>,
+        (verdict, has_ended): (Option<&Verdict>, bool),
         leader: usize,
     ) -> Option<Self> {
         let control = held.control()?;
@@ -374,12 +374,12 @@ impl ControlView {
         view.sentence = match ranker == control {
             true if verdict.is_some() => format!("`{}`, which you run now, is best.", view.control),
             true => format!("`{}`, which you run now, leads.", view.control),
-            false => view.sentence(loaded.spec.verdict_target().margin),
+            false => view.sentence(loaded.spec.verdict_target().margin, has_ended),
         };
         Some(view)
     }
 
-    fn sentence(&self, margin: f64) -> String {
+    fn sentence(&self, margin: f64, has_ended: bool) -> String {
         let Self { ranker, control, at_least, at_most, .. } = self;
         let Some(rate) = self.win_rate else {
             return format!("`{ranker}` has not met `{control}`, which you run now.");
@@ -400,6 +400,7 @@ impl ControlView {
             (None, ..) if self.settled => {
                 format!("{wins}. That it is better or worse is out of reach.")
             }
+            (None, ..) if has_ended => format!("{wins}. That it is better or worse is not proven."),
             (None, ..) => match self.duels_to_go {
                 Some(duels) => format!(
                     "{wins}; that it is better is not proven yet, which takes about {} more of \

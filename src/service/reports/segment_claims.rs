@@ -75,7 +75,7 @@ impl SegmentsView {
             )
         });
         view.lost = lost.collect::<Vec<_>>().join(" ");
-        view.sentence = view.sentence(loaded.spec.verdict_target().margin);
+        view.sentence = view.sentence(loaded.spec.verdict_target().margin, fold.is_concluded());
         Some(view)
     }
 
@@ -84,13 +84,15 @@ impl SegmentsView {
         (!self.hurt.is_empty()).then_some(self.lost)
     }
 
-    fn sentence(&self, margin: f64) -> String {
+    fn sentence(&self, margin: f64, has_ended: bool) -> String {
         let Some(ranker) = &self.ranker else {
-            return "Segments are judged once there is a winner.".to_owned();
+            let when = if has_ended { "only if" } else { "once" };
+            return format!("Segments are judged {when} there is a winner.");
         };
+        let yet = if has_ended { "" } else { " yet" };
         let few = (!self.too_few.is_empty()).then(|| {
             format!(
-                "Segments of fewer than {} pages cannot be judged yet: {}.",
+                "Segments of fewer than {} pages cannot be judged{yet}: {}.",
                 self.least_pages,
                 list(&self.too_few)
             )

@@ -406,7 +406,8 @@ fn verdict_of(
         deciding_pairs_total,
         effects,
         control: input.claims.as_ref().and_then(|held| {
-            ControlView::of(loaded, held, input.tracker.verdict(), standing.ranker)
+            let state = (input.tracker.verdict(), concluded.is_some());
+            ControlView::of(loaded, held, state, standing.ranker)
         }),
         segments: input.segments.clone(),
         duels_to_go: forecast.as_ref().ok().copied(),
