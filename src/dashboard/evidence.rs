@@ -3,11 +3,9 @@
 use maud::{Markup, html};
 
 use super::chart::{Chart, Line, ticks};
-use super::layout::{
-    Tab, badge, head, margin_points, name, number, of_experiments, percent, quantity,
-};
+use super::layout::{Tab, margin_points, name, number, of_experiments, part, percent, quantity};
 use super::race;
-use super::result::meta;
+use super::result::head;
 use super::view::View;
 use crate::service::reports::regret::{RegretPoint, RegretReport};
 
@@ -22,25 +20,30 @@ const REPORTS: [&str; 7] =
 /// The page.
 pub(crate) fn page(view: &View) -> Markup {
     html! {
-        (head(&view.record, &badge(&view.record, view.is_decided()), &meta(view), Tab::Evidence, view.visitor, &view.alarms))
+        (head(view, Tab::Evidence))
         @if view.has_compared() {
             (race::section(view))
             (matrix(view))
             (chances(view))
         } @else { p { "No page has had a winner yet." } }
         @if let Some(report) = &view.regret { (regret(view, report)) }
-        section.part #json aria-labelledby="json-h" {
-            h2 #json-h { "The numbers" }
-            p {
-                "As JSON: "
-                @for (index, part) in REPORTS.iter().enumerate() {
-                    @if index > 0 { ", " }
-                    code { "/v1/experiments/" (view.record.name) "/" (part) }
-                }
-                ". The policy is " code { (view.loaded.spec.policy.kind()) } "."
-            }
-        }
+        (addresses(view))
     }
+}
+
+/// Where the numbers are as JSON.
+fn addresses(view: &View) -> Markup {
+    let content = html! {
+        p {
+            "As JSON: "
+            @for (index, part) in REPORTS.iter().enumerate() {
+                @if index > 0 { ", " }
+                code { "/v1/experiments/" (view.record.name) "/" (part) }
+            }
+            ". The policy is " code { (view.loaded.spec.policy.kind()) } "."
+        }
+    };
+    part("json", "The numbers", &content)
 }
 
 /// A name that is cut, and whole once it is pointed at or focused.
@@ -67,88 +70,81 @@ fn matrix(view: &View) -> Markup {
         };
         html! { td.(class) title={ (wins) ":" (losses) } { (format!("{:.0}", 100.0 * rate)) } }
     };
-    html! {
-        section.part #matrix aria-labelledby="matrix-h" {
-            h2 #matrix-h { "Who beats whom" }
-            p.note {
-                "Share of pages that the ranker of the row won against the ranker of the column, in %. Grey: fewer than " (FEW) " answers."
-                @if view.waiting().is_some() { " With the answers that wait." }
-                @if view.active().len() > MATRIX_MAX { " The best " (MATRIX_MAX) " of " (view.active().len()) " rankers." }
-            }
-            div.scroll role="group" aria-labelledby="matrix-h" tabindex="0" {
-                table.matrix {
-                    thead { tr {
-                        th scope="col" { "Ranker, best first" }
-                        @for (number, &j) in shown.iter().enumerate() {
-                            th scope="col" { abbr title=(view.ids[j]) { (number + 1) } }
-                        }
-                    } }
-                    tbody { @for (number, &i) in shown.iter().enumerate() { tr {
-                        th scope="row" { (cut(number + 1, &view.ids[i])) }
-                        @for &j in shown {
-                            @if i == j { td.self { span.sr { "itself" } span aria-hidden="true" { "·" } } } @else { (cell(i, j)) }
-                        }
-                    } } }
-                }
-            }
-            p.note {
-                "Blue: these pages alone prove that the row is "
-                @if view.verdict.margin > 0.0 { "at most " (margin_points(view.verdict.margin)) " behind. " } @else { "better. " }
-                "Orange: that the column is. On a narrow screen the names stay in place and the numbers scroll."
+    let content = html! {
+        p.note {
+            "Share of pages that the ranker of the row won against the ranker of the column, in %. Grey: fewer than " (FEW) " answers."
+            @if view.waiting().is_some() { " With the answers that wait." }
+            @if view.active().len() > MATRIX_MAX { " The best " (MATRIX_MAX) " of " (view.active().len()) " rankers." }
+        }
+        div.scroll role="group" aria-labelledby="matrix-h" tabindex="0" {
+            table.matrix {
+                thead { tr {
+                    th scope="col" { "Ranker, best first" }
+                    @for (number, &j) in shown.iter().enumerate() {
+                        th scope="col" { abbr title=(view.ids[j]) { (number + 1) } }
+                    }
+                } }
+                tbody { @for (number, &i) in shown.iter().enumerate() { tr {
+                    th scope="row" { (cut(number + 1, &view.ids[i])) }
+                    @for &j in shown {
+                        @if i == j { td.self { span.sr { "itself" } span aria-hidden="true" { "·" } } } @else { (cell(i, j)) }
+                    }
+                } } }
             }
         }
-    }
+        p.note {
+            "Blue: these pages alone prove that the row is "
+            @if view.verdict.margin > 0.0 { "at most " (margin_points(view.verdict.margin)) " behind. " } @else { "better. " }
+            "Orange: that the column is. On a narrow screen the names stay in place and the numbers scroll."
+        }
+    };
+    part("matrix", "Who beats whom", &content)
 }
 
 /// The probability of being best.
 fn chances(view: &View) -> Markup {
-    html! {
-        section.part #chances aria-labelledby="chances-h" {
-            h2 #chances-h { "Chance of being best, by a model" }
-            p.note { "No proof: a model of the preferences gives these. Rankers that are best together share a chance. The sum is 100\u{202f}%." }
-            table.places {
-                thead { tr { th scope="col" { "Ranker" } th.n scope="col" { "Chance" } } }
-                tbody { @for &i in view.active().iter().take(ROWS_MAX) { tr {
-                    th scope="row" { (name(&view.ids[i])) }
-                    td.n { (percent(view.verdict.rankers[i].best_probability)) }
-                } } }
-            }
+    let content = html! {
+        p.note { "No proof: a model of the preferences gives these. Rankers that are best together share a chance. The sum is 100\u{202f}%." }
+        table.places {
+            thead { tr { th scope="col" { "Ranker" } th.n scope="col" { "Chance" } } }
+            tbody { @for &i in view.active().iter().take(ROWS_MAX) { tr {
+                th scope="row" { (name(&view.ids[i])) }
+                td.n { (percent(view.verdict.rankers[i].best_probability)) }
+            } } }
         }
-    }
+    };
+    part("chances", "Chance of being best, by a model", &content)
 }
 
 /// Regret over time, with its bounds.
 fn regret(view: &View, report: &RegretReport) -> Markup {
     let now = report.posterior.copeland_regret;
     let even = report.posterior.uniform_copeland_regret;
-    let runs = !view.is_decided() && !view.has_ended();
-    html! {
-        section.part #regret aria-labelledby="regret-h" {
-            h2 #regret-h { "Regret" }
-            @if report.series.is_empty() || !view.has_compared() { p { "No page has had a winner yet." } } @else {
-                p {
-                    "At the present win rates " b #plug-in { (quantity(report.plug_in.copeland_regret)) } " over " (number(report.plug_in.steps))
-                    " pages, as in the metrics. A model says " b { (quantity(now.mean)) } " (" (quantity(now.low)) " to " (quantity(now.high))
-                    "), and " (quantity(even.mean)) " for an even split."
-                    @if let (true, Some(recent)) = (runs, &report.recent) {
-                        " Of the newest " (number(recent.steps)) " pages, each thousand costs " (quantity(recent.mean)) "."
-                    }
-                }
-                @if let Some(bounds) = report.bounds {
-                    p {
-                        "Without a model it is between " b { (quantity(bounds.low)) } " and " b { (quantity(bounds.high)) }
-                        ", which is wrong in at most " (of_experiments(1.0 - bounds.confidence)) " experiments."
-                    }
-                }
-                (chart(report).render())
-                p.note {
-                    "Pages to the right. The area has 95 % of the draws of the model; where rankers are nearly even, the truth is outside more often. "
-                    "Regret is the cost of pages that do not show only the best ranker: between 0 and 1 for each page. With new answers, the "
-                    "cost of past pages is estimated again."
+    let content = html! {
+        @if report.series.is_empty() || !view.has_compared() { p { "No page has had a winner yet." } } @else {
+            p {
+                "At the present win rates " b #plug-in { (quantity(report.plug_in.copeland_regret)) } " over " (number(report.plug_in.steps))
+                " pages, as in the metrics. A model says " b { (quantity(now.mean)) } " (" (quantity(now.low)) " to " (quantity(now.high))
+                "), and " (quantity(even.mean)) " for an even split."
+                @if let (false, Some(recent)) = (view.is_over(), &report.recent) {
+                    " Of the newest " (number(recent.steps)) " pages, each thousand costs " (quantity(recent.mean)) "."
                 }
             }
+            @if let Some(bounds) = report.bounds {
+                p {
+                    "Without a model it is between " b { (quantity(bounds.low)) } " and " b { (quantity(bounds.high)) }
+                    ", which is wrong in at most " (of_experiments(1.0 - bounds.confidence)) " experiments."
+                }
+            }
+            (chart(report).render())
+            p.note {
+                "Pages to the right. The area has 95 % of the draws of the model; where rankers are nearly even, the truth is outside more often. "
+                "Regret is the cost of pages that do not show only the best ranker: between 0 and 1 for each page. With new answers, the "
+                "cost of past pages is estimated again."
+            }
         }
-    }
+    };
+    part("regret", "Regret", &content)
 }
 
 fn chart(report: &RegretReport) -> Chart {

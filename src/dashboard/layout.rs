@@ -18,16 +18,6 @@ pub(crate) struct Visitor {
     pub manages_all: bool,
 }
 
-/// The properties of a page outside its main part.
-pub(crate) struct Frame<'a> {
-    /// Title of the page.
-    pub title: &'a str,
-    /// The reader.
-    pub visitor: Visitor,
-    /// Whether a script updates the page.
-    pub updates: bool,
-}
-
 /// The colour and the icon of a state. Its words always stand beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
@@ -72,8 +62,8 @@ fn icons() -> Markup {
     }
 }
 
-/// A whole page.
-pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
+/// A whole page. `updates` says whether a script updates it.
+pub(crate) fn page(title: &str, visitor: Visitor, updates: bool, main: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -83,8 +73,8 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
                 meta name="color-scheme" content="light dark";
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href="/dashboard.css";
-                @if frame.updates { script src="/dashboard.js" defer {} }
-                title { (frame.title) " · rankduel" }
+                @if updates { script src="/dashboard.js" defer {} }
+                title { (title) " · rankduel" }
             }
             body {
                 (icons())
@@ -93,16 +83,16 @@ pub(crate) fn page(frame: &Frame<'_>, main: &Markup) -> Markup {
                     nav aria-label="Main" {
                         a.home href="/" { "rankduel" }
                         a href="/" { "Experiments" }
-                        @if frame.visitor.manages_all {
+                        @if visitor.manages_all {
                             a href="/keys" { "Keys" }
                             a href="/audit" { "Audit log" }
                         }
                         a href="/docs" { "API" }
-                        @if frame.visitor.session {
+                        @if visitor.session {
                             form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
                         }
                     }
-                    @if frame.updates {
+                    @if updates {
                         // The script fills and shows this. Without scripts the page does not
                         // change.
                         p.updates #updates hidden {
@@ -286,6 +276,23 @@ pub(crate) fn time(text: &str) -> Markup {
     html! { time datetime=(text) { (people) " UTC" } }
 }
 
+/// A section of a page, with its title.
+pub(crate) fn part(id: &str, title: &str, content: &Markup) -> Markup {
+    html! {
+        section.part #(id) aria-labelledby={ (id) "-h" } { h2 #{ (id) "-h" } { (title) } (content) }
+    }
+}
+
+/// A table that scrolls inside the page, with a name for screen readers.
+pub(crate) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.scroll role="group" aria-label=(label) tabindex="0" { table {
+            thead { tr { @for head in heads { th scope="col" { (head) } } } }
+            tbody { (rows) }
+        } }
+    }
+}
+
 /// The state of an experiment as a badge. `decided` says whether it has a result.
 pub(crate) fn badge(record: &ExperimentRecord, decided: bool) -> Markup {
     let (mark, text) = match (record.archived_at, record.status, decided) {
@@ -310,7 +317,7 @@ pub(crate) enum Tab {
 /// The head of every page of an experiment: its name and state, the pages, and the alarms.
 pub(crate) fn head(
     record: &ExperimentRecord,
-    badge: &Markup,
+    decided: bool,
     meta: &Markup,
     tab: Tab,
     visitor: Visitor,
@@ -325,7 +332,7 @@ pub(crate) fn head(
     html! {
         div.title {
             h1 { (record.name) }
-            (badge)
+            (badge(record, decided))
             @if !alarms.is_empty() { span.badge.no { (Mark::No.icon()) "Look into it" } }
         }
         p.meta { (meta) }

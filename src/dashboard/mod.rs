@@ -10,6 +10,7 @@ mod evidence;
 mod layout;
 mod list;
 mod manage;
+mod page;
 mod pages;
 mod race;
 mod response;

@@ -5,26 +5,24 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRequestParts, Path, Query, State};
-use axum::http::request::Parts as RequestParts;
+use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::map_response;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
 use futures_util::future::join_all;
 use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
 use super::layout::Tab;
-use super::layout::Visitor;
-use super::response::{POLICY, TaggedPage, problem_page};
-use super::session::Dashboard;
-use super::session::{self, Sessions};
+use super::page::{Page, Refusal};
+use super::response::{POLICY, TaggedPage};
+use super::session::{self, Dashboard, Sessions};
 use super::view::{Copied, Pace, Parts, View};
 use super::{evidence, list, manage, result, traffic};
+use crate::http::AppState;
 use crate::http::conditional::TaggedFile;
 use crate::http::server::deliver::SharedText;
-use crate::http::{AppState, Caller};
 use crate::service::error::ServiceError;
 use crate::service::reports;
 use crate::service::reports::verdict::{known_verdict, verdict};
@@ -53,11 +51,13 @@ pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
         let file = TaggedFile::new(kind, SharedText::new(text));
         get(async move |headers: HeaderMap| file.respond(&headers))
     };
+    let of_experiment =
+        |tab| get(async move |page: Page, Path(name): Path<String>| one(page, name, tab).await);
     Router::new()
         .route("/", get(experiments))
-        .route(RESULT, get(async |of: Of| one(of, Tab::Result).await))
-        .route(EVIDENCE, get(async |of: Of| one(of, Tab::Evidence).await))
-        .route(TRAFFIC, get(async |of: Of| one(of, Tab::Traffic).await))
+        .route(RESULT, of_experiment(Tab::Result))
+        .route(EVIDENCE, of_experiment(Tab::Evidence))
+        .route(TRAFFIC, of_experiment(Tab::Traffic))
         .route("/login", get(session::login_page).post(session::login))
         .route("/logout", post(session::logout))
         .merge(manage::routes())
@@ -83,29 +83,24 @@ struct ListQuery {
 }
 
 async fn experiments(
-    State(state): State<AppState>,
-    State(sessions): State<Sessions>,
-    caller: Caller,
-    headers: HeaderMap,
+    page: Page,
     query: Result<Query<ListQuery>, QueryRejection>,
-) -> Response {
-    let visitor = sessions.visitor(&headers, &caller);
+) -> Result<Response, Refusal> {
+    let (state, visitor) = (&page.state, page.visitor());
     let after = query.ok().and_then(|Query(query)| query.after).filter(|name| !name.contains('\0'));
-    let page = match caller.list(&state.service, after.as_deref(), LIST).await {
-        Ok(page) => page,
-        Err(error) => return problem_page(&error.into(), visitor),
-    };
-    let next = page.records.last().filter(|_| page.more).map(|record| record.name.clone());
+    let list = page.caller.list(&state.service, after.as_deref(), LIST).await;
+    let list = list.map_err(|error| page.refuse(error))?;
+    let next = list.records.last().filter(|_| list.more).map(|record| record.name.clone());
     let now = state.service.now_ms();
     let loaded: Vec<_> =
-        page.records.iter().map(|record| state.service.peek(&record.name)).collect();
-    let forecasts = loaded.iter().flatten().map(|loaded| forecast(&state, loaded));
+        list.records.iter().map(|record| state.service.peek(&record.name)).collect();
+    let forecasts = loaded.iter().flatten().map(|loaded| forecast(state, loaded));
     // those that take longer are in the next update
     drop(tokio::time::timeout(FORECASTS_WITHIN, join_all(forecasts)).await);
     let mut rows = Vec::new();
-    for (record, loaded) in page.records.into_iter().zip(loaded) {
+    for (record, loaded) in list.records.into_iter().zip(loaded) {
         let loaded = match loaded {
-            Some(loaded) => summary(&state, loaded, now).await,
+            Some(loaded) => summary(state, loaded, now).await,
             None => None,
         };
         rows.push(list::Row { record, loaded });
@@ -114,7 +109,7 @@ async fn experiments(
         let main = list::page(&rows, next.as_deref(), after.is_none(), now, visitor);
         TaggedPage::new("Experiments", visitor, &main)
     };
-    respond(state.service.reports.run(render).await, &headers, visitor)
+    respond(&page, state.service.reports.run(render).await)
 }
 
 /// The row of an experiment in memory; `None` while its state is folded again.
@@ -150,34 +145,11 @@ async fn forecast(state: &AppState, loaded: &Arc<LoadedExperiment>) {
     }
 }
 
-/// A request for a page of an experiment; an extractor.
-struct Of {
-    state: AppState,
-    visitor: Visitor,
-    headers: HeaderMap,
-    name: String,
-}
-
-impl FromRequestParts<Dashboard> for Of {
-    type Rejection = Response;
-
-    async fn from_request_parts(
-        parts: &mut RequestParts,
-        dashboard: &Dashboard,
-    ) -> Result<Self, Response> {
-        let Ok(caller) = Caller::from_request_parts(parts, dashboard).await;
-        let visitor = dashboard.sessions.visitor(&parts.headers, &caller);
-        let path = Path::<String>::from_request_parts(parts, dashboard).await;
-        let Path(name) = path.map_err(IntoResponse::into_response)?;
-        let (state, headers) = (dashboard.state.clone(), parts.headers.clone());
-        Ok(Self { state, visitor, headers, name })
-    }
-}
-
-async fn one(Of { state, visitor, headers, name }: Of, tab: Tab) -> Response {
+async fn one(page: Page, name: String, tab: Tab) -> Result<Response, Refusal> {
+    let (service, visitor) = (&page.state.service, page.visitor());
     let rendered = async {
-        let loaded = state.service.experiment(&name).await?;
-        let parts = Parts::of(&state.service, &loaded, tab).await?;
+        let loaded = service.experiment(&name).await?;
+        let parts = Parts::of(service, &loaded, tab).await?;
         let (read, now) = (Arc::clone(&loaded), parts.now);
         let render = move |copied| {
             let view = View::new(loaded, parts, copied, visitor);
@@ -188,18 +160,12 @@ async fn one(Of { state, visitor, headers, name }: Of, tab: Tab) -> Response {
             };
             TaggedPage::new(&view.loaded.name, visitor, &main)
         };
-        state.service.reports.compute(move || Copied::of(&read, now), render).await
+        service.reports.compute(move || Copied::of(&read, now), render).await
     };
-    respond(rendered.await, &headers, visitor)
+    respond(&page, rendered.await)
 }
 
-fn respond(
-    rendered: Result<TaggedPage, ServiceError>,
-    headers: &HeaderMap,
-    visitor: Visitor,
-) -> Response {
-    match rendered {
-        Ok(page) => page.respond(headers),
-        Err(error) => problem_page(&error.into(), visitor),
-    }
+fn respond(page: &Page, rendered: Result<TaggedPage, ServiceError>) -> Result<Response, Refusal> {
+    let rendered = rendered.map_err(|error| page.refuse(error))?;
+    Ok(rendered.respond(&page.headers))
 }

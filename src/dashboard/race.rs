@@ -5,7 +5,7 @@ use std::f64::consts::LN_10;
 use maud::{Markup, html};
 
 use super::chart::{Chart, Line};
-use super::layout::{counted, day, hour, moment, name, number, quantity, spoken, with_code};
+use super::layout::{counted, day, hour, moment, name, number, part, quantity, spoken, with_code};
 use super::say::When;
 use super::view::View;
 use dueling_bandits::evidence::race::RANKERS_MAX;
@@ -38,23 +38,19 @@ pub(crate) fn when(view: &View) -> Markup {
         }
         (When::Waits, None) => html! { "Soon." },
     };
-    html! {
-        section.part #when aria-labelledby="when-h" {
-            h2 #when-h { "When will we know?" }
-            p { (sentence) }
-            (figure(view))
-        }
-    }
+    let content = html! {
+        p { (sentence) }
+        (figure(view))
+    };
+    part("when", "When will we know?", &content)
 }
 
 /// The section afterwards.
 pub(crate) fn section(view: &View) -> Markup {
-    html! {
-        section.part #race aria-labelledby="race-h" {
-            h2 #race-h { "The race to the result" }
-            (figure(view))
-        }
-    }
+    let content = html! {
+        (figure(view))
+    };
+    part("race", "The race to the result", &content)
 }
 
 fn figure(view: &View) -> Markup {
@@ -75,7 +71,7 @@ fn figure(view: &View) -> Markup {
             }
             p.note {
                 dfn { "Evidence" } " of 100 means: if the rival were the better one, luck alone would get this far at most once in 100 experiments. "
-                @if !view.is_decided() && !view.has_ended() {
+                @if !view.is_over() {
                     "The result waits for " (name(&view.ids[*weakest])) ", at "
                     span #weakest { (quantity(row.evidence_against.unwrap_or(1.0))) } ". "
                     @if matches!(view.when(), When::About(_, Some(_))) { "The shaded time holds 8 of 10 forecasts. " }

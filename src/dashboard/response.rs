@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 
-use super::layout::{Frame, Visitor, page};
+use super::layout::{Visitor, page};
 use crate::http::conditional::{quoted, tag_of, unchanged, with_etag};
 use crate::http::problem::Problem;
 
@@ -21,7 +21,7 @@ pub(crate) struct TaggedPage {
 impl TaggedPage {
     /// Render the page, which a script updates. Run this on a thread for reports.
     pub fn new(title: &str, visitor: Visitor, main: &Markup) -> Self {
-        let text = page(&Frame { title, visitor, updates: true }, main).into_string();
+        let text = page(title, visitor, true, main).into_string();
         let tag = tag_of(text.as_bytes());
         Self { text, tag }
     }
@@ -42,8 +42,7 @@ pub(crate) fn problem_page(problem: &Problem, visitor: Visitor) -> Response {
         p { (kind.remedy()) }
         p { a href="/" { "All experiments" } }
     };
-    let frame = Frame { title: kind.title(), visitor, updates: false };
-    let mut response = (kind.status(), page(&frame, &main)).into_response();
+    let mut response = (kind.status(), page(kind.title(), visitor, false, &main)).into_response();
     if let Some(seconds) = kind.retry_after_seconds() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

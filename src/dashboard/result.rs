@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::dots::{Dots, Row};
 use super::layout::{
-    Mark, Tab, badge, counted, day, head, hour, margin_points, moment, name, number,
-    of_experiments, percent, points, rate_percent, spoken, with_code,
+    self, Mark, Tab, counted, day, hour, margin_points, moment, name, number, of_experiments, part,
+    percent, points, rate_percent, spoken, with_code,
 };
 use super::say::{Say, When, buttons, say};
 use super::view::{View, Whom};
@@ -41,12 +41,11 @@ impl Tile {
 /// The page.
 pub(crate) fn page(view: &View) -> Markup {
     let answer = say(view);
-    let when = html! { @if view.is_decided() || view.has_ended() {} @else { (race::when(view)) } };
     let whom = view.whom.as_ref();
     html! {
-        (head(&view.record, &badge(&view.record, view.is_decided()), &meta(view), Tab::Result, view.visitor, &view.alarms))
+        (head(view, Tab::Result))
         (card(view, &answer))
-        (when)
+        @if !view.is_over() { (race::when(view)) }
         @if view.has_compared() { (much(view)) }
         (safe::section(view))
         @if let Some(Whom::Known(report)) = whom && view.has_compared() { (whom::section(view, report)) }
@@ -58,8 +57,14 @@ pub(crate) fn page(view: &View) -> Markup {
     }
 }
 
+/// The head of a page.
+pub(crate) fn head(view: &View, tab: Tab) -> Markup {
+    let (record, decided) = (&view.record, view.is_decided());
+    layout::head(record, decided, &meta(view), tab, view.visitor, &view.alarms)
+}
+
 /// The line below the name.
-pub(crate) fn meta(view: &View) -> Markup {
+fn meta(view: &View) -> Markup {
     let gone = view.order.len() - view.active().len() - usize::from(view.twin.is_some());
     let days = (view.now - view.record.created_at) / 86_400_000;
     let spec = &view.loaded.spec;
@@ -109,7 +114,6 @@ fn card(view: &View, answer: &Say) -> Markup {
 
 /// The tiles that have something to say. A claim that comes later brings its own.
 fn tiles(view: &View) -> Vec<Tile> {
-    let is_over = view.is_decided() || view.has_ended();
     let mut tiles = Vec::new();
     if view.has_compared() {
         tiles.push(better(view));
@@ -122,7 +126,7 @@ fn tiles(view: &View) -> Vec<Tile> {
     if view.pages > 0 {
         tiles.push(cost_tile(view));
     }
-    if !is_over && tiles.len() > 2 {
+    if !view.is_over() && tiles.len() > 2 {
         // without a result, the first question is when it comes
         let at = tiles.len() - 2;
         tiles[..=at].rotate_right(1);
@@ -199,7 +203,7 @@ fn still_true(view: &View, drift: &DriftClaim) -> Tile {
 }
 
 fn time(view: &View) -> Tile {
-    if view.is_decided() || view.has_ended() {
+    if view.is_over() {
         let answer = match (view.is_decided(), view.decided_at()) {
             (true, Some(at)) => (Mark::Yes, html! { (moment(at, view.now)) }),
             (true, None) => (Mark::Yes, html! { "It is known" }),
@@ -253,13 +257,15 @@ fn halves(pages: f64) -> String {
     number(pages.round() as u64)
 }
 
+fn cost_question(view: &View) -> &'static str {
+    if view.is_over() { "What did it cost?" } else { "What does it cost?" }
+}
+
 fn cost_tile(view: &View) -> Tile {
     let (others, _) = others(view);
-    let is_over = view.is_decided() || view.has_ended();
-    let question = if is_over { "What did it cost?" } else { "What does it cost?" };
     let answer = html! { (halves(others)) "\u{a0}" @if others == 1.0 { "page" } @else { "pages" } };
     let more = html! { "of " (number(view.pages)) " showed another ranking" };
-    Tile::new((question, "cost"), (Mark::None, answer), more)
+    Tile::new((cost_question(view), "cost"), (Mark::None, answer), more)
 }
 
 /// The leader against each rival.
@@ -293,40 +299,37 @@ fn much(view: &View) -> Markup {
         rows: rows.collect(),
     };
     let example = shown.iter().find_map(|effect| Some((effect, effect.win_rate?)));
-    html! {
-        section.part #much aria-labelledby="much-h" {
-            h2 #much-h { "By how much?" }
-            p {
-                "The dot shows the measured lead, the bar where the true lead lies. Right of zero, " (name(leader)) " is better."
-                @if verdict.margin > 0.0 {
-                    " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line."
-                }
-            }
-            (dots.render())
-            p.note {
-                @if shown.len() < verdict.effects.len() { "The " (shown.len()) " rivals with the smallest lead, of " (verdict.effects.len()) ". " }
-                dfn { "Points" } ": of 100 pages that settle between two rankers, how many more than 50 the first one wins."
-                @if let Some((effect, rate)) = example {
-                    " " (points(rate - 0.5)) " means that searchers preferred " (name(leader)) " on " (format!("{:.1}", 100.0 * rate))
-                    " pages and " (name(&effect.rival)) " on " (format!("{:.1}", 100.0 * (1.0 - rate))) "."
-                }
-                " The left end of each bar comes from the proof itself. Each right end alone is wrong in at most "
-                (of_experiments(1.0 - verdict.confidence)) " experiments."
-                @if shown.iter().any(is_left) {
-                    " A rival that is ruled out although its bar reaches left of the line loses to others, or was ruled out before."
-                }
-                @if view.is_decided() && verdict.effects.iter().any(|effect| effect.estimate.is_some()) {
-                    " A measured lead is too large on average, because the result came when the counts looked best."
-                }
+    let content = html! {
+        p {
+            "The dot shows the measured lead, the bar where the true lead lies. Right of zero, " (name(leader)) " is better."
+            @if verdict.margin > 0.0 {
+                " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line."
             }
         }
-    }
+        (dots.render())
+        p.note {
+            @if shown.len() < verdict.effects.len() { "The " (shown.len()) " rivals with the smallest lead, of " (verdict.effects.len()) ". " }
+            dfn { "Points" } ": of 100 pages that settle between two rankers, how many more than 50 the first one wins."
+            @if let Some((effect, rate)) = example {
+                " " (points(rate - 0.5)) " means that searchers preferred " (name(leader)) " on " (format!("{:.1}", 100.0 * rate))
+                " pages and " (name(&effect.rival)) " on " (format!("{:.1}", 100.0 * (1.0 - rate))) "."
+            }
+            " The left end of each bar comes from the proof itself. Each right end alone is wrong in at most "
+            (of_experiments(1.0 - verdict.confidence)) " experiments."
+            @if shown.iter().any(is_left) {
+                " A rival that is ruled out although its bar reaches left of the line loses to others, or was ruled out before."
+            }
+            @if view.is_decided() && verdict.effects.iter().any(|effect| effect.estimate.is_some()) {
+                " A measured lead is too large on average, because the result came when the counts looked best."
+            }
+        }
+    };
+    part("much", "By how much?", &content)
 }
 
 fn cost(view: &View) -> Markup {
     let (own, even) = others(view);
     let pages = view.pages as f64;
-    let is_over = view.is_decided() || view.has_ended();
     let several = view.verdict.winners.len() > 1;
     let bar = |label: &str, count: f64, class: &str| {
         let share = count / pages.max(1.0);
@@ -339,25 +342,23 @@ fn cost(view: &View) -> Markup {
             }
         }
     };
-    html! {
-        section.part #cost aria-labelledby="cost-h" {
-            h2 #cost-h { @if is_over { "What did it cost?" } @else { "What does it cost?" } }
+    let content = html! {
+        p {
+            b #others { (halves(own)) } " of " (number(view.pages)) " pages showed another ranking than "
+            @if several { "those of the winners" } @else { (name(&view.verdict.leader)) @if !view.is_over() { ", the leader" } }
+            "; two half pages count as one. An even split would have shown " (halves(even)) "."
+        }
+        div.bars { (bar("This experiment", own, "own")) (bar("An even split", even, "alt")) }
+        @if let (true, Some(duels)) = (view.is_decided(), view.verdict.decided_after_duels) {
+            h3 { "How long it took" }
             p {
-                b #others { (halves(own)) } " of " (number(view.pages)) " pages showed another ranking than "
-                @if several { "those of the winners" } @else { (name(&view.verdict.leader)) @if !is_over { ", the leader" } }
-                "; two half pages count as one. An even split would have shown " (halves(even)) "."
-            }
-            div.bars { (bar("This experiment", own, "own")) (bar("An even split", even, "alt")) }
-            @if let (true, Some(duels)) = (view.is_decided(), view.verdict.decided_after_duels) {
-                h3 { "How long it took" }
-                p {
-                    "The result was known"
-                    @if let Some(at) = view.decided_at() { " at " (hour(at, view.now)) }
-                    ", after " (counted(duels, "answer that counts", "answers that count")) "."
-                }
+                "The result was known"
+                @if let Some(at) = view.decided_at() { " at " (hour(at, view.now)) }
+                ", after " (counted(duels, "answer that counts", "answers that count")) "."
             }
         }
-    }
+    };
+    part("cost", cost_question(view), &content)
 }
 
 fn words(view: &View) -> Markup {

@@ -18,7 +18,7 @@ use maud::html;
 use rand::rngs::SysError;
 use serde::Deserialize;
 
-use super::layout::{Frame, Visitor, page};
+use super::layout::{Visitor, page};
 use super::response::{POLICY, problem_page};
 use crate::http::problem::Problem;
 use crate::http::server::guard::PageSessions;
@@ -295,8 +295,7 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
             }
         }
     };
-    let frame = Frame { title: "Log in", visitor: Visitor::default(), updates: false };
-    (status, page(&frame, &main)).into_response()
+    (status, page("Log in", Visitor::default(), false, &main)).into_response()
 }
 
 /// `POST /login`

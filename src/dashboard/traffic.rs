@@ -3,8 +3,8 @@
 use dueling_bandits::claims::alone::Split;
 use maud::{Markup, html};
 
-use super::layout::{Tab, badge, fact, head, name, number, percent, seconds, time, timestamp};
-use super::result::meta;
+use super::layout::{Tab, fact, name, number, part, percent, seconds, time, timestamp};
+use super::result::head;
 use super::view::View;
 use crate::service::reports::alarms::SERVER_EVIDENCE;
 
@@ -14,7 +14,7 @@ const ROWS_MAX: usize = 64;
 /// The page.
 pub(crate) fn page(view: &View) -> Markup {
     html! {
-        (head(&view.record, &badge(&view.record, view.is_decided()), &meta(view), Tab::Traffic, view.visitor, &view.alarms))
+        (head(view, Tab::Traffic))
         (flow(view))
         (shown(view))
         (pages(view))
@@ -28,51 +28,49 @@ fn flow(view: &View) -> Markup {
     let [left, right, ..] = view.fold.counts.shown;
     let time =
         |at: Option<f64>| at.map_or_else(|| "–".to_owned(), |at| format!("≤ {}", seconds(at)));
-    let part = |pages: u64, coverage: f64| {
+    let share = |pages: u64, coverage: f64| {
         let measured = pages as f64 / (pages + traffic.outside).max(1) as f64;
         html! { (percent(coverage)) " planned, " (percent(measured)) " measured" }
     };
-    html! {
-        section.part aria-labelledby="traffic-h" {
-            h2 #traffic-h { "Traffic" }
-            p.note {
-                "On this server, since it loaded the experiment at " (timestamp(traffic.since_ms))
-                ". Wins by side cover the whole log."
-            }
-            dl.facts {
-                (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
-                (fact("Pairs issued", &html! { (number(traffic.pairs)) }))
-                @if traffic.outside > 0 {
-                    (fact("Pages that take part", &part(traffic.pairs + traffic.self_duels, view.loaded.spec.coverage)))
-                }
-                @if let Some([issued, answered]) = &traffic.alone {
-                    (fact("Units that see the leader : the control alone", &arms(issued)))
-                    (fact("Of these, units with an answer", &arms(answered)))
-                }
-                (fact("Feedback recorded", &html! { (number(feedback.recorded)) }))
-                (fact("Duplicates", &html! { (number(feedback.duplicate)) }))
-                (fact("Conflicts", &html! { (number(feedback.conflict)) }))
-                (fact("Too late", &html! { (number(feedback.expired + feedback.late)) }))
-                (fact("Unknown duels", &html! { (number(feedback.invalid)) }))
-                (fact("Expired without feedback", &html! { (number(traffic.unanswered)) }))
-                (fact("Median time to feedback", &html! { (time(traffic.delay.p50_seconds)) }))
-                (fact("99th percentile", &html! { (time(traffic.delay.p99_seconds)) }))
-                (fact("Wins left : right", &html! {
-                    (number(left)) " : " (number(right))
-                    @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
-                }))
-                (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
-                    Some(_) if traffic.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
-                    Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
-                    None => html! { "too little data" },
-                }))
-            }
-            p.note {
-                "Duels should get feedback at the same rate, whichever rankers are on them and on whichever side. If not, a ranker "
-                "fails or is slow, and the comparison is biased. Only duels whose time is over count."
-            }
+    let content = html! {
+        p.note {
+            "On this server, since it loaded the experiment at " (timestamp(traffic.since_ms))
+            ". Wins by side cover the whole log."
         }
-    }
+        dl.facts {
+            (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
+            (fact("Pairs issued", &html! { (number(traffic.pairs)) }))
+            @if traffic.outside > 0 {
+                (fact("Pages that take part", &share(traffic.pairs + traffic.self_duels, view.loaded.spec.coverage)))
+            }
+            @if let Some([issued, answered]) = &traffic.alone {
+                (fact("Units that see the leader : the control alone", &arms(issued)))
+                (fact("Of these, units with an answer", &arms(answered)))
+            }
+            (fact("Feedback recorded", &html! { (number(feedback.recorded)) }))
+            (fact("Duplicates", &html! { (number(feedback.duplicate)) }))
+            (fact("Conflicts", &html! { (number(feedback.conflict)) }))
+            (fact("Too late", &html! { (number(feedback.expired + feedback.late)) }))
+            (fact("Unknown duels", &html! { (number(feedback.invalid)) }))
+            (fact("Expired without feedback", &html! { (number(traffic.unanswered)) }))
+            (fact("Median time to feedback", &html! { (time(traffic.delay.p50_seconds)) }))
+            (fact("99th percentile", &html! { (time(traffic.delay.p99_seconds)) }))
+            (fact("Wins left : right", &html! {
+                (number(left)) " : " (number(right))
+                @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
+            }))
+            (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
+                Some(_) if traffic.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
+                Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
+                None => html! { "too little data" },
+            }))
+        }
+        p.note {
+            "Duels should get feedback at the same rate, whichever rankers are on them and on whichever side. If not, a ranker "
+            "fails or is slow, and the comparison is biased. Only duels whose time is over count."
+        }
+    };
+    part("traffic", "Traffic", &content)
 }
 
 /// Units by arm, and whether they are split evenly.
@@ -84,37 +82,35 @@ fn arms(split: &Split) -> Markup {
 
 fn shown(view: &View) -> Markup {
     let places: u64 = view.fold.counts.appearances().iter().sum();
-    html! {
-        section.part aria-labelledby="shown-h" {
-            h2 #shown-h { "Rankers shown" }
-            p.note { "Each page has two places; a ranker shown alone takes both. The whole log." }
-            table.places {
-                thead { tr {
-                    th scope="col" { "Ranker" }
-                    th.n scope="col" { "Places" }
-                    th.n scope="col" { "Share" }
-                    th scope="col" { span.sr { "Picture" } }
-                } }
-                tbody { @for &i in view.order.iter().take(ROWS_MAX) {
-                    @let own = view.fold.counts.appearances()[i];
-                    @let share = own as f64 / places.max(1) as f64;
-                    tr {
-                        th scope="row" {
-                            (name(&view.ids[i]))
-                            @if view.twin == Some(i) { " " span.badge { "canary" } }
-                            @else if !view.fold.roster.is_active(i) { " " span.badge { "retired" } }
-                        }
-                        td.n { (number(own)) }
-                        td.n { (percent(share)) }
-                        td { svg.share aria-hidden="true" {
-                            rect.rest width="100%" height="100%" rx="3" {}
-                            rect.bar width=(format!("{:.1}%", 100.0 * share)) height="100%" rx="3" {}
-                        } }
+    let content = html! {
+        p.note { "Each page has two places; a ranker shown alone takes both. The whole log." }
+        table.places {
+            thead { tr {
+                th scope="col" { "Ranker" }
+                th.n scope="col" { "Places" }
+                th.n scope="col" { "Share" }
+                th scope="col" { span.sr { "Picture" } }
+            } }
+            tbody { @for &i in view.order.iter().take(ROWS_MAX) {
+                @let own = view.fold.counts.appearances()[i];
+                @let share = own as f64 / places.max(1) as f64;
+                tr {
+                    th scope="row" {
+                        (name(&view.ids[i]))
+                        @if view.twin == Some(i) { " " span.badge { "canary" } }
+                        @else if !view.fold.roster.is_active(i) { " " span.badge { "retired" } }
                     }
-                } }
-            }
+                    td.n { (number(own)) }
+                    td.n { (percent(share)) }
+                    td { svg.share aria-hidden="true" {
+                        rect.rest width="100%" height="100%" rx="3" {}
+                        rect.bar width=(format!("{:.1}%", 100.0 * share)) height="100%" rx="3" {}
+                    } }
+                }
+            } }
         }
-    }
+    };
+    part("shown", "Rankers shown", &content)
 }
 
 /// How balanced the interleaved pages are.
@@ -124,54 +120,50 @@ fn pages(view: &View) -> Markup {
         return Markup::default();
     }
     let share = |share: Option<f64>| share.map_or_else(|| "–".into(), percent);
-    html! {
-        section.part aria-labelledby="interleaved-h" {
-            h2 #interleaved-h { "Interleaved pages" }
-            @for alarm in &statistics.alarms { p.alarm role="alert" { b { "Warning: " } (super::layout::with_code(alarm)) "." } }
-            @if let Some(canary) = &statistics.canary {
-                p {
-                    "The canary, two ids of the same ranker: " (name(&canary.ranker)) " won " (number(canary.wins)) ", "
-                    (name(&canary.against)) " won " (number(canary.losses)) ". "
-                    @if canary.alarm { b { "They differ, so something between the ranking and the click is biased." } }
-                    @else { "There is no sign of a bias." }
-                }
-            }
-            @for version in statistics.versions.iter().rev() {
-                p {
-                    "Version " (version.version.unwrap_or(1)) ", " code { (version.method.unwrap_or("")) } ": " (number(version.pages.pages))
-                    " settled pages. The ranker listed first was left on " (share(version.pages.left_share))
-                    " and drafted first on " (share(version.pages.first_share)) " of them (both should be near 50 %); "
-                    (share(version.pages.competitive_share)) " of the slots can earn credit."
-                }
-            }
-            @if statistics.open_pages > 0 {
-                p.note { (number(statistics.open_pages)) " pages have clicks and are not settled yet." }
+    let content = html! {
+        @for alarm in &statistics.alarms { p.alarm role="alert" { b { "Warning: " } (super::layout::with_code(alarm)) "." } }
+        @if let Some(canary) = &statistics.canary {
+            p {
+                "The canary, two ids of the same ranker: " (name(&canary.ranker)) " won " (number(canary.wins)) ", "
+                (name(&canary.against)) " won " (number(canary.losses)) ". "
+                @if canary.alarm { b { "They differ, so something between the ranking and the click is biased." } }
+                @else { "There is no sign of a bias." }
             }
         }
-    }
+        @for version in statistics.versions.iter().rev() {
+            p {
+                "Version " (version.version.unwrap_or(1)) ", " code { (version.method.unwrap_or("")) } ": " (number(version.pages.pages))
+                " settled pages. The ranker listed first was left on " (share(version.pages.left_share))
+                " and drafted first on " (share(version.pages.first_share)) " of them (both should be near 50 %); "
+                (share(version.pages.competitive_share)) " of the slots can earn credit."
+            }
+        }
+        @if statistics.open_pages > 0 {
+            p.note { (number(statistics.open_pages)) " pages have clicks and are not settled yet." }
+        }
+    };
+    part("interleaved", "Interleaved pages", &content)
 }
 
 fn batch(view: &View) -> Markup {
     let Some(batch) = &view.batch else { return Markup::default() };
     let (needed, answered, in_flight) = (batch.needed, batch.answered, batch.in_flight);
-    html! {
-        section.part aria-labelledby="batch-h" {
-            h2 #batch-h { "Batch" }
-            @if let Some(number_of) = batch.number {
-                p {
-                    "Batch " (number_of) @if let Some(at) = &batch.opened_at { ", open since " (time(at)) } ": "
-                    b { (number(answered.min(needed))) " of " (number(needed)) } " comparisons of " (number(batch.pairs_total as u64))
-                    " pairs are answered; " (number(in_flight)) " are in flight."
-                }
-                progress max=(needed.max(1)) value=(answered.min(needed)) aria-labelledby="batch-h" {
-                    (percent(answered as f64 / needed.max(1) as f64))
-                }
-                p.note { "The policy adapts when the batch is complete. Until then it issues the pairs of this batch." }
-            } @else if view.has_ended() {
-                p { "No batch is open: the experiment issues no more comparisons." }
-            } @else {
-                p { "The policy has run all its batches and shows its winner." }
+    let content = html! {
+        @if let Some(number_of) = batch.number {
+            p {
+                "Batch " (number_of) @if let Some(at) = &batch.opened_at { ", open since " (time(at)) } ": "
+                b { (number(answered.min(needed))) " of " (number(needed)) } " comparisons of " (number(batch.pairs_total as u64))
+                " pairs are answered; " (number(in_flight)) " are in flight."
             }
+            progress max=(needed.max(1)) value=(answered.min(needed)) aria-labelledby="batch-h" {
+                (percent(answered as f64 / needed.max(1) as f64))
+            }
+            p.note { "The policy adapts when the batch is complete. Until then it issues the pairs of this batch." }
+        } @else if view.has_ended() {
+            p { "No batch is open: the experiment issues no more comparisons." }
+        } @else {
+            p { "The policy has run all its batches and shows its winner." }
         }
-    }
+    };
+    part("batch", "Batch", &content)
 }

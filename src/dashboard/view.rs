@@ -260,6 +260,11 @@ impl View {
         self.record.status == Status::Concluded
     }
 
+    /// Whether more answers change nothing that the page says about the result.
+    pub fn is_over(&self) -> bool {
+        self.is_decided() || self.has_ended()
+    }
+
     /// The rivals of the leader that are ruled out or not, the one with the least evidence against
     /// it first. Several winners are not rivals of one another.
     pub fn rivals(&self, ruled_out: bool) -> Vec<&Effect> {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::dots::{Dots, Row};
-use super::layout::{Mark, counted, name, number, spoken, with_code};
+use super::layout::{Mark, counted, name, number, part, spoken, with_code};
 use super::result::Tile;
 use super::view::{View, Whom};
 use crate::service::reports::segment_claims::SegmentsView;
@@ -29,10 +29,6 @@ fn rows_of<'a>(
 
 fn is_named(report: &SegmentsReport) -> bool {
     report.segments.iter().any(|row| row.segment.is_some())
-}
-
-fn is_over(view: &View) -> bool {
-    view.is_decided() || view.has_ended()
 }
 
 fn gains(row: &OpponentRow) -> bool {
@@ -104,7 +100,7 @@ fn counted_so_far(view: &View, of: &Whom) -> (Mark, Markup, Markup) {
                     more,
                 ),
                 ([_, ..], _) => (Mark::No, html! { "Not in " (worse.len()) " segments" }, more),
-                ([], 0) if is_over(view) => (
+                ([], 0) if view.is_over() => (
                     Mark::None,
                     html! { "No segment differs" },
                     html! { "Or there are too few answers to tell" },
@@ -155,28 +151,26 @@ pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
     let beaten = report.segments.iter().flat_map(|row| &row.opponents).find(|row| loses(row));
     let closest = view.verdict.effects.iter().find(|effect| effect.win_rate.is_some());
     let opponent = beaten.map(|row| &row.opponent).or(closest.map(|effect| &effect.rival));
-    html! {
-        section.part #whom aria-labelledby="whom-h" {
-            h2 #whom-h { "For whom?" }
-            @if let Some(of) = &view.verdict.segments { p { (with_code(&of.sentence)) } }
-            @match opponent {
-                Some(opponent) if is_named(report) => {
-                    @if view.verdict.segments.is_none() { (summary(report, opponent)) }
-                    (panel(view, report, opponent))
-                    (silent(view, report, opponent))
-                    @if report.all.len() > 1 { details #whom-others {
-                        summary { "Against each other ranker" }
-                        @for row in report.all.iter().filter(|row| row.opponent != *opponent).take(OTHERS_MAX) {
-                            h3 { (name(&report.ranker)) " against " (name(&row.opponent)) }
-                            (panel(view, report, &row.opponent))
-                        }
-                    } }
-                    @if report.waiting > 0 { p.note { "Answers that do not count yet: " (number(report.waiting)) "." } }
-                }
-                _ => { (unnamed(report)) }
+    let content = html! {
+        @if let Some(of) = &view.verdict.segments { p { (with_code(&of.sentence)) } }
+        @match opponent {
+            Some(opponent) if is_named(report) => {
+                @if view.verdict.segments.is_none() { (summary(report, opponent)) }
+                (panel(view, report, opponent))
+                (silent(view, report, opponent))
+                @if report.all.len() > 1 { details #whom-others {
+                    summary { "Against each other ranker" }
+                    @for row in report.all.iter().filter(|row| row.opponent != *opponent).take(OTHERS_MAX) {
+                        h3 { (name(&report.ranker)) " against " (name(&row.opponent)) }
+                        (panel(view, report, &row.opponent))
+                    }
+                } }
+                @if report.waiting > 0 { p.note { "Answers that do not count yet: " (number(report.waiting)) "." } }
             }
+            _ => { (unnamed(report)) }
         }
-    }
+    };
+    part("whom", "For whom?", &content)
 }
 
 fn unnamed(report: &SegmentsReport) -> Markup {
@@ -220,7 +214,7 @@ fn silent(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
     html! {
         @if !open.is_empty() {
             p.note {
-                @if is_over(view) { @if view.is_decided() { "The result came before " } @else { "The experiment ended before " } @if open.len() == 1 { "this segment" } @else { "these segments" } " had enough answers: " }
+                @if view.is_over() { @if view.is_decided() { "The result came before " } @else { "The experiment ended before " } @if open.len() == 1 { "this segment" } @else { "these segments" } " had enough answers: " }
                 @else { "Too few answers so far: " }
                 @for (index, (segment, _)) in open.iter().take(8).enumerate() { @if index > 0 { ", " } (label(*segment)) }
                 @if open.len() > 8 { " and " (open.len() - 8) " others" }
@@ -237,7 +231,7 @@ fn panel(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
             (true, _) => (Mark::Yes, html! { "gains" }),
             (_, true) => (Mark::No, html! { (view.short(opponent)) " is better" }),
             _ if strong => (Mark::None, html! {}),
-            _ if is_over(view) => (Mark::None, html! { "not known" }),
+            _ if view.is_over() => (Mark::None, html! { "not known" }),
             _ => (Mark::Wait, html! { "not known yet" }),
         };
         Row {

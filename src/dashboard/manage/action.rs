@@ -5,8 +5,9 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::form::{Errors, Fields, Values};
-use super::page::{Page, Refusal};
+use super::super::page::{Page, Refusal};
+use super::fields::{Field, Kind, fields};
+use super::form::{Errors, Values};
 use super::{methods, policies, settings};
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::single_flight::Computed;
@@ -22,8 +23,10 @@ pub(crate) enum Action {
     Resume,
     Conclude,
     Archive,
+    Control,
     Enlist,
     Retire,
+    Exclude,
     Policy,
     Interleaving,
     Settings,
@@ -85,20 +88,11 @@ impl Subject {
 
 impl Action {
     /// Those that are about the whole experiment.
-    pub const ON_STATE: [Self; 5] =
-        [Self::Pause, Self::Resume, Self::Conclude, Self::Archive, Self::Settings];
+    pub const ON_STATE: [Self; 6] =
+        [Self::Pause, Self::Resume, Self::Conclude, Self::Archive, Self::Settings, Self::Exclude];
 
-    pub const ALL: [Self; 9] = [
-        Self::Pause,
-        Self::Resume,
-        Self::Conclude,
-        Self::Archive,
-        Self::Enlist,
-        Self::Retire,
-        Self::Policy,
-        Self::Interleaving,
-        Self::Settings,
-    ];
+    const OTHERS: [Self; 5] =
+        [Self::Control, Self::Enlist, Self::Retire, Self::Policy, Self::Interleaving];
 
     /// The name in paths, the title, and the sentence after the change.
     fn words(self) -> [&'static str; 3] {
@@ -111,6 +105,8 @@ impl Action {
                 ["enlist", "Add a ranker", "The ranker takes part from the next duel on."]
             }
             Self::Retire => ["retire", "Retire a ranker", "The ranker is retired."],
+            Self::Control => ["control", "Name the control", "The control is named."],
+            Self::Exclude => ["exclude", "Exclude units", "The units are excluded."],
             Self::Policy => ["policy", "Change the policy", "The policy is changed."],
             Self::Interleaving => {
                 ["interleaving", "Change the interleaving", "The interleaving is changed."]
@@ -125,7 +121,7 @@ impl Action {
     }
 
     pub fn of_slug(slug: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.slug() == slug)
+        Self::ON_STATE.into_iter().chain(Self::OTHERS).find(|action| action.slug() == slug)
     }
 
     /// The change in a few words, on buttons and as a title.
@@ -138,14 +134,9 @@ impl Action {
         self.words()[2]
     }
 
-    /// Whether the change asks for values.
-    pub fn has_fields(self) -> bool {
-        !matches!(self, Self::Pause | Self::Resume | Self::Archive)
-    }
-
     /// Whether it cannot be undone.
     pub fn is_final(self) -> bool {
-        matches!(self, Self::Archive | Self::Retire)
+        matches!(self, Self::Archive | Self::Retire | Self::Exclude)
     }
 
     /// Why the experiment does not take the change now, as a sentence.
@@ -165,6 +156,9 @@ impl Action {
             Self::Archive if status != Status::Concluded => {
                 "Only a concluded experiment can be archived. Conclude it first."
             }
+            Self::Control if status == Status::Concluded => {
+                "Nothing meets the control of a concluded experiment. Resume it first."
+            }
             Self::Enlist | Self::Retire if status == Status::Concluded => {
                 "The rankers of a concluded experiment cannot be changed. Resume it first."
             }
@@ -180,52 +174,62 @@ impl Action {
         Some(why.into())
     }
 
-    /// The field for each start of a JSON pointer.
-    pub fn pointers(self) -> &'static [(&'static str, &'static str)] {
+    /// The fields of its form.
+    pub fn fields(self) -> Vec<Field> {
         match self {
-            Self::Conclude => &[("/winner", "winner")],
-            Self::Enlist => &[("/enlist/description", "description"), ("/enlist", "ranker")],
-            Self::Retire => &[("/retire", "ranker")],
-            Self::Policy => &policies::POINTERS,
-            Self::Interleaving => &methods::POINTERS,
-            Self::Settings => &settings::POINTERS,
-            Self::Pause | Self::Resume | Self::Archive => &[],
+            Self::Pause | Self::Resume | Self::Archive => Vec::new(),
+            Self::Conclude => fields! {
+                winner: Ranker, "/winner", "Winner", "The ranker that every request is answered with from then on.";
+            }.into(),
+            Self::Control => fields! {
+                control: Ranker, "/control", "Control", "The ranker that people see today.";
+            }.into(),
+            Self::Enlist => fields! {
+                ranker: Text, "/enlist/id", "Id of the ranker",
+                    "The name by which your backend knows it, 1 to 128 characters; one that no ranker here has had.";
+                description: Optional, "/enlist/description", "Description",
+                    "What makes it different, for people; you can leave it empty.";
+            }.into(),
+            Self::Retire => fields! {
+                ranker: Ranker, "/retire", "Ranker", "The ranker that is never shown again.";
+            }.into(),
+            Self::Exclude => fields! {
+                units: Lines, "/exclude/units", "Units", "One on a line, as your backend sends them.";
+                hashes: Lines, "/exclude/hashes", "Hashes of units", "One on a line, as these pages and exports show them.";
+                reason: Text, "/exclude/reason", "Reason", "It must not depend on who won the duels of the units.";
+            }.into(),
+            Self::Policy => policies::FIELDS.into(),
+            Self::Interleaving => methods::FIELDS.into(),
+            Self::Settings => settings::fields(),
         }
     }
 
-    /// The body of the change for the API. Archiving has none.
+    /// The body of the change for the API, from that of the form. Archiving has none.
     pub fn body(
         self,
         subject: &Subject,
-        values: &Values,
+        mut body: Map<String, Value>,
         errors: &mut Errors,
     ) -> Map<String, Value> {
-        let body = match self {
-            Self::Pause => json!({"status": Status::Paused}),
-            Self::Resume => json!({"status": Status::Running}),
-            Self::Conclude => {
-                json!({"status": Status::Concluded, "winner": values.get("winner")})
-            }
-            Self::Archive => json!({}),
-            Self::Enlist => match (values.get("ranker"), values.get("description")) {
-                (id, "") => json!({"enlist": id}),
-                (id, text) => json!({"enlist": {"id": id, "description": text}}),
-            },
-            Self::Retire => json!({"retire": values.get("ranker")}),
-            Self::Policy => json!({"policy": policies::policy(values, errors)}),
-            Self::Interleaving => json!({"interleaving": methods::method(values, errors)}),
-            Self::Settings => settings::change(&subject.loaded.spec, values, errors).into(),
+        let status = match self {
+            Self::Pause => Status::Paused,
+            Self::Resume => Status::Running,
+            Self::Conclude => Status::Concluded,
+            Self::Settings => return settings::changed(&subject.loaded.spec, body, errors),
+            _ => return body,
         };
-        match body {
-            Value::Object(body) => body,
-            _ => Map::new(),
-        }
+        body.insert("status".into(), json!(status));
+        body
     }
 
     /// The values that the form starts with.
     pub fn initial(self, subject: &Subject) -> Values {
         match self {
             Self::Conclude => Values::default().with("winner", subject.leader()),
+            Self::Control => {
+                let control = subject.loaded.spec.control.as_deref();
+                Values::default().with("control", control.unwrap_or_default())
+            }
             Self::Policy => Values::default().with("policy", subject.loaded.spec.policy.kind()),
             Self::Interleaving => methods::values(&subject.method().unwrap_or_default()),
             Self::Settings => settings::values(&subject.loaded.spec),
@@ -233,35 +237,8 @@ impl Action {
         }
     }
 
-    /// The fields of the form.
-    pub fn fields(self, subject: &Subject, fields: &Fields<'_>) -> Markup {
-        let active = subject.active();
-        let rankers: Vec<_> = active.iter().map(|id| (*id, *id)).collect();
-        match self {
-            Self::Conclude => fields.select(
-                "winner",
-                "Winner",
-                "The ranker that every request is answered with from then on.",
-                &rankers,
-            ),
-            Self::Retire => {
-                fields.select("ranker", "Ranker", "The ranker that is never shown again.", &rankers)
-            }
-            Self::Enlist => html! {
-                (fields.text("ranker", "Id of the ranker",
-                    "The name by which your backend knows it, 1 to 128 characters; one that no ranker here has had."))
-                (fields.text("description", "Description",
-                    "What makes it different, for people; you can leave it empty."))
-            },
-            Self::Policy => policies::fields(fields),
-            Self::Interleaving => methods::fields(fields),
-            Self::Settings => settings::fields(fields),
-            Self::Pause | Self::Resume | Self::Archive => Markup::default(),
-        }
-    }
-
     /// The effect, in a sentence or two.
-    pub fn sentence(self, subject: &Subject, values: &Values) -> Markup {
+    pub fn sentence(self, subject: &Subject, values: &Values, body: &Map<String, Value>) -> Markup {
         let name = &subject.record.name;
         let experiment = html! { "Experiment " code { (name) } };
         match self {
@@ -301,6 +278,14 @@ impl Action {
                 "cannot come back. The verdict starts anew among the other "
                 (subject.active().len().saturating_sub(1)) " rankers; feedback on its open duels still counts."
             },
+            Self::Control => html! {
+                "Claims of " code { (name) } " are made against " code { (values.get("control")) } ", with the answers to "
+                "duels that are issued from now on."
+            },
+            Self::Exclude => html! {
+                "No answer of these units counts in " code { (name) } ", before and after this change: the counts, the policy "
+                "and the verdict become those without them. A conclusion stays."
+            },
             Self::Policy => html! {
                 "Policy " code { (values.get("policy")) } " will select the duels of " code { (name) } " from the next "
                 "request on, instead of " code { (subject.loaded.spec.policy.kind()) } ". It learns from the whole log "
@@ -313,7 +298,12 @@ impl Action {
                 ". Pages that were made before are credited by the method that made them."
             },
             Self::Settings => html! {
-                (experiment) " gets other values of: " (settings::changed(&subject.loaded.spec, values))
+                (experiment) " gets other values of: "
+                @for (index, (name, value)) in body.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    code { (name) }
+                    @if let Value::String(text) = value { " (" bdi { (text) } ")" } @else { " (" code { (value) } ")" }
+                }
                 ". What is known by now, and what counts by now, stays. Another answer window is that of duels from now on."
             },
         }

@@ -10,8 +10,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::layout::timestamp;
-use super::page::{Page, Refusal};
+use super::super::layout::{self, timestamp};
+use super::super::page::{Page, Refusal};
 use rankduel_store::{AuditCursor, AuditPage, AuditRecord};
 
 /// Entries on one page.
@@ -59,7 +59,7 @@ pub(crate) async fn show(
                 autocomplete="off" spellcheck="false" autocapitalize="none";
             button.other type="submit" { "Show" }
         }
-        @if entries.is_empty() { p { "There is no entry." } } @else { (table(&entries, "main-title")) }
+        @if entries.is_empty() { p { "There is no entry." } } @else { (table(&entries)) }
         p {
             @if after.is_some() { a href={ "/audit?" (of_experiment) } { "Newest entries" } " " }
             @if let Some(next) = next {
@@ -71,29 +71,16 @@ pub(crate) async fn show(
     Ok(page.respond(StatusCode::OK, "Audit log", &main))
 }
 
-/// Entries as a table. `label` is the id of its title.
-pub(super) fn table(entries: &[AuditRecord], label: &str) -> Markup {
-    html! {
-        div.scroll role="group" aria-label=[(label == "main-title").then_some("Entries")]
-            aria-labelledby=[(label != "main-title").then_some(label)] tabindex="0" {
-            table.audit {
-                thead { tr {
-                    th scope="col" { "Time" }
-                    th scope="col" { "Who" }
-                    th scope="col" { "What" }
-                    th scope="col" { "Before" }
-                    th scope="col" { "After" }
-                } }
-                tbody { @for entry in entries { tr {
-                    td { (timestamp(entry.at)) }
-                    td { (who(entry)) }
-                    td { b { (entry.what) } br; (subject(entry)) }
-                    td { (value(entry.before.as_ref())) }
-                    td { (value(entry.after.as_ref())) }
-                } } }
-            }
-        }
-    }
+/// Entries as a table.
+pub(super) fn table(entries: &[AuditRecord]) -> Markup {
+    let rows = html! { @for entry in entries { tr.audit {
+        td { (timestamp(entry.at)) }
+        td { (who(entry)) }
+        td { b { (entry.what) } br; (subject(entry)) }
+        td { (value(entry.before.as_ref())) }
+        td { (value(entry.after.as_ref())) }
+    } } };
+    layout::table("Entries", &["Time", "Who", "What", "Before", "After"], &rows)
 }
 
 fn who(entry: &AuditRecord) -> Markup {

@@ -1,24 +1,23 @@
 //! `/experiments/{name}/manage/{action}`: one change of an experiment.
 
+use std::collections::HashMap;
+
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
+use super::super::page::{Page, Refusal};
 use super::action::{Action, Subject};
+use super::fields::{self, Field};
 use super::flow::{self, About, Change};
-use super::form::{Errors, Fields, STALE, Values};
-use super::page::{Page, Refusal, Submission, see};
-use crate::http::experiments::change::{ExperimentChange, change_experiment, check_change};
+use super::form::{Errors, Values};
+use super::submission::{Submission, see};
+use crate::http::experiments::change::{change_experiment, check_change};
 use crate::http::extract;
-use crate::http::problem::{ApiResult, Problem};
+use crate::http::problem::ApiResult;
 use crate::service::lifecycle;
-
-#[derive(Deserialize)]
-pub(crate) struct ChangeQuery {
-    ranker: Option<String>,
-}
 
 /// An action on an experiment.
 struct OfExperiment {
@@ -33,22 +32,24 @@ impl OfExperiment {
     }
 }
 
-/// The form of a change, or the question whether to make it.
+/// The form of a change, or the question whether to make it. A link can name values of the form,
+/// and one to retire a ranker leads to the question.
 pub(crate) async fn show(
     page: Page,
     Path((name, slug)): Path<(String, String)>,
-    Query(query): Query<ChangeQuery>,
+    Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, Refusal> {
     let change = OfExperiment::read(&page, &name, &slug).await?;
-    let values = change.action.initial(&change.subject);
-    let chosen = query.ranker.filter(|id| change.subject.active().contains(&id.as_str()));
-    Ok(match chosen {
-        Some(id) => {
-            let values = values.with("ranker", id);
-            flow::ask(&page, &change, &values, &Errors::default(), StatusCode::OK)
+    let mut values = change.action.initial(&change.subject);
+    for Field { name, .. } in change.fields() {
+        if let Some(value) = query.get(name) {
+            values = values.with(name, value);
         }
-        None => flow::show(&page, &change, &values),
-    })
+    }
+    if change.action == Action::Retire && change.subject.active().contains(&values.get("ranker")) {
+        return Ok(flow::ask(&page, &change, &values, &Errors::default(), StatusCode::OK));
+    }
+    Ok(flow::show(&page, &change, &values))
 }
 
 /// Check a change, or make it.
@@ -71,58 +72,46 @@ impl Change for OfExperiment {
             is_final: action.is_final(),
             refusal: action.refusal(subject),
             version: Some(subject.record.version),
-            pointers: action.pointers(),
         }
     }
 
-    fn fields(&self, fields: &Fields<'_>) -> Option<Markup> {
-        self.action.has_fields().then(|| self.action.fields(&self.subject, fields))
+    fn fields(&self) -> Vec<Field> {
+        self.action.fields()
     }
 
-    async fn check(&self, _: &Page, values: &Values, errors: &mut Errors) -> ApiResult<()> {
-        if version(values)? != self.subject.record.version {
-            errors.add_whole(STALE);
+    fn rankers(&self) -> Vec<&str> {
+        self.subject.active()
+    }
+
+    fn body(&self, values: &Values, errors: &mut Errors) -> Map<String, Value> {
+        let body = fields::body(&self.fields(), values, errors);
+        self.action.body(&self.subject, body, errors)
+    }
+
+    async fn check(&self, _: &Page, body: Map<String, Value>) -> ApiResult<()> {
+        match self.action {
+            Action::Archive => Ok(()),
+            _ => check_change(&self.subject.loaded.spec, extract::object(body)?),
         }
-        let body = self.action.body(&self.subject, values, errors);
-        if self.action == Action::Archive || !errors.is_empty() {
-            return Ok(());
-        }
-        let body = extract::object::<ExperimentChange>(body)?;
-        check_change(&self.subject.loaded.spec, body)
     }
 
     fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {
-        (self.action.sentence(&self.subject, values), html! {})
+        let body = self.body(values, &mut Errors::default());
+        (self.action.sentence(&self.subject, values, &body), html! {})
     }
 
-    async fn make(
-        &self,
-        page: &Page,
-        values: &Values,
-        errors: &mut Errors,
-    ) -> ApiResult<Option<Response>> {
+    async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
         let (service, by) = (&page.state.service, page.caller.actor());
-        let (name, version) = (&self.subject.record.name, Some(version(values)?));
+        let (name, version) = (&self.subject.record.name, Some(self.subject.record.version));
         if self.action == Action::Archive {
             lifecycle::archive(service, name, version, &by).await?;
         } else {
-            let body = self.action.body(&self.subject, values, errors);
-            if !errors.is_empty() {
-                return Ok(None);
-            }
-            let body = extract::object::<ExperimentChange>(body)?;
-            change_experiment(service, name, version, body, &by).await?;
+            change_experiment(service, name, version, extract::object(body)?, &by).await?;
         }
-        Ok(Some(see(&format!("{}?done={}", self.subject.path(), self.action.slug()))))
+        Ok(see(&format!("{}?done={}", self.subject.path(), self.action.slug())))
     }
 
     async fn again(self, page: &Page) -> Result<Self, Refusal> {
         Ok(Self { subject: Subject::read(page, &self.subject.record.name).await?, ..self })
     }
-}
-
-/// The version that the form was made for.
-fn version(values: &Values) -> ApiResult<u64> {
-    let version = values.get("version").parse();
-    version.map_err(|_| Problem::invalid("The form has no version of the experiment"))
 }

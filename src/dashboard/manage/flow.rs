@@ -3,12 +3,14 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
+use serde_json::{Map, Value};
 
 use super::super::layout::with_code;
+use super::super::page::{Page, Refusal};
 use super::super::session::FORM_TOKEN;
-use super::form::{Errors, Fields, STEP, Step, Values};
-use super::page::{Page, Refusal};
-use crate::http::problem::ApiResult;
+use super::fields::{self, Field, Form};
+use super::form::{Errors, STEP, Step, Values};
+use crate::http::problem::{ApiResult, Problem, ProblemKind};
 
 /// The words of the form and of the question of a change.
 #[derive(Default)]
@@ -27,37 +29,45 @@ pub(super) struct About {
     pub refusal: Option<String>,
     /// The version of the experiment that it changes.
     pub version: Option<u64>,
-    /// The field for each start of a JSON pointer.
-    pub pointers: &'static [(&'static str, &'static str)],
 }
 
 /// A change that somebody makes on a page.
 pub(super) trait Change: Sized {
     fn about(&self) -> About;
 
-    /// The fields of its form; `None` for a change without values.
-    fn fields(&self, _: &Fields<'_>) -> Option<Markup> {
-        None
+    /// The fields of its form; none for a change without values.
+    fn fields(&self) -> Vec<Field> {
+        Vec::new()
+    }
+
+    /// Ids of the rankers that its form offers.
+    fn rankers(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Its form: the fields, and more about them.
+    fn form(&self, form: &Form<'_>) -> Markup {
+        form.fields(&self.fields())
+    }
+
+    /// The body for the operation of the API.
+    fn body(&self, values: &Values, errors: &mut Errors) -> Map<String, Value> {
+        fields::body(&self.fields(), values, errors)
     }
 
     /// Compute what the form or the question shows besides.
     async fn prepare(&mut self, _: &Page, _: &Values, _: &mut Errors) {}
 
-    /// Errors of the values before the change is made.
-    async fn check(&self, _: &Page, _: &Values, _: &mut Errors) -> ApiResult<()> {
+    /// Check a body as far as that is possible before the change is made.
+    async fn check(&self, _: &Page, _: Map<String, Value>) -> ApiResult<()> {
         Ok(())
     }
 
     /// The effect in a sentence or two, and more about it.
     fn question(&self, page: &Page, values: &Values) -> (Markup, Markup);
 
-    /// Make it; `None` with errors.
-    async fn make(
-        &self,
-        page: &Page,
-        values: &Values,
-        errors: &mut Errors,
-    ) -> ApiResult<Option<Response>>;
+    /// Make it.
+    async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response>;
 
     /// The same on what it changes as that is now: another change may have come first.
     async fn again(self, _: &Page) -> Result<Self, Refusal> {
@@ -77,14 +87,13 @@ pub(super) async fn submit<C: Change>(
     mut change: C,
 ) -> Result<Response, Refusal> {
     let (step, mut errors) = (values.step(), Errors::default());
+    let done = match step {
+        Step::Edit => Ok(None),
+        Step::Review | Step::Confirm => take(page, &change, values, &mut errors).await,
+    };
     if step != Step::Confirm {
         change.prepare(page, values, &mut errors).await;
     }
-    let done = match step {
-        Step::Edit => Ok(None),
-        Step::Review => change.check(page, values, &mut errors).await.map(|()| None),
-        Step::Confirm => change.make(page, values, &mut errors).await,
-    };
     let status = match done {
         Ok(Some(response)) => return Ok(response),
         Ok(None) if errors.is_empty() && step == Step::Review => {
@@ -92,10 +101,32 @@ pub(super) async fn submit<C: Change>(
         }
         Ok(None) if errors.is_empty() => StatusCode::OK,
         Ok(None) => StatusCode::UNPROCESSABLE_ENTITY,
-        Err(problem) => errors.add_problem(&problem, change.about().pointers),
+        Err(problem) => errors.add_problem(&problem, &change.fields()),
     };
     let change = change.again(page).await?;
     Ok(edit(page, &change, values, &errors, status))
+}
+
+/// Check a change, or make it if this is confirmed; `None` if it is not made.
+async fn take(
+    page: &Page,
+    change: &impl Change,
+    values: &Values,
+    errors: &mut Errors,
+) -> ApiResult<Option<Response>> {
+    let version = change.about().version.map(|version| version.to_string());
+    if version.is_some_and(|version| version != values.get("version")) {
+        return Err(Problem::new(
+            ProblemKind::PreconditionFailed,
+            "The form is of another version.",
+        ));
+    }
+    let body = change.body(values, errors);
+    match values.step() {
+        _ if !errors.is_empty() => Ok(None),
+        Step::Confirm => change.make(page, body).await.map(Some),
+        Step::Review | Step::Edit => change.check(page, body).await.map(|()| None),
+    }
 }
 
 /// The form of a change, or the question if it asks for no values.
@@ -106,10 +137,11 @@ fn edit(
     errors: &Errors,
     status: StatusCode,
 ) -> Response {
-    let Some(fields) = change.fields(&Fields { values, errors }) else {
+    if change.fields().is_empty() {
         return ask(page, change, values, errors, status);
-    };
+    }
     let about = change.about();
+    let fields = change.form(&Form { values, errors, rankers: &change.rankers() });
     let form = html! {
         form.fields method="post" action=(about.path) {
             (hidden(page, &about))
@@ -132,7 +164,7 @@ pub(super) fn ask(
     status: StatusCode,
 ) -> Response {
     let ((sentence, details), about) = (change.question(page, values), change.about());
-    let has_form = change.fields(&Fields { values, errors }).is_some();
+    let has_form = !change.fields().is_empty();
     let question = html! {
         section.confirm aria-labelledby="confirm-title" {
             h2 #confirm-title { "What will happen" }

@@ -1,11 +1,11 @@
-//! Forms: their values, their errors, and their fields as HTML.
+//! Submissions of forms: their steps, values and errors.
 
 use axum::http::StatusCode;
-use maud::{Markup, PreEscaped, html};
-use serde_json::{Number, Value};
+use maud::{Markup, html};
 
 use super::super::layout::with_code;
 use super::super::session::FORM_TOKEN;
+use super::fields::{self, Field};
 use crate::http::problem::{FieldError, Problem, ProblemKind};
 
 /// The name under which a form says which step it takes.
@@ -33,7 +33,7 @@ impl Step {
 }
 
 /// The explanation of a version that is not the newest.
-pub(super) const STALE: &str = "Somebody has changed the experiment since you opened this page, so nothing was changed. \
+const STALE: &str = "Somebody has changed the experiment since you opened this page, so nothing was changed. \
     The page now shows its present state. Send it again if you still want the change.";
 
 /// The values of a form, by name.
@@ -78,19 +78,6 @@ impl Values {
         [Step::Confirm, Step::Edit].into_iter().find(of).unwrap_or(Step::Review)
     }
 
-    /// A number; `None` if the field is empty or is no number, which is an error then.
-    pub fn number(&self, name: &'static str, errors: &mut Errors) -> Option<Value> {
-        let text = self.get(name);
-        if text.is_empty() {
-            return None;
-        }
-        let number: Option<Number> = serde_json::from_str(text).ok();
-        if number.is_none() {
-            errors.add(name, "write a number with digits, such as 7 or 0.95");
-        }
-        number.map(Value::Number)
-    }
-
     /// The values as hidden fields, without those of every form.
     pub fn hidden(&self) -> Markup {
         let own = |(name, _): &&(String, String)| ![FORM_TOKEN, STEP, "version"].contains(&&**name);
@@ -111,7 +98,10 @@ pub(crate) struct Errors {
 
 impl Errors {
     pub fn add(&mut self, field: &'static str, detail: impl Into<String>) {
-        self.fields.push((field, detail.into()));
+        let error = (field, detail.into());
+        if !self.fields.contains(&error) {
+            self.fields.push(error);
+        }
     }
 
     /// Add an error that is not about one field.
@@ -119,29 +109,22 @@ impl Errors {
         self.whole.push(sentence.into());
     }
 
-    /// Add the errors of a problem. `fields` has the field for each start of a JSON pointer; the
-    /// first one counts.
+    /// Add the errors of a problem, beside the fields that they are about.
     /// Returns the status of the problem.
-    pub fn add_problem(
-        &mut self,
-        problem: &Problem,
-        fields: &[(&str, &'static str)],
-    ) -> StatusCode {
-        let mut found = false;
-        if problem.kind() == ProblemKind::PreconditionFailed {
-            self.add_whole(STALE);
-            found = true;
-        }
-        for error in problem.errors() {
-            let FieldError::Body { pointer, detail } = error else { continue };
-            let field = fields.iter().find(|(start, _)| pointer.starts_with(start));
-            if let Some((_, field)) = field {
-                self.add(field, detail.clone());
-                found = true;
+    pub fn add_problem(&mut self, problem: &Problem, fields: &[Field]) -> StatusCode {
+        let known = problem.errors().iter().filter_map(|error| match error {
+            FieldError::Body { pointer, detail } => {
+                Some((fields::of_pointer(fields, pointer)?, detail))
             }
+            _ => None,
+        });
+        let known: Vec<_> = known.collect();
+        if known.is_empty() {
+            let is_stale = problem.kind() == ProblemKind::PreconditionFailed;
+            self.add_whole(if is_stale { STALE } else { problem.detail() });
         }
-        if !found {
-            self.add_whole(problem.detail());
+        for (field, detail) in known {
+            self.add(field.name, detail.clone());
         }
         problem.kind().status()
     }
@@ -150,12 +133,8 @@ impl Errors {
         self.whole.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether this field has an error.
-    pub fn has(&self, field: &str) -> bool {
-        self.of(field).next().is_some()
-    }
-
-    fn of<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a str> {
+    /// The errors of a field.
+    pub fn of<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter(move |(own, _)| *own == field).map(|(_, detail)| detail.as_str())
     }
 
@@ -177,100 +156,8 @@ impl Errors {
     }
 }
 
-/// A form's fields, with values and errors.
-pub(crate) struct Fields<'a> {
-    pub values: &'a Values,
-    pub errors: &'a Errors,
-}
-
-impl Fields<'_> {
-    /// A line of text.
-    pub fn text(&self, name: &str, label: &str, help: &str) -> Markup {
-        self.input(name, label, help, None)
-    }
-
-    /// A number.
-    pub fn number(&self, name: &str, label: &str, help: &str) -> Markup {
-        self.input(name, label, help, Some("decimal"))
-    }
-
-    fn input(&self, name: &str, label: &str, help: &str, mode: Option<&str>) -> Markup {
-        self.field(name, label, help, &html! {
-            input #{ "f-" (name) } name=(name) type="text" value=(self.values.get(name)) autocomplete="off"
-                spellcheck="false" autocapitalize="none" inputmode=[mode] aria-describedby=(described(name))
-                aria-invalid=[self.is_wrong(name)];
-        })
-    }
-
-    /// Several lines of text.
-    pub fn lines(&self, name: &str, label: &str, help: &str) -> Markup {
-        // The first line break of the content is dropped by HTML.
-        let text = self.values.all(name).next().unwrap_or_default();
-        self.field(name, label, help, &html! {
-            textarea #{ "f-" (name) } name=(name) rows="6" spellcheck="false" autocapitalize="none"
-                aria-describedby=(described(name)) aria-invalid=[self.is_wrong(name)] { (PreEscaped("\n")) (text) }
-        })
-    }
-
-    /// One of these values, each with its text.
-    pub fn select(&self, name: &str, label: &str, help: &str, options: &[(&str, &str)]) -> Markup {
-        let chosen = self.values.get(name);
-        self.field(name, label, help, &html! {
-            select #{ "f-" (name) } name=(name) aria-describedby=(described(name)) aria-invalid=[self.is_wrong(name)] {
-                @for (value, text) in options {
-                    option value=(value) selected[*value == chosen] { (text) }
-                }
-            }
-        })
-    }
-
-    /// Any of these values, each with its text.
-    pub fn checks(&self, name: &str, label: &str, help: &str, options: &[(&str, &str)]) -> Markup {
-        html! {
-            fieldset.field #{ "f-" (name) } tabindex="-1" aria-describedby=(described(name)) {
-                legend { (label) }
-                (self.help(name, help))
-                @for (value, text) in options {
-                    label.check {
-                        input type="checkbox" name=(name) value=(value) checked[self.values.has(name, value)];
-                        span { code { (value) } " " (text) }
-                    }
-                }
-            }
-        }
-    }
-
-    fn field(&self, name: &str, label: &str, help: &str, control: &Markup) -> Markup {
-        html! {
-            div.field {
-                label for={ "f-" (name) } { (label) }
-                (self.help(name, help))
-                (control)
-            }
-        }
-    }
-
-    fn help(&self, name: &str, help: &str) -> Markup {
-        html! {
-            div #(described(name)) {
-                p.help { (help) }
-                @for error in self.errors.of(name) { p.wrong { (with_code(&capitalized(error))) } }
-            }
-        }
-    }
-
-    fn is_wrong(&self, name: &str) -> Option<&'static str> {
-        self.errors.has(name).then_some("true")
-    }
-}
-
-/// The id of the text that describes a field.
-fn described(name: &str) -> String {
-    format!("h-{name}")
-}
-
 /// An error as a sentence.
-fn capitalized(detail: &str) -> String {
+pub(super) fn capitalized(detail: &str) -> String {
     let mut letters = detail.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))

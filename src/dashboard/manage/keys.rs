@@ -5,25 +5,31 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::super::layout::{fact, timestamp, with_code};
+use super::super::layout::{self, fact, timestamp, with_code};
+use super::super::page::{Page, Refusal};
+use super::fields::{Field, Kind, fields};
 use super::flow::{self, About, Change};
-use super::form::{Errors, Fields, Values};
-use super::page::{Page, Refusal, Submission, see};
+use super::form::{Errors, Values};
+use super::submission::{Submission, see};
+use crate::http::extract;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::service::error::ServiceError;
 use crate::service::keys::{self, key_errors};
-use rankduel_engine::access::{KEY_DAYS_MAX, KeyRequest, KeyState, NewKey, Scope};
+use rankduel_engine::access::{KeyRequest, KeyState, NewKey, Scope};
 use rankduel_store::ApiKeyRecord;
 
 const PATH: &str = "/keys";
 const NEW: &str = "/keys/new";
-const POINTERS: [(&str, &str); 4] = [
-    ("/name", "name"),
-    ("/scopes", "scopes"),
-    ("/experiments", "experiments"),
-    ("/expires_in_days", "expires_in_days"),
-];
+
+const FIELDS: [Field; 4] = fields! {
+    name: Text, "/name", "Name", "Who or what uses the key, for people: search backend, for instance.";
+    scopes: Checks(&SCOPES), "/scopes", "Scopes", "What the key allows. Give each caller no more than it needs.";
+    experiments: Names, "/experiments", "Experiments",
+        "Names of the experiments that the key is limited to, separated by spaces; empty means all, also future ones.";
+    expires_in_days: Number, "/expires_in_days", "Days until it expires", "Empty means that it never expires.";
+};
 
 /// The scopes, each with what it allows.
 const SCOPES: [(&str, &str); 4] = [
@@ -32,6 +38,20 @@ const SCOPES: [(&str, &str); 4] = [
     ("read", "reads experiments, results, metrics and the dashboard"),
     ("admin", "does everything: changes experiments, makes and revokes keys, reads the audit log"),
 ];
+
+/// The body of a new key.
+#[derive(Deserialize)]
+struct NewKeyBody {
+    name: String,
+    scopes: Vec<Scope>,
+    experiments: Option<Vec<String>>,
+    expires_in_days: Option<u32>,
+}
+
+fn request(body: Map<String, Value>) -> ApiResult<KeyRequest> {
+    let NewKeyBody { name, scopes, experiments, expires_in_days } = extract::object(body)?;
+    Ok(KeyRequest { name, scopes: scopes.into_iter().collect(), experiments, expires_in_days })
+}
 
 #[derive(Deserialize)]
 pub(crate) struct KeysQuery {
@@ -87,12 +107,7 @@ fn table(page: &Page, keys: &[ApiKeyRecord], now: i64) -> Markup {
             }
         }
     } } };
-    html! {
-        div.scroll role="group" aria-label="Keys" tabindex="0" { table {
-            thead { tr { @for head in heads { th scope="col" { (head) } } } }
-            tbody { (rows) }
-        } }
-    }
+    layout::table("Keys", &heads, &rows)
 }
 
 fn experiments(key: &ApiKeyRecord) -> Markup {
@@ -136,28 +151,23 @@ impl Change for NewApiKey {
             path: NEW.into(),
             back: (PATH.into(), "Keys".into()),
             refusal: (!self.has_keys).then(|| format!("{FIRST_KEY} {FIRST_KEY_COMMAND}")),
-            pointers: &POINTERS,
             ..About::default()
         }
     }
 
-    fn fields(&self, fields: &Fields<'_>) -> Option<Markup> {
-        Some(html! {
-            (fields.text("name", "Name", "Who or what uses the key, for people: search backend, for instance."))
-            (fields.checks("scopes", "Scopes", "What the key allows. Give each caller no more than it needs.", &SCOPES))
-            (fields.text("experiments", "Experiments",
-                "Names of the experiments that the key is limited to, separated by spaces; empty means all, also future ones."))
-            (fields.number("expires_in_days", "Days until it expires", "Empty means that it never expires."))
-        })
+    fn fields(&self) -> Vec<Field> {
+        FIELDS.into()
     }
 
-    async fn check(&self, _: &Page, values: &Values, errors: &mut Errors) -> ApiResult<()> {
-        let invalid = key_errors(&request(values, errors));
+    async fn check(&self, _: &Page, body: Map<String, Value>) -> ApiResult<()> {
+        let invalid = key_errors(&request(body)?);
         if invalid.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(invalid).into()) }
     }
 
     fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {
-        let request = request(values, &mut Errors::default());
+        let Ok(request) = request(self.body(values, &mut Errors::default())) else {
+            return Default::default();
+        };
         let sentence = html! {
             "A new key for " b { (request.name) } " will be valid at once, with the scopes " b { (request.scopes) } " for "
             @match &request.experiments { Some(names) => (names.join(", ")), None => "all experiments" }
@@ -167,56 +177,14 @@ impl Change for NewApiKey {
         (sentence, Markup::default())
     }
 
-    async fn make(
-        &self,
-        page: &Page,
-        values: &Values,
-        errors: &mut Errors,
-    ) -> ApiResult<Option<Response>> {
+    async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
         if let Some(refusal) = self.about().refusal {
             return Err(Problem::new(ProblemKind::Forbidden, refusal));
         }
-        self.check(page, values, errors).await?;
-        if !errors.is_empty() {
-            return Ok(None);
-        }
-        let request = request(values, errors);
-        let by = page.caller.actor();
+        let (request, by) = (request(body)?, page.caller.actor());
         let (key, record) = keys::create_api_key(&page.state.service, &request, &by).await?;
-        Ok(Some(made(page, &key, &record)))
+        Ok(made(page, &key, &record))
     }
-}
-
-/// The key that a form describes.
-fn request(values: &Values, errors: &mut Errors) -> KeyRequest {
-    let mut scopes = Vec::new();
-    for name in values.all("scopes") {
-        match name.parse::<Scope>() {
-            Ok(scope) => scopes.push(scope),
-            Err(error) => errors.add("scopes", error.to_string()),
-        }
-    }
-    let names = values.get("experiments");
-    let names = names.split([',', ' ', '\n', '\r']).filter(|name| !name.is_empty());
-    let names: Vec<String> = names.map(str::to_owned).collect();
-    KeyRequest {
-        name: values.get("name").to_owned(),
-        scopes: scopes.into_iter().collect(),
-        experiments: (!names.is_empty()).then_some(names),
-        expires_in_days: days(values, errors),
-    }
-}
-
-/// The days until a key expires; `None` if the field is empty or is no number, which is an error
-/// then.
-fn days(values: &Values, errors: &mut Errors) -> Option<u32> {
-    let text = values.get("expires_in_days");
-    let days = text.parse().ok();
-    if days.is_none() && !text.is_empty() {
-        let detail = format!("write a whole number of days, 1 to {KEY_DAYS_MAX}");
-        errors.add("expires_in_days", detail);
-    }
-    days
 }
 
 /// The new key, which is shown in this one response and stored nowhere.
@@ -279,7 +247,7 @@ impl Change for Revocation {
     fn question(&self, page: &Page, _: &Values) -> (Markup, Markup) {
         let is_own = page.caller.key().is_some_and(|own| own.id().as_str() == self.key.id);
         let sentence = html! {
-            "Key " code { (self.key.id) } " of " b { (self.key.name) } " will be refused by every server within ten seconds, and              so will every session that was opened with it."
+            "Key " code { (self.key.id) } " of " b { (self.key.name) } " will be refused by every server within ten seconds, and so will every session that was opened with it."
             @if is_own { " It is the key of this session: you will be logged out." }
         };
         let details = html! {
@@ -292,9 +260,9 @@ impl Change for Revocation {
         (sentence, details)
     }
 
-    async fn make(&self, page: &Page, _: &Values, _: &mut Errors) -> ApiResult<Option<Response>> {
+    async fn make(&self, page: &Page, _: Map<String, Value>) -> ApiResult<Response> {
         let by = page.caller.actor();
         keys::revoke_api_key(&page.state.service, &self.key.id, &by).await?;
-        Ok(Some(see("/keys?done=revoked")))
+        Ok(see("/keys?done=revoked"))
     }
 }

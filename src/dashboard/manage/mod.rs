@@ -3,21 +3,22 @@
 //! A page is a plain HTML form. Its submission is turned into the body of the API's operation and
 //! goes the way of that operation, so both refuse the same things with the same words. Every change
 //! takes two submissions: the first leads to a page that says what will happen, the second makes
-//! the change and redirects. Both need the token of the session ([`page::Submission`]).
+//! the change and redirects. Both need the token of the session ([`submission::Submission`]).
 
 mod action;
 mod audit;
 mod change;
 mod create;
+mod fields;
 mod flow;
 mod form;
 mod keys;
 mod methods;
 mod overview;
-mod page;
 mod plan;
 mod policies;
 mod settings;
+mod submission;
 
 use axum::Router;
 use axum::routing::get;

@@ -7,10 +7,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::super::layout::{
-    Tab, badge, fact, head, margin_points, name, number, seconds, timestamp, with_code,
+    Tab, fact, head, margin_points, name, number, part, seconds, table, timestamp, with_code,
 };
+use super::super::page::{Page, Refusal};
 use super::action::{Action, Subject};
-use super::page::{Page, Refusal};
 use super::{audit, methods, policies};
 use crate::service::reports::traffic::traffic;
 use rankduel_engine::experiment_spec::ExperimentSpec;
@@ -36,10 +36,10 @@ pub(crate) async fn show(
     let entries = audit.map_err(|error| page.refuse(error))?.records;
     let (_, alarms) =
         traffic(&page.state.service, &subject.loaded).await.map_err(|error| page.refuse(error))?;
-    let badge = badge(&subject.record, !subject.lead.winners.is_empty());
+    let decided = !subject.lead.winners.is_empty();
     let meta = html! { "Changes, each of which asks once more." };
     let main = html! {
-        (head(&subject.record, &badge, &meta, Tab::Manage, page.visitor(), &alarms))
+        (head(&subject.record, decided, &meta, Tab::Manage, page.visitor(), &alarms))
         @if let Some(sentence) = query.done.as_deref().and_then(done) {
             p.notice role="status" { (sentence) }
         }
@@ -61,15 +61,12 @@ fn done(slug: &str) -> Option<&'static str> {
 
 fn state(subject: &Subject) -> Markup {
     let (record, spec) = (&subject.record, &subject.loaded.spec);
-    let possible: Vec<_> =
-        Action::ON_STATE.into_iter().filter(|action| action.refusal(subject).is_none()).collect();
-    html! {
-        section aria-labelledby="state-title" {
-            h2 #state-title { "State" }
+    let content = html! {
             dl.facts {
                 (fact("Status", &html! { (format!("{:?}", record.status).to_lowercase()) @if record.archived_at.is_some() { ", archived" } }))
                 @if let Some(winner) = subject.winner() { (fact("Winner", &html! { code { (winner) } })) }
                 @if !spec.description.is_empty() { (fact("Description", &html! { bdi { (spec.description) } })) }
+                @if let Some(control) = &spec.control { (fact("Control", &html! { code { (control) } })) }
                 @if !spec.owner.is_empty() { (fact("Owner", &html! { bdi { (spec.owner) } })) }
                 (fact("Concludes", &concludes(spec)))
                 (fact("Answer window", &html! { (seconds(spec.answer_window_seconds.into())) }))
@@ -77,13 +74,10 @@ fn state(subject: &Subject) -> Markup {
                 (fact("Last change", &timestamp(record.updated_at)))
                 (fact("Version", &html! { (number(record.version)) }))
             }
-            @if possible.is_empty() {
-                p { "The experiment is archived: it can be read, but not changed." }
-            } @else {
-                div.buttons { @for action in possible { (link(subject, action)) } }
-            }
-        }
-    }
+            @if record.archived_at.is_some() { p { "The experiment is archived: it can be read, but not changed." } }
+            (links(subject, Action::ON_STATE))
+    };
+    part("state", "State", &content)
 }
 
 /// When an experiment concludes, in words.
@@ -97,10 +91,16 @@ pub(super) fn concludes(spec: &ExperimentSpec) -> Markup {
     }
 }
 
-fn link(subject: &Subject, action: Action) -> Markup {
-    let class = if action.is_final() { "danger" } else { "other" };
+/// Links to those of these changes that are possible.
+fn links<const N: usize>(subject: &Subject, actions: [Action; N]) -> Markup {
+    let possible: Vec<_> =
+        actions.into_iter().filter(|action| action.refusal(subject).is_none()).collect();
     html! {
-        a.button.(class) href={ (subject.path()) "/" (action.slug()) } { (action.title()) "…" }
+        @if !possible.is_empty() { div.buttons { @for action in possible {
+            a.button.(if action.is_final() { "danger" } else { "other" }) href={ (subject.path()) "/" (action.slug()) } {
+                (action.title()) "…"
+            }
+        } } }
     }
 }
 
@@ -108,36 +108,24 @@ fn rankers(subject: &Subject) -> Markup {
     let spec = &subject.loaded.spec;
     let refusal = Action::Enlist.refusal(subject);
     let can_retire = refusal.is_none() && subject.active().len() > dueling_bandits::MIN_RANKERS;
-    html! {
-        section aria-labelledby="rankers-title" {
-            h2 #rankers-title { "Rankers" }
-            div.scroll role="group" aria-labelledby="rankers-title" tabindex="0" {
-                table {
-                    thead { tr {
-                        th scope="col" { "Ranker" }
-                        th scope="col" { "Description" }
-                        th scope="col" { "Change" }
-                    } }
-                    tbody { @for (index, ranker) in spec.rankers.iter().enumerate() { tr {
-                        th scope="row" { (name(&ranker.id)) }
-                        td { (ranker.description.as_deref().unwrap_or("–")) }
-                        td {
-                            @if spec.is_retired(index) { span.badge.archived { "retired" } }
-                            @else if can_retire { (retire(subject, &ranker.id)) }
-                            @else { "–" }
-                        }
-                    } } }
-                }
-            }
-            @match refusal {
-                Some(refusal) => { p.quiet { (with_code(&refusal)) } }
-                None => {
-                    div.buttons { (link(subject, Action::Enlist)) }
-                    p.quiet { "After a change of the rankers, the verdict starts anew." }
-                }
-            }
+    let rows = html! { @for (index, ranker) in spec.rankers.iter().enumerate() { tr {
+        th scope="row" { (name(&ranker.id)) }
+        td { (ranker.description.as_deref().unwrap_or("–")) }
+        td {
+            @if spec.is_retired(index) { span.badge.archived { "retired" } }
+            @else if can_retire { (retire(subject, &ranker.id)) }
+            @else { "–" }
         }
-    }
+    } } };
+    let content = html! {
+        (table("Rankers", &["Ranker", "Description", "Change"], &rows))
+        (links(subject, [Action::Enlist, Action::Control]))
+        p.quiet { @match refusal {
+            Some(refusal) => (with_code(&refusal)),
+            None => "After a change of the rankers, the verdict starts anew.",
+        } }
+    };
+    part("rankers", "Rankers", &content)
 }
 
 fn retire(subject: &Subject, id: &str) -> Markup {
@@ -148,40 +136,30 @@ fn retire(subject: &Subject, id: &str) -> Markup {
 }
 
 fn policy(subject: &Subject) -> Markup {
-    let spec = &subject.loaded.spec;
-    html! {
-        section aria-labelledby="policy-title" {
-            h2 #policy-title { "Policy" }
-            p { (policies::described(&spec.policy)) }
-            p.quiet { (with_code(spec.policy.description().summary)) }
-            @if Action::Policy.refusal(subject).is_none() {
-                div.buttons { (link(subject, Action::Policy)) }
-            }
-        }
-    }
+    let policy = &subject.loaded.spec.policy;
+    let content = html! {
+        p { (policies::described(policy)) }
+        p.quiet { (with_code(policy.description().summary)) }
+        (links(subject, [Action::Policy]))
+    };
+    part("policy", "Policy", &content)
 }
 
 fn interleaving(subject: &Subject) -> Markup {
-    html! {
-        section aria-labelledby="interleaving-title" {
-            h2 #interleaving-title { "Interleaving" }
-            @match subject.method() {
-                Some(method) => { p { (methods::described(&method)) } }
-                None => { p { "This version of the program cannot read the method." } }
-            }
-            @if Action::Interleaving.refusal(subject).is_none() {
-                div.buttons { (link(subject, Action::Interleaving)) }
-            }
-        }
-    }
+    let content = html! {
+        p { @match subject.method() {
+            Some(method) => (methods::described(&method)),
+            None => "This version of the program cannot read the method.",
+        } }
+        (links(subject, [Action::Interleaving]))
+    };
+    part("interleaving", "Interleaving", &content)
 }
 
 fn history(subject: &Subject, entries: &[AuditRecord]) -> Markup {
-    html! {
-        section aria-labelledby="history-title" {
-            h2 #history-title { "Latest changes" }
-            (audit::table(entries, "history-title"))
-            p { a href={ "/audit?experiment=" (subject.record.name) } { "All changes of this experiment" } }
-        }
-    }
+    let content = html! {
+        (audit::table(entries))
+        p { a href={ "/audit?experiment=" (subject.record.name) } { "All changes of this experiment" } }
+    };
+    part("history", "Latest changes", &content)
 }

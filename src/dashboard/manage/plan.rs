@@ -1,35 +1,27 @@
 //! The forecast of an experiment that is not created yet: a picture, and its numbers in words.
 
 use maud::{Markup, html};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::chart::{Chart, Line, ticks};
 use super::super::layout::{quantity, with_code};
-use super::create::rankers;
-use super::form::{Errors, Fields, Values};
-use super::page::Page;
+use super::super::page::Page;
+use super::create;
+use super::fields::{Field, Kind, body, fields};
+use super::form::{Errors, Values};
 use crate::http::extract;
 use crate::service::reports::plan::{DaysOf, PlanReport, PlanRequest, planned};
 
-/// The field for each start of a JSON pointer, besides those of the experiment.
-pub(super) const POINTERS: [(&str, &str); 3] =
-    [("/difference", "difference"), ("/pages_per_day", "pages_per_day"), ("/answered", "answered")];
+/// The fields of a forecast, which are not those of the experiment.
+pub(super) const FIELDS: [Field; 3] = fields! {
+    pages_per_day: Number, "/pages_per_day", "Pages a day", "Pages on which a duel is shown; empty means no forecast.";
+    difference: Number, "/difference", "Smallest difference of interest",
+        "With 0.04, the best ranker wins 54 % of the pages with a winner against the second best.";
+    answered: Number, "/answered", "Share of pages with a winner",
+        "A page has one if its clicks prefer one of the two rankers.";
+};
 /// The days that the picture is about if there is no limit.
 const DAYS: f64 = 14.0;
-
-/// The fields of a forecast.
-pub(super) fn fields(fields: &Fields<'_>) -> Markup {
-    html! {
-        p.help { "With the pages a day, this page and the next one say how long the experiment takes. Nothing of it is a setting." }
-        div.pair {
-            (fields.number("pages_per_day", "Pages a day", "Pages on which a duel is shown; empty means no forecast."))
-            (fields.number("difference", "Smallest difference of interest",
-                "With 0.04, the best ranker wins 54 % of the pages with a winner against the second best."))
-            (fields.number("answered", "Share of pages with a winner",
-                "A page has one if its clicks prefer one of the two rankers."))
-        }
-    }
-}
 
 /// The days that there are for the experiment.
 pub(super) fn days(values: &Values) -> f64 {
@@ -38,19 +30,24 @@ pub(super) fn days(values: &Values) -> f64 {
 
 /// The forecast of the form, if it asks for one.
 pub(super) async fn of(page: &Page, values: &Values, errors: &mut Errors) -> Option<PlanReport> {
-    let own = ["pages_per_day", "difference", "answered", "confidence", "margin"];
-    let number = |name: &'static str| Some((name.to_owned(), values.number(name, errors)?));
-    let mut request: Map<String, Value> = own.into_iter().filter_map(number).collect();
+    let mut request = body(&FIELDS, values, errors);
+    let experiment = body(&create::fields(), values, errors);
     if !request.contains_key("pages_per_day") || !errors.is_empty() {
         return None;
     }
-    request.insert("rankers".into(), rankers(values).len().into());
+    if let Some(Value::Object(at)) = experiment.get("conclude_at") {
+        let target = |(name, _): &(&String, _)| ["confidence", "margin"].contains(&name.as_str());
+        let target = at.iter().filter(target);
+        request.extend(target.map(|(name, value)| (name.clone(), value.clone())));
+    }
+    let rankers = experiment.get("rankers").and_then(Value::as_array).map_or(0, Vec::len);
+    request.insert("rankers".into(), rankers.into());
     request.insert("days".into(), json!(days(values)));
     let planned = match extract::object::<PlanRequest>(request) {
         Ok(request) => planned(&page.state.service.reports, request).await.map_err(Into::into),
         Err(problem) => Err(problem),
     };
-    let fields = [&POINTERS[..], &super::create::POINTERS, &[("/days", "max_days")]].concat();
+    let fields = [&FIELDS[..], &create::fields()].concat();
     planned.map_err(|problem| errors.add_problem(&problem, &fields)).ok()
 }
 

@@ -1,73 +1,42 @@
-//! The settings of an experiment in forms.
+//! The settings of an experiment that can change.
 
-use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::form::{Errors, Fields, Values};
+use super::fields::{Field, Kind, body, fields};
+use super::form::{Errors, Values};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 
-/// The field for each start of a JSON pointer.
-pub(super) const POINTERS: [(&str, &str); 8] = [
-    ("/description", "description"),
-    ("/owner", "owner"),
-    ("/answer_window_seconds", "answer_window_seconds"),
-    ("/conclude_at/min_days", "min_days"),
-    ("/conclude_at/max_days", "max_days"),
-    ("/conclude_at/max_duels", "max_duels"),
-    ("/conclude_at", "concludes"),
-    ("/coverage", "coverage"),
-];
-
-/// The members of `conclude_at` that can change.
-const LIMITS: [&str; 3] = ["min_days", "max_days", "max_duels"];
-
-/// The purpose of an experiment, and whom to ask.
-pub(super) fn texts(fields: &Fields<'_>) -> Markup {
-    html! {
-        (fields.text("description", "Description", "What the experiment is for, on one line; you can leave it empty."))
-        (fields.text("owner", "Owner", "Whom to ask about it; you can leave it empty."))
-    }
-}
+/// Purpose and contact.
+pub(super) const TEXTS: [Field; 2] = fields! {
+    description: Text, "/description", "Description", "What the experiment is for, on one line; you can leave it empty.";
+    owner: Text, "/owner", "Owner", "Whom to ask about it; you can leave it empty.";
+};
 
 /// Whether an experiment concludes by itself.
-pub(super) fn concludes(fields: &Fields<'_>) -> Markup {
-    fields.select(
-        "concludes",
-        "Conclude by itself",
-        "Once a winner is certain, the experiment can answer every request with it by itself.",
-        &[("verdict", "yes, at the verdict or at a limit below"), ("never", "no, I conclude it")],
-    )
-}
+pub(super) const CONCLUSION: [Field; 1] = fields! {
+    concludes: Conclusion, "/conclude_at", "Conclude by itself",
+        "Once a winner is certain, the experiment can answer every request with it by itself.";
+};
 
 /// The limits of an experiment that concludes by itself.
-pub(super) fn limits(fields: &Fields<'_>) -> Markup {
-    html! {
-        (fields.number("min_days", "Days at least",
-            "The experiment does not conclude earlier than this; 7 covers a whole week, and empty means no limit."))
-        (fields.number("max_days", "Days at most",
-            "After this many days it concludes on the leader, even without a verdict; empty means no limit."))
-        (fields.number("max_duels", "Answered duels at most",
-            "After this many duels it concludes on the leader, even without a verdict; empty means no limit."))
-    }
-}
+pub(super) const LIMITS: [Field; 3] = fields! {
+    min_days: Number, "/conclude_at/min_days", "Days at least",
+        "The experiment does not conclude earlier than this; 7 covers a whole week, and empty means no limit.";
+    max_days: Number, "/conclude_at/max_days", "Days at most",
+        "After this many days it concludes on the leader, even without a verdict; empty means no limit.";
+    max_duels: Number, "/conclude_at/max_duels", "Answered duels at most",
+        "After this many duels it concludes on the leader, even without a verdict; empty means no limit.";
+};
 
-pub(super) fn answer_window(fields: &Fields<'_>, empty: &str) -> Markup {
-    let help = format!("The verdict counts a duel once its answer can no longer come{empty}.");
-    fields.number("answer_window_seconds", "Answer window in seconds", &help)
-}
-
-/// The fields of the settings that can change.
-pub(super) fn fields(fields: &Fields<'_>) -> Markup {
-    html! {
-        (texts(fields))
-        (concludes(fields))
-        div.pair {
-            (limits(fields))
-            (answer_window(fields, "; empty leaves it"))
-            (fields.number("coverage", "Coverage",
-                "The share of units that take part; all others get the control. 1 is everybody."))
-        }
-    }
+/// The settings of the form of a change.
+pub(super) fn fields() -> Vec<Field> {
+    let others = fields! {
+        answer_window_seconds: Number, "/answer_window_seconds", "Answer window in seconds",
+            "The verdict counts a duel once its answer can no longer come; empty leaves it.";
+        coverage: Number, "/coverage", "Coverage",
+            "The share of units that take part; all others get the control. 1 is everybody, and empty leaves it.";
+    };
+    [&TEXTS[..], &CONCLUSION, &LIMITS, &others].concat()
 }
 
 /// The present values of the fields.
@@ -83,46 +52,23 @@ pub(super) fn values(spec: &ExperimentSpec) -> Values {
         .with("coverage", spec.coverage.to_string())
 }
 
-/// The change for the API: the fields that differ from the present values.
-pub(super) fn change(
+/// The members of a body that differ from the present settings. A limit that is gone is `null`.
+pub(super) fn changed(
     spec: &ExperimentSpec,
-    values: &Values,
+    mut wanted: Map<String, Value>,
     errors: &mut Errors,
 ) -> Map<String, Value> {
-    let present = self::values(spec);
-    let differs = |name: &&str| values.get(name) != present.get(name);
-    let mut change = Map::new();
-    for name in ["description", "owner"].into_iter().filter(differs) {
-        change.insert(name.into(), values.get(name).into());
-    }
-    for name in ["answer_window_seconds", "coverage"].into_iter().filter(differs) {
-        if let Some(number) = values.number(name, errors) {
-            change.insert(name.into(), number);
+    let present = body(&fields(), &values(spec), &mut Errors::default());
+    wanted.retain(|name, value| present.get(name) != Some(value));
+    let at = (wanted.get_mut("conclude_at"), present.get("conclude_at"));
+    if let (Some(Value::Object(wanted)), Some(Value::Object(present))) = at {
+        for gone in present.keys() {
+            wanted.entry(gone).or_insert(Value::Null);
         }
+        wanted.retain(|name, value| present.get(name) != Some(value));
     }
-    let limits: Vec<_> = LIMITS.into_iter().filter(differs).collect();
-    if values.get("concludes") == "never" {
-        if differs(&"concludes") {
-            change.insert("conclude_at".into(), "never".into());
-        }
-    } else if differs(&"concludes") || !limits.is_empty() {
-        let limit = |name| (String::from(name), values.number(name, errors).unwrap_or_default());
-        change.insert("conclude_at".into(), limits.into_iter().map(limit).collect());
-    }
-    if change.is_empty() && errors.is_empty() {
+    if wanted.is_empty() && errors.is_empty() {
         errors.add_whole("These are the present settings: there is nothing to change.");
     }
-    change
-}
-
-/// The settings that change, in words.
-pub(super) fn changed(spec: &ExperimentSpec, values: &Values) -> Markup {
-    let change = change(spec, values, &mut Errors::default());
-    html! {
-        @for (index, (name, value)) in change.iter().enumerate() {
-            @if index > 0 { ", " }
-            code { (name) }
-            @if let Value::String(text) = value { " (" bdi { (text) } ")" } @else { " (" code { (value) } ")" }
-        }
-    }
+    wanted
 }

@@ -56,6 +56,13 @@ fn changes() -> Vec<Change> {
             "/interleaving/depth",
             json!(7),
         ),
+        change("/experiments/search/manage/control", &[("control", "b")], "/control", json!("b")),
+        change(
+            "/experiments/search/manage/exclude",
+            &[("units", "bot"), ("hashes", ""), ("reason", "clicks on everything")],
+            "/exclusions/0/reason",
+            json!("clicks on everything"),
+        ),
         change(
             "/experiments/search/manage/settings",
             &[
@@ -233,6 +240,11 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         ("ties", "no-such", "unknown variant"),
         ("control", "nobody", "nobody"),
         ("interleaving", "no-such", "There is no interleaving method"),
+        ("settings", "[]", "in braces"),
+        ("segments", "phone\nphone", "phone"),
+        ("metrics", "latency", "Write JSON: expected value"),
+        ("metrics", r#"[{"name":"late","cap":0}]"#, "`cap` is 0"),
+        ("errors", r#"{"best":0.4}"#, "`errors` sum to 0.4"),
     ] {
         for step in ["review", "confirm"] {
             if (value, step) == ("taken", "confirm") {
@@ -243,7 +255,8 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
             let answer = visitor.post("/new-experiment", &fields).await;
             assert_eq!(answer.status, 422, "{field}={value}: {}", answer.html);
             let escaped = value.replace('\n', "");
-            assert!(answer.html.replace('\n', "").contains(&escaped), "{field}={value} is kept");
+            let kept = answer.html.replace('\n', "").replace("&quot;", "\"");
+            assert!(kept.contains(&escaped), "{field}={value} is kept");
             let (beside, html) = (format!("id=\"h-{field}\""), answer.plain());
             let at = html.find(&beside).unwrap_or_else(|| panic!("{field}"));
             let end = html[at..].find("</div>").expect("its end");
@@ -260,10 +273,15 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
     assert!(answer.html.contains("was created from a different request"), "{}", answer.html);
     assert!(answer.html.contains("two towers"), "the values are kept");
 
-    let asked = visitor.post("/new-experiment", &changed("name", "fresh", &token)).await;
+    let mut fields = changed("name", "fresh", &token);
+    fields.extend([
+        ("segments", "phone\r\ndesktop"),
+        ("metrics", r#"[{"name":"latency_ms","cap":2000,"limit":400}]"#),
+        ("errors", r#"{"best":0.05}"#),
+    ]);
+    let asked = visitor.post("/new-experiment", &fields).await;
     assert_eq!(asked.status, 200, "{}", asked.html);
     assert!(asked.html.contains("will start at once"), "{}", asked.html);
-    let mut fields = changed("name", "fresh", &token);
     fields.push(("step", "confirm"));
     for _ in 0..2 {
         // Sending it twice creates one experiment.
@@ -289,7 +307,11 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         json!([{"id": "bm25"}, {"id": "neural", "description": "two towers"}])
     );
     assert_eq!(made["conclude_at"], json!({"confidence": 0.9, "margin": 0.02}));
-    assert_eq!(made["policy"]["confidence"], 0.9);
+    // the policy works towards the part of the result
+    assert_eq!(made["policy"]["confidence"], 0.95);
+    assert_eq!(made["segments"], json!(["phone", "desktop"]));
+    assert_eq!(made["metrics"][0]["limit"], json!(400.0));
+    assert_eq!(made["errors"], json!({"best": 0.05}));
     let created = |entry: &&Value| entry["what"] == "experiment-created";
     assert_eq!(changes_of(&server).await.iter().filter(created).count(), 2);
 
@@ -321,7 +343,7 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         let fields =
             [("form_token", &*token), ("version", &*version), ("ranker", "late"), ("step", step)];
         let answer = visitor.post("/experiments/search/manage/enlist", &fields).await;
-        assert_eq!(answer.status, if step == "review" { 422 } else { 412 });
+        assert_eq!(answer.status, 412);
         assert!(answer.html.contains("Somebody has changed the experiment"), "{}", answer.html);
         assert!(answer.html.contains("value=\"late\""), "the value is kept");
         assert_ne!(answer.hidden("version"), version, "the form has the newest version");
@@ -344,6 +366,9 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         ("retire", [("ranker", "nobody")], "has no ranker `nobody`"),
         ("enlist", [("ranker", "a")], "has a ranker `a`"),
         ("conclude", [("winner", "nobody")], "has no ranker `nobody`"),
+        ("control", [("control", "nobody")], "nobody"),
+        ("exclude", [("reason", "no units")], "at least one unit"),
+        ("exclude", [("units", "bot")], "reason has 1 to 500 characters"),
         ("settings", [("max_days", "0")], "`max_days` is 0"),
         ("settings", [("answer_window_seconds", "0")], "changes neither from nor to 0"),
         ("policy", [("policy", "no-such")], "no policy `no-such`"),

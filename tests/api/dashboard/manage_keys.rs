@@ -38,7 +38,7 @@ async fn keys_are_made_shown_once_and_revoked() {
         ("scopes", "", "a key needs at least one scope"),
         ("experiments", "No Name", "an experiment&#39;s name"),
         ("expires_in_days", "0", "after 1 to 36500 days"),
-        ("expires_in_days", "x", "a whole number of days"),
+        ("expires_in_days", "x", "write a number with digits"),
     ] {
         let mut wrong: Vec<_> = fields.into_iter().filter(|(own, _)| *own != name).collect();
         wrong.push(("step", "confirm"));

@@ -1,0 +1,285 @@
+//! The fields of forms. A table of fields has one way to HTML, one to the body for the API, and one
+//! from the errors of the API back to the fields.
+
+use dueling_bandits::PolicySpec;
+use interleaving::Method;
+use maud::{Markup, PreEscaped, html};
+use serde_json::{Map, Number, Value, json};
+
+use super::super::layout::with_code;
+use super::form::{Errors, Values, capitalized};
+use super::policies;
+use crate::http::extract::without_place;
+
+/// A field, which is a member of the body of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    /// Its name in the form.
+    pub name: &'static str,
+    /// The place of its value in the body, as a JSON pointer of one or two parts. After a slash at
+    /// the end come the members of the value, which is an object.
+    pub pointer: &'static str,
+    pub kind: Kind,
+    pub label: &'static str,
+    pub help: &'static str,
+}
+
+/// A table of fields, each as `name: Kind, "/pointer", "label", "help";`.
+macro_rules! fields {
+    ($($name:ident: $kind:ident $(($options:expr))?, $pointer:literal, $label:literal, $help:literal;)*) => {
+        [$(Field {
+            name: stringify!($name),
+            pointer: $pointer,
+            kind: Kind::$kind $(($options))?,
+            label: $label,
+            help: $help,
+        }),*]
+    };
+}
+pub(super) use fields;
+
+/// How a value is written. An empty one is left out of the body, where nothing else is said.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// A line of text, which is in the body even if it is empty.
+    Text,
+    /// A line of text.
+    Optional,
+    Number,
+    /// One of these, each with its text.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// Any of these, each with its text. The list is in the body even if it is empty.
+    Checks(&'static [(&'static str, &'static str)]),
+    /// An active ranker of the experiment.
+    Ranker,
+    /// Whether an experiment concludes by itself: an object for its members, or `never`.
+    Conclusion,
+    /// The kind of a policy.
+    Policy,
+    /// Parameters of a policy: `name=value, name=value`.
+    Parameters,
+    /// The kind of a method of interleaving.
+    Method,
+    /// Names between spaces or commas.
+    Names,
+    /// A list with one entry on a line.
+    Lines,
+    /// Rankers, one on a line, with descriptions after `|`. The list is in the body even if it is
+    /// empty.
+    Rankers,
+    /// Any JSON.
+    Json,
+}
+
+/// The body that these fields describe. A value that cannot be read is an error of its field.
+pub(super) fn body(fields: &[Field], values: &Values, errors: &mut Errors) -> Map<String, Value> {
+    let mut body = Map::new();
+    for field in fields {
+        let placed = field.value(values).and_then(|value| match value {
+            Some(value) => field.place(value, &mut body),
+            None => Ok(()),
+        });
+        if let Err(detail) = placed {
+            errors.add(field.name, detail);
+        }
+    }
+    body
+}
+
+/// The field of an error at this place of the body: the most exact one, or else the first field in
+/// what the error is about.
+pub(super) fn of_pointer<'a>(fields: &'a [Field], pointer: &str) -> Option<&'a Field> {
+    let exact = fields.iter().filter(|field| pointer.starts_with(field.pointer));
+    let is_inside = |field: &&Field| !pointer.is_empty() && field.pointer.starts_with(pointer);
+    let inside = || fields.iter().find(is_inside);
+    exact.max_by_key(|field| field.pointer.len()).or_else(inside)
+}
+
+impl Field {
+    /// Its value in a form; `None` if it is left out.
+    fn value(&self, values: &Values) -> Result<Option<Value>, String> {
+        let text = values.get(self.name);
+        let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+        Ok(Some(match self.kind {
+            Kind::Text | Kind::Choice(_) | Kind::Ranker | Kind::Policy | Kind::Method => {
+                text.into()
+            }
+            Kind::Checks(_) => values.all(self.name).collect(),
+            Kind::Rankers => lines().map(ranker).collect(),
+            Kind::Conclusion if text == "never" => text.into(),
+            Kind::Conclusion => json!({}),
+            _ if text.is_empty() => return Ok(None),
+            Kind::Optional => text.into(),
+            Kind::Number => {
+                let number: Result<Number, _> = serde_json::from_str(text);
+                Value::Number(number.map_err(|_| "write a number with digits, such as 7 or 0.95")?)
+            }
+            Kind::Parameters => {
+                let parameters = PolicySpec::parameters_from_text(text);
+                parameters.map_err(|error| error.detail)?.into()
+            }
+            Kind::Names => {
+                text.split([',', ' ']).filter(|name| !name.is_empty()).map(Value::from).collect()
+            }
+            Kind::Lines => lines().map(Value::from).collect(),
+            Kind::Json => serde_json::from_str(text)
+                .map_err(|error| format!("write JSON: {}", without_place(&error)))?,
+        }))
+    }
+
+    /// Put its value in its place. What concludes never has no members.
+    fn place(&self, value: Value, body: &mut Map<String, Value>) -> Result<(), String> {
+        let Some((parent, member)) = self.pointer[1..].split_once('/') else {
+            body.insert(self.pointer[1..].into(), value);
+            return Ok(());
+        };
+        let parent = body.entry(parent).or_insert_with(|| json!({}));
+        let Value::Object(parent) = parent else { return Ok(()) };
+        match value {
+            value if !member.is_empty() => drop(parent.insert(member.into(), value)),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    if parent.contains_key(&name) {
+                        return Err(format!("`{name}` has a field of its own; choose it above"));
+                    }
+                    parent.insert(name, value);
+                }
+            }
+            _ => return Err("write a JSON object, in braces".into()),
+        }
+        Ok(())
+    }
+}
+
+/// A ranker of a line.
+fn ranker(line: &str) -> Value {
+    match line.split_once('|') {
+        Some((id, description)) => json!({"id": id.trim(), "description": description.trim()}),
+        None => line.into(),
+    }
+}
+
+/// Fields as HTML, with values and errors.
+pub(super) struct Form<'a> {
+    pub values: &'a Values,
+    pub errors: &'a Errors,
+    /// Ids of the rankers to choose from.
+    pub rankers: &'a [&'a str],
+}
+
+impl Form<'_> {
+    /// Fields one below the other, and numbers side by side.
+    pub fn fields(&self, fields: &[Field]) -> Markup {
+        let is_number = |field: &Field| matches!(field.kind, Kind::Number);
+        html! {
+            @for group in fields.chunk_by(|one, next| is_number(one) && is_number(next)) {
+                @if let [field] = group { (self.field(field)) }
+                @else { div.pair { @for field in group { (self.field(field)) } } }
+            }
+        }
+    }
+
+    /// Fields that are folded away as long as they have these values and no errors.
+    pub fn folded(&self, summary: &str, fields: &[Field], initial: &Values) -> Markup {
+        let differs = |field: &Field| self.values.get(field.name) != initial.get(field.name);
+        let is_open = fields.iter().any(|field| differs(field) || self.is_wrong(field));
+        html! { details.more open[is_open] { summary { (summary) } (self.fields(fields)) } }
+    }
+
+    fn field(&self, field: &Field) -> Markup {
+        let Field { name, label, .. } = *field;
+        let help = html! {
+            div #(described(name)) {
+                p.help { (with_code(field.help)) }
+                @for error in self.errors.of(name) { p.wrong { (with_code(&capitalized(error))) } }
+            }
+        };
+        if let Kind::Checks(options) = field.kind {
+            return html! {
+                fieldset.field #{ "f-" (name) } tabindex="-1" aria-describedby=(described(name)) {
+                    legend { (label) }
+                    (help)
+                    @for (value, text) in options {
+                        label.check {
+                            input type="checkbox" name=(name) value=(value) checked[self.values.has(name, value)];
+                            span { code { (value) } " " (text) }
+                        }
+                    }
+                }
+            };
+        }
+        html! {
+            div.field { label for={ "f-" (name) } { (label) } (help) (self.control(field)) }
+            @if let Kind::Parameters = field.kind { (policies::guide()) }
+        }
+    }
+
+    fn control(&self, field: &Field) -> Markup {
+        match field.kind {
+            Kind::Choice(options) => self.select(field, options),
+            Kind::Conclusion => self.select(
+                field,
+                &[
+                    ("verdict", "yes, at the verdict or at a limit below"),
+                    ("never", "no, I conclude it"),
+                ],
+            ),
+            Kind::Policy => {
+                let kinds = PolicySpec::KINDS.iter().map(|(kind, _)| (*kind, *kind));
+                self.select(field, &kinds.collect::<Vec<_>>())
+            }
+            Kind::Method => self.select(field, &Method::KINDS.map(|(kind, _)| (kind, kind))),
+            Kind::Ranker => {
+                let rankers = self.rankers.iter().map(|id| (*id, *id));
+                self.select(field, &rankers.collect::<Vec<_>>())
+            }
+            Kind::Lines | Kind::Rankers | Kind::Json => self.area(field),
+            _ => self.input(field),
+        }
+    }
+
+    fn input(&self, field: &Field) -> Markup {
+        let Field { name, kind, .. } = *field;
+        let mode = matches!(kind, Kind::Number).then_some("decimal");
+        html! {
+            input #{ "f-" (name) } name=(name) type="text" value=(self.values.get(name)) autocomplete="off"
+                spellcheck="false" autocapitalize="none" inputmode=[mode] aria-describedby=(described(name))
+                aria-invalid=[self.invalid(field)];
+        }
+    }
+
+    fn area(&self, field: &Field) -> Markup {
+        let name = field.name;
+        let rows = if matches!(field.kind, Kind::Rankers) { "6" } else { "3" };
+        // The first line break of the content is dropped by HTML.
+        html! {
+            textarea #{ "f-" (name) } name=(name) rows=(rows) spellcheck="false" autocapitalize="none"
+                aria-describedby=(described(name)) aria-invalid=[self.invalid(field)]
+                { (PreEscaped("\n")) (self.values.all(name).next().unwrap_or_default()) }
+        }
+    }
+
+    fn select(&self, field: &Field, options: &[(&str, &str)]) -> Markup {
+        let (name, chosen) = (field.name, self.values.get(field.name));
+        html! {
+            select #{ "f-" (name) } name=(name) aria-describedby=(described(name)) aria-invalid=[self.invalid(field)] {
+                @for (value, text) in options {
+                    option value=(value) selected[*value == chosen] { (text) }
+                }
+            }
+        }
+    }
+
+    fn is_wrong(&self, field: &Field) -> bool {
+        self.errors.of(field.name).next().is_some()
+    }
+
+    fn invalid(&self, field: &Field) -> Option<&'static str> {
+        self.is_wrong(field).then_some("true")
+    }
+}
+
+/// The id of the text that describes a field.
+fn described(name: &str) -> String {
+    format!("h-{name}")
+}
