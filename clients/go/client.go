@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -41,6 +42,10 @@ const (
 	Tie   Outcome = "tie"
 	None  Outcome = "none"
 )
+
+// Metrics are values of the experiment's metrics, by ranker and metric, such as
+// {"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}}.
+type Metrics map[string]map[string]float64
 
 // The server issues no more duels at once.
 const mostDuels = 1000
@@ -307,6 +312,16 @@ func (c *Client) ReportOutcome(ctx context.Context, duelID string, outcome Outco
 	return c.report(ctx, duelID, item)
 }
 
+// ReportMetrics reports values of the experiment's metrics. Report them for every page, whether it is
+// clicked or not: a value that does not come counts as the worst.
+func (c *Client) ReportMetrics(ctx context.Context, duelID string, metrics Metrics) (Status, error) {
+	item, err := metricsItem(duelID, metrics)
+	if err != nil {
+		return "", err
+	}
+	return c.report(ctx, duelID, item)
+}
+
 // QueueClicks is ReportClicks without waiting: a goroutine sends the clicks again until the server
 // has them or the duel has expired. Duel{ID: id} will do; its clicks are kept for a day. Those of a
 // fallback page are ignored.
@@ -319,6 +334,15 @@ func (c *Client) QueueClicks(of Duel, clicks []Click, final bool) {
 // QueueOutcome is ReportOutcome without waiting, like QueueClicks.
 func (c *Client) QueueOutcome(of Duel, outcome Outcome) error {
 	item, err := outcomeItem(of.ID, outcome)
+	if err == nil && of.ID != "" {
+		c.queue.put(of, item)
+	}
+	return err
+}
+
+// QueueMetrics is ReportMetrics without waiting, like QueueClicks.
+func (c *Client) QueueMetrics(of Duel, metrics Metrics) error {
+	item, err := metricsItem(of.ID, metrics)
 	if err == nil && of.ID != "" {
 		c.queue.put(of, item)
 	}
@@ -345,6 +369,17 @@ func outcomeItem(duelID string, outcome Outcome) (map[string]any, error) {
 		return map[string]any{"duel_id": duelID, "outcome": outcome}, nil
 	}
 	return nil, usage("outcome is %q; it must be left, right, tie or none", outcome)
+}
+
+func metricsItem(duelID string, metrics Metrics) (map[string]any, error) {
+	for ranker, values := range metrics {
+		for metric, value := range values {
+			if math.IsNaN(value) || math.IsInf(value, 0) {
+				return nil, usage("%s of %s is %v; it must be a finite number", metric, ranker, value)
+			}
+		}
+	}
+	return map[string]any{"duel_id": duelID, "metrics": metrics}, nil
 }
 
 func (c *Client) report(ctx context.Context, duelID string, item map[string]any) (Status, error) {

@@ -242,6 +242,19 @@ final class Client
         return $this->report($duelId, ['outcome' => $outcome->value]);
     }
 
+    /**
+     * Reports values of the experiment's metrics, by ranker and metric. Report them for every page,
+     * whether it is clicked or not: a value that does not come counts as the worst.
+     *
+     * @param array<string, array<string, int|float>> $metrics
+     * @throws RankduelException
+     */
+    public function reportMetrics(?string $duelId, array $metrics): Status
+    {
+        $values = array_map(static fn (array $ofRanker): object => (object) $ofRanker, $metrics);
+        return $this->report($duelId, ['metrics' => (object) $values]);
+    }
+
     /** @param array<string, mixed> $item */
     private function report(?string $duelId, array $item): Status
     {

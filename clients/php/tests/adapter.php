@@ -80,6 +80,8 @@ function act(?Client &$client, string $what, array $given): array
             return ['status' => $client->reportClicks($given['of'], $given['clicks'], $given['final'])->value];
         case 'report_outcome':
             return ['status' => $client->reportOutcome($given['of'], Outcome::from($given['outcome']))->value];
+        case 'report_metrics':
+            return ['status' => $client->reportMetrics($given['of'], $given['metrics'])->value];
     }
     throw new LogicException("unknown request $what");
 }

@@ -76,6 +76,9 @@ class Client:
         sent = self._client.report_outcome(**given, seconds=self._report_seconds)
         return {"status": await self._finished(sent)}
 
+    async def report_metrics(self, **given: Any) -> dict[str, Any]:
+        sent = self._client.report_metrics(**given, seconds=self._report_seconds)
+        return {"status": await self._finished(sent)}
 
     async def queue_clicks(self, clicks: list[Any], final: bool, **of: Any) -> dict[str, Any]:
         self._client.clicked(_of(**of), clicks, final=final)
@@ -83,6 +86,10 @@ class Client:
 
     async def queue_outcome(self, outcome: str, **of: Any) -> dict[str, Any]:
         self._client.outcome(_of(**of), outcome)
+        return {}
+
+    async def queue_metrics(self, metrics: Any, **of: Any) -> dict[str, Any]:
+        self._client.measured(_of(**of), metrics)
         return {}
 
     async def flush(self, milliseconds: int) -> dict[str, Any]:

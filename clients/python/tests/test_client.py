@@ -119,16 +119,6 @@ class Pages(WithServer):
         outcomes = self.server.standings(self.experiment)["outcomes"]
         self.assertEqual([outcomes[key] for key in ("left", "right", "tie", "none")], [1, 1, 1, 1])
 
-    def test_measured(self) -> None:
-        metric = {"name": "latency_ms", "cap": 1000, "limit": 400}
-        self.server.create(self.experiment + "-2", metrics=[metric])
-        client = connect(self.server.url, self.experiment + "-2")
-        self.addCleanup(client.close, 0)
-        page = client.page(RANKINGS)
-        client.measured(page, {"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}})
-        self.assertTrue(client.flush(SECONDS))
-        self.assertEqual(client.counts().recorded, 1)
-
     def test_pinned(self) -> None:
         page = self.client().page(RANKINGS, length=3, pinned=[(0, "ad")])
         self.assertEqual(page.documents[0], "ad")

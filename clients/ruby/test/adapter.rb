@@ -48,6 +48,10 @@ class Adapter
     { status: @client.report_outcome(given["of"], given["outcome"]) }
   end
 
+  def report_metrics(given)
+    { status: @client.report_metrics(given["of"], given["metrics"]) }
+  end
+
   def queue_clicks(given)
     @client.queue_clicks(duel_of(given), given["clicks"], final: given["final"])
     {}
@@ -55,6 +59,11 @@ class Adapter
 
   def queue_outcome(given)
     @client.queue_outcome(duel_of(given), given["outcome"])
+    {}
+  end
+
+  def queue_metrics(given)
+    @client.queue_metrics(duel_of(given), given["metrics"])
     {}
   end
 

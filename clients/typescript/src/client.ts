@@ -252,6 +252,11 @@ export class Rankduel {
     return this.#report(of, { outcome: checked(outcome) }, options);
   }
 
+  /** The same as `measured`, but resolves to the result like `reportClicks`. */
+  async reportMetrics(of: Duel | Page | string | null, metrics: Metrics, options: ReportOptions = {}): Promise<string> {
+    return this.#report(of, { metrics }, options);
+  }
+
   async #report(of: Duel | Page | string | null, item: object, options: ReportOptions): Promise<string> {
     const duelId = typeof of === "object" ? of?.duelId : of;
     const milliseconds = options.milliseconds ?? 10_000;

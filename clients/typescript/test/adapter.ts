@@ -47,12 +47,17 @@ const actions: Record<string, (given: any) => Promise<object>> = {
     status: await client.reportClicks(of, clicks, { final, milliseconds }),
   }),
   report_outcome: async ({ of, outcome }) => ({ status: await client.reportOutcome(of, outcome, { milliseconds }) }),
+  report_metrics: async ({ of, metrics }) => ({ status: await client.reportMetrics(of, metrics, { milliseconds }) }),
   queue_clicks: async ({ of, duel_id, clicks, final }) => {
     client.clicked(of === undefined ? duel_id : JSON.parse(of), clicks, { final });
     return {};
   },
   queue_outcome: async ({ of, duel_id, outcome }) => {
     client.outcome(of === undefined ? duel_id : JSON.parse(of), outcome);
+    return {};
+  },
+  queue_metrics: async ({ of, duel_id, metrics }) => {
+    client.measured(of === undefined ? duel_id : JSON.parse(of), metrics);
     return {};
   },
   flush: async ({ milliseconds }) => ({ flushed: await client.flush(milliseconds) }),

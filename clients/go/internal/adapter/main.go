@@ -41,6 +41,7 @@ type arguments struct {
 	Clicks   []json.RawMessage `json:"clicks"`
 	Final    bool              `json:"final"`
 	Outcome  rankduel.Outcome  `json:"outcome"`
+	Metrics  rankduel.Metrics  `json:"metrics"`
 
 	DuelID       string `json:"duel_id"`
 	Milliseconds int64  `json:"milliseconds"`
@@ -70,13 +71,16 @@ func do(what string, given arguments) (any, error) {
 	case "report_outcome":
 		status, err := client.ReportOutcome(ctx, given.Of, given.Outcome)
 		return map[string]any{"status": status}, err
+	case "report_metrics":
+		status, err := client.ReportMetrics(ctx, given.Of, given.Metrics)
+		return map[string]any{"status": status}, err
 	}
 	return queue(what, given)
 }
 
 func queue(what string, given arguments) (any, error) {
 	switch what {
-	case "queue_clicks", "queue_outcome":
+	case "queue_clicks", "queue_outcome", "queue_metrics":
 		of := rankduel.Duel{ID: given.DuelID}
 		if given.Of != "" {
 			if err := json.Unmarshal([]byte(given.Of), &of); err != nil {
@@ -85,6 +89,9 @@ func queue(what string, given arguments) (any, error) {
 		}
 		if what == "queue_outcome" {
 			return struct{}{}, client.QueueOutcome(of, given.Outcome)
+		}
+		if what == "queue_metrics" {
+			return struct{}{}, client.QueueMetrics(of, given.Metrics)
 		}
 		clicks, err := clicks(given.Clicks)
 		client.QueueClicks(of, clicks, given.Final)

@@ -339,6 +339,14 @@ public final class Rankduel implements AutoCloseable {
         return report(duelId, outcomeItem(outcome));
     }
 
+    /**
+     * Reports values of the experiment's metrics, by ranker and metric. Report them for every page,
+     * whether it is clicked or not: a value that does not come counts as the worst.
+     */
+    public Status reportMetrics(String duelId, Map<String, Map<String, Double>> metrics) throws RankduelException {
+        return report(duelId, metricsItem(metrics));
+    }
+
     /** Reports all clicks on the page of a duel without waiting; an empty list if there were none. */
     public void queueClicks(String duelId, List<Click> clicks) {
         queueClicks(duelId, clicks, true);
@@ -365,6 +373,16 @@ public final class Rankduel implements AutoCloseable {
     /** The same, for at most as long as the duel lasts. */
     public void queueOutcome(Duel of, Outcome outcome) {
         put(of.id(), outcomeItem(outcome), of.expiresAt());
+    }
+
+    /** The same as {@link #reportMetrics}, but returns at once, like {@code queueClicks}. */
+    public void queueMetrics(String duelId, Map<String, Map<String, Double>> metrics) {
+        put(duelId, metricsItem(metrics), System.currentTimeMillis() / 1000.0 + KEPT_SECONDS);
+    }
+
+    /** The same, for at most as long as the duel lasts. */
+    public void queueMetrics(Duel of, Map<String, Map<String, Double>> metrics) {
+        put(of.id(), metricsItem(metrics), of.expiresAt());
     }
 
     /** Number of queued items of feedback so far, by result. */
@@ -399,6 +417,17 @@ public final class Rankduel implements AutoCloseable {
 
     private static Map<String, Object> outcomeItem(Outcome outcome) {
         return new LinkedHashMap<>(Map.of("outcome", outcome.wireName()));
+    }
+
+    private static Map<String, Object> metricsItem(Map<String, Map<String, Double>> metrics) {
+        Map<String, Object> copies = new LinkedHashMap<>();
+        metrics.forEach((ranker, values) -> values.forEach((metric, value) -> {
+            if (!Double.isFinite(value)) {
+                throw new IllegalArgumentException(metric + " of " + ranker + " is " + value + "; it must be finite");
+            }
+        }));
+        metrics.forEach((ranker, values) -> copies.put(ranker, new LinkedHashMap<>(values)));
+        return new LinkedHashMap<>(Map.of("metrics", copies));
     }
 
     private void put(String duelId, Map<String, Object> item, double expiresAt) {

@@ -77,8 +77,11 @@ public final class Adapter {
             case "report_outcome":
                 String outcome = Json.string(given.get("outcome")).toUpperCase(Locale.ROOT);
                 return status(client.reportOutcome(of, Outcome.valueOf(outcome)));
+            case "report_metrics":
+                return status(client.reportMetrics(of, metrics(given)));
             case "queue_clicks":
             case "queue_outcome":
+            case "queue_metrics":
                 queue(given);
                 return Map.of();
             case "flush":
@@ -106,6 +109,14 @@ public final class Adapter {
             }
             return;
         }
+        if (given.containsKey("metrics")) {
+            if (of == null) {
+                client.queueMetrics(duelId, metrics(given));
+            } else {
+                client.queueMetrics(Duel.fromJson(of), metrics(given));
+            }
+            return;
+        }
         List<Click> clicks = Json.list(given.get("clicks")).stream().map(Adapter::click).toList();
         boolean isFinal = Json.flag(given.get("final"));
         if (of == null) {
@@ -113,6 +124,16 @@ public final class Adapter {
         } else {
             client.queueClicks(Duel.fromJson(of), clicks, isFinal);
         }
+    }
+
+    private static Map<String, Map<String, Double>> metrics(Map<String, Object> given) {
+        Map<String, Map<String, Double>> metrics = new HashMap<>();
+        Json.object(given.get("metrics")).forEach((ranker, values) -> {
+            Map<String, Double> ofRanker = new HashMap<>();
+            Json.object(values).forEach((metric, value) -> ofRanker.put(metric, Json.number(value)));
+            metrics.put(ranker, ofRanker);
+        });
+        return metrics;
     }
 
     private static Rankduel connect(Map<String, Object> given) {

@@ -8,7 +8,7 @@ import concurrent.futures
 import functools
 from typing import Any, Awaitable, Callable, Mapping, Sequence, TypeVar, Union
 
-from .client import Lists, Rankduel, shown
+from .client import Lists, Metrics, Rankduel, shown
 from .feedback import Counts
 from .pages import Click, Duel, Page, Window, control_page, ids
 
@@ -115,7 +115,7 @@ class AsyncRankduel:
         """See `Rankduel.outcome`. It does not wait, so it is not a coroutine."""
         self._client.outcome(of, outcome)
 
-    def measured(self, of: Duel | Page | str | None, metrics: Mapping[str, Mapping[str, float]]) -> None:
+    def measured(self, of: Duel | Page | str | None, metrics: Metrics) -> None:
         """See `Rankduel.measured`. It does not wait, so it is not a coroutine."""
         self._client.measured(of, metrics)
 
@@ -131,6 +131,12 @@ class AsyncRankduel:
     ) -> str:
         """See `Rankduel.report_outcome`."""
         return await asyncio.to_thread(self._client.report_outcome, of, outcome, seconds=seconds)
+
+    async def report_metrics(
+        self, of: Duel | Page | str | None, metrics: Metrics, *, seconds: float = 10.0
+    ) -> str:
+        """See `Rankduel.report_metrics`."""
+        return await asyncio.to_thread(self._client.report_metrics, of, metrics, seconds=seconds)
 
     def counts(self) -> Counts:
         """See `Rankduel.counts`."""

@@ -28,6 +28,9 @@ MOST_DUELS = 1000
 Lists = Dict[str, Union[Sequence[str], Exception]]
 """The ranking of each ranker, or the exception that it raised."""
 
+Metrics = Mapping[str, Mapping[str, float]]
+"""Values by ranker and metric."""
+
 
 class Rankduel:
     """One experiment of a rankduel server. Threads can share a client. Create one for each process,
@@ -213,11 +216,11 @@ class Rankduel:
         `right`, `tie` or `none`."""
         self._put(of, {"outcome": _outcome(outcome)})
 
-    def measured(self, of: Duel | Page | str | None, metrics: Mapping[str, Mapping[str, float]]) -> None:
+    def measured(self, of: Duel | Page | str | None, metrics: Metrics) -> None:
         """Report values of the experiment's metrics, by ranker and metric, such as
         `{"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}}`. Call it for every page, whether
         it is clicked or not: a value that does not come counts as the worst. Returns at once."""
-        self._put(of, {"metrics": {ranker: dict(values) for ranker, values in metrics.items()}})
+        self._put(of, {"metrics": _copied(metrics)})
 
     def report_clicks(
         self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True, seconds: float = 10.0
@@ -230,6 +233,10 @@ class Rankduel:
     def report_outcome(self, of: Duel | Page | str | None, outcome: str, *, seconds: float = 10.0) -> str:
         """The same as `outcome`, but waits for the result like `report_clicks`."""
         return self._report(of, {"outcome": _outcome(outcome)}, seconds)
+
+    def report_metrics(self, of: Duel | Page | str | None, metrics: Metrics, *, seconds: float = 10.0) -> str:
+        """The same as `measured`, but waits for the result like `report_clicks`."""
+        return self._report(of, {"metrics": _copied(metrics)}, seconds)
 
     def _report(self, of: Duel | Page | str | None, item: dict[str, Any], seconds: float) -> str:
         _check_limit("seconds", seconds)
@@ -308,6 +315,10 @@ def _listed(clicks: Sequence[Click]) -> list[Click]:
     if isinstance(clicks, (str, bytes, Mapping)):
         raise ValueError(f"clicks is {clicks!r}; it must be a list")
     return list(clicks)
+
+
+def _copied(metrics: Metrics) -> dict[str, dict[str, float]]:
+    return {ranker: dict(values) for ranker, values in metrics.items()}
 
 
 def _outcome(outcome: str) -> str:

@@ -142,6 +142,13 @@ module Rankduel
       report(duel_id, outcome: known(outcome))
     end
 
+    # Reports values of the experiment's metrics, by ranker and metric, such as
+    # `{ "bm25" => { latency_ms: 12 }, "neural" => { latency_ms: 41 } }`. Report them for every page,
+    # whether it is clicked or not: a value that does not come counts as the worst.
+    def report_metrics(duel_id, metrics)
+      report(duel_id, metrics: metrics)
+    end
+
     # `report_clicks` without waiting: a thread sends the clicks again until the server has them or
     # the duel has expired. `of` is a page, a duel, or a `duel_id`, whose clicks are kept for a day.
     # Those of a fallback page are ignored.
@@ -152,6 +159,11 @@ module Rankduel
     # `report_outcome` without waiting, like `queue_clicks`.
     def queue_outcome(of, outcome)
       put(of, outcome: known(outcome))
+    end
+
+    # `report_metrics` without waiting, like `queue_clicks`.
+    def queue_metrics(of, metrics)
+      put(of, metrics: metrics)
     end
 
     # The `Counts` of queued feedback so far, by result.
