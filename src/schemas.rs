@@ -2,12 +2,13 @@
 //! from the registry of policies.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use dueling_bandits::PolicySpec;
-use dueling_bandits::parameters::{Description, Parameter, Values};
+use dueling_bandits::parameters::{Parameter, Values};
 use serde_json::Value;
 use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, SchemaFormat, SchemaType};
-use utoipa::openapi::{Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Schema, Type};
+use utoipa::openapi::{Object, ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 /// The claim that an experiment proves first.
@@ -21,19 +22,32 @@ pub(crate) enum Goal {
     Improve,
 }
 
-/// Schema of a policy: one component for each kind, with exactly its parameters.
+/// Schema of a policy: one object with the parameters of all kinds. A choice of one object for each
+/// kind would say more, but most clients that are generated from it cannot read an answer.
 pub(crate) struct PolicySchema;
 
 impl PartialSchema for PolicySchema {
     fn schema() -> RefOr<Schema> {
-        let kinds = PolicySpec::KINDS.iter().fold(OneOfBuilder::new(), |kinds, (kind, _)| {
-            kinds.item(RefOr::Ref(Ref::from_schema_name(component_name(kind))))
-        });
-        kinds
+        let kinds = PolicySpec::KINDS.iter();
+        let summaries: Vec<_> =
+            kinds.clone().map(|(kind, about)| format!("`{kind}`: {}", about.summary)).collect();
+        let kind = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(summaries.join("\n\n")))
+            .enum_values(Some(kinds.map(|(kind, _)| *kind)));
+        let start = ObjectBuilder::new()
+            .schema_type(Type::Object)
             .description(Some(
-                "A policy: its kind, and parameters where they differ from their defaults.",
+                "A policy: its kind, and parameters of the kind where they differ from their \
+                 defaults.",
             ))
-            .into()
+            .property("kind", kind)
+            .required("kind")
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
+        let described = parameters()
+            .into_iter()
+            .fold(start, |policy, (name, meanings)| policy.property(name, value_of(&meanings)));
+        described.build().into()
     }
 }
 
@@ -41,58 +55,51 @@ impl ToSchema for PolicySchema {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed("PolicySpec")
     }
+}
 
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.extend(
-            PolicySpec::KINDS
-                .iter()
-                .map(|(kind, about)| (component_name(kind), policy(kind, about).into())),
-        );
+/// One meaning of a parameter, and the kinds of policies where it has it.
+type Meaning = (Vec<&'static str>, &'static Parameter);
+
+/// The parameters of all policies by name.
+fn parameters() -> BTreeMap<&'static str, Vec<Meaning>> {
+    let mut found = BTreeMap::<_, Vec<Meaning>>::new();
+    for (kind, about) in PolicySpec::KINDS {
+        for parameter in about.parameters {
+            let meanings = found.entry(parameter.name).or_default();
+            match meanings.iter_mut().find(|(_, known)| known == &parameter) {
+                Some((kinds, _)) => kinds.push(kind),
+                None => meanings.push((vec![kind], parameter)),
+            }
+        }
     }
-}
-
-/// The component of `d-ts-plus` is `DTsPlusPolicy`.
-fn component_name(kind: &str) -> String {
-    let capitalised = kind.split('-').map(|part| {
-        let (first, rest) = part.split_at(1);
-        first.to_uppercase() + rest
-    });
-    capitalised.collect::<String>() + "Policy"
-}
-
-fn policy(kind: &str, about: &Description) -> Object {
-    let tag = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([kind]));
-    let start = ObjectBuilder::new()
-        .schema_type(Type::Object)
-        .description(Some(about.summary))
-        .property("kind", tag)
-        .required("kind")
-        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
-    let described = about.parameters.iter().fold(start, |policy, parameter| {
-        let policy = policy.property(parameter.name, value_of(parameter));
-        if parameter.default.is_none() { policy.required(parameter.name) } else { policy }
-    });
-    described.build()
+    found
 }
 
 /// The schema of a parameter. A default in words depends on other parameters; such a parameter can
 /// also be `null`. Defaults are in the description alone: generated clients would send a `default`
 /// of the schema, also where the service would have chosen another value.
-fn value_of(parameter: &Parameter) -> Object {
-    let (kind, format, names) = match parameter.values {
+fn value_of(meanings: &[Meaning]) -> Object {
+    let (kind, format, names) = match meanings[0].1.values {
         Values::Number => (Type::Number, Some(KnownFormat::Double), None),
         Values::Integer => (Type::Integer, Some(KnownFormat::Int64), None),
         Values::Boolean => (Type::Boolean, None, None),
         Values::OneOf(names) => (Type::String, None, Some(names)),
     };
-    let or_null = parameter.default.is_some_and(|text| match names {
-        Some(names) => !names.contains(&text),
-        None => serde_json::from_str::<Value>(text).is_err(),
+    let or_null =
+        meanings.iter().filter_map(|(_, parameter)| parameter.default).any(|text| match names {
+            Some(names) => !names.contains(&text),
+            None => serde_json::from_str::<Value>(text).is_err(),
+        });
+    let described = meanings.iter().map(|(kinds, parameter)| {
+        let default =
+            parameter.default.map_or("Required.".into(), |text| format!("Default: {text}."));
+        format!("Of `{}`: {} {default}", kinds.join("`, `"), parameter.meaning)
     });
-    let default = parameter.default.map(|text| format!(" Default: {text}."));
-    let meaning = parameter.meaning.to_owned() + &default.unwrap_or_default();
-    let types =
-        if or_null { SchemaType::from_iter([kind, Type::Null]) } else { SchemaType::new(kind) };
+    let types = if or_null {
+        SchemaType::from_iter([kind.clone(), Type::Null])
+    } else {
+        SchemaType::new(kind.clone())
+    };
     let names = names.map(|names| {
         let null = or_null.then_some(Value::Null);
         names.iter().map(|name| Value::from(*name)).chain(null).collect::<Vec<_>>()
@@ -100,8 +107,8 @@ fn value_of(parameter: &Parameter) -> Object {
     ObjectBuilder::new()
         .schema_type(types)
         .format(format.map(SchemaFormat::KnownFormat))
-        .description(Some(meaning))
-        .minimum((parameter.values == Values::Integer).then_some(0))
+        .description(Some(described.collect::<Vec<_>>().join("\n\n")))
+        .minimum((kind == Type::Integer).then_some(0))
         .enum_values(names)
         .build()
 }

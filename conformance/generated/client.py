@@ -4,22 +4,23 @@ import sys
 
 from rankduel_api import Client
 from rankduel_api.api.duels import feedback, interleave, next_duel
-from rankduel_api.api.experiments import change, create, read
+from rankduel_api.api.experiments import change, create, list_, read
 from rankduel_api.api.results import verdict
 from rankduel_api.models import (
-    ConcludeAtChange, ConcludeAt, DTsVerdictPolicy, DTsVerdictPolicyKind, Experiment, ExperimentChange,
-    FeedbackStatus, InterleaveBody, NewExperimentBody, One, Outcome, Receipt, Status, VerdictState,
+    ConcludeAtChange, ConcludeAt, Experiment, ExperimentChange, FeedbackStatus, InterleaveBody, Metric,
+    NewExperimentBody, OnDrift, One, Outcome, PolicySpec, PolicySpecKind, Receipt, Status, VerdictState,
 )
 
 url, name = sys.argv[1:]
 with Client(base_url=url) as client:
-    policy = DTsVerdictPolicy(kind=DTsVerdictPolicyKind("d-ts-verdict"))
+    policy = PolicySpec(kind=PolicySpecKind("d-ts-verdict"))
     at = ConcludeAt(max_duels=10_000)
     body = NewExperimentBody(
-        name=name, rankers=["a", "b", "c"], policy=policy, conclude_at=at, owner="generated", answer_window_seconds=0
+        name=name, rankers=["a", "b", "c"], policy=policy, conclude_at=at, owner="generated", answer_window_seconds=0,
+        control="a", drift=OnDrift.OFF, metrics=[Metric(name="latency_ms", cap=1000, limit=400)],
     )
     made = create.sync(client=client, body=body)
-    assert isinstance(made, Experiment) and made.status is Status.RUNNING and made.owner == "generated", made
+    assert isinstance(made, Experiment) and made.status is Status.RUNNING and (made.owner, made.control) == ("generated", "a"), made
     clicked = decided = 0
     while clicked + decided < 40:
         duel = next_duel.sync(name, client=client)
@@ -46,5 +47,7 @@ with Client(base_url=url) as client:
         pass
     concluded = verdict.sync(name, client=client).concluded
     assert concluded.automatic and concluded.winner in ("a", "b", "c"), concluded
+    refused = list_.sync(client=client, cursor="nowhere")
+    assert refused.errors[0].name == "cursor", refused
     missing = read.sync("missing", client=client)
     assert missing.type_ == "/problems/experiment-not-found", missing

@@ -1,7 +1,7 @@
 // Create, duel, page, feedback and verdict with the client of @hey-api/openapi-ts.
 import assert from "node:assert/strict";
 import { client } from "./rankduel_api/client.gen.js";
-import { change, create, feedback, interleave, nextDuel, read, verdict } from "./rankduel_api/sdk.gen.js";
+import { change, create, feedback, interleave, list, nextDuel, read, verdict } from "./rankduel_api/sdk.gen.js";
 
 const [url, name] = process.argv.slice(2) as [string, string];
 client.setConfig({ baseUrl: url });
@@ -14,6 +14,9 @@ const made = await create({
     rankers: ["a", "b", { id: "c", description: "the third" }],
     policy: { kind: "d-ts-verdict" },
     conclude_at: { max_duels: 10_000 },
+    control: "a",
+    drift: "off",
+    metrics: [{ name: "latency_ms", cap: 1000, limit: 400 }],
     owner: "generated",
     answer_window_seconds: 0,
   },
@@ -21,6 +24,7 @@ const made = await create({
 });
 assert.equal(made.data.status, "running");
 assert.equal(made.data.owner, "generated");
+assert.equal(made.data.control, "a");
 let clicked = 0;
 let decided = 0;
 while (clicked + decided < 40) {
@@ -51,5 +55,7 @@ assert.notEqual(changed.data.conclude_at, "never");
 while ((await read({ path, throwOnError })).data.status !== "concluded");
 const { concluded } = (await verdict({ path, throwOnError })).data;
 assert.equal(concluded?.automatic, true);
+const refused = await list({ query: { cursor: "nowhere" } });
+assert.equal(refused.error?.errors?.[0]?.name, "cursor");
 const missing = await read({ path: { name: "missing" } });
 assert.equal(missing.error?.type, "/problems/experiment-not-found");

@@ -12,9 +12,7 @@ use crate::http;
 
 /// Prints the description of the API.
 pub(super) fn openapi() -> Result<(), CommandError> {
-    let yaml =
-        http::description().to_yaml().context("the description cannot be written as YAML")?;
-    print(yaml)
+    print(http::yaml(&http::description())?)
 }
 
 /// Write the manual pages, one for each command

@@ -35,6 +35,7 @@ mod ubi;
 pub use app::{App, ResponseFuture, app, app_for, app_with, description, operations};
 pub use caller::Caller;
 pub use extract::{JsonBody, PathOf, QueryOf};
+pub use openapi::yaml;
 pub use operations::{Access, Operation};
 pub use problem::{ApiResult, Problem, ProblemKind};
 pub use server::hosts::Hosts;

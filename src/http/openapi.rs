@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context as _;
 use axum::http::Method;
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{Object, Schema, Type};
@@ -63,6 +64,19 @@ impl Modify for ApiKeyScheme {
             .get_or_insert_default()
             .add_security_scheme("key", SecurityScheme::Http(http));
     }
+}
+
+/// The description as YAML. Words that YAML 1.1 reads as booleans are quoted: many generators of
+/// clients read it.
+pub fn yaml(openapi: &OpenApi) -> anyhow::Result<String> {
+    let yaml = openapi.to_yaml().context("the description cannot be written as YAML")?;
+    let quoted = yaml.lines().map(|line| match line.trim_start().strip_prefix("- ") {
+        Some(word @ ("y" | "n" | "yes" | "no" | "on" | "off")) => {
+            format!("{}'{word}'\n", line.trim_end_matches(word))
+        }
+        _ => format!("{line}\n"),
+    });
+    Ok(quoted.collect())
 }
 
 /// Add to each operation what the table says of it, and the components that these refer to.

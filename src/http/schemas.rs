@@ -32,101 +32,34 @@ pub(crate) enum RankerBody {
     Object(Ranker),
 }
 
-/// How two rankings are combined into one page. `docs/interleaving.md` compares the methods.
-#[derive(Debug, ToSchema)]
-#[serde(untagged)]
-pub(crate) enum Interleaving {
-    /// The sides pick in turn; a coin decides which side starts each round.
-    TeamDraft(TeamDraftInterleaving),
-    /// Prefixes of both lists, as equal in length as possible.
-    Balanced(BalancedInterleaving),
-    /// Documents drawn by rank, credit by posterior.
-    Probabilistic(ProbabilisticInterleaving),
-    /// The fairest and most informative distribution over lists, by a linear program.
-    Optimized(OptimizedInterleaving),
-}
-
-/// Team draft, the default.
+/// How two rankings are combined into one page: the method, and parameters of the method where they
+/// differ from their defaults. `docs/interleaving.md` compares the methods.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TeamDraftInterleaving {
+pub(crate) struct Interleaving {
     /// The method.
-    kind: TeamDraftKind,
-    /// How documents in both rankings are credited.
+    kind: Method,
+    /// Of `team-draft`: how documents in both rankings are credited.
     #[schema(nullable = false)]
     shared: Option<Shared>,
-    /// How the outcome follows from the credit; `sign` by default.
+    /// How clicks are credited. Of `balanced`: `published` or `debiased`; `published` by default. Of
+    /// `probabilistic`: `more-clicks` or `expected-clicks`. Of `optimized`: `inverse`, `linear` or
+    /// `binary`.
     #[schema(nullable = false)]
-    verdict: Option<ScoreVerdict>,
-    /// Treatment of a ranking that is longer than the other.
-    #[schema(nullable = false)]
-    depth_policy: Option<DepthPolicy>,
-    /// Weights of clicks; without it all clicks weigh the same.
-    #[schema(nullable = false)]
-    click_weights: Option<ClickWeights>,
-}
-
-/// Balanced interleaving; its published credit is known to be unfair.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BalancedInterleaving {
-    /// The method.
-    kind: BalancedKind,
-    /// How clicks are credited; `published` by default.
-    #[schema(nullable = false)]
-    credit: Option<BalancedCredit>,
-    /// How the outcome follows from the credit; `sign` by default.
-    #[schema(nullable = false)]
-    verdict: Option<ScoreVerdict>,
-    /// Treatment of a ranking that is longer than the other.
-    #[schema(nullable = false)]
-    depth_policy: Option<DepthPolicy>,
-    /// Weights of clicks; without it all clicks weigh the same.
-    #[schema(nullable = false)]
-    click_weights: Option<ClickWeights>,
-}
-
-/// Probabilistic interleaving.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ProbabilisticInterleaving {
-    /// The method.
-    kind: ProbabilisticKind,
-    /// How strongly the top of a ranking is preferred; 3 by default.
+    credit: Option<Credit>,
+    /// Of `probabilistic`: how strongly the top of a ranking is preferred; 3 by default.
     #[schema(exclusive_minimum = 0.0, maximum = 10.0, nullable = false)]
     tau: Option<f64>,
-    /// The credit of a page.
-    #[schema(nullable = false)]
-    credit: Option<PosteriorCredit>,
-    /// How the outcome follows from the credit; `score` by default.
-    #[schema(nullable = false)]
-    verdict: Option<PosteriorVerdict>,
-    /// Treatment of a ranking that is longer than the other.
-    #[schema(nullable = false)]
-    depth_policy: Option<DepthPolicy>,
-    /// Weights of clicks; without it all clicks weigh the same.
-    #[schema(nullable = false)]
-    click_weights: Option<ClickWeights>,
-}
-
-/// Optimized interleaving.
-#[derive(Debug, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct OptimizedInterleaving {
-    /// The method.
-    kind: OptimizedKind,
-    /// Credit of a document.
-    #[schema(nullable = false)]
-    credit: Option<RankCredit>,
-    /// Number of positions that are optimized and credited; 10 by default.
+    /// Of `optimized`: number of positions that are optimized and credited; 10 by default.
     #[schema(minimum = 1, maximum = 10, nullable = false)]
     depth: Option<u32>,
-    /// Maximum number of lists in the linear program; 1024 by default.
+    /// Of `optimized`: maximum number of lists in the linear program; 1024 by default.
     #[schema(minimum = 1, maximum = 1024, nullable = false)]
     max_lists: Option<u32>,
-    /// How the outcome follows from the credit; `score` by default.
+    /// How the outcome follows from the credit; `sign` by default, and `score` with `probabilistic`
+    /// and `optimized`.
     #[schema(nullable = false)]
-    verdict: Option<ScoreVerdict>,
+    verdict: Option<CreditVerdict>,
     /// Treatment of a ranking that is longer than the other.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
@@ -135,25 +68,19 @@ pub(crate) struct OptimizedInterleaving {
     click_weights: Option<ClickWeights>,
 }
 
-macro_rules! kinds {
-    ($($name:ident $variant:ident;)*) => {
-        $(
-            /// The name of one method.
-            #[derive(Debug, ToSchema)]
-            #[serde(rename_all = "kebab-case")]
-            pub(crate) enum $name {
-                /// This method.
-                $variant,
-            }
-        )*
-    };
-}
-
-kinds! {
-    TeamDraftKind TeamDraft;
-    BalancedKind Balanced;
-    ProbabilisticKind Probabilistic;
-    OptimizedKind Optimized;
+/// A method of interleaving.
+#[derive(Debug, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Method {
+    /// The sides pick in turn; a coin decides which side starts each round. The default.
+    TeamDraft,
+    /// Prefixes of both lists, as equal in length as possible. Its published credit is known to be
+    /// unfair.
+    Balanced,
+    /// Documents drawn by rank, credit by posterior.
+    Probabilistic,
+    /// The fairest and most informative distribution over lists, by a linear program.
+    Optimized,
 }
 
 /// Treatment of a ranking that is longer than the other. The longer ranking would fill more slots,
@@ -170,11 +97,19 @@ pub(crate) enum DepthPolicy {
     Uncut,
 }
 
-/// The credit of a click for the left side, from the document's two ranks.
+/// How clicks are credited.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum RankCredit {
-    /// `1/left - 1/right`.
+pub(crate) enum Credit {
+    /// Clicks within the top of each side, down to the lowest click. Unfair.
+    Published,
+    /// Clicks on the documents whose place depends on which side leads. Fair.
+    Debiased,
+    /// The probability that a side has more clicks than the other.
+    MoreClicks,
+    /// The expected number of clicks of a side.
+    ExpectedClicks,
+    /// `1/left - 1/right`, from the document's two ranks, for the left side.
     Inverse,
     /// `right - left`.
     Linear,
@@ -182,52 +117,20 @@ pub(crate) enum RankCredit {
     Binary,
 }
 
-/// The credit of a page, from the posterior of its slots.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum PosteriorCredit {
-    /// The probability that a side has more clicks than the other.
-    MoreClicks,
-    /// The expected number of clicks of a side.
-    ExpectedClicks,
-}
-
 /// How an outcome follows from the credit of the two sides.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum PosteriorVerdict {
-    /// The side with more credit wins. A searcher who clicks at random gives both sides the same
-    /// credit on average, but small and large credits count the same. Such a searcher may therefore
-    /// prefer one side more often.
+pub(crate) enum CreditVerdict {
+    /// The side with more credit wins. With `probabilistic`, a searcher who clicks at random may
+    /// prefer one side more often: small and large credits count the same.
     Sign,
-    /// Drawn at random: each side wins with the probability given by its credit. Random clicks
-    /// prefer neither side.
+    /// Of `probabilistic`. Drawn at random: each side wins with the probability given by its
+    /// credit. Random clicks prefer neither side.
     Drawn,
-    /// Drawn at random: the side with more credit wins with a probability equal to the difference
-    /// of the credits, and the page is a tie otherwise. Random clicks prefer neither side, with
-    /// less noise than `drawn`.
-    Score,
-}
-
-/// How an outcome follows from a score.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ScoreVerdict {
-    /// The side with more credit wins.
-    Sign,
     /// Drawn at random: the side with more credit wins with a probability in proportion to the
-    /// score, and the page is a tie otherwise. Random clicks prefer neither side.
+    /// difference, and the page is a tie otherwise. Random clicks prefer neither side, with less
+    /// noise than `drawn`.
     Score,
-}
-
-/// How balanced interleaving credits clicks.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum BalancedCredit {
-    /// Clicks within the top of each side, down to the lowest click. Unfair.
-    Published,
-    /// Clicks on the documents whose place depends on which side leads. Fair.
-    Debiased,
 }
 
 /// The weight of a click is the sum of the weights of its features. It multiplies the weight of the
@@ -269,17 +172,23 @@ pub(crate) enum Shared {
     IgnoreRound,
 }
 
-/// A remark on a page.
+/// A remark on a page with optimized interleaving.
 #[derive(Debug, ToSchema)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub(crate) enum Note {
-    /// Optimized interleaving: no distribution over the lists is unbiased. `bias` is the largest
-    /// remaining bias, as the mean credit of a position.
-    Relaxed {
-        /// Mean credit of the worst position.
-        bias: f64,
-    },
-    /// Optimized interleaving: there were too many lists, or the linear program was not solved.
-    /// Team draft was used instead.
+pub(crate) struct Note {
+    /// The remark.
+    kind: NoteKind,
+    /// With `relaxed`: the largest remaining bias, as the mean credit of the worst position.
+    #[schema(nullable = false)]
+    bias: Option<f64>,
+}
+
+/// The remark.
+#[derive(Debug, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NoteKind {
+    /// No distribution over the lists is unbiased.
+    Relaxed,
+    /// There were too many lists, or the linear program was not solved. Team draft was used
+    /// instead.
     FellBack,
 }

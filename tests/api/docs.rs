@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 
 use dueling_bandits::PolicySpec;
+use dueling_bandits::parameters::Values;
 use flate2::read::GzDecoder;
 use rankduel::http::{self, ProblemKind, ShellSettings};
 use rankduel_engine::access::ApiKeys;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Kind;
 use crate::support::server::Api;
@@ -34,7 +35,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Vec<&'a str> {
 fn the_openapi_file_matches_the_program() {
     let file = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.yaml"))
         .expect("openapi.yaml");
-    let program = http::description().to_yaml().expect("YAML");
+    let program = http::yaml(&http::description()).expect("YAML");
     let differs = file.lines().zip(program.lines()).position(|(file, program)| file != program);
     assert!(
         file == program,
@@ -84,22 +85,30 @@ fn every_reference_resolves_and_every_operation_is_described() {
 }
 
 #[test]
-fn documented_policy_names_match_the_api() {
-    let schemas = &document()["components"]["schemas"];
-    let schema = &schemas["PolicySpec"];
-    let forms = schema["oneOf"].as_array().unwrap();
-    let described: Vec<&str> = forms
-        .iter()
-        .filter_map(|form| {
-            let form = &schemas[form["$ref"].as_str()?.rsplit('/').next()?];
-            // Only documented members are allowed, and the kind is required.
-            assert_eq!(form["additionalProperties"], false, "{form:#}");
-            assert!(form["required"].as_array()?.contains(&"kind".into()), "{form:#}");
-            form["properties"]["kind"]["enum"][0].as_str()
-        })
-        .collect();
-    let read: Vec<&str> = PolicySpec::KINDS.iter().map(|(kind, _)| *kind).collect();
-    assert_eq!(described, read, "{schema:#}");
+fn documented_policies_match_the_api() {
+    let schema = &document()["components"]["schemas"]["PolicySpec"];
+    // Only documented members are allowed, and the kind alone is required.
+    assert_eq!(schema["additionalProperties"], false, "{schema:#}");
+    assert_eq!(schema["required"], json!(["kind"]), "{schema:#}");
+    let members = &schema["properties"];
+    let read: Vec<_> = PolicySpec::KINDS.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(members["kind"]["enum"], json!(read), "{schema:#}");
+    for (kind, about) in PolicySpec::KINDS {
+        for parameter in about.parameters {
+            let member = &members[parameter.name];
+            let described = member["description"].as_str().unwrap();
+            assert!(described.contains(&format!("`{kind}`")), "{kind}: {member:#}");
+            assert!(described.contains(parameter.meaning), "{kind}: {member:#}");
+            let expected = match parameter.values {
+                Values::Number => "number",
+                Values::Integer => "integer",
+                Values::Boolean => "boolean",
+                Values::OneOf(_) => "string",
+            };
+            let first = member["type"].get(0).unwrap_or(&member["type"]);
+            assert_eq!(first, expected, "{kind}: {member:#}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -217,5 +226,5 @@ async fn the_description_is_served() {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     let response = api.server.get("/openapi.yaml").await;
     assert_eq!(response.headers()["content-type"], "application/yaml");
-    assert_eq!(response.text().await.unwrap(), http::description().to_yaml().unwrap());
+    assert_eq!(response.text().await.unwrap(), http::yaml(&http::description()).unwrap());
 }

@@ -50,7 +50,7 @@ pub struct Description {
 }
 
 /// One parameter of a policy.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name in JSON and on the command line.
     pub name: &'static str,

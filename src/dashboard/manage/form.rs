@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::super::layout::with_code;
 use super::super::session::FORM_TOKEN;
 use super::fields::{self, Field};
-use crate::http::problem::{FieldError, Problem, ProblemKind};
+use crate::http::problem::{Problem, ProblemKind};
 
 /// The name under which a form says which step it takes.
 pub(super) const STEP: &str = "step";
@@ -112,11 +112,8 @@ impl Errors {
     /// Add the errors of a problem, beside the fields that they are about.
     /// Returns the status of the problem.
     pub fn add_problem(&mut self, problem: &Problem, fields: &[Field]) -> StatusCode {
-        let known = problem.errors().iter().filter_map(|error| match error {
-            FieldError::Body { pointer, detail } => {
-                Some((fields::of_pointer(fields, pointer)?, detail))
-            }
-            _ => None,
+        let known = problem.errors().iter().filter_map(|error| {
+            Some((fields::of_pointer(fields, error.pointer.as_deref()?)?, &error.detail))
         });
         let known: Vec<_> = known.collect();
         if known.is_empty() {

@@ -1,6 +1,5 @@
 //! The routes and pages of the documentation.
 
-use anyhow::Context as _;
 use axum::Router;
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -10,6 +9,7 @@ use maud::{DOCTYPE, Markup, html};
 use utoipa::openapi::OpenApi;
 
 use super::assets::{self, assets};
+use crate::http::openapi::yaml;
 use crate::http::problem::{PROBLEM_JSON, ProblemKind};
 use crate::http::server::deliver::SharedText;
 
@@ -35,8 +35,7 @@ const PROBLEM_POLICY: &str = "default-src 'none'; style-src 'self'; img-src data
 
 /// The routes of the documentation of `openapi`.
 pub(crate) fn routes(openapi: &OpenApi) -> anyhow::Result<Router> {
-    let yaml = openapi.to_yaml().context("the description cannot be written as YAML")?;
-    let yaml = SharedText::new(yaml);
+    let yaml = SharedText::new(yaml(openapi)?);
     let reference = SharedText::new(reference_page().into_string());
     let router = Router::new()
         .route(

@@ -13,38 +13,35 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 
 /// One error in a request, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(tag = "in", rename_all = "lowercase")]
-pub enum FieldError {
-    /// In the body.
-    Body {
-        /// JSON pointer (RFC 6901) to the value, or to the object where one is missing; empty for
-        /// the whole body.
-        #[schema(example = "/rankers/3/id")]
-        pointer: String,
-        /// Description of the error.
-        detail: String,
-    },
-    /// In the query.
-    Query {
-        /// Name of the parameter; empty if unknown.
-        name: String,
-        /// Description of the error.
-        detail: String,
-    },
-    /// In the path.
-    Path {
-        /// Name of the parameter; empty if unknown.
-        name: String,
-        /// Description of the error.
-        detail: String,
-    },
-    /// In a header.
-    Header {
-        /// Name of the header.
-        name: String,
-        /// Description of the error.
-        detail: String,
-    },
+pub struct FieldError {
+    /// The part of the request.
+    #[serde(rename = "in")]
+    pub part: RequestPart,
+    /// In the body: JSON pointer (RFC 6901) to the value, or to the object where one is missing;
+    /// empty for the whole body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "/rankers/3/id", nullable = false)]
+    pub pointer: Option<String>,
+    /// Elsewhere: name of the parameter or the header; empty if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub name: Option<String>,
+    /// Description of the error.
+    pub detail: String,
+}
+
+/// The part of a request where an error is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestPart {
+    /// The body.
+    Body,
+    /// The query.
+    Query,
+    /// The path.
+    Path,
+    /// A header.
+    Header,
 }
 
 /// Problem details (RFC 9457), extended with `request_id`, `trace_id` and `errors`.

@@ -13,7 +13,7 @@ mod service_errors;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-pub use document::{FieldError, PROBLEM_JSON, ProblemDocument};
+pub use document::{FieldError, PROBLEM_JSON, ProblemDocument, RequestPart};
 pub(crate) use document::{ProblemContext, describe};
 pub use kind::ProblemKind;
 
@@ -73,27 +73,35 @@ impl Problem {
 
     /// Add an error at a JSON pointer into the body, such as `/rankers/3/id`.
     pub fn field(self, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.error(FieldError::Body { pointer: cut(pointer), detail: cut(detail) })
+        self.error(RequestPart::Body, pointer, detail)
     }
 
     /// Add an error in a query parameter.
     pub fn query(self, name: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.error(FieldError::Query { name: cut(name), detail: cut(detail) })
+        self.error(RequestPart::Query, name, detail)
     }
 
     /// Add an error in a path parameter.
     pub fn path(self, name: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.error(FieldError::Path { name: cut(name), detail: cut(detail) })
+        self.error(RequestPart::Path, name, detail)
     }
 
     /// Add an error in a header.
     pub fn header_field(self, name: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.error(FieldError::Header { name: cut(name), detail: cut(detail) })
+        self.error(RequestPart::Header, name, detail)
     }
 
-    fn error(mut self, error: FieldError) -> Self {
+    /// `place` is a pointer into the body, or a name.
+    fn error(
+        mut self,
+        part: RequestPart,
+        place: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        let place = Some(cut(place));
+        let (pointer, name) = if part == RequestPart::Body { (place, None) } else { (None, place) };
         if self.0.errors.len() < ERRORS_MAX {
-            self.0.errors.push(error);
+            self.0.errors.push(FieldError { part, pointer, name, detail: cut(detail) });
         }
         self
     }

@@ -48,13 +48,11 @@ pub struct ConcludeAt {
     /// With a `control`: conclude on a certain winner only once it is proven better or worse than
     /// the control, or neither can be proven in reasonable time. `true` by default.
     #[serde(default = "default_control", skip_serializing_if = "is_default_control")]
-    #[schema(default = true)]
     pub control: bool,
     /// With `segments`: conclude on a certain winner only once it is proven for each of them that
     /// the winner loses there or not, or neither can be proven in reasonable time. `false` by
     /// default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schema(default = false)]
     pub segments: bool,
 }
 
