@@ -15,7 +15,7 @@ pub(super) fn checked(program: Command) -> Result<Command, String> {
     names(&program, &mut known);
     for (name, value) in std::env::vars_os() {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
-        if !known.iter().any(|known| known == name) && !is_of_kubernetes(name) {
+        if !known.iter().any(|known| known == name) && !is_of_others(name) {
             let similar = known.iter().find(|known| known.starts_with(name));
             let hint = similar.map_or_else(String::new, |known| format!("; is it {known}?"));
             eprintln!("rankduel: no command reads the environment variable {name}{hint}");
@@ -29,10 +29,11 @@ pub(super) fn checked(program: Command) -> Result<Command, String> {
     Ok(without_empty(program))
 }
 
-/// Variables that Kubernetes sets in every container for a service with the name `rankduel`.
-fn is_of_kubernetes(name: &str) -> bool {
+/// Variables that Kubernetes sets in every container for a service with the name `rankduel`, and
+/// those of the scripts and examples that start this program.
+fn is_of_others(name: &str) -> bool {
     let rest = name.strip_prefix(PREFIX).unwrap_or_default();
-    rest.starts_with("PORT") || rest.starts_with("SERVICE_")
+    rest == "PROGRAM" || ["PORT", "SERVICE_", "TEST_"].iter().any(|start| rest.starts_with(start))
 }
 
 fn names(command: &Command, known: &mut Vec<String>) {

@@ -404,13 +404,16 @@ async fn empty_variables_are_unset_and_unknown_ones_are_reported() {
         command.env(format!("RANKDUEL_{name}"), "");
     }
     command.env("RANKDUEL_API_KEY", KEY).env("RANKDUEL_SERVICE_HOST", "10.0.0.1");
+    command.env("RANKDUEL_PROGRAM", "rankduel");
     command.env("RANKDUEL_PORT_7171_TCP", "tcp://10.0.0.1:7171");
     let process = Process::start(command);
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains("variable RANKDUEL_API_KEY; is it RANKDUEL_API_KEYS?"), "{log}");
-    assert!(!log.contains("RANKDUEL_SERVICE_HOST") && !log.contains(KEY), "{log}");
+    for silent in ["RANKDUEL_SERVICE_HOST", "RANKDUEL_PROGRAM", KEY] {
+        assert!(!log.contains(silent), "{log}");
+    }
     assert!(log.contains("\"level\":\"INFO\""), "{log}");
 }
 
