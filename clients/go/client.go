@@ -312,8 +312,8 @@ func (c *Client) ReportOutcome(ctx context.Context, duelID string, outcome Outco
 	return c.report(ctx, duelID, item)
 }
 
-// ReportMetrics reports values of the experiment's metrics. Report them for every page, whether it is
-// clicked or not: a value that does not come counts as the worst.
+// ReportMetrics reports values of the experiment's metrics. Report them for every page, whether it
+// is clicked or not: a value that does not come counts as the worst.
 func (c *Client) ReportMetrics(ctx context.Context, duelID string, metrics Metrics) (Status, error) {
 	item, err := metricsItem(duelID, metrics)
 	if err != nil {
