@@ -17,8 +17,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::service::Service;
 use crate::service::reports::overview::{newest_overview, overview};
 use crate::service::reports::traffic::traffic_now;
-use dueling_bandits::claims::guardrails::Guardrails;
-use rankduel_engine::fold::{DecidedClaim, Fold};
 use rankduel_store::audience::Segment;
 
 /// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
@@ -51,17 +49,22 @@ struct ClaimLabels {
     claim: &'static str,
     ranker: String,
     #[prometheus(flatten)]
-    segment: OfSegment,
+    subject: Subject,
 }
 
-/// The segment of a claim about one.
+/// The segment or the metric of a claim about one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct OfSegment(Option<Segment>);
+struct Subject {
+    segment: Option<Segment>,
+    metric: Option<String>,
+}
 
-impl EncodeLabelSet for OfSegment {
+impl EncodeLabelSet for Subject {
     fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), fmt::Error> {
-        let segment = self.0.as_ref().map(|segment| ("segment", segment.as_str()));
-        segment.map_or(Ok(()), |label| EncodeLabel::encode(&label, encoder.encode_label()))
+        let segment = self.segment.as_ref().map(|segment| ("segment", segment.as_str()));
+        let metric = self.metric.as_ref().map(|metric| ("metric", metric.as_str()));
+        let mut labels = segment.into_iter().chain(metric);
+        labels.try_for_each(|label| EncodeLabel::encode(&label, encoder.encode_label()))
     }
 }
 
@@ -117,7 +120,7 @@ impl Collector for ExperimentMetrics {
                 uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
             }
             let Ok((folded_to, decided)) =
-                loaded.fold().map(|fold| (fold.position(), decided_claims(&fold)))
+                loaded.fold().map(|fold| (fold.position(), fold.decided_claims()))
             else {
                 continue;
             };
@@ -126,7 +129,10 @@ impl Collector for ExperimentMetrics {
                     experiment: loaded.name.clone(),
                     claim: decided.claim,
                     ranker: loaded.spec.rankers[decided.ranker].id.clone(),
-                    segment: OfSegment(decided.segment),
+                    subject: Subject {
+                        segment: decided.segment,
+                        metric: decided.metric.map(|(it, _)| loaded.spec.metrics[it].name.clone()),
+                    },
                 };
                 claim.get_or_create(&labels).set(1);
             }
@@ -190,15 +196,6 @@ impl Collector for ExperimentMetrics {
         )?;
         write("claim_decided", "1 for each claim that is proven, such as `better`", &claim)
     }
-}
-
-/// The decided claims, the verdict among them.
-fn decided_claims(fold: &Fold) -> Vec<DecidedClaim> {
-    let of_all = |claim, ranker| DecidedClaim { claim, ranker, segment: None };
-    let best = fold.verdict().verdict().map(|verdict| of_all("best", verdict.winner()));
-    let of_metrics = fold.guardrails().into_iter().flat_map(Guardrails::decided);
-    let of_metrics = of_metrics.map(|decided| of_all(decided.side.name(), decided.ranker));
-    best.into_iter().chain(fold.decided_claims()).chain(of_metrics).collect()
 }
 
 /// An object-safe form of [`EncodeMetric`].

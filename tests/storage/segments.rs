@@ -83,7 +83,7 @@ fn a_saved_page_keeps_its_audience() {
                     .apply_chunk(|chunk| chunk.answer(&settles))
                     .expect("an entry that follows")
                     .expect("an answer");
-                assert_eq!(answered.audience, audience);
+                assert_eq!((answered.unit, answered.segment), (audience.unit, audience.segment));
                 fold.apply(&settles).expect("an entry that follows");
                 assert_eq!(restored.save(), fold.save());
             }

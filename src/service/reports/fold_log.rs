@@ -3,7 +3,8 @@
 use super::pool::ReportPool;
 use crate::service::error::ServiceError;
 use crate::service::threads::{IsAwaited, blocking};
-use rankduel_engine::fold::{Answered, Fold, FoldError};
+use rankduel_engine::fold::{Fold, FoldError};
+use rankduel_store::events::OutcomeEvent;
 use rankduel_store::{ExperimentLog, ExperimentRecord, LogEntry};
 
 /// Longest log that a request can fold.
@@ -34,7 +35,7 @@ impl Folding<'_> {
         record: &ExperimentRecord,
         head: u64,
         (mut fold, mut seen): (Fold, S),
-        see: fn(&mut S, &Answered, &LogEntry),
+        see: fn(&mut S, &OutcomeEvent, &LogEntry),
     ) -> Result<(Fold, S), ServiceError> {
         while fold.position() < head {
             let starts = (fold.position()..head).step_by(PAGE as usize).take(CHUNK_PAGES);
@@ -78,7 +79,7 @@ fn fold_chunk<S>(
     (mut fold, mut seen): (Fold, S),
     entries: Vec<LogEntry>,
     head: u64,
-    see: fn(&mut S, &Answered, &LogEntry),
+    see: fn(&mut S, &OutcomeEvent, &LogEntry),
     is_awaited: IsAwaited<'_>,
 ) -> Result<(Fold, S), ServiceError> {
     fold.apply_chunk(|chunk| {

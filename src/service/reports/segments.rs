@@ -18,10 +18,10 @@ use dueling_bandits::evidence::Sequences;
 use dueling_bandits::evidence::ladder::Ladder;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::fold::{Answered, Fold};
+use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::audience::{Audience, Segment};
-use rankduel_store::events::UnitHash;
+use rankduel_store::audience::Segment;
+use rankduel_store::events::{OutcomeEvent, UnitHash};
 use rankduel_store::{ExperimentRecord, LogEntry};
 
 /// Probability that any of the intervals ever fails.
@@ -139,7 +139,7 @@ async fn fold_segments(
     let start = move |_: IsAwaited<'_>| Fold::start(&of.spec, seed, created_at);
     let fold = folding.in_background(start).await?;
     let start = (fold, SegmentAnswers::none_yet(loaded.spec.clone()));
-    let add = |answers: &mut SegmentAnswers, answered: &Answered, entry: &LogEntry| {
+    let add = |answers: &mut SegmentAnswers, answered: &OutcomeEvent, entry: &LogEntry| {
         answers.add(answered, entry.recorded_at);
     };
     let folded = folding.run(record, head, start, add).await?;
@@ -206,7 +206,7 @@ pub struct SegmentAnswers {
     spec: ExperimentSpec,
     excluded: BTreeSet<u64>,
     /// With the times at which they were recorded.
-    answers: Vec<(Answered, i64)>,
+    answers: Vec<(OutcomeEvent, i64)>,
 }
 
 impl SegmentAnswers {
@@ -217,12 +217,12 @@ impl SegmentAnswers {
     }
 
     /// Add a duel that an entry answered, which was recorded at this time, in Unix milliseconds.
-    pub fn add(&mut self, answered: &Answered, recorded_at: i64) {
+    pub fn add(&mut self, answered: &OutcomeEvent, recorded_at: i64) {
         let held_out = self.spec.held_out();
         let is_held_out = |ranker: u16| held_out == Some(ranker.into());
         let counts = answered.first != answered.second
             && answered.answer != Answer::None
-            && !answered.audience.unit.is_some_and(|unit| self.excluded.contains(&unit))
+            && !answered.unit.is_some_and(|unit| self.excluded.contains(&unit))
             && !is_held_out(answered.first)
             && !is_held_out(answered.second);
         if counts {
@@ -241,7 +241,7 @@ impl SegmentAnswers {
                 continue;
             }
             let next = segments.numbers.len() + 1;
-            segments.numbers.entry(answered.audience.segment).or_insert(next);
+            segments.numbers.entry(answered.segment).or_insert(next);
             if window_ms == 0 || answered.issued_at < complete_until {
                 segments.count(answered);
             } else {
@@ -430,9 +430,8 @@ struct Segments {
 
 impl Segments {
     /// Count an answer. Like the verdict, this counts the first answer of each unit.
-    fn count(&mut self, answered: &Answered) {
-        let Answered { first, second, answer, audience: Audience { unit, segment }, .. } =
-            *answered;
+    fn count(&mut self, answered: &OutcomeEvent) {
+        let OutcomeEvent { first, second, answer, unit, segment, .. } = *answered;
         let (wins, losses, ties) = match answer {
             Answer::First => (1, 0, 0),
             Answer::Second => (0, 1, 0),

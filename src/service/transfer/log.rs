@@ -3,7 +3,8 @@
 use super::format::CHUNK;
 use rankduel_engine::consistency::beyond_head;
 use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::fold::{Answered, Fold};
+use rankduel_engine::fold::Fold;
+use rankduel_store::events::OutcomeEvent;
 use rankduel_store::{ExperimentRecord, LogEntry, Snapshot, Store};
 
 /// Call `with` for each entry after the position `after` up to the head of `record`, in order. An
@@ -114,9 +115,9 @@ impl FoldedLog {
     pub async fn fold(
         self,
         store: &dyn Store,
-        mut with: impl FnMut(&Answered, &LogEntry) -> Result<(), anyhow::Error> + Send,
+        mut with: impl FnMut(&OutcomeEvent, &LogEntry) -> Result<(), anyhow::Error> + Send,
     ) -> Result<Fold, anyhow::Error> {
-        let each = move |_: &Fold, answered: Option<&Answered>, entry: &LogEntry| {
+        let each = move |_: &Fold, answered: Option<&OutcomeEvent>, entry: &LogEntry| {
             answered.map_or(Ok(()), |answered| with(answered, entry))
         };
         self.fold_each(store, each).await
@@ -127,7 +128,8 @@ impl FoldedLog {
     pub async fn fold_each(
         mut self,
         store: &dyn Store,
-        mut with: impl FnMut(&Fold, Option<&Answered>, &LogEntry) -> Result<(), anyhow::Error> + Send,
+        mut with: impl FnMut(&Fold, Option<&OutcomeEvent>, &LogEntry) -> Result<(), anyhow::Error>
+        + Send,
     ) -> Result<Fold, anyhow::Error> {
         let fold = &mut self.fold;
         for_each_entry(store, &self.record, fold.position(), |entry| {

@@ -12,9 +12,7 @@ use super::log::FoldedLog;
 use super::table::{Table, TableFormat};
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::experiment_spec::{ExperimentSpec, arm_of};
-use rankduel_engine::fold::Answered;
-use rankduel_store::audience::Audience;
-use rankduel_store::events::UnitHash;
+use rankduel_store::events::{OutcomeEvent, UnitHash};
 use rankduel_store::{LogEntry, Store};
 
 /// The fields of [`Page`], in order.
@@ -70,7 +68,7 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn of(
-        answered: &Answered,
+        answered: &OutcomeEvent,
         entry: &LogEntry,
         spec: &'a ExperimentSpec,
         excluded: &BTreeSet<u64>,
@@ -81,7 +79,7 @@ impl<'a> Page<'a> {
             let ranker = spec.rankers.get(usize::from(ranker));
             format.text(ranker.map_or("", |ranker| ranker.id.as_str()))
         };
-        let Audience { unit, segment } = answered.audience;
+        let OutcomeEvent { unit, segment, .. } = *answered;
         let (first, second) = (id(answered.first), id(answered.second));
         let (left, right) = if answered.first_left { (first, second) } else { (second, first) };
         let (outcome, winner) = match (answered.answer, answered.first_left) {
@@ -92,7 +90,7 @@ impl<'a> Page<'a> {
         };
         Self {
             position: entry.position,
-            duel: format!("{:032x}", answered.nonce),
+            duel: format!("{:032x}", entry.nonce),
             issued_at: rfc3339(answered.issued_at),
             answered_at: rfc3339(entry.recorded_at),
             left,

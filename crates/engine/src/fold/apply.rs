@@ -12,35 +12,11 @@ use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{
     Answer, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, Policy, TieRule,
 };
-use rankduel_store::audience::Audience;
 use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult, Status};
 use rankduel_store::{LogEntry, Nonce};
 
 /// Most ties of one entry that a coin decides: a twentieth of a second of work.
 pub const COIN_TIES_MAX: u64 = 1_000_000;
-
-/// A duel that an entry answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered {
-    /// The nonce of the duel.
-    pub nonce: Nonce,
-    /// First ranker of the ordered pair.
-    pub first: u16,
-    /// Second ranker.
-    pub second: u16,
-    /// Whether the first ranker was shown left.
-    pub first_left: bool,
-    /// The answer.
-    pub answer: Answer,
-    /// The batch it was selected in.
-    pub batch: Option<u32>,
-    /// Log position at which it was selected.
-    pub chosen_at: u64,
-    /// Unix milliseconds at which it was issued.
-    pub issued_at: i64,
-    /// The unit and the segment that answered.
-    pub audience: Audience,
-}
 
 /// A log entry that cannot be folded: this program did not write this log for this experiment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +40,7 @@ impl Chunk<'_> {
     }
 
     /// Fold the next entry and return the duel that it answered. On an error nothing has changed.
-    pub fn answer(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
+    pub fn answer(&mut self, entry: &LogEntry) -> Result<Option<OutcomeEvent>, FoldError> {
         self.0.apply_entry(entry)
     }
 
@@ -113,7 +89,7 @@ impl Fold {
         result
     }
 
-    fn apply_entry(&mut self, entry: &LogEntry) -> Result<Option<Answered>, FoldError> {
+    fn apply_entry(&mut self, entry: &LogEntry) -> Result<Option<OutcomeEvent>, FoldError> {
         let refuse = |detail: String| FoldError { position: entry.position, detail };
         if entry.position != self.state.position + 1 {
             return Err(refuse(format!("it cannot follow position {}", self.state.position)));
@@ -131,7 +107,8 @@ impl Fold {
         let mut answered = None;
         match &entry.event {
             Event::Outcome(outcome) => {
-                answered = Some(self.apply_outcome(entry.nonce, outcome, None).map_err(refuse)?);
+                self.apply_outcome(entry.nonce, outcome, None).map_err(refuse)?;
+                answered = Some(*outcome);
                 // a reported outcome replaces the clicks
                 self.state.open_pages.take(entry.nonce);
             }
@@ -324,7 +301,7 @@ impl Fold {
         &mut self,
         nonce: Nonce,
         event: &ClicksEvent,
-    ) -> Result<Option<Answered>, String> {
+    ) -> Result<Option<OutcomeEvent>, String> {
         self.check_ranker(event.first)?;
         self.check_ranker(event.second)?;
         check_issued(event.issued_at)?;
@@ -345,20 +322,20 @@ impl Fold {
     }
 
     /// Settle a duel: turn the clicks on its page into its outcome.
-    fn settle(&mut self, nonce: Nonce, page: &ClickedPage) -> Result<Answered, String> {
+    fn settle(&mut self, nonce: Nonce, page: &ClickedPage) -> Result<OutcomeEvent, String> {
         let method = self.method(page.method).ok_or("its method is unknown")?;
         let credit = page.credit(&method, self.seed, nonce)?;
         let outcome = page.answered(credit.outcome);
         // where ties count, the mean of an outcome is the score already
         let skips_ties = self.ties == TieRule::Skip;
         let score = page.score(&method, &credit, self.seed, nonce).filter(|_| skips_ties);
-        let answered = self.apply_outcome(nonce, &outcome, score)?;
+        self.apply_outcome(nonce, &outcome, score)?;
         let counts = !self.state.excluded.has(outcome.unit) && self.arm_of(outcome.unit).is_none();
         if outcome.first != outcome.second && counts {
             self.state.page_counts.record(page.method, &outcome, &page.sheet, &credit);
         }
         self.state.open_pages.take(nonce);
-        Ok(answered)
+        Ok(outcome)
     }
 
     /// `score` is what the verdict counts, if that is not the outcome.
@@ -367,49 +344,26 @@ impl Fold {
         nonce: Nonce,
         outcome: &OutcomeEvent,
         score: Option<Score>,
-    ) -> Result<Answered, String> {
-        self.check_ranker(outcome.first)?;
-        self.check_ranker(outcome.second)?;
-        check_issued(outcome.issued_at)?;
-        let OutcomeEvent {
-            first,
-            second,
-            first_left,
-            answer,
-            batch,
-            chosen_at,
-            issued_at,
-            unit,
-            segment,
-            ..
-        } = *outcome;
-        let audience = Audience { unit, segment };
-        let answered = Answered {
-            nonce,
-            first,
-            second,
-            first_left,
-            answer,
-            batch,
-            chosen_at,
-            issued_at,
-            audience,
-        };
+    ) -> Result<(), String> {
+        let &OutcomeEvent { first, second, unit, segment, issued_at, .. } = outcome;
+        self.check_ranker(first)?;
+        self.check_ranker(second)?;
+        check_issued(issued_at)?;
         let duel = Duel::new(first.into(), second.into());
         if duel.is_self() {
             // its step was counted when it was issued; its answer teaches nothing
             self.answered_alone(unit, issued_at);
-            return Ok(answered);
+            return Ok(());
         }
-        if self.state.excluded.has(outcome.unit) {
+        if self.state.excluded.has(unit) {
             self.state.excluded.answered();
-            return Ok(answered);
+            return Ok(());
         }
         if self.arm_of(unit).is_some() {
             // it may have seen a page of one ranker before, which is no fair start
-            return Ok(answered);
+            return Ok(());
         }
-        if let Some(unit) = outcome.unit {
+        if let Some(unit) = unit {
             self.state.heavy_units.answered(unit, left_won(outcome));
         }
         if let Some(twin) = self.held_out.filter(|&it| duel.first == it || duel.second == it) {
@@ -421,7 +375,7 @@ impl Fold {
                 [ranker, twin],
             );
             self.state.history.shown_alone(ranker, 1);
-            return Ok(answered);
+            return Ok(());
         }
         let foreign = self.chosen_by_another_policy(outcome.chosen_at);
         self.state.counts.record(duel, outcome.answer, outcome.first_left);
@@ -431,13 +385,12 @@ impl Fold {
             false => (outcome.batch, outcome.ticket),
         };
         let resolved = self.ties.resolve(outcome.answer, self.seed, self.policy().tally().steps());
-        let unit = outcome.unit;
         let place = |segment| self.segments.iter().position(|&own| own == segment);
         let segment = segment.and_then(place).map_or(0, |place| place as u8 + 1);
         let answer =
             TimedAnswer { duel, outcome: resolved, score, issued_at, nonce, unit, segment };
         self.run.observe_timed(&answer, batch, ticket, self.state.recorded_at);
-        Ok(answered)
+        Ok(())
     }
 
     /// Whether another policy selected the duels of this position, or this one in another state,

@@ -1,9 +1,10 @@
 //! The probability with which a duel was selected, for those who weight answers by it.
 
-use super::{Answered, Fold};
+use super::Fold;
 use crate::experiment_spec::{ExperimentSpec, arm_of};
 use dueling_bandits::Duel;
 use dueling_bandits::run::Odds;
+use rankduel_store::events::OutcomeEvent;
 
 /// The facts that decide selections at a log position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +32,13 @@ impl Chances {
     /// The probability with which a page of this unit got the duel that was answered, in either
     /// order; `None` if it is not known. It has the coins of pages alone, of the canary and of the
     /// watch in it, and not that of the coverage.
-    pub fn of(&self, spec: &ExperimentSpec, answered: &Answered) -> Option<f64> {
-        let Answered { first, second, audience, .. } = *answered;
+    pub fn of(&self, spec: &ExperimentSpec, answered: &OutcomeEvent) -> Option<f64> {
+        let OutcomeEvent { first, second, unit, .. } = *answered;
         let duel = Duel::new(first.into(), second.into());
-        if arm_of(spec.alone, audience.unit).is_some() {
+        if arm_of(spec.alone, unit).is_some() {
             return duel.is_self().then_some(spec.alone / 2.0);
         }
-        let shared = if audience.unit.is_some() { 1.0 - spec.alone } else { 1.0 };
+        let shared = if unit.is_some() { 1.0 - spec.alone } else { 1.0 };
         if self.concluded {
             let watch = match self.winner == Some(duel.first) {
                 true => spec.watch,

@@ -15,7 +15,7 @@ mod saved;
 mod state;
 mod values;
 
-pub use apply::{Answered, COIN_TIES_MAX, Chunk, FoldError, ties_of};
+pub use apply::{COIN_TIES_MAX, Chunk, FoldError, ties_of};
 pub use chances::Chances;
 pub use methods::MethodVersion;
 pub use state::{DecidedClaim, Fold, MAX_POSITION};

@@ -12,7 +12,7 @@ use crate::fold::page_counts::PageCounts;
 use dueling_bandits::claims::alone::AlonePages;
 use dueling_bandits::claims::control::{ControlClaims, Goal};
 use dueling_bandits::claims::drift::Drift;
-use dueling_bandits::claims::guardrails::Guardrails;
+use dueling_bandits::claims::guardrails::{Guardrails, Kind};
 use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
 use dueling_bandits::parameters::Setup;
@@ -37,6 +37,14 @@ pub struct DecidedClaim {
     pub ranker: usize,
     /// The segment that it is about; `None` for all traffic.
     pub segment: Option<Segment>,
+    /// Number of the metric that it is about, and the kind of its limit.
+    pub metric: Option<(usize, Kind)>,
+}
+
+impl DecidedClaim {
+    fn new(claim: &'static str, ranker: usize) -> Self {
+        Self { claim, ranker, segment: None, metric: None }
+    }
 }
 
 /// The state of an experiment at a log position.
@@ -252,22 +260,24 @@ impl Fold {
         self.state.controls_seen
     }
 
-    /// The claims beside the verdict that are proven.
+    /// The claims that are proven, apart from drift.
     pub fn decided_claims(&self) -> Vec<DecidedClaim> {
+        let best = self.verdict().verdict().map(|it| DecidedClaim::new("best", it.winner()));
         let of_control = self.claims().into_iter().flat_map(ControlClaims::decided);
-        let mut decided: Vec<_> = of_control
-            .map(|(ranker, claim, _)| DecidedClaim { claim: claim.name(), ranker, segment: None })
-            .collect();
+        let of_control = of_control.map(|(ranker, it, _)| DecidedClaim::new(it.name(), ranker));
+        let mut decided: Vec<_> = best.into_iter().chain(of_control).collect();
         if let Some((held, ranker)) = self.segments().and_then(|it| Some((it, it.winner()?))) {
-            let hurt = |place: usize| self.segments.get(place).copied();
             decided.extend(held.hurt_segments().map(|place| DecidedClaim {
-                claim: "hurt",
-                ranker,
-                segment: hurt(place),
+                segment: self.segments.get(place).copied(),
+                ..DecidedClaim::new("hurt", ranker)
             }));
-            let unhurt = DecidedClaim { claim: "unhurt", ranker, segment: None };
-            decided.extend(held.unhurt_after().map(|_| unhurt));
+            decided.extend(held.unhurt_after().map(|_| DecidedClaim::new("unhurt", ranker)));
         }
+        let of_metrics = self.guardrails().into_iter().flat_map(Guardrails::decided);
+        decided.extend(of_metrics.map(|it| DecidedClaim {
+            metric: Some((it.metric, it.kind)),
+            ..DecidedClaim::new(it.side.name(), it.ranker)
+        }));
         decided
     }
 

@@ -11,12 +11,10 @@ use crate::clock::rfc3339;
 use crate::condition::Condition;
 use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
-use crate::fold::{Answered, Chunk, DecidedClaim, Fold};
+use crate::fold::{Chunk, DecidedClaim, Fold};
 use crate::tokens::duel_token::DuelToken;
-use dueling_bandits::claims::betting::Side;
-use dueling_bandits::claims::guardrails::{self, Guardrails};
 use rankduel_store::audience::Segment;
-use rankduel_store::events::{ControlEvent, Event};
+use rankduel_store::events::{ControlEvent, Event, OutcomeEvent};
 use rankduel_store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
 
 /// Entries of the first chunk when catching up.
@@ -95,12 +93,10 @@ impl LoadedExperiment {
             let mut fold = self.fold.write().map_err(|_| self.panicked())?;
             let decided = fold.decided_claims();
             let raised = fold.drift().map_or(0, |drift| drift.raised());
-            let guarded = decided_guardrails(&fold);
             let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
             self.report_claims(&fold, &decided);
             self.signal_if_due(&fold);
             self.log_drift(&fold, raised);
-            self.log_guardrails(&fold, &guarded);
             absorbed
         }))
         .unwrap_or_else(|_| Err(self.panicked()))
@@ -156,22 +152,21 @@ impl LoadedExperiment {
             return;
         }
         for decided in fold.decided_claims() {
-            if !before.contains(&decided) {
-                let DecidedClaim { claim, ranker, segment } = decided;
-                let ranker = &self.spec.rankers[ranker].id;
-                let (experiment, position) = (&self.name, fold.position());
-                let (control, segment) = (self.spec.control.as_deref(), segment.as_ref());
-                let segment = segment.map(Segment::as_str);
-                tracing::info!(
-                    experiment,
-                    claim,
-                    ranker,
-                    control,
-                    segment,
-                    position,
-                    "claim decided"
-                );
+            if before.contains(&decided) {
+                continue;
             }
+            let DecidedClaim { claim, ranker, segment, metric } = decided;
+            tracing::info!(
+                experiment = self.name,
+                claim,
+                ranker = self.spec.rankers[ranker].id,
+                control = self.spec.control,
+                segment = segment.as_ref().map(Segment::as_str),
+                metric = metric.map(|(metric, _)| &*self.spec.metrics[metric].name),
+                of = metric.map(|(_, kind)| kind.name()),
+                position = fold.position(),
+                "claim decided"
+            );
         }
     }
 
@@ -206,55 +201,12 @@ impl LoadedExperiment {
         }
     }
 
-    /// Log each claim about a metric that is decided now, unless its entry was recorded before the
-    /// experiment was loaded.
-    fn log_guardrails(&self, fold: &Fold, before: &[guardrails::Decided]) {
-        if fold.recorded_at() < self.opened_at {
-            return;
-        }
-        for decided in decided_guardrails(fold) {
-            if before.contains(&decided) {
-                continue;
-            }
-            let ranker = self.spec.rankers.get(decided.ranker).map(|ranker| &*ranker.id);
-            let metric = self.spec.metrics.get(decided.metric).map(|metric| &*metric.name);
-            let (claim, of, pages) = (decided.side.name(), decided.kind.name(), decided.after);
-            let (experiment, position) = (&self.name, fold.position());
-            match decided.side {
-                Side::Harm => {
-                    tracing::warn!(
-                        experiment,
-                        claim,
-                        ranker,
-                        metric,
-                        of,
-                        pages,
-                        position,
-                        "claim decided"
-                    );
-                }
-                Side::Safe => {
-                    tracing::info!(
-                        experiment,
-                        claim,
-                        ranker,
-                        metric,
-                        of,
-                        pages,
-                        position,
-                        "claim decided"
-                    );
-                }
-            }
-        }
-    }
-
     /// Count an answer of a duel that this process issued. An answer has the nonce of its duel.
-    fn note_answer(&self, entry: &LogEntry, duel: Answered) {
+    fn note_answer(&self, entry: &LogEntry, duel: OutcomeEvent) {
         if (entry.nonce >> 64) as u64 != self.process {
             return;
         }
-        let Answered { first, second, first_left, batch, issued_at, .. } = duel;
+        let OutcomeEvent { first, second, first_left, batch, issued_at, .. } = duel;
         if first != second {
             let shown = if first_left { (first, second) } else { (second, first) };
             self.open_duels().answered(shown, batch, issued_at);
@@ -339,10 +291,6 @@ fn rows(entry: &LogEntry) -> usize {
         Event::Control(ControlEvent::Values { pages }) => pages.len().max(1),
         _ => 1,
     }
-}
-
-fn decided_guardrails(fold: &Fold) -> Vec<guardrails::Decided> {
-    fold.guardrails().into_iter().flat_map(Guardrails::decided).collect()
 }
 
 fn changes_roster(event: &Event) -> bool {
