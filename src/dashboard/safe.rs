@@ -35,7 +35,9 @@ pub(crate) fn tile(view: &View) -> Option<Tile> {
     }
     claims.first()?;
     let mut safe = of_leader().filter(|claim| claim.claim == ClaimKind::Safe).peekable();
-    let is_safe = safe.peek().is_some() && safe.all(|claim| is(claim, ClaimKind::Safe));
+    let is_trusted = |claim: &Claim| claim.metric.as_ref().is_some_and(|it| !it.uneven);
+    let is_safe =
+        safe.peek().is_some() && safe.all(|claim| is(claim, ClaimKind::Safe) && is_trusted(claim));
     let (mark, answer) = match (leader_does_harm(view), is_safe) {
         (true, _) => (Mark::No, html! { "No, it does harm" }),
         (false, true) => (Mark::Yes, html! { "Yes, within every limit" }),
@@ -60,7 +62,7 @@ pub(crate) fn section(view: &View) -> Markup {
             section.part #safe aria-labelledby="safe-h" {
                 h2 #safe-h { "Is it safe?" }
                 p {
-                    "Each metric has a limit of its mean, or of how far it is above that of the control. Every page counts, clicked or not, and a missing value counts as the worst. A ranker within the limit is said to do harm in at most "
+                    "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every page counts, clicked or not, and a missing value counts as the worst. A ranker within the limit is said to do harm in at most "
                     (of_experiments(error)) " experiments."
                 }
                 div.scroll { table {
@@ -85,6 +87,7 @@ fn row(pair: &[Claim]) -> Markup {
     };
     let decided = |kind| pair.iter().any(|claim| is(claim, kind));
     let (mark, result) = match (decided(ClaimKind::Harm), decided(ClaimKind::Safe)) {
+        _ if metric.uneven => (Mark::Wait, "not to be trusted: units are not split evenly"),
         (true, _) => (Mark::No, "does harm"),
         (false, true) => (Mark::Yes, "safe"),
         (false, false) => (Mark::Wait, "still open"),
@@ -94,7 +97,11 @@ fn row(pair: &[Claim]) -> Markup {
             td { (name(ranker)) }
             td {
                 code { (metric.name) }
-                @if metric.of == LimitOf::Difference { " above the control" }
+                @match metric.of {
+                    LimitOf::Value => {},
+                    LimitOf::Difference => " worse than the control",
+                    LimitOf::Pages => " worse than the control, on pages of one alone",
+                }
             }
             td.num { @match metric.mean { Some(mean) => (quantity(mean)), None => "no page" } }
             td.num { (quantity(metric.limit)) }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use interleaving::{Note, Pin};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -17,6 +18,7 @@ use super::problem::ProblemKind::{
 };
 use super::schemas;
 use super::state::AppState;
+use crate::service::feedback::IgnoredValue;
 use crate::service::pages::{IssuedPage, PageRequest};
 use crate::service::units::NamedAudience;
 use rankduel_engine::access::Scope;
@@ -64,6 +66,10 @@ struct InterleaveBody {
     #[serde(default)]
     #[schema(value_type = Vec<PinBody>, max_items = 100)]
     pinned: Vec<Object<PinBody>>,
+    /// Values of the experiment's metrics that are known when the page is made, by ranker and
+    /// metric. The same as in feedback.
+    #[schema(value_type = Option<HashMap<String, HashMap<String, f64>>>, nullable = false, example = json!({"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}}))]
+    metrics: Option<Value>,
 }
 
 /// A document at a fixed position. It is removed from both rankings and earns no credit.
@@ -166,6 +172,10 @@ struct InterleavedPage {
     /// Feedback after this time is rejected.
     #[schema(format = DateTime)]
     expires_at: String,
+    /// Values of metrics that do not count. Omitted without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    ignored: Vec<IgnoredValue>,
     /// The page.
     #[serde(flatten)]
     page: PageParts,
@@ -176,7 +186,7 @@ struct InterleavedPage {
 /// Combines the rankings of the two rankers chosen by `next-duel` with the experiment's method.
 /// Neither the slots nor the new `duel_id` reveal which ranker a document belongs to. The same
 /// duel, rankings and pins give the same list on every server, for each of its pages. Writes
-/// nothing.
+/// nothing but `metrics`.
 #[utoipa::path(post, path = "/v1/experiments/{name}/interleave", tag = "duels", request_body = InterleaveBody,
     responses(
         (status = 200, body = InterleavedPage, description = "The page."),
@@ -186,16 +196,26 @@ async fn interleave(
     PathOf(name): PathOf<String>,
     JsonBody(body): JsonBody<InterleaveBody>,
 ) -> ApiResult<Response> {
-    let InterleaveBody { duel_id, left, right, length, offset, unit, segment, pinned } = body;
+    let InterleaveBody { duel_id, left, right, length, offset, unit, segment, pinned, metrics } =
+        body;
     check_unit(unit.as_deref())?;
     let audience = NamedAudience { unit: unit.as_deref(), segment };
     let page = page_request(offset, length, pinned);
-    let experiment = name.clone();
+    let (service, experiment) = (&state.service, name.clone());
+    let (values, ignored) = match metrics {
+        Some(metrics) => service.read_values(&name, &duel_id, &metrics, audience).await?,
+        None => Default::default(),
+    };
     let finish = move |issued: IssuedPage| {
         let (self_duel, expires_at) = (issued.self_duel, rfc3339(issued.expires_at));
         let (duel_id, page) = PageParts::new(issued);
-        Json(InterleavedPage { duel_id, experiment, self_duel, expires_at, page }).into_response()
+        let page = InterleavedPage { duel_id, experiment, self_duel, expires_at, ignored, page };
+        Json(page).into_response()
     };
-    let service = &state.service;
-    Ok(service.interleave(&name, &duel_id, [Some(left), right], page, audience, finish).await?)
+    let rankings = [Some(left), right];
+    let page = service.interleave(&name, &duel_id, rankings, page, audience, finish).await?;
+    if let Some(values) = values {
+        service.note_values(&name, values).await?;
+    }
+    Ok(page)
 }

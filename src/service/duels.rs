@@ -167,7 +167,7 @@ impl Service {
         if let Some((unit, arm)) = audience.unit.zip(arm)
             && let Some(selected) = loaded.select_alone(unit, arm, winner)?
         {
-            let issued = self.issue(loaded, selected, (audience, false), now, step);
+            let issued = self.issue(loaded, selected, (audience, is_shown), now, step);
             return Ok(IssuedDuel { alone: Some(arm.name()), ..issued });
         }
         let selected = match (status, winner) {

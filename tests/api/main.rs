@@ -35,6 +35,7 @@ mod keys;
 mod large_bodies;
 mod locked;
 mod metrics;
+mod page_metrics;
 mod pages;
 mod plan;
 mod policies;

@@ -15,15 +15,18 @@ fn spec() -> ExperimentSpec {
     let metrics = json!([
         {"name": "latency_ms", "cap": 1000.0, "limit": 400.0, "difference": 10.0},
         {"name": "failed", "cap": 1.0, "limit": 0.5, "on_harm": "tell"},
+        {"name": "sold", "of": "page", "better": "higher", "cap": 1.0, "difference": 0.0},
     ]);
     let spec = json!({
         "rankers": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "policy": {"kind": "uniform"},
         "ties": "skip", "duel_ttl_seconds": 3600, "seed": null, "control": "a", "metrics": metrics,
+        "alone": 0.5,
     });
     ExperimentSpec::read(&spec.to_string()).expect("a spec")
 }
 
-/// A slow ranker, whose failures nobody reports, a new ranker, and another control.
+/// A slow ranker that sells nothing, and whose failures nobody reports; a new ranker, and another
+/// control.
 fn events() -> Vec<Event> {
     let mut events = Vec::new();
     for number in 0..200_u16 {
@@ -39,8 +42,17 @@ fn events() -> Vec<Event> {
         let issued = page([Vec::new(), Vec::new()]);
         // a ranker that is not known here spoils nothing
         let unknown = PageValues { second: 9, ..issued.clone() };
-        events.push(ControlEvent::Values { pages: vec![issued, unknown] });
+        events.push(ControlEvent::Values { pages: vec![issued.clone(), unknown] });
         events.push(ControlEvent::Values { pages: vec![page(values)] });
+        let shown = [2, 0][usize::from(number) % 2];
+        let number = u64::from(number);
+        let (seller, unit) = (1000 + u128::from(number), Some(1000 + number / 2));
+        let alone = PageValues::of(seller, [2, 0], issued_at, unit, Default::default());
+        let alone = PageValues { alone: Some(shown), ..alone };
+        let later = [vec![], vec![None, None, Some(1.0)]];
+        let values = if shown == 0 { later } else { Default::default() };
+        events.push(ControlEvent::Values { pages: vec![alone.clone()] });
+        events.push(ControlEvent::Values { pages: vec![PageValues { values, ..alone }] });
         match number {
             120 => events.push(ControlEvent::RankerEnlisted { ranker: 3, id: "d".into() }),
             150 => events.push(ControlEvent::ControlNamed { ranker: 1 }),
@@ -58,7 +70,7 @@ fn entry(number: usize, event: &Event) -> LogEntry {
     LogEntry {
         position,
         nonce: position.into(),
-        recorded_at: CREATED_AT + 300 * number as i64,
+        recorded_at: CREATED_AT + 150 * number as i64,
         event: event.clone(),
     }
 }
@@ -95,7 +107,7 @@ fn a_snapshot_goes_on_as_the_fold() {
         decided.iter().filter(is_it).map(|it| it.ranker).collect::<Vec<_>>()
     };
     assert_eq!((harmful(0).first(), harmful(1)), (Some(&2), vec![2]), "{decided:?}");
-    assert_eq!((held.control(), held.metrics()), (Some(1), 2));
+    assert_eq!((held.control(), held.metrics()), (Some(1), 3));
     // of another spec it is no state
     let without = ExperimentSpec { metrics: Vec::new(), ..spec.clone() };
     assert!(Fold::restore(&without, SEED, &fold.save()).is_none());

@@ -3,13 +3,16 @@
 //! waits for no database.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::Engine;
 use crate::cohorts::SLACK_MS;
 use crate::error::EngineError;
+use crate::experiment_spec::{ExperimentSpec, MetricOf, arm_of};
 use crate::loaded::LoadedExperiment;
 use crate::tokens::duel_token::DuelToken;
+use dueling_bandits::claims::alone::Arm;
 use rankduel_store::Nonce;
 use rankduel_store::events::{ControlEvent, PageValues};
 
@@ -39,10 +42,18 @@ impl WaitingPages {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Of a page that waits already, the first values stand.
     fn add(&self, page: PageValues) {
         let pages = &mut self.waiting().pages;
-        if pages.len() < WAITING_MAX {
-            pages.insert(page.duel.as_u128(), page);
+        let is_full = pages.len() >= WAITING_MAX;
+        match pages.entry(page.duel.as_u128()) {
+            Entry::Occupied(mut known) if known.get().values.iter().all(Vec::is_empty) => {
+                known.insert(page);
+            }
+            Entry::Vacant(place) if !is_full => {
+                place.insert(page);
+            }
+            _ => {}
         }
     }
 
@@ -70,18 +81,35 @@ impl WaitingPages {
 
 impl LoadedExperiment {
     /// A page was issued. Its values come with feedback; those that do not come count as the worst.
-    /// Nothing without metrics, or for a self-duel.
+    /// Nothing if none of them would count.
     pub fn note_issued(&self, duel: &DuelToken) {
-        if !self.spec.metrics.is_empty() && duel.first != duel.second {
-            self.waiting_pages.add(values_of(duel, duel.audience.unit, [Vec::new(), Vec::new()]));
+        let page = page_of(&self.spec, duel, duel.audience.unit);
+        if let Some(page) = page.filter(|page| page.first != page.second) {
+            self.waiting_pages.add(page);
         }
+    }
+
+    /// A page was issued, and these values came with it.
+    pub fn note_values(&self, page: PageValues) {
+        self.waiting_pages.add(page);
     }
 }
 
-/// These values of the page of a duel, by ranker and metric.
-pub fn values_of(duel: &DuelToken, unit: Option<u64>, values: [Vec<Option<f64>>; 2]) -> PageValues {
-    let &DuelToken { first, second, issued_at, nonce, .. } = duel;
-    PageValues::of(nonce, [first, second], issued_at, unit, values)
+/// The page of a duel without values, as it counts for metrics; `None` if no metric is about such a
+/// page. While the control leads, both arms see it, and a page of one of them has it twice.
+pub fn page_of(spec: &ExperimentSpec, duel: &DuelToken, unit: Option<u64>) -> Option<PageValues> {
+    let &DuelToken { first, second, issued_at, nonce, audience, .. } = duel;
+    let page = |pair| PageValues::of(nonce, pair, issued_at, unit, [Vec::new(), Vec::new()]);
+    if first != second {
+        return spec.has_metric_of(MetricOf::Ranker).then(|| page([first, second]));
+    }
+    let (arm, other) = arm_of(spec.alone, audience.unit).zip(duel.other_arm())?;
+    let pair = match arm {
+        Arm::Leader => [first, other],
+        Arm::Control => [other, first],
+    };
+    let alone = PageValues { alone: Some(first), ..page(pair) };
+    spec.has_metric_of(MetricOf::Page).then_some(alone)
 }
 
 impl Engine {

@@ -258,10 +258,14 @@ pub struct ClicksEvent {
 pub struct PageValues {
     /// The duel's nonce.
     pub duel: Uuid,
-    /// First ranker of the ordered pair that the policy chose.
+    /// First ranker of the ordered pair that the policy chose; of a page that shows one ranker
+    /// alone, the leader.
     pub first: u16,
-    /// Second ranker.
+    /// Second ranker, or the control.
     pub second: u16,
+    /// The ranker that it shows alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<u16>,
     /// Unix milliseconds at which it was issued.
     pub issued_at: i64,
     /// Hash of the unit that saw it. In JSON, 16 hexadecimal digits.
@@ -273,7 +277,7 @@ pub struct PageValues {
 }
 
 impl PageValues {
-    /// Values of the page of the duel with this nonce.
+    /// Values of the page of the duel with this nonce, which shows two rankers.
     pub fn of(
         nonce: u128,
         [first, second]: [u16; 2],
@@ -281,7 +285,7 @@ impl PageValues {
         unit: Option<u64>,
         values: [Vec<Option<f64>>; 2],
     ) -> Self {
-        Self { duel: Uuid::from_u128(nonce), first, second, issued_at, unit, values }
+        Self { duel: Uuid::from_u128(nonce), first, second, alone: None, issued_at, unit, values }
     }
 }
 

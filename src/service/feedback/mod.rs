@@ -7,5 +7,7 @@ mod receive;
 mod request;
 mod values;
 
-pub use content::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt, ShownOutcome};
+pub use content::{
+    Clicked, Feedback, FeedbackContent, IgnoredValue, PageEvent, Receipt, ShownOutcome,
+};
 pub use receive::receive;

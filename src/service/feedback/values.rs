@@ -5,8 +5,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::content::IgnoredValue;
-use rankduel_engine::experiment_spec::{ExperimentSpec, excerpt, pointer_part};
-use rankduel_engine::page_values::values_of;
+use crate::service::Service;
+use crate::service::error::ServiceError;
+use crate::service::units::{NamedAudience, UnitHasher};
+use rankduel_engine::experiment_spec::{ExperimentSpec, MetricOf, excerpt, pointer_part};
+use rankduel_engine::page_values::page_of;
 use rankduel_engine::tokens::duel_token::DuelToken;
 use rankduel_store::events::{ControlEvent, Event, PageValues};
 use rankduel_store::{NewEvent, Nonce};
@@ -39,10 +42,13 @@ pub(super) fn read(
     if spec.metrics.is_empty() {
         return all_ignored("the experiment has no metrics".into(), false);
     }
-    if duel.first == duel.second {
-        let detail = "one ranker was shown alone; metrics are of pages with two rankers";
+    let Some(mut page) = page_of(spec, duel, unit) else {
+        let detail = match duel.first == duel.second {
+            true => "no metric of the experiment is about a page that shows one ranker",
+            false => "no metric of the experiment is about a page that shows two rankers",
+        };
         return all_ignored(detail.into(), false);
-    }
+    };
     if now > duel.issued_at + spec.value_window_ms() {
         let window = spec.value_window_seconds;
         let detail = format!("they came later than `value_window_seconds`, {window}, allows");
@@ -52,7 +58,7 @@ pub(super) fn read(
         let detail = "it must be an object: values by ranker and metric";
         return all_ignored(detail.into(), false);
     };
-    let mut values = [duel.first, duel.second].map(|_| vec![None; spec.metrics.len()]);
+    page.values = [(); 2].map(|()| vec![None; spec.metrics.len()]);
     let (mut ignored, mut any) = (Vec::new(), false);
     let mut ignore = |pointer: String, detail: String| {
         if ignored.len() < IGNORED_MAX {
@@ -62,8 +68,10 @@ pub(super) fn read(
     for (id, of_ranker) in rankers {
         let pointer = format!("/metrics/{}", pointer_part(id));
         let ranker = spec.ranker_index(id);
-        let sides = [duel.first, duel.second].map(usize::from);
-        let Some(side) = sides.iter().position(|&side| Some(side) == ranker) else {
+        let is_shown = |side: &u16| {
+            Some(usize::from(*side)) == ranker && page.alone.is_none_or(|alone| alone == *side)
+        };
+        let Some(side) = [page.first, page.second].iter().position(is_shown) else {
             ignore(pointer, format!("ranker `{}` is not on this page", excerpt(id)));
             continue;
         };
@@ -73,22 +81,60 @@ pub(super) fn read(
         };
         for (name, value) in of_ranker {
             let pointer = format!("{pointer}/{}", pointer_part(name));
-            let number = value.as_f64().filter(|value| *value >= 0.0 && value.is_finite());
-            match (spec.metric_index(name), number) {
-                (Some(metric), Some(number)) => {
-                    values[side][metric] = Some(number);
+            match value_of(spec, page.alone.is_some(), name, value) {
+                Ok((metric, number)) => {
+                    page.values[side][metric] = Some(number);
                     any = true;
                 }
-                (None, _) => {
-                    let known: Vec<_> = spec.metrics.iter().map(|it| it.name.as_str()).collect();
-                    ignore(pointer, format!("the metrics are: {}", known.join(", ")));
-                }
-                (Some(_), None) => ignore(pointer, "a value is a number of at least 0".into()),
+                Err(detail) => ignore(pointer, detail),
             }
         }
     }
-    let counted = any.then(|| values_of(duel, unit, values));
-    ReadValues { counted, ignored, is_late: false }
+    ReadValues { counted: any.then_some(page), ignored, is_late: false }
+}
+
+/// The number of a metric and its value, on a page that shows one ranker alone or two.
+fn value_of(
+    spec: &ExperimentSpec,
+    is_alone: bool,
+    name: &str,
+    value: &Value,
+) -> Result<(usize, f64), String> {
+    let Some(metric) = spec.metric_index(name) else {
+        let known: Vec<_> = spec.metrics.iter().map(|it| it.name.as_str()).collect();
+        return Err(format!("the metrics are: {}", known.join(", ")));
+    };
+    let number = value.as_f64().filter(|value| *value >= 0.0 && value.is_finite());
+    let number = number.ok_or("a value is a number of at least 0")?;
+    match (spec.metrics[metric].of, is_alone) {
+        (MetricOf::Ranker, true) => Err("it is of a ranker, and counts on pages of two".into()),
+        (MetricOf::Page, false) => Err("it counts on pages that show one ranker alone".into()),
+        _ => Ok((metric, number)),
+    }
+}
+
+impl Service {
+    /// Values of a page that is made, as in feedback: those that count, and those that do not.
+    pub async fn read_values(
+        &self,
+        name: &str,
+        duel_id: &str,
+        metrics: &Value,
+        audience: NamedAudience<'_>,
+    ) -> Result<(Option<PageValues>, Vec<IgnoredValue>), ServiceError> {
+        let loaded = self.experiment(name).await?;
+        let duel = self.open_duel_id(&loaded, duel_id).await?.duel;
+        let unit = duel.audience.or(UnitHasher::of(&loaded).audience(audience)).unit;
+        let ReadValues { counted, ignored, .. } =
+            read(&loaded.spec, &duel, metrics, unit, self.now_ms());
+        Ok((counted, ignored))
+    }
+
+    /// The page of these values was made: they are in the log within seconds.
+    pub async fn note_values(&self, name: &str, page: PageValues) -> Result<(), ServiceError> {
+        self.experiment(name).await?.note_values(page);
+        Ok(())
+    }
 }
 
 /// The event for values. Its nonce is a hash of them, so that a repeat has the same nonce. Its

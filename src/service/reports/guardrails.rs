@@ -5,9 +5,10 @@ use utoipa::ToSchema;
 
 use crate::service::reports::claims::{Claim, ClaimKind, ClaimState, short};
 use crate::service::reports::grouped::grouped;
+use dueling_bandits::claims::alone::AlonePages;
 use dueling_bandits::claims::betting::Side;
 use dueling_bandits::claims::guardrails::{self, Guardrails, Kind};
-use rankduel_engine::experiment_spec::OnHarm;
+use rankduel_engine::experiment_spec::{Better, MetricOf, OnHarm};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
@@ -22,13 +23,16 @@ pub struct ClaimedMetric {
     /// The limit.
     #[schema(example = 400.0)]
     pub limit: f64,
-    /// The mean, or the mean difference to the control, with values rounded at random; `null`
-    /// before the first page. It is too far from the limit on average when a claim was just
-    /// decided.
+    /// The mean, or by how much it is worse than the control on average, with values rounded at
+    /// random; `null` before the first page. It is too far from the limit on average when a claim
+    /// was just decided.
     #[schema(example = 512.3)]
     pub mean: Option<f64>,
     /// Number of pages that count.
     pub pages: u64,
+    /// Whether the claim rests on pages of one ranker alone, and their units are not split evenly
+    /// (alarm `uneven-arms`): find out why before you trust it.
+    pub uneven: bool,
 }
 
 /// The subject of a limit.
@@ -39,6 +43,8 @@ pub enum LimitOf {
     Value,
     /// Its difference to that of the control on the same page.
     Difference,
+    /// The difference of pages that show the ranker alone to those that show the control alone.
+    Pages,
 }
 
 /// A ranker that does harm.
@@ -87,15 +93,17 @@ fn sentence(loaded: &LoadedExperiment, held: &Guardrails, claim: &guardrails::Cl
     let (name, mean) = (&metric.name, quantity(claim.mean.unwrap_or_default()));
     let pages = grouped(claim.pages, ',');
     let limit = quantity(limit_of(metric, claim.kind));
+    let worse = if metric.better == Better::Higher { "below" } else { "above" };
     match claim.kind {
-        Kind::Limit => {
-            format!("`{name}` of `{ranker}` is above {limit}: {mean} on average of {pages} pages.")
-        }
+        Kind::Limit => format!(
+            "`{name}` of `{ranker}` is {worse} {limit}: {mean} on average of {pages} pages."
+        ),
         Kind::Difference => {
             let control = held.control().map_or("", |control| &spec.rankers[control].id);
+            let alone = if metric.of == MetricOf::Page { " of one of them alone" } else { "" };
             format!(
-                "`{name}` of `{ranker}` is above that of `{control}` by more than {limit}: by \
-                 {mean} on average of {pages} pages."
+                "`{name}` of `{ranker}` is {worse} that of `{control}` by more than {limit}: by \
+                 {mean} on average of {pages} pages{alone}."
             )
         }
     }
@@ -124,10 +132,17 @@ pub fn claims(loaded: &LoadedExperiment, fold: &Fold) -> Vec<Claim> {
     let is_listed = |claim: &guardrails::Claim| {
         fold.roster().is_active(claim.ranker) || claim.decided_after.is_some()
     };
-    held.claims().filter(is_listed).map(|claim| claim_of(loaded, held, &claim)).collect()
+    let is_uneven = fold.alone().is_some_and(AlonePages::is_uneven);
+    let of = |claim| claim_of(loaded, held, &claim, is_uneven);
+    held.claims().filter(is_listed).map(of).collect()
 }
 
-fn claim_of(loaded: &LoadedExperiment, held: &Guardrails, claim: &guardrails::Claim) -> Claim {
+fn claim_of(
+    loaded: &LoadedExperiment,
+    held: &Guardrails,
+    claim: &guardrails::Claim,
+    is_uneven: bool,
+) -> Claim {
     let spec = &loaded.spec;
     let metric = &spec.metrics[claim.metric];
     let control = held.control().filter(|_| claim.kind == Kind::Difference);
@@ -152,13 +167,15 @@ fn claim_of(loaded: &LoadedExperiment, held: &Guardrails, claim: &guardrails::Cl
         lead_in_reach: None,
         metric: Some(ClaimedMetric {
             name: metric.name.clone(),
-            of: match claim.kind {
-                Kind::Limit => LimitOf::Value,
-                Kind::Difference => LimitOf::Difference,
+            of: match (claim.kind, metric.of) {
+                (Kind::Limit, _) => LimitOf::Value,
+                (Kind::Difference, MetricOf::Ranker) => LimitOf::Difference,
+                (Kind::Difference, MetricOf::Page) => LimitOf::Pages,
             },
             limit: limit_of(metric, claim.kind),
             mean: claim.mean,
             pages: claim.pages,
+            uneven: metric.of == MetricOf::Page && is_uneven,
         }),
     }
 }

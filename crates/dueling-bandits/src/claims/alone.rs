@@ -106,6 +106,11 @@ impl AlonePages {
         &self.answered
     }
 
+    /// Whether the units are not split evenly, at their first page or with an answer.
+    pub fn is_uneven(&self) -> bool {
+        [self.issued, self.answered].iter().any(|split| split.uneven_since().is_some())
+    }
+
     /// Whether the first page of this unit is counted.
     pub fn has_issued(&self, unit: u64) -> bool {
         self.seen.contains(unit)

@@ -25,6 +25,9 @@
 //! the same page: `z = y_x - y_c`. What a bet must be able to lose is the largest difference, so
 //! [`Bets::on_difference`] cuts differences at ± 10 limits; the claim is then about the mean of the
 //! cut differences. Harm of twice the limit is found after a third of the pages that way.
+//!
+//! [`Bets::on_arms`] are for pages that show one ranker alone, which have no such difference: a coin
+//! takes its place.
 
 /// Number of levels.
 pub const LEVELS: usize = 17;
@@ -78,6 +81,13 @@ impl Bets {
     /// On the difference of two values, with a `limit` above 0.
     pub fn on_difference(limit: f64) -> Self {
         Self::on(CUT * limit, -CUT * limit, limit)
+    }
+
+    /// On the difference of the means of two arms, of values from 0 to `cap`, with a `limit` from 0:
+    /// on `2 s (y - f)`, for the value y of a page, its arm s = ±1 by a fair coin, and a forecast f
+    /// of y that does not depend on the coin. Its mean is the difference.
+    pub fn on_arms(cap: f64, limit: f64) -> Self {
+        Self::on(2.0 * cap, -2.0 * cap, limit)
     }
 
     fn on(most: f64, least: f64, limit: f64) -> Self {

@@ -3,6 +3,7 @@
 mod betting;
 mod drift;
 mod guardrails;
+mod page_metrics;
 mod segments;
 
 /// The upper end of the exact 95 % interval of a share, of which `found` of `runs` were seen.

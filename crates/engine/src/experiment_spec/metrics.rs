@@ -1,4 +1,4 @@
-//! Metrics of rankers with limits: guardrails.
+//! Metrics with limits: guardrails.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ const CAP_MAX: f64 = 1e12;
 /// Default time within which the values of a page come.
 pub const DEFAULT_VALUE_WINDOW_SECONDS: u32 = 60;
 
-/// A metric: a number for each page, where higher is worse.
+/// A metric: a number for each page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
@@ -25,17 +25,21 @@ pub struct Metric {
     /// Its subject; `ranker` by default.
     #[serde(default)]
     pub of: MetricOf,
-    /// Larger values count as this, and so does a missing one.
+    /// Whether `lower` or `higher` values are better; `lower` by default.
+    #[serde(default, skip_serializing_if = "is_lower")]
+    pub better: Better,
+    /// Values are 0 to this: larger ones count as this. A missing one counts as the worst.
     #[schema(exclusive_minimum = 0.0, maximum = 1e12, example = 1000.0)]
     pub cap: f64,
-    /// A ranker does harm if its mean is above this; above 0 and below the cap.
+    /// A ranker does harm if its mean is worse than this; above 0 and below the cap. Not of a page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0, example = 400.0, nullable = false)]
     pub limit: Option<f64>,
-    /// A ranker does harm if it is above the `control` on the same page by more than this, in the
-    /// mean of differences that are cut at ten times this. Above 0, at most the cap.
+    /// A ranker does harm if it is worse than the `control` by more than this. Of a ranker: on the
+    /// same page, in the mean of differences that are cut at ten times this; above 0, at most the
+    /// cap. Of a page: in the mean of pages that show one of them alone; from 0 to the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(exclusive_minimum = 0.0, example = 10.0, nullable = false)]
+    #[schema(minimum = 0.0, example = 10.0, nullable = false)]
     pub difference: Option<f64>,
     /// The reaction to a ranker that does harm; `retire` by default.
     #[serde(default)]
@@ -49,6 +53,24 @@ pub enum MetricOf {
     /// The ranking of one ranker, such as its latency.
     #[default]
     Ranker,
+    /// The whole page, such as its revenue: of pages that show one ranker `alone`.
+    Page,
+}
+
+/// The better values of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Lower ones, such as of a latency.
+    #[default]
+    Lower,
+    /// Higher ones, such as of revenue.
+    Higher,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_lower(better: &Better) -> bool {
+    *better == Better::Lower
 }
 
 /// The reaction to a ranker that does harm.
@@ -66,8 +88,8 @@ pub enum OnHarm {
 }
 
 impl Metric {
-    fn errors(&self, at: usize, has_control: bool) -> Vec<FieldError> {
-        let Self { name, cap, limit, difference, .. } = self;
+    fn errors(&self, at: usize, spec: &ExperimentSpec) -> Vec<FieldError> {
+        let Self { name, of, cap, limit, difference, .. } = self;
         let shown = excerpt(name);
         let mut errors = Vec::new();
         let mut push = |member: &str, detail: String| {
@@ -91,13 +113,27 @@ impl Metric {
             let limit = limit.unwrap_or_default();
             push("/limit", format!("`limit` is {limit}; it must be above 0, below the cap, {cap}"));
         }
+        if *of == MetricOf::Page {
+            if spec.alone <= 0.0 {
+                let detail = "metrics of a page are about pages that show one ranker alone, and \
+                              there are none: set `alone`, such as to 0.1";
+                push("/of", detail.into());
+            }
+            if limit.is_some() {
+                let detail = "a metric of a page is compared with the control: set `difference` \
+                              instead";
+                push("/limit", detail.into());
+            }
+        }
         if let Some(difference) = *difference {
-            if !(difference > 0.0 && difference <= *cap) {
+            let is_zero = difference == 0.0 && *of == MetricOf::Page;
+            if !((difference > 0.0 || is_zero) && difference <= *cap) {
+                let least = if *of == MetricOf::Page { "at least 0" } else { "above 0" };
                 let detail = format!(
-                    "`difference` is {difference}; it must be above 0, at most the cap, {cap}"
+                    "`difference` is {difference}; it must be {least}, at most the cap, {cap}"
                 );
                 push("/difference", detail);
-            } else if !has_control {
+            } else if spec.control.is_none() {
                 let detail = "`difference` is to the control, and there is none: name the \
                               `control`, or set a `limit` instead";
                 push("/difference", detail.into());
@@ -122,7 +158,7 @@ pub(super) fn errors(spec: &ExperimentSpec) -> Vec<FieldError> {
         return vec![FieldError::new("/metrics", detail)];
     }
     for (at, metric) in metrics.iter().enumerate() {
-        errors.extend(metric.errors(at, spec.control.is_some()));
+        errors.extend(metric.errors(at, spec));
         if metrics[..at].iter().any(|earlier| earlier.name == metric.name) {
             let detail = format!("metric `{}` is listed twice", excerpt(&metric.name));
             errors.push(FieldError::new(format!("/metrics/{at}/name"), detail));
@@ -146,10 +182,17 @@ impl ExperimentSpec {
     pub fn guardrails(&self) -> Vec<guardrails::Metric> {
         let of = |metric: &Metric| guardrails::Metric {
             cap: metric.cap,
+            of_page: metric.of == MetricOf::Page,
+            higher_is_better: metric.better == Better::Higher,
             limit: metric.limit,
             difference: metric.difference,
         };
         self.metrics.iter().map(of).collect()
+    }
+
+    /// Whether a metric has this subject.
+    pub fn has_metric_of(&self, of: MetricOf) -> bool {
+        self.metrics.iter().any(|metric| metric.of == of)
     }
 
     /// Number of the metric with this name.

@@ -21,7 +21,7 @@ pub use errors::Errors;
 pub use exclusions::{MAX_EXCLUDED_UNITS, MAX_EXCLUSIONS};
 pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
 pub use field_error::{FirstErrors, excerpt};
-pub use metrics::{DEFAULT_VALUE_WINDOW_SECONDS, METRICS_MAX, Metric, MetricOf, OnHarm};
+pub use metrics::{Better, DEFAULT_VALUE_WINDOW_SECONDS, METRICS_MAX, Metric, MetricOf, OnHarm};
 pub use ranker::Ranker;
 pub use settings::{MAX_DESCRIPTION_CHARS, MAX_OWNER_CHARS, Settings};
 pub use shares::{ShareBounds, Shares};

@@ -52,13 +52,14 @@ impl Fold {
         let rankers = self.roster().rankers();
         let Some(guardrails) = &mut self.guardrails else { return Ok(()) };
         for page in pages {
-            let &PageValues { duel, first, second, issued_at, unit, ref values } = page;
+            let &PageValues { duel, first, second, alone, issued_at, unit, ref values } = page;
             let is_known = first != second
+                && alone.is_none_or(|alone| alone == first || alone == second)
                 && usize::from(first.max(second)) < rankers
                 && values.iter().all(|values| values.len() <= guardrails.metrics());
             if is_known && !self.state.excluded.has(unit) {
                 let (pair, values) = ([first, second], values.clone());
-                guardrails.add(duel.as_u128(), Page { issued_at, pair, unit, values });
+                guardrails.add(duel.as_u128(), Page { issued_at, pair, alone, unit, values });
             }
         }
         Ok(())

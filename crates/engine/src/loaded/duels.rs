@@ -10,6 +10,7 @@ use crate::error::EngineError;
 use crate::fold::Fold;
 use crate::open_duels::OpenDuels;
 use crate::self_duels::Flush;
+use crate::tokens::duel_token::DuelToken;
 use crate::traffic::TrafficCounts;
 use dueling_bandits::claims::alone::Arm;
 use dueling_bandits::{Duel, InFlight, PolicyRng, Selection};
@@ -107,15 +108,17 @@ impl LoadedExperiment {
             let verdict = fold.verdict().verdict().map(|verdict| verdict.winner());
             winner.or(verdict).unwrap_or_else(|| fold.policy().champion())
         };
-        let ranker = match arm {
-            Arm::Leader => Some(leader()),
-            Arm::Control => self.spec.active_control(),
+        let Some(control) = self.spec.active_control() else { return Ok(None) };
+        let (ranker, other) = match arm {
+            Arm::Leader => (leader(), control),
+            Arm::Control => (control, leader()),
         };
-        let Some(ranker) = ranker else { return Ok(None) };
         if fold.alone().is_some_and(|alone| !alone.has_issued(unit)) {
             self.self_duels.shown_alone(unit);
         }
-        Ok(Some(Selected::alone(ranker, fold.position())))
+        let mut selected = Selected::alone(ranker, fold.position());
+        selected.selection.ticket = DuelToken::ticket_alone(other);
+        Ok(Some(selected))
     }
 
     /// Now and then, a duel of the canary, which is counted as issued.

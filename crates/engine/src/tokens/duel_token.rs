@@ -19,7 +19,7 @@ pub struct DuelToken {
     pub first_left: bool,
     /// The batch it belongs to.
     pub batch: Option<u32>,
-    /// The policy's note on its selection.
+    /// The policy's note on its selection, or that of [`DuelToken::ticket_alone`].
     pub ticket: u64,
     /// Log position that it was selected at.
     pub chosen_at: u64,
@@ -33,7 +33,20 @@ pub struct DuelToken {
     pub audience: Audience,
 }
 
+/// In the ticket of a page for a unit that sees one ranker alone. Policies have smaller tickets.
+const ALONE: u64 = 1 << 32;
+
 impl DuelToken {
+    /// The ticket of a page for a unit that sees one ranker alone: the ranker of the other arm.
+    pub fn ticket_alone(other: usize) -> u64 {
+        ALONE | other as u64
+    }
+
+    /// The ranker of such a ticket.
+    pub fn other_arm(&self) -> Option<u16> {
+        (self.ticket & ALONE != 0).then_some(self.ticket as u16)
+    }
+
     /// Append the token's bytes to `bytes`.
     pub(super) fn write(&self, bytes: Vec<u8>) -> Result<Vec<u8>, postcard::Error> {
         postcard::to_extend(self, bytes)

@@ -9,8 +9,14 @@ use super::at_most;
 
 const WINDOW_MS: i64 = 60_000;
 const ERROR: f64 = 0.05;
-const FAILURES: Metric = Metric { cap: 1.0, limit: Some(0.05), difference: None };
-const LATENCY: Metric = Metric { cap: 1.0, limit: None, difference: Some(0.01) };
+const FAILURES: Metric = Metric {
+    cap: 1.0,
+    of_page: false,
+    higher_is_better: false,
+    limit: Some(0.05),
+    difference: None,
+};
+const LATENCY: Metric = Metric { limit: None, difference: Some(0.01), ..FAILURES };
 
 fn guardrails(metric: Metric, rankers: usize, control: Option<usize>, run: u64) -> Guardrails {
     Guardrails::new(&[metric], WINDOW_MS, (ERROR, run), rankers, control)
@@ -29,7 +35,7 @@ impl Pages {
 
     fn add(&mut self, pair: [u16; 2], unit: Option<u64>, values: [Option<f64>; 2]) {
         let values = values.map(|value| vec![value]);
-        let page = Page { issued_at: self.issued, pair, unit, values };
+        let page = Page { issued_at: self.issued, pair, alone: None, unit, values };
         assert!(self.rails.add(self.issued as u128, page));
         self.issued += 1000;
         self.rails.complete(self.issued);
@@ -62,7 +68,7 @@ fn pages_without_values_count_as_the_worst() {
 #[test]
 fn values_may_come_in_parts_and_the_first_stands() {
     let mut rails = guardrails(FAILURES, 2, None, 1);
-    let part = |values| Page { issued_at: 5_000, pair: [0, 1], unit: None, values };
+    let part = |values| Page { issued_at: 5_000, pair: [0, 1], alone: None, unit: None, values };
     for values in [[vec![], vec![]], [vec![Some(1.0)], vec![]], [vec![Some(0.0)], vec![Some(0.0)]]]
     {
         assert!(rails.add(7, part(values)));
@@ -90,7 +96,7 @@ fn of_a_unit_the_first_page_with_the_ranker_counts() {
 #[test]
 fn a_cohort_in_any_order_gives_one_state() {
     let mut rng = step_rng(3, 0);
-    let both = Metric { cap: 1.0, limit: Some(0.3), difference: Some(0.1) };
+    let both = Metric { limit: Some(0.3), difference: Some(0.1), ..FAILURES };
     let pages: Vec<(u128, Page)> = (0..300)
         .map(|nonce| {
             let pair = [[0, 1], [1, 0], [1, 2]][rng.random_range(0..3)];
@@ -101,6 +107,7 @@ fn a_cohort_in_any_order_gives_one_state() {
                 Page {
                     issued_at: rng.random_range(0..3_000),
                     pair,
+                    alone: None,
                     unit: Some(nonce as u64 / 3),
                     values,
                 },
@@ -125,7 +132,7 @@ fn a_cohort_in_any_order_gives_one_state() {
 /// The errors of all claims of a family are at most δ, also when rankers and controls come.
 #[test]
 fn the_errors_of_all_claims_are_at_most_that_of_the_family() {
-    let both = Metric { cap: 1.0, limit: Some(0.3), difference: Some(0.1) };
+    let both = Metric { limit: Some(0.3), difference: Some(0.1), ..FAILURES };
     let mut rails = Guardrails::new(&[both, FAILURES], WINDOW_MS, (ERROR, 1), 3, Some(2));
     let (mut of_limits, mut of_differences) = (0.0, 0.0);
     for nth in 0..10 {
