@@ -220,14 +220,9 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
     let guarded = fold.guardrails().map_or(0.0, |guarded| short(guarded.error()));
     let margin = fold.verdict().target().margin;
     let of_segments = segments.map(|it| segment_claims(loaded, it, margin));
-    let of_drift = drift.map(|drift| Claim {
-        claim: ClaimKind::Drift,
-        margin: WITHIN,
-        error: DRIFT_ERROR,
-        state: if drift.raised() > 0 { ClaimState::Decided } else { ClaimState::Open },
-        decided_after_duels: drift.alarms().last().map(|alarm| alarm.answers),
-        ranker: None,
-        ..best.clone()
+    let of_drift = drift.map(|drift| {
+        let newest = drift.alarms().last().map(|alarm| alarm.answers);
+        Claim::new(ClaimKind::Drift, WITHIN, DRIFT_ERROR).decided(newest)
     });
     Claims {
         experiment: loaded.name.clone(),
@@ -260,19 +255,47 @@ fn best(loaded: &LoadedExperiment, fold: &Fold) -> Claim {
     let (verdict, target) = (fold.verdict().verdict(), fold.verdict().target());
     let winner = verdict.map(|verdict| loaded.spec.rankers[verdict.winner()].id.clone());
     Claim {
-        claim: ClaimKind::Best,
-        state: if winner.is_some() { ClaimState::Decided } else { ClaimState::Open },
         ranker: winner,
-        control: None,
-        segment: None,
-        margin: target.margin,
-        error: short(1.0 - target.confidence),
-        decided_after_duels: verdict.map(|verdict| verdict.comparisons),
-        win_rate: None,
-        bound: None,
-        duels_to_go: None,
-        lead_in_reach: None,
-        metric: None,
+        ..Claim::new(ClaimKind::Best, target.margin, 1.0 - target.confidence)
+            .decided(verdict.map(|verdict| verdict.comparisons))
+    }
+}
+
+impl Claim {
+    /// An open one of nobody yet.
+    pub(super) fn new(claim: ClaimKind, margin: f64, error: f64) -> Self {
+        Self {
+            claim,
+            ranker: None,
+            control: None,
+            segment: None,
+            margin,
+            error: short(error),
+            state: ClaimState::Open,
+            decided_after_duels: None,
+            win_rate: None,
+            bound: None,
+            duels_to_go: None,
+            lead_in_reach: None,
+            metric: None,
+        }
+    }
+
+    /// The claim, which is decided if it was after so many.
+    pub(super) fn decided(self, after: Option<u64>) -> Self {
+        let open = Progress::Open { comparisons: None };
+        self.at(after.map_or(open, |after| Progress::Decided { after }))
+    }
+
+    /// The claim with its progress.
+    pub(super) fn at(mut self, progress: Progress) -> Self {
+        (self.state, self.decided_after_duels) = match progress {
+            Progress::Decided { after } => (ClaimState::Decided, Some(after)),
+            Progress::Open { .. } => (ClaimState::Open, None),
+            Progress::OutOfReach => (ClaimState::OutOfReach, None),
+        };
+        self.duels_to_go = to_go(progress);
+        self
     }
 }
 
@@ -289,22 +312,15 @@ fn claim_of(
         Kind::Better | Kind::NotWorse => win_rate.map(|rate| rate - 0.5),
         Kind::Worse => win_rate.map(|rate| 0.5 - rate),
     };
+    let margin = fold.verdict().target().margin;
     Claim {
-        claim: kind.into(),
         ranker: Some(loaded.spec.rankers[ranker].id.clone()),
         control: Some(loaded.spec.rankers[control].id.clone()),
-        segment: None,
-        margin: fold.verdict().target().margin,
-        error: short(held.error(kind)),
-        state: ClaimState::Open,
-        decided_after_duels: None,
         win_rate,
         bound: if kind == Kind::Worse { at_most.map(short) } else { at_least },
-        duels_to_go: None,
         lead_in_reach: lead.filter(|_| progress == Progress::OutOfReach).map(in_reach),
-        metric: None,
+        ..Claim::new(kind.into(), margin, held.error(kind)).at(progress)
     }
-    .at(progress)
 }
 
 /// Without the digits that subtracting from 1 leaves.
@@ -312,7 +328,7 @@ pub(super) fn short(share: f64) -> f64 {
     (share * 1e12).round() / 1e12
 }
 
-pub(super) fn to_go(progress: Progress) -> Option<u64> {
+fn to_go(progress: Progress) -> Option<u64> {
     match progress {
         Progress::Open { comparisons: Some(further) } => Some(rounded(further)),
         _ => None,

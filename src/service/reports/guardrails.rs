@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::reports::claims::{Claim, ClaimKind, ClaimState, short};
+use crate::service::reports::claims::{Claim, ClaimKind};
 use crate::service::reports::grouped::grouped;
 use dueling_bandits::claims::alone::AlonePages;
 use dueling_bandits::claims::betting::Side;
@@ -146,25 +146,13 @@ fn claim_of(
     let spec = &loaded.spec;
     let metric = &spec.metrics[claim.metric];
     let control = held.control().filter(|_| claim.kind == Kind::Difference);
+    let kind = match claim.side {
+        Side::Harm => ClaimKind::Harm,
+        Side::Safe => ClaimKind::Safe,
+    };
     Claim {
-        claim: match claim.side {
-            Side::Harm => ClaimKind::Harm,
-            Side::Safe => ClaimKind::Safe,
-        },
         ranker: Some(spec.rankers[claim.ranker].id.clone()),
         control: control.map(|control| spec.rankers[control].id.clone()),
-        segment: None,
-        margin: 0.0,
-        error: short(claim.error),
-        state: match claim.decided_after {
-            Some(_) => ClaimState::Decided,
-            None => ClaimState::Open,
-        },
-        decided_after_duels: claim.decided_after,
-        win_rate: None,
-        bound: None,
-        duels_to_go: None,
-        lead_in_reach: None,
         metric: Some(ClaimedMetric {
             name: metric.name.clone(),
             of: match (claim.kind, metric.of) {
@@ -177,5 +165,6 @@ fn claim_of(
             pages: claim.pages,
             uneven: metric.of == MetricOf::Page && is_uneven,
         }),
+        ..Claim::new(kind, 0.0, claim.error).decided(claim.decided_after)
     }
 }

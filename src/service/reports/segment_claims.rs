@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::reports::claims::{Claim, ClaimKind, ClaimState, in_reach, short, to_go};
+use crate::service::reports::claims::{Claim, ClaimKind, in_reach, short};
 use crate::service::reports::verdict_sentence::{points, share};
 use dueling_bandits::claims::ladder::Progress;
 use dueling_bandits::claims::segments::SegmentClaims;
@@ -123,21 +123,8 @@ pub(super) fn segment_claims(
     margin: f64,
 ) -> Vec<Claim> {
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
-    let empty = |claim, error| Claim {
-        claim,
-        ranker: held.winner().map(id),
-        control: None,
-        segment: None,
-        margin,
-        error: short(error),
-        state: ClaimState::Open,
-        decided_after_duels: None,
-        win_rate: None,
-        bound: None,
-        duels_to_go: None,
-        lead_in_reach: None,
-        metric: None,
-    };
+    let new =
+        |claim, error| Claim { ranker: held.winner().map(id), ..Claim::new(claim, margin, error) };
     let hurt = loaded.spec.segments.iter().enumerate().map(|(place, &segment)| {
         let (progress, [wins, losses]) = (held.hurt(place), held.wins_and_losses(place));
         let win_rate = (wins + losses > 0.0).then(|| wins / (wins + losses));
@@ -149,26 +136,9 @@ pub(super) fn segment_claims(
             lead_in_reach: win_rate
                 .filter(|_| progress == Progress::OutOfReach)
                 .map(|rate| in_reach(0.5 - rate)),
-            ..empty(ClaimKind::Hurt, held.hurt_error()).at(progress)
+            ..new(ClaimKind::Hurt, held.hurt_error()).at(progress)
         }
     });
-    let unhurt = empty(ClaimKind::Unhurt, held.unhurt_error());
-    let progress = match held.unhurt_after() {
-        Some(after) => Progress::Decided { after },
-        None => Progress::Open { comparisons: None },
-    };
-    hurt.chain([unhurt.at(progress)]).collect()
-}
-
-impl Claim {
-    /// The claim with its progress.
-    pub(super) fn at(mut self, progress: Progress) -> Self {
-        (self.state, self.decided_after_duels) = match progress {
-            Progress::Decided { after } => (ClaimState::Decided, Some(after)),
-            Progress::Open { .. } => (ClaimState::Open, None),
-            Progress::OutOfReach => (ClaimState::OutOfReach, None),
-        };
-        self.duels_to_go = to_go(progress);
-        self
-    }
+    let unhurt = new(ClaimKind::Unhurt, held.unhurt_error()).decided(held.unhurt_after());
+    hurt.chain([unhurt]).collect()
 }
