@@ -55,6 +55,7 @@ pub(super) fn section(view: &View) -> Markup {
                     "Unit " code { (unit.unit) } " is a machine: of its " (counted(unit.answers, "answer", "answers"))
                     ", the left side won " (number(unit.left)) " and the right side "
                     (number(unit.right)) ". One of them counts."
+                    @if view.visitor.manages { " " a href={ "/experiments/" (view.record.name) "/manage/exclude?hashes=" (unit.unit) } { "Exclude it…" } }
                 }
             }
             p { "It assumes:" }

@@ -26,8 +26,6 @@ pub(crate) struct Row {
     pub interval: (f64, f64),
     /// The result in words.
     pub result: Markup,
-    /// Whether the bar is no claim.
-    pub preview: bool,
 }
 
 /// The rows of a picture.
@@ -149,7 +147,7 @@ fn picture(row: &Row, axis: &Axis, limit: Option<f64>) -> Markup {
                 line.limit x1=(at) x2=(at) y1="0" y2="100%" {}
             }
             @if row.is_drawn() {
-                line.wh.(class).dash[row.preview] x1=(axis.of_share(row.interval.0)) x2=(axis.of_share(row.interval.1)) y1="50%" y2="50%" {}
+                line.wh.(class) x1=(axis.of_share(row.interval.0)) x2=(axis.of_share(row.interval.1)) y1="50%" y2="50%" {}
                 @if let Some(measured) = row.measured {
                     circle.pt.(class) cx=(axis.of_share(measured)) cy="50%" r=(if class == "wait" { "4.5" } else { "6" }) {}
                 }

@@ -7,10 +7,13 @@ use maud::{Markup, html};
 use super::layout::{Mark, Visitor, badge, day, hour, moment, name, number, timestamp};
 use super::say::{When, shows};
 use super::view::Pace;
-use crate::service::reports::leader::Lead;
-use crate::service::reports::overview::Overview;
+use crate::service::Service;
+use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::single_flight::Computed;
-use crate::service::reports::verdict::Verdict;
+use crate::service::reports::traffic::traffic;
+use crate::service::reports::verdict::{Verdict, known_verdict, verdict};
+use dueling_bandits::claims::control::{Claim, ControlClaims, Progress};
+use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
@@ -24,23 +27,61 @@ pub(crate) struct Row {
 
 /// The row of an experiment in memory.
 pub(crate) struct Summary {
-    pub loaded: Arc<LoadedExperiment>,
-    pub overview: Arc<Computed<Overview>>,
-    pub lead: Arc<Computed<Lead>>,
+    loaded: Arc<LoadedExperiment>,
+    lead: Arc<Computed<Lead>>,
     /// Titles of the alarms that are on.
-    pub alarms: Vec<&'static str>,
-    pub pace: Pace,
+    alarms: Vec<&'static str>,
+    pace: Pace,
+    /// Answered duels and pages of one ranker.
+    pages: u64,
     /// The control, and whether the leader is proven to be better.
-    pub control: Option<(usize, bool)>,
+    control: Option<(usize, bool)>,
+    /// Whether the winner is proven to lose in a segment.
+    hurts: bool,
     /// When the result came, in Unix milliseconds.
-    pub decided_at: Option<i64>,
+    decided_at: Option<i64>,
     /// For its forecast.
-    pub verdict: Option<Arc<Computed<Verdict>>>,
+    verdict: Option<Arc<Computed<Verdict>>>,
 }
 
 impl Summary {
+    /// That of an experiment; `None` while its state is folded again.
+    pub async fn of(
+        service: &Arc<Service>,
+        loaded: Arc<LoadedExperiment>,
+        now: i64,
+    ) -> Option<Self> {
+        let lead = lead(&service.reports, &loaded).await.ok()?;
+        let (_, alarms) = traffic(service, &loaded).await.ok()?;
+        let verdict = known_verdict(&loaded);
+        let fold = loaded.fold().ok()?;
+        let is_better = |held: &ControlClaims| {
+            matches!(held.progress(lead.leader, Claim::Better), Progress::Decided { .. })
+        };
+        let last = fold.race().points().last().map(|point| point.recorded_at);
+        Some(Self {
+            alarms: alarms.iter().map(|alarm| alarm.title).collect(),
+            pace: Pace::of(&fold, &loaded.record(), now),
+            pages: fold.counts().answered_duels() + fold.counts().self_duels,
+            control: fold.claims().and_then(|held| Some((held.control()?, is_better(held)))),
+            hurts: fold.segments().is_some_and(|held| held.hurt_segments().next().is_some()),
+            decided_at: last.filter(|_| !lead.winners.is_empty()),
+            verdict,
+            lead,
+            loaded: Arc::clone(&loaded),
+        })
+    }
+
     fn is_decided(&self) -> bool {
         !self.lead.winners.is_empty()
+    }
+
+    /// Whether nothing speaks against making the winner the default, and no more answers are to come.
+    fn may_ship(&self) -> bool {
+        let runs = self.loaded.with_record(|record| record.status == Status::Running);
+        let is_open = runs && self.loaded.spec.conclude_at.is_some();
+        let is_better = self.control.is_none_or(|(_, is_better)| is_better);
+        is_better && self.alarms.is_empty() && !self.hurts && !is_open
     }
 
     fn id(&self, ranker: usize) -> Markup {
@@ -48,24 +89,26 @@ impl Summary {
     }
 }
 
-/// The groups of the list, in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Group {
-    NeedsYou,
-    Running,
-    Finished,
-    Others,
+/// Compute the forecast of an experiment that runs. Without one, its row has no date.
+pub(crate) async fn forecast(service: &Arc<Service>, loaded: &Arc<LoadedExperiment>) {
+    let is_open = |fold: &Fold| fold.verdict().verdict().is_none();
+    let runs = loaded.with_record(|record| record.status == Status::Running);
+    if runs && loaded.fold().is_ok_and(|fold| is_open(&fold)) {
+        drop(verdict(&service.reports, loaded, loaded.spec.verdict_target()).await);
+    }
 }
 
+/// The groups of the list, in their order.
+const GROUPS: [&str; 4] = ["Needs you", "Running", "Finished", "Not in memory"];
+
 impl Row {
-    fn group(&self) -> Group {
+    fn group(&self) -> &'static str {
+        let [needs_you, running, finished, others] = GROUPS;
         match (self.record.status, &self.loaded) {
-            (Status::Concluded, _) => Group::Finished,
-            (_, None) => Group::Others,
-            (_, Some(summary)) if !summary.alarms.is_empty() || summary.is_decided() => {
-                Group::NeedsYou
-            }
-            _ => Group::Running,
+            (Status::Concluded, _) => finished,
+            (_, None) => others,
+            (_, Some(of)) if !of.alarms.is_empty() || of.is_decided() => needs_you,
+            _ => running,
         }
     }
 }
@@ -78,21 +121,15 @@ pub(crate) fn page(
     now: i64,
     visitor: Visitor,
 ) -> Markup {
-    let groups = [
-        (Group::NeedsYou, "Needs you"),
-        (Group::Running, "Running"),
-        (Group::Finished, "Finished"),
-        (Group::Others, "Not in memory"),
-    ];
     html! {
         div.title {
             h1 { "Experiments" }
             @if visitor.manages { a.button href="/new-experiment" { "New experiment" } }
         }
         @if rows.is_empty() && first { (none_yet(visitor)) }
-        @for (group, title) in groups {
+        @for group in GROUPS {
             @let own: Vec<_> = rows.iter().filter(|row| row.group() == group).collect();
-            @if !own.is_empty() { (table(title, &own, now)) }
+            @if !own.is_empty() { (table(group, &own, now)) }
         }
         p {
             @if !first { a href="/" { "First page" } " " }
@@ -140,7 +177,7 @@ fn table(title: &str, rows: &[&Row], now: i64) -> Markup {
                         None => { span.quiet { "Open it to load it." } }
                     } }
                     td.wn.when { @if let Some(summary) = &row.loaded { (when(summary, &row.record)) } }
-                    td.n.pg { @if let Some(summary) = &row.loaded { (number(summary.overview.regret.steps)) } }
+                    td.n.pg { @if let Some(summary) = &row.loaded { (number(summary.pages)) } }
                     td.wn { (day(row.record.created_at, now)) span.sr { " " (timestamp(row.record.created_at)) } }
                 } } }
             }
@@ -169,15 +206,15 @@ fn when(summary: &Summary, record: &ExperimentRecord) -> Markup {
 
 /// The result of an experiment in a line.
 fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
-    let (lead, overview) = (&summary.lead, &summary.overview);
+    let lead = &summary.lead;
     let leader = summary.id(lead.leader);
     let out = lead.rivals - lead.open;
     let result = |shown: usize| {
         let is_today = summary.control.is_some_and(|(control, _)| control == shown);
         html! {
             @if is_today { "Keep " (summary.id(shown)) "." }
-            @else if let Some((_, false)) = summary.control { (summary.id(shown)) " is the best." }
-            @else { "Ship " (summary.id(shown)) "." }
+            @else if summary.may_ship() { "Ship " (summary.id(shown)) "." }
+            @else { (summary.id(shown)) " is the best." }
         }
     };
     html! {
@@ -189,7 +226,7 @@ fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
                 @else if decided > 0 { (shows(&summary.loaded.spec)) (summary.id(shown)) ", but the result is " (leader) "." }
                 @else { (shows(&summary.loaded.spec)) (summary.id(shown)) ", without a proof." }
             }
-            (_, 0) if overview.duels == 0 => { "No answers yet." }
+            (_, 0) if !lead.compared => { @if summary.pages == 0 { "No answers yet." } @else { "No page has had a winner yet." } }
             (_, 0) => {
                 (leader) " leads; "
                 @match (lead.rivals, out) {
@@ -199,7 +236,7 @@ fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
                 }
             }
             (_, 1) => { (result(lead.leader)) }
-            (_, several) => { "Ship any of " (several) ", such as " (leader) "." }
+            (_, several) => { @if summary.may_ship() { "Ship any of " (several) ", such as " } @else { (several) " are the best, such as " } (leader) "." }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! A request for a page of the dashboard, and its response.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use maud::Markup;
 
@@ -43,43 +44,30 @@ impl Page {
         self.sessions.form_token(&self.headers, &self.caller)
     }
 
-    /// Require that the caller's key is not limited to some experiments.
-    pub fn require_all_experiments(&self) -> Result<(), Refusal> {
-        self.caller.require_all_experiments().map_err(|problem| self.refuse(problem))
-    }
-
-    /// A problem as a page.
-    pub fn refuse(&self, problem: impl Into<Problem>) -> Refusal {
-        Refusal::of(private(problem_page(&problem.into(), self.visitor())))
-    }
-
-    /// There is no such page.
-    pub fn missing(&self) -> Refusal {
-        self.refuse(Problem::new(ProblemKind::NotFound, "There is no such page."))
-    }
-
     /// This page. It is not stored, because its forms have a token.
     pub fn respond(&self, status: StatusCode, title: &str, main: &Markup) -> Response {
-        private((status, layout::page(title, self.visitor(), false, main)).into_response())
+        let mut response =
+            (status, layout::page(title, self.visitor(), false, main)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
     }
 }
 
-/// The page of a problem, in place of the one that was requested.
-pub(crate) struct Refusal(Box<Response>);
-
-impl Refusal {
-    pub fn of(response: Response) -> Self {
-        Self(Box::new(response))
-    }
+/// There is no such page.
+pub(crate) fn missing() -> Problem {
+    Problem::new(ProblemKind::NotFound, "There is no such page.")
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        *self.0
+/// A layer: problems of the handlers become pages.
+pub(crate) async fn problems_as_pages(page: Page, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    match response.extensions_mut().remove::<Problem>() {
+        Some(problem) => {
+            let mut shown = problem_page(&problem, page.visitor());
+            shown.headers_mut().extend(response.headers().clone());
+            shown
+        }
+        None => response,
     }
-}
-
-fn private(mut response: Response) -> Response {
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{get, post};
 use futures_util::future::join_all;
@@ -15,21 +15,15 @@ use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
 use super::layout::Tab;
-use super::page::{Page, Refusal};
+use super::page::{Page, problems_as_pages};
 use super::response::{POLICY, TaggedPage};
 use super::session::{self, Dashboard, Sessions};
-use super::view::{Copied, Pace, Parts, View};
+use super::view::{Copied, Parts, View};
 use super::{evidence, list, manage, result, traffic};
 use crate::http::AppState;
 use crate::http::conditional::TaggedFile;
+use crate::http::problem::ApiResult;
 use crate::http::server::deliver::SharedText;
-use crate::service::error::ServiceError;
-use crate::service::reports;
-use crate::service::reports::verdict::{known_verdict, verdict};
-use dueling_bandits::claims::control::{Claim, ControlClaims, Progress};
-use rankduel_engine::fold::Fold;
-use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::events::Status;
 
 /// The pages, which need the scope `read`. A session opens them, too.
 pub(crate) const PAGES: [&str; 4] = ["/", RESULT, EVIDENCE, TRAFFIC];
@@ -47,6 +41,7 @@ const LIST: usize = 100;
 const FORECASTS_WITHIN: Duration = Duration::from_millis(250);
 
 pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
+    let dashboard = Dashboard { state, sessions };
     let asset = |kind: &'static str, text: &'static str| {
         let file = TaggedFile::new(kind, SharedText::new(text));
         get(async move |headers: HeaderMap| file.respond(&headers))
@@ -65,8 +60,9 @@ pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
         .layer(CsrfLayer::new())
         .route("/dashboard.css", asset("text/css; charset=utf-8", include_str!("style.css")))
         .route("/dashboard.js", asset("text/javascript; charset=utf-8", include_str!("script.js")))
+        .layer(from_fn_with_state(dashboard.clone(), problems_as_pages))
         .layer(map_response(add_security_headers))
-        .with_state(Dashboard { state, sessions })
+        .with_state(dashboard)
 }
 
 async fn add_security_headers(mut response: Response) -> Response {
@@ -85,22 +81,21 @@ struct ListQuery {
 async fn experiments(
     page: Page,
     query: Result<Query<ListQuery>, QueryRejection>,
-) -> Result<Response, Refusal> {
+) -> ApiResult<Response> {
     let (state, visitor) = (&page.state, page.visitor());
     let after = query.ok().and_then(|Query(query)| query.after).filter(|name| !name.contains('\0'));
-    let list = page.caller.list(&state.service, after.as_deref(), LIST).await;
-    let list = list.map_err(|error| page.refuse(error))?;
+    let list = page.caller.list(&state.service, after.as_deref(), LIST).await?;
     let next = list.records.last().filter(|_| list.more).map(|record| record.name.clone());
     let now = state.service.now_ms();
     let loaded: Vec<_> =
         list.records.iter().map(|record| state.service.peek(&record.name)).collect();
-    let forecasts = loaded.iter().flatten().map(|loaded| forecast(state, loaded));
+    let forecasts = loaded.iter().flatten().map(|loaded| list::forecast(&state.service, loaded));
     // those that take longer are in the next update
     drop(tokio::time::timeout(FORECASTS_WITHIN, join_all(forecasts)).await);
     let mut rows = Vec::new();
     for (record, loaded) in list.records.into_iter().zip(loaded) {
         let loaded = match loaded {
-            Some(loaded) => summary(state, loaded, now).await,
+            Some(loaded) => list::Summary::of(&state.service, loaded, now).await,
             None => None,
         };
         rows.push(list::Row { record, loaded });
@@ -109,63 +104,23 @@ async fn experiments(
         let main = list::page(&rows, next.as_deref(), after.is_none(), now, visitor);
         TaggedPage::new("Experiments", visitor, &main)
     };
-    respond(&page, state.service.reports.run(render).await)
+    Ok(state.service.reports.run(render).await?.respond(&page.headers))
 }
 
-/// The row of an experiment in memory; `None` while its state is folded again.
-async fn summary(
-    state: &AppState,
-    loaded: Arc<LoadedExperiment>,
-    now: i64,
-) -> Option<list::Summary> {
-    let overview = reports::overview::overview(&state.service.reports, &loaded).await.ok()?;
-    let lead = reports::leader::lead(&state.service.reports, &loaded).await.ok()?;
-    let (_, alarms) = reports::traffic::traffic(&state.service, &loaded).await.ok()?;
-    let alarms = alarms.iter().map(|alarm| alarm.title).collect();
-    let (pace, decided_at, control) = {
-        let fold = loaded.fold().ok()?;
-        let last = fold.race().points().last().map(|point| point.recorded_at);
-        let is_better = |held: &ControlClaims| {
-            matches!(held.progress(lead.leader, Claim::Better), Progress::Decided { .. })
-        };
-        let control = fold.claims().and_then(|held| Some((held.control()?, is_better(held))));
-        (Pace::of(&fold, &loaded.record(), now), last.filter(|_| !lead.winners.is_empty()), control)
-    };
-    let verdict = known_verdict(&loaded);
-    Some(list::Summary { loaded, overview, lead, alarms, pace, control, decided_at, verdict })
-}
-
-/// Compute the forecast of an experiment that runs.
-async fn forecast(state: &AppState, loaded: &Arc<LoadedExperiment>) {
-    let is_open = |fold: &Fold| fold.verdict().verdict().is_none();
-    let runs = loaded.with_record(|record| record.status == Status::Running);
-    if runs && loaded.fold().is_ok_and(|fold| is_open(&fold)) {
-        // without one, the row has no date
-        drop(verdict(&state.service.reports, loaded, loaded.spec.verdict_target()).await);
-    }
-}
-
-async fn one(page: Page, name: String, tab: Tab) -> Result<Response, Refusal> {
+async fn one(page: Page, name: String, tab: Tab) -> ApiResult<Response> {
     let (service, visitor) = (&page.state.service, page.visitor());
-    let rendered = async {
-        let loaded = service.experiment(&name).await?;
-        let parts = Parts::of(service, &loaded, tab).await?;
-        let (read, now) = (Arc::clone(&loaded), parts.now);
-        let render = move |copied| {
-            let view = View::new(loaded, parts, copied, visitor);
-            let main = match tab {
-                Tab::Evidence => evidence::page(&view),
-                Tab::Traffic => traffic::page(&view),
-                Tab::Result | Tab::Manage => result::page(&view),
-            };
-            TaggedPage::new(&view.loaded.name, visitor, &main)
+    let loaded = service.experiment(&name).await?;
+    let parts = Parts::of(service, &loaded, tab).await?;
+    let (read, now) = (Arc::clone(&loaded), parts.now);
+    let render = move |copied| {
+        let view = View::new(loaded, parts, copied, visitor);
+        let main = match tab {
+            Tab::Evidence => evidence::page(&view),
+            Tab::Traffic => traffic::page(&view),
+            Tab::Result | Tab::Manage => result::page(&view),
         };
-        service.reports.compute(move || Copied::of(&read, now), render).await
+        TaggedPage::new(&view.loaded.name, visitor, &main)
     };
-    respond(&page, rendered.await)
-}
-
-fn respond(page: &Page, rendered: Result<TaggedPage, ServiceError>) -> Result<Response, Refusal> {
-    let rendered = rendered.map_err(|error| page.refuse(error))?;
+    let rendered = service.reports.compute(move || Copied::of(&read, now), render).await?;
     Ok(rendered.respond(&page.headers))
 }

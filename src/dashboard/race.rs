@@ -34,9 +34,9 @@ pub(crate) fn when(view: &View) -> Markup {
             html! { "Not within 90 days at the present speed: the lead is too small, or too few pages come." }
         }
         (When::Unknown(why), _) => {
-            html! { "There is no forecast yet" @if !why.is_empty() { ": " (with_code(&why)) } "." }
+            html! { "There is no date yet" @if !why.is_empty() { ": " (with_code(&why)) } "." }
         }
-        (When::Waits, None) => html! { "Soon." },
+        (When::Waits, None) => html! { "There is no date yet." },
     };
     let content = html! {
         p { (sentence) }

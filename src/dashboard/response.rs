@@ -33,7 +33,7 @@ impl TaggedPage {
     }
 }
 
-/// A problem as a page.
+/// A problem as a page, which is not stored.
 pub(crate) fn problem_page(problem: &Problem, visitor: Visitor) -> Response {
     let kind = problem.kind();
     let main = html! {
@@ -43,8 +43,6 @@ pub(crate) fn problem_page(problem: &Problem, visitor: Visitor) -> Response {
         p { a href="/" { "All experiments" } }
     };
     let mut response = (kind.status(), page(kind.title(), visitor, false, &main)).into_response();
-    if let Some(seconds) = kind.retry_after_seconds() {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

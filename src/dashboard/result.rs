@@ -288,7 +288,6 @@ fn much(view: &View) -> Markup {
             measured: effect.win_rate,
             interval: (effect.low, effect.high),
             result,
-            preview: false,
         }
     });
     let dots = Dots {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::layout::{
-    Mark, counted, hour, margin_points, moment, name, names, of_experiments, percent, with_code,
+    Mark, counted, hour, moment, name, names, number, of_experiments, percent, with_code,
 };
 use super::view::{Pace, View};
 use super::{safe, whom};
@@ -179,6 +179,10 @@ fn open(view: &View) -> Say {
     let waits = matches!(when, When::Waits) && view.waiting().is_some();
     let control = view.verdict.control.as_ref();
     let proven = control.filter(|control| control.proven == Some(ClaimKind::Better));
+    let waiting_answers = view.waiting().map(|waiting| match waiting.answers {
+        1 => "1\u{a0}answer is in and waits".to_owned(),
+        answers => format!("{}\u{a0}answers are in and wait", number(answers)),
+    });
     Say {
         mark: if waits { Mark::Wait } else { Mark::Run },
         state: html! { @if waits { "Waiting for answers" } @else { "No result yet" } },
@@ -186,21 +190,17 @@ fn open(view: &View) -> Say {
             @if let Some(control) = proven { (with_code(&control.sentence)) " " }
             (name(leader)) " leads. "
             @match (&when, view.waiting()) {
-                (When::Waits, Some(waiting)) => {
-                    (counted(waiting.answers, "answer is", "answers are")) " in and wait; they would settle it."
-                }
+                (When::Waits, Some(_)) => { (waiting_answers.as_deref().unwrap_or_default()) "; they would settle it." }
                 _ if !view.runs() => { "The experiment is paused." }
                 (When::About(at, _), _) => { "We will know about " (moment(*at, view.now)) "." }
                 (When::Far, _) => { "A lead this small takes more than " (FAR_DAYS) " days to show." }
-                (When::Waits | When::Unknown(_), _) => { "It is too early for a date." }
+                (When::Waits | When::Unknown(_), _) => { "There is no date yet." }
             }
         },
         paragraph: html! {
             (standing(view))
             @if let Some(waiting) = view.waiting() {
-                " " (counted(waiting.answers, "answer is", "answers are")) " in and "
-                @if waiting.answers == 1 { "waits" } @else { "wait" }
-                ", because other pages of that time can still get theirs; "
+                " " (waiting_answers.as_deref().unwrap_or_default()) ", because other pages of that time can still get theirs; "
                 @if waits { "the result can come at " } @else { "the first of them count at " }
                 (hour(waiting.next_count_ms, view.now)) "."
             }
@@ -235,37 +235,16 @@ fn standing(view: &View) -> Markup {
     let rivals = view.active().len() - 1;
     let ids: Vec<&str> = open.iter().map(|effect| effect.rival.as_str()).collect();
     html! {
-        @match (rivals, out) {
-            (1, _) => { (names(&ids)) " is not ruled out yet." }
-            (_, 0) => { "None of the " (rivals) " rivals is ruled out yet: " (names(&ids)) " can still win." }
-            (_, out) => {
+        @match (rivals, out, &ids[..]) {
+            (1, _, _) => { (names(&ids)) " is not ruled out yet." }
+            (_, 0, _) => { "None of the " (rivals) " rivals is ruled out yet: " (names(&ids)) " can still win." }
+            (_, _, ids) => {
                 (out) " of " (rivals) " rivals " @if out == 1 { "is" } @else { "are" } " ruled out. "
-                @if let [one] = ids[..] { "One can still win: " (name(one)) "." }
-                @else { (ids.len()) " can still win: " (names(&ids)) "; " (name(ids[0])) " is closest." }
+                @match ids {
+                    [closest, _, ..] => { (ids.len()) " can still win: " (names(ids)) "; " (name(closest)) " is closest." }
+                    _ => { "One can still win: " (names(ids)) "." }
+                }
             }
-        }
-    }
-}
-
-/// The claim of the verdict.
-fn claim(view: &View) -> Markup {
-    let (verdict, rankers) = (&view.verdict, view.active().len());
-    let winners: Vec<&str> = verdict.winners.iter().map(String::as_str).collect();
-    let tie = html! {
-        @if verdict.margin > 0.0 { ", if a lead of up to " (margin_points(verdict.margin)) " counts as a tie" }
-        "."
-    };
-    html! {
-        @if winners.len() > 1 {
-            (names(&winners)) " are equally good: no other ranker beats more of the others than they do" (tie) " Choose any of them."
-        } @else if rankers == 2 || verdict.condorcet {
-            (name(&verdict.leader))
-            @if rankers == 2 { " beats " @for effect in &verdict.effects { (name(&effect.rival)) } }
-            @else { " beats each of the " (rankers - 1) " others" }
-            @if verdict.margin > 0.0 { ", or is at most " (margin_points(verdict.margin)) " behind" }
-            "."
-        } @else {
-            (name(&verdict.leader)) " is the best of " (rankers) " rankers: no other beats more of the others" (tie)
         }
     }
 }
@@ -308,7 +287,7 @@ fn result(view: &View) -> Say {
             @else { "Ship " (name(leader)) (whom::but_not_in(view)) }
         },
         paragraph: html! {
-            (claim(view))
+            (with_code(&verdict.claim))
             (whom::exceptions(view, view.whom.as_ref()))
             @if let Some(shown) = other { " Somebody concluded the experiment on " (name(shown)) " nevertheless." }
         },

@@ -27,6 +27,15 @@ fn rows_of<'a>(
     })
 }
 
+/// The segments in which the rows of one opponent are so.
+fn those<'a>(
+    report: &'a SegmentsReport,
+    opponent: &'a str,
+    is: fn(&OpponentRow) -> bool,
+) -> Vec<Option<&'a str>> {
+    rows_of(report, opponent).filter(|(_, row)| is(row)).map(|(name, _)| name).collect()
+}
+
 fn is_named(report: &SegmentsReport) -> bool {
     report.segments.iter().any(|row| row.segment.is_some())
 }
@@ -37,6 +46,11 @@ fn gains(row: &OpponentRow) -> bool {
 
 fn loses(row: &OpponentRow) -> bool {
     row.high < 0.5
+}
+
+/// Segments, one after the other.
+fn listed(segments: &[Option<&str>]) -> Markup {
+    html! { @for (index, segment) in segments.iter().enumerate() { @if index > 0 { ", " } (label(*segment)) } }
 }
 
 fn label(segment: Option<&str>) -> Markup {
@@ -127,23 +141,15 @@ pub(crate) fn exceptions(view: &View, of: Option<&Whom>) -> Markup {
         _ => Vec::new(),
     };
     html! {
-        @for (index, segment) in segments.iter().enumerate() {
-            @if index == 0 { " But not for everybody: another ranker beats it in " } @else { ", in " }
-            (label(*segment))
-        }
-        @if !segments.is_empty() { "." }
+        @if !segments.is_empty() { " But not for everybody: another ranker beats it in " (listed(&segments)) "." }
     }
 }
 
 /// The end of "ship it": the declared segments in which the winner is proven to lose.
 pub(crate) fn but_not_in(view: &View) -> Markup {
     let hurt = view.verdict.segments.iter().flat_map(|claims| &claims.hurt);
-    html! {
-        @for (index, segment) in hurt.enumerate() {
-            @if index == 0 { ", but not in " } @else { ", " } (label(Some(segment.as_str())))
-        }
-        "."
-    }
+    let hurt: Vec<_> = hurt.map(|segment| Some(segment.as_str())).collect();
+    html! { @if !hurt.is_empty() { ", but not in " (listed(&hurt)) } "." }
 }
 
 /// The section: against the closest rival, or the one that wins a segment.
@@ -185,22 +191,11 @@ fn unnamed(report: &SegmentsReport) -> Markup {
 }
 
 fn summary(report: &SegmentsReport, opponent: &str) -> Markup {
-    let names = |is: fn(&OpponentRow) -> bool| {
-        rows_of(report, opponent)
-            .filter(|(_, row)| is(row))
-            .map(|(name, _)| name)
-            .collect::<Vec<_>>()
-    };
-    let (better, worse) = (names(gains), names(loses));
-    let list = |segments: &[Option<&str>]| {
-        html! {
-            @for (index, segment) in segments.iter().enumerate() { @if index > 0 { ", " } (label(*segment)) }
-        }
-    };
+    let (better, worse) = (those(report, opponent, gains), those(report, opponent, loses));
     html! {
         p {
-            @if !worse.is_empty() { "In " (list(&worse)) ", " (name(opponent)) " beats " (name(&report.ranker)) ". " }
-            @if !better.is_empty() { (name(&report.ranker)) " beats " (name(opponent)) " in " (list(&better)) ". " }
+            @if !worse.is_empty() { "In " (listed(&worse)) ", " (name(opponent)) " beats " (name(&report.ranker)) ". " }
+            @if !better.is_empty() { (name(&report.ranker)) " beats " (name(opponent)) " in " (listed(&better)) ". " }
             @if worse.is_empty() && better.is_empty() { "No segment has enough answers to say anything. " }
             "Claims about segments are wrong in at most " (ERROR) " experiments."
         }
@@ -209,14 +204,13 @@ fn summary(report: &SegmentsReport, opponent: &str) -> Markup {
 
 /// Segments that cannot say anything.
 fn silent(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
-    let open: Vec<_> =
-        rows_of(report, opponent).filter(|(_, row)| !gains(row) && !loses(row)).collect();
+    let open = those(report, opponent, |row| !gains(row) && !loses(row));
     html! {
         @if !open.is_empty() {
             p.note {
                 @if view.is_over() { @if view.is_decided() { "The result came before " } @else { "The experiment ended before " } @if open.len() == 1 { "this segment" } @else { "these segments" } " had enough answers: " }
                 @else { "Too few answers so far: " }
-                @for (index, (segment, _)) in open.iter().take(8).enumerate() { @if index > 0 { ", " } (label(*segment)) }
+                (listed(&open[..open.len().min(8)]))
                 @if open.len() > 8 { " and " (open.len() - 8) " others" }
                 ". That does not mean that both rankers are equal there."
             }
@@ -241,7 +235,6 @@ fn panel(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
             measured: row.win_rate,
             interval: (row.low, row.high),
             result,
-            preview: false,
         }
     };
     let all = report.all.iter().find(|row| row.opponent == opponent);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::super::page::{Page, Refusal};
+use super::super::page::Page;
 use super::fields::{Field, Kind, fields};
 use super::form::{Errors, Values};
 use super::{methods, policies, settings};
+use crate::http::problem::ApiResult;
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::single_flight::Computed;
 use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
@@ -40,12 +41,10 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The experiment with this name, or the page that says why there is none.
-    pub async fn read(page: &Page, name: &str) -> Result<Self, Refusal> {
-        let loaded =
-            page.state.service.experiment(name).await.map_err(|error| page.refuse(error))?;
-        let lead = lead(&page.state.service.reports, &loaded).await;
-        let lead = lead.map_err(|error| page.refuse(error))?;
+    /// The experiment with this name.
+    pub async fn read(page: &Page, name: &str) -> ApiResult<Self> {
+        let loaded = page.state.service.experiment(name).await?;
+        let lead = lead(&page.state.service.reports, &loaded).await?;
         let record = loaded.record();
         Ok(Self { loaded, record, lead })
     }

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::layout::{self, timestamp};
-use super::super::page::{Page, Refusal};
+use super::super::page::Page;
+use crate::http::problem::ApiResult;
 use rankduel_store::{AuditCursor, AuditPage, AuditRecord};
 
 /// Entries on one page.
@@ -30,22 +31,20 @@ pub(crate) struct AuditQuery {
 pub(crate) async fn show(
     page: Page,
     query: Result<Query<AuditQuery>, QueryRejection>,
-) -> Result<Response, Refusal> {
+) -> ApiResult<Response> {
     let AuditQuery { experiment, after } = query.map(|Query(query)| query).unwrap_or_default();
     let experiment =
         experiment.map(|name| name.trim().replace('\0', "")).filter(|name| !name.is_empty());
-    let allowed = match &experiment {
-        Some(name) => page.caller.require_experiment(name),
-        None => page.caller.require_all_experiments(),
-    };
-    allowed.map_err(|problem| page.refuse(problem))?;
+    match &experiment {
+        Some(name) => page.caller.require_experiment(name)?,
+        None => page.caller.require_all_experiments()?,
+    }
     let service = &page.state.service;
     let after = after
         .and_then(|after| URL_SAFE_NO_PAD.decode(after).ok())
         .and_then(AuditCursor::from_bytes);
-    let read =
-        service.engine.store.audit_page(experiment.as_deref(), after.as_ref(), ENTRIES).await;
-    let AuditPage { records: entries, next } = read.map_err(|error| page.refuse(error))?;
+    let AuditPage { records: entries, next } =
+        service.engine.store.audit_page(experiment.as_deref(), after.as_ref(), ENTRIES).await?;
     let of_experiment = experiment.as_deref().map_or_else(String::new, |name| {
         let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
         format!("experiment={name}&")

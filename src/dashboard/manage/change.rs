@@ -1,67 +1,33 @@
 //! `/experiments/{name}/manage/{action}`: one change of an experiment.
 
-use std::collections::HashMap;
-
-use axum::extract::{Path, Query};
-use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::super::page::{Page, Refusal};
+use super::super::page::{Page, missing};
 use super::action::{Action, Subject};
 use super::fields::{self, Field};
-use super::flow::{self, About, Change};
+use super::flow::{About, Change, Parameters};
 use super::form::{Errors, Values};
-use super::submission::{Submission, see};
+use super::submission::see;
 use crate::http::experiments::change::{change_experiment, check_change};
 use crate::http::extract;
 use crate::http::problem::ApiResult;
 use crate::service::lifecycle;
 
 /// An action on an experiment.
-struct OfExperiment {
+pub(super) struct OfExperiment {
     action: Action,
     subject: Subject,
 }
 
-impl OfExperiment {
-    async fn read(page: &Page, name: &str, slug: &str) -> Result<Self, Refusal> {
-        let action = Action::of_slug(slug).ok_or_else(|| page.missing())?;
+impl Change for OfExperiment {
+    async fn of(page: &Page, path: &Parameters) -> ApiResult<Self> {
+        let (name, slug) = path.get("name").zip(path.get("action")).ok_or_else(missing)?;
+        let action = Action::of_slug(slug).ok_or_else(missing)?;
         Ok(Self { action, subject: Subject::read(page, name).await? })
     }
-}
 
-/// The form of a change, or the question whether to make it. A link can name values of the form,
-/// and one to retire a ranker leads to the question.
-pub(crate) async fn show(
-    page: Page,
-    Path((name, slug)): Path<(String, String)>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, Refusal> {
-    let change = OfExperiment::read(&page, &name, &slug).await?;
-    let mut values = change.action.initial(&change.subject);
-    for Field { name, .. } in change.fields() {
-        if let Some(value) = query.get(name) {
-            values = values.with(name, value);
-        }
-    }
-    if change.action == Action::Retire && change.subject.active().contains(&values.get("ranker")) {
-        return Ok(flow::ask(&page, &change, &values, &Errors::default(), StatusCode::OK));
-    }
-    Ok(flow::show(&page, &change, &values))
-}
-
-/// Check a change, or make it.
-pub(crate) async fn submit(
-    Path((name, slug)): Path<(String, String)>,
-    Submission { page, values }: Submission,
-) -> Result<Response, Refusal> {
-    let change = OfExperiment::read(&page, &name, &slug).await?;
-    flow::submit(&page, &values, change).await
-}
-
-impl Change for OfExperiment {
     fn about(&self) -> About {
         let Self { action, subject } = self;
         About {
@@ -77,6 +43,15 @@ impl Change for OfExperiment {
 
     fn fields(&self) -> Vec<Field> {
         self.action.fields()
+    }
+
+    fn initial(&self) -> Values {
+        self.action.initial(&self.subject)
+    }
+
+    fn is_complete(&self, values: &Values) -> bool {
+        let is_active = self.subject.active().contains(&values.get("ranker"));
+        self.action == Action::Retire && is_active
     }
 
     fn rankers(&self) -> Vec<&str> {
@@ -109,9 +84,5 @@ impl Change for OfExperiment {
             change_experiment(service, name, version, extract::object(body)?, &by).await?;
         }
         Ok(see(&format!("{}?done={}", self.subject.path(), self.action.slug())))
-    }
-
-    async fn again(self, page: &Page) -> Result<Self, Refusal> {
-        Ok(Self { subject: Subject::read(page, &self.subject.record.name).await?, ..self })
     }
 }

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::super::layout::{fact, number};
-use super::super::page::{Page, Refusal};
+use super::super::page::Page;
 use super::fields::{Field, Form, Kind, fields};
-use super::flow::{self, About, Change, step_button};
+use super::flow::{About, Change, Parameters, step_button};
 use super::form::{Errors, Step, Values};
-use super::submission::{Submission, see};
+use super::submission::see;
 use super::{methods, plan, policies, settings};
 use crate::http::experiments::create::{create_experiment, spec_of};
 use crate::http::extract;
@@ -72,35 +72,17 @@ fn pages() -> Vec<Field> {
     [&methods::FIELDS[..], &FEEDBACK].concat()
 }
 
-/// The values that the form starts with: the defaults of the API.
-fn initial() -> Values {
-    let ConcludeAt { confidence, margin, .. } = ConcludeAt::default();
-    Values::of(&[("policy", "d-ts-verdict"), ("concludes", "verdict"), ("ties", "skip")])
-        .with("confidence", confidence.to_string())
-        .with("margin", margin.to_string())
-        .with("duel_ttl_seconds", DEFAULT_DUEL_TTL_SECONDS.to_string())
-        .with("interleaving", interleaving::Spec::default().method.kind())
-        .with("difference", "0.04")
-        .with("answered", "0.3")
-}
-
 /// A new experiment.
 #[derive(Default)]
-struct NewExperiment {
+pub(super) struct NewExperiment {
     plan: Option<PlanReport>,
 }
 
-/// The form.
-pub(crate) async fn show(page: Page) -> Response {
-    flow::show(&page, &NewExperiment::default(), &initial())
-}
-
-/// Check a new experiment, or create it.
-pub(crate) async fn submit(Submission { page, values }: Submission) -> Result<Response, Refusal> {
-    flow::submit(&page, &values, NewExperiment::default()).await
-}
-
 impl Change for NewExperiment {
+    async fn of(_: &Page, _: &Parameters) -> ApiResult<Self> {
+        Ok(Self::default())
+    }
+
     fn about(&self) -> About {
         About {
             title: "New experiment",
@@ -113,6 +95,18 @@ impl Change for NewExperiment {
 
     fn fields(&self) -> Vec<Field> {
         fields()
+    }
+
+    /// The defaults of the API.
+    fn initial(&self) -> Values {
+        let ConcludeAt { confidence, margin, .. } = ConcludeAt::default();
+        Values::of(&[("policy", "d-ts-verdict"), ("concludes", "verdict"), ("ties", "skip")])
+            .with("confidence", confidence.to_string())
+            .with("margin", margin.to_string())
+            .with("duel_ttl_seconds", DEFAULT_DUEL_TTL_SECONDS.to_string())
+            .with("interleaving", interleaving::Spec::default().method.kind())
+            .with("difference", "0.04")
+            .with("answered", "0.3")
     }
 
     fn form(&self, form: &Form<'_>) -> Markup {
@@ -134,8 +128,8 @@ impl Change for NewExperiment {
                 @if let Some(report) = &self.plan { (plan::section(report, plan::days(form.values))) }
                 div.buttons { (step_button(Step::Edit, "Show the forecast", "other")) }
             }
-            (form.folded("Pages and feedback", &pages(), &initial()))
-            (form.folded("Segments, metrics and errors", &CLAIMS, &initial()))
+            (form.folded("Pages and feedback", &pages(), &self.initial()))
+            (form.folded("Segments, metrics and errors", &CLAIMS, &self.initial()))
         }
     }
 

@@ -1,16 +1,23 @@
 //! The way of every change: a form, a question that says what will happen, and the change itself.
 
+use std::collections::HashMap;
+
+use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::super::layout::with_code;
-use super::super::page::{Page, Refusal};
+use super::super::page::Page;
 use super::super::session::FORM_TOKEN;
 use super::fields::{self, Field, Form};
 use super::form::{Errors, STEP, Step, Values};
+use super::submission::Submission;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
+
+/// The parameters of a path or of a query.
+pub(super) type Parameters = HashMap<String, String>;
 
 /// The words of the form and of the question of a change.
 #[derive(Default)]
@@ -33,11 +40,24 @@ pub(super) struct About {
 
 /// A change that somebody makes on a page.
 pub(super) trait Change: Sized {
+    /// The change at this path, of what it changes as that is now.
+    async fn of(page: &Page, path: &Parameters) -> ApiResult<Self>;
+
     fn about(&self) -> About;
 
     /// The fields of its form; none for a change without values.
     fn fields(&self) -> Vec<Field> {
         Vec::new()
+    }
+
+    /// The values that its form starts with.
+    fn initial(&self) -> Values {
+        Values::default()
+    }
+
+    /// Whether these values of a link are all that it asks for.
+    fn is_complete(&self, _: &Values) -> bool {
+        false
     }
 
     /// Ids of the rankers that its form offers.
@@ -68,42 +88,55 @@ pub(super) trait Change: Sized {
 
     /// Make it.
     async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response>;
-
-    /// The same on what it changes as that is now: another change may have come first.
-    async fn again(self, _: &Page) -> Result<Self, Refusal> {
-        Ok(self)
-    }
 }
 
-/// The form, or the question of a change without one.
-pub(super) fn show(page: &Page, change: &impl Change, values: &Values) -> Response {
-    edit(page, change, values, &Errors::default(), StatusCode::OK)
+/// The form of a change, or the question whether to make it. A link can name values of the form.
+pub(super) async fn show<C: Change>(
+    page: Page,
+    Path(path): Path<Parameters>,
+    Query(query): Query<Parameters>,
+) -> ApiResult<Response> {
+    let change = C::of(&page, &path).await?;
+    let mut values = change.initial();
+    for Field { name, .. } in change.fields() {
+        if let Some(value) = query.get(name) {
+            values = values.with(name, value);
+        }
+    }
+    let errors = Errors::default();
+    Ok(match change.is_complete(&values) {
+        true => ask(&page, &change, &values, &errors, StatusCode::OK),
+        false => edit(&page, &change, &values, &errors, StatusCode::OK),
+    })
 }
 
 /// Take the step of a submission.
 pub(super) async fn submit<C: Change>(
-    page: &Page,
-    values: &Values,
-    mut change: C,
-) -> Result<Response, Refusal> {
+    Path(path): Path<Parameters>,
+    Submission { page, values }: Submission,
+) -> ApiResult<Response> {
+    let (page, values, change) = (&page, &values, C::of(&page, &path).await?);
     let (step, mut errors) = (values.step(), Errors::default());
     let done = match step {
         Step::Edit => Ok(None),
         Step::Review | Step::Confirm => take(page, &change, values, &mut errors).await,
     };
+    if let Ok(Some(response)) = done {
+        return Ok(response);
+    }
+    // another change may have come first
+    let mut change = C::of(page, &path).await?;
     if step != Step::Confirm {
         change.prepare(page, values, &mut errors).await;
     }
     let status = match done {
-        Ok(Some(response)) => return Ok(response),
-        Ok(None) if errors.is_empty() && step == Step::Review => {
+        Err(problem) => errors.add_problem(&problem, &change.fields()),
+        Ok(_) if !errors.is_empty() => StatusCode::UNPROCESSABLE_ENTITY,
+        Ok(_) if step == Step::Review => {
             return Ok(ask(page, &change, values, &errors, StatusCode::OK));
         }
-        Ok(None) if errors.is_empty() => StatusCode::OK,
-        Ok(None) => StatusCode::UNPROCESSABLE_ENTITY,
-        Err(problem) => errors.add_problem(&problem, &change.fields()),
+        Ok(_) => StatusCode::OK,
     };
-    let change = change.again(page).await?;
     Ok(edit(page, &change, values, &errors, status))
 }
 
@@ -116,10 +149,8 @@ async fn take(
 ) -> ApiResult<Option<Response>> {
     let version = change.about().version.map(|version| version.to_string());
     if version.is_some_and(|version| version != values.get("version")) {
-        return Err(Problem::new(
-            ProblemKind::PreconditionFailed,
-            "The form is of another version.",
-        ));
+        let detail = "The form is of another version.";
+        return Err(Problem::new(ProblemKind::PreconditionFailed, detail));
     }
     let body = change.body(values, errors);
     match values.step() {

@@ -1,6 +1,6 @@
 //! `/keys`: the API keys of the database.
 
-use axum::extract::{Path, Query};
+use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::layout::{self, fact, timestamp, with_code};
-use super::super::page::{Page, Refusal};
+use super::super::page::{Page, missing};
 use super::fields::{Field, Kind, fields};
-use super::flow::{self, About, Change};
+use super::flow::{About, Change, Parameters};
 use super::form::{Errors, Values};
-use super::submission::{Submission, see};
+use super::submission::see;
 use crate::http::extract;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::service::error::ServiceError;
@@ -59,9 +59,9 @@ pub(crate) struct KeysQuery {
 }
 
 /// The list of keys.
-pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> Result<Response, Refusal> {
-    page.require_all_experiments()?;
-    let keys = keys::api_keys(&page.state.service).await.map_err(|error| page.refuse(error))?;
+pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> ApiResult<Response> {
+    page.caller.require_all_experiments()?;
+    let keys = keys::api_keys(&page.state.service).await?;
     let now = page.state.service.now_ms();
     let main = html! {
         div.title {
@@ -119,31 +119,17 @@ fn time(at: Option<i64>) -> Markup {
 }
 
 /// A new key.
-struct NewApiKey {
+pub(super) struct NewApiKey {
     /// Whether the server has keys; without them, it makes none here.
     has_keys: bool,
 }
 
-impl NewApiKey {
-    fn of(page: &Page) -> Result<Self, Refusal> {
-        page.require_all_experiments()?;
+impl Change for NewApiKey {
+    async fn of(page: &Page, _: &Parameters) -> ApiResult<Self> {
+        page.caller.require_all_experiments()?;
         Ok(Self { has_keys: page.sessions.has_keys() })
     }
-}
 
-/// The form of a new key.
-pub(crate) async fn show_new(page: Page) -> Result<Response, Refusal> {
-    Ok(flow::show(&page, &NewApiKey::of(&page)?, &Values::default()))
-}
-
-/// Check a new key, or make it.
-pub(crate) async fn submit_new(
-    Submission { page, values }: Submission,
-) -> Result<Response, Refusal> {
-    flow::submit(&page, &values, NewApiKey::of(&page)?).await
-}
-
-impl Change for NewApiKey {
     fn about(&self) -> About {
         About {
             title: "New key",
@@ -206,33 +192,18 @@ fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
 }
 
 /// The end of a key.
-struct Revocation {
+pub(super) struct Revocation {
     key: ApiKeyRecord,
 }
 
-impl Revocation {
-    async fn of(page: &Page, id: &str) -> Result<Self, Refusal> {
-        page.require_all_experiments()?;
-        let key = keys::api_key(&page.state.service, id).await;
-        let key = key.map_err(|error| page.refuse(error))?;
-        Ok(Self { key: key.ok_or_else(|| page.missing())? })
-    }
-}
-
-/// The question whether to revoke a key.
-pub(crate) async fn show_revoke(page: Page, Path(id): Path<String>) -> Result<Response, Refusal> {
-    Ok(flow::show(&page, &Revocation::of(&page, &id).await?, &Values::default()))
-}
-
-/// Revoke a key.
-pub(crate) async fn submit_revoke(
-    Path(id): Path<String>,
-    Submission { page, values }: Submission,
-) -> Result<Response, Refusal> {
-    flow::submit(&page, &values, Revocation::of(&page, &id).await?).await
-}
-
 impl Change for Revocation {
+    async fn of(page: &Page, path: &Parameters) -> ApiResult<Self> {
+        page.caller.require_all_experiments()?;
+        let id = path.get("id").ok_or_else(missing)?;
+        let key = keys::api_key(&page.state.service, id).await?;
+        Ok(Self { key: key.ok_or_else(missing)? })
+    }
+
     fn about(&self) -> About {
         About {
             title: "Revoke a key",

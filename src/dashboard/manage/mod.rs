@@ -23,6 +23,10 @@ mod submission;
 use axum::Router;
 use axum::routing::get;
 
+use self::change::OfExperiment;
+use self::create::NewExperiment;
+use self::flow::{show, submit};
+use self::keys::{NewApiKey, Revocation};
 use super::session::Dashboard;
 
 /// The pages, which need the scope `admin`. A session opens them, too.
@@ -39,11 +43,11 @@ const AUDIT: &str = "/audit";
 
 pub(crate) fn routes() -> Router<Dashboard> {
     Router::new()
-        .route(NEW_EXPERIMENT, get(create::show).post(create::submit))
+        .route(NEW_EXPERIMENT, get(show::<NewExperiment>).post(submit::<NewExperiment>))
         .route(EXPERIMENT, get(overview::show))
-        .route(CHANGE, get(change::show).post(change::submit))
+        .route(CHANGE, get(show::<OfExperiment>).post(submit::<OfExperiment>))
         .route(KEYS, get(keys::list))
-        .route(NEW_KEY, get(keys::show_new).post(keys::submit_new))
-        .route(REVOKE_KEY, get(keys::show_revoke).post(keys::submit_revoke))
+        .route(NEW_KEY, get(show::<NewApiKey>).post(submit::<NewApiKey>))
+        .route(REVOKE_KEY, get(show::<Revocation>).post(submit::<Revocation>))
         .route(AUDIT, get(audit::show))
 }

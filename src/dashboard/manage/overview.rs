@@ -9,9 +9,10 @@ use serde::Deserialize;
 use super::super::layout::{
     Tab, fact, head, margin_points, name, number, part, seconds, table, timestamp, with_code,
 };
-use super::super::page::{Page, Refusal};
+use super::super::page::Page;
 use super::action::{Action, Subject};
 use super::{audit, methods, policies};
+use crate::http::problem::ApiResult;
 use crate::service::reports::traffic::traffic;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::AuditRecord;
@@ -30,12 +31,11 @@ pub(crate) async fn show(
     page: Page,
     Path(experiment): Path<String>,
     Query(query): Query<OverviewQuery>,
-) -> Result<Response, Refusal> {
+) -> ApiResult<Response> {
     let subject = Subject::read(&page, &experiment).await?;
-    let audit = page.state.service.engine.store.audit_page(Some(&experiment), None, ENTRIES).await;
-    let entries = audit.map_err(|error| page.refuse(error))?.records;
-    let (_, alarms) =
-        traffic(&page.state.service, &subject.loaded).await.map_err(|error| page.refuse(error))?;
+    let service = &page.state.service;
+    let entries = service.engine.store.audit_page(Some(&experiment), None, ENTRIES).await?.records;
+    let (_, alarms) = traffic(service, &subject.loaded).await?;
     let decided = !subject.lead.winners.is_empty();
     let meta = html! { "Changes, each of which asks once more." };
     let main = html! {

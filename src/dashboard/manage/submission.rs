@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::super::page::{Page, Refusal};
+use super::super::page::Page;
 use super::super::session::{Dashboard, FORM_TOKEN};
 use super::form::Values;
 use crate::http::problem::{Problem, ProblemKind};
@@ -17,39 +17,33 @@ pub(crate) fn see(path: &str) -> Response {
 /// Largest body of a form.
 const FORM_BYTES: usize = 64 * 1024;
 
-/// A form that was made for its caller; an extractor.
+/// A form that was made for its caller; an extractor. Browsers also say from which site a form
+/// comes, and another layer refuses those of other sites.
 pub(crate) struct Submission {
     pub page: Page,
     pub values: Values,
 }
 
 impl FromRequest<Dashboard> for Submission {
-    type Rejection = Refusal;
+    type Rejection = Response;
 
-    async fn from_request(request: Request, dashboard: &Dashboard) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, dashboard: &Dashboard) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let Ok(page) = Page::from_request_parts(&mut parts, dashboard).await;
         let body = Bytes::from_request(Request::from_parts(parts, body), dashboard)
             .await
-            .map_err(|rejection| Refusal::of(rejection.into_response()))?;
+            .map_err(IntoResponse::into_response)?;
         // reading a larger one would hold up the requests that share its thread
         if body.len() > FORM_BYTES {
             let detail = "A form has at most 64 KiB. The API takes larger experiments.";
-            return Err(page.refuse(Problem::new(ProblemKind::PayloadTooLarge, detail)));
+            return Err(Problem::new(ProblemKind::PayloadTooLarge, detail).into_response());
         }
         let values = Values::parse(&body);
-        require_token(&page, &values)?;
+        if !page.sessions.is_form_token(&page.headers, &page.caller, values.get(FORM_TOKEN)) {
+            let detail = "The form was not made for this session, so nothing was changed. Open the page again and send it \
+                from there.";
+            return Err(Problem::new(ProblemKind::Forbidden, detail).into_response());
+        }
         Ok(Self { page, values })
     }
-}
-
-/// Require that a form was made for this caller. Browsers also say from which site a form comes,
-/// and another layer refuses those of other sites.
-fn require_token(page: &Page, values: &Values) -> Result<(), Refusal> {
-    if page.sessions.is_form_token(&page.headers, &page.caller, values.get(FORM_TOKEN)) {
-        return Ok(());
-    }
-    let detail = "The form was not made for this session, so nothing was changed. Open the page again and send it from \
-         there.";
-    Err(page.refuse(Problem::new(ProblemKind::Forbidden, detail)))
 }

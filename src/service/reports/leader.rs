@@ -20,6 +20,8 @@ pub struct Lead {
     pub leader: usize,
     /// Indices of the certified winners.
     pub winners: Vec<usize>,
+    /// Whether a duel of two active rankers has had a winner.
+    pub compared: bool,
     /// Number of rivals of the leader.
     pub rivals: usize,
     /// Number of rivals that are not ruled out.
@@ -61,8 +63,15 @@ impl LeadInput {
             keep_proven(&mut standing, &self.race);
         }
         let open = possible(&standing, &winners).len() - winners.len().max(1);
-        Lead { leader, rivals: active.len() - 1, open, winners }
+        let compared = has_compared(tally, &self.roster);
+        Lead { leader, compared, rivals: active.len() - 1, open, winners }
     }
+}
+
+/// Whether a duel of two active rankers has had a winner.
+pub(super) fn has_compared(tally: &Tally, roster: &Roster) -> bool {
+    let active = roster.active();
+    active.iter().any(|&i| active.iter().any(|&j| j < i && tally.half_plays(i, j) > 0))
 }
 
 fn winners(tracker: &VerdictTracker) -> Vec<usize> {

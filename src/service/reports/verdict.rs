@@ -12,7 +12,7 @@ use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::drift::DriftClaim;
 pub use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::duels_to_go::{SavedPolicy, duels_to_go, forecast_input};
-use crate::service::reports::leader::{keep_proven, leader, possible, rng_of};
+use crate::service::reports::leader::{has_compared, keep_proven, leader, possible, rng_of};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::shared_fit::{SharedFit, shared_fit};
@@ -66,6 +66,9 @@ pub struct Verdict {
         example = "`neural` is the best ranker: no other ranker beats more of the others than it does. A wrong verdict comes up in at most 5 % of experiments."
     )]
     pub sentence: String,
+    /// Its claim, without the error; empty while it is open.
+    #[serde(skip)]
+    pub claim: String,
     /// Ids of the certified Copeland winners; empty while the verdict is open. At the confidence
     /// and margin of the experiment a verdict is final, until its rankers change.
     pub winners: Vec<String>,
@@ -259,12 +262,6 @@ impl VerdictInput {
         (tracker, expected)
     }
 
-    /// Whether a duel of two active rankers has had a winner.
-    fn has_compared(&self) -> bool {
-        let active = self.roster.active();
-        active.iter().any(|&i| active.iter().any(|&j| j < i && self.tally.half_plays(i, j) > 0))
-    }
-
     /// The share of answered duels that have a winner and count or wait.
     fn counting_share(&self) -> f64 {
         let pairs = pairs_by_strips(self.tally.rankers());
@@ -348,7 +345,7 @@ fn verdict_of(
     }
     let finding = Finding {
         rankers: active.len(),
-        compared: input.has_compared(),
+        compared: has_compared(tally, roster),
         leader: standing.ranker,
         leader_probability: chances.copeland[standing.ranker],
         winners: &winners,
@@ -395,6 +392,7 @@ fn verdict_of(
             (true, false) => VerdictState::NothingKnown,
         },
         sentence: finding.with_doubts(|ranker| &loaded.spec.rankers[ranker].id),
+        claim: finding.claim(|ranker| &loaded.spec.rankers[ranker].id),
         condorcet: finding.condorcet,
         decided_after_duels: certified.map(|verdict| verdict.comparisons),
         leader: id(standing.ranker),

@@ -45,9 +45,8 @@ impl Finding<'_> {
     /// One to three sentences, with rankers named by `id`.
     pub fn sentence<'n>(&self, id: impl Fn(usize) -> &'n String) -> String {
         let rankers = self.rankers;
-        if let &[winner, ref equal @ ..] = self.winners {
-            let verdict =
-                self.decided(id(winner), &equal.iter().map(|&i| id(i)).collect::<Vec<_>>());
+        if !self.winners.is_empty() {
+            let verdict = format!("{} {}", self.claim(&id), self.error());
             return match self.concluded {
                 Some(Conclusion { winner: Some(other), .. })
                     if self.winners.iter().all(|&winner| id(winner) != other) =>
@@ -113,15 +112,21 @@ impl Finding<'_> {
         )
     }
 
-    fn decided(&self, winner: &str, equal: &[&String]) -> String {
-        let Target { confidence, margin } = self.target;
-        let others = self.rankers - 1;
-        let all = match others {
+    /// The rivals of a winner, in words.
+    fn all_others(&self) -> String {
+        match self.rankers - 1 {
             1 => "the other one".into(),
             2 => "both others".into(),
-            _ => format!("all {others} others"),
-        };
-        let claim = match (equal, self.condorcet, margin > 0.0) {
+            others => format!("all {others} others"),
+        }
+    }
+
+    /// The claim of the verdict, without its error; empty without one.
+    pub fn claim<'n>(&self, id: impl Fn(usize) -> &'n String) -> String {
+        let Some((&winner, equal)) = self.winners.split_first() else { return String::new() };
+        let (margin, all, winner) = (self.target.margin, self.all_others(), id(winner));
+        let equal: Vec<_> = equal.iter().map(|&equal| id(equal)).collect();
+        match (&equal[..], self.condorcet, margin > 0.0) {
             ([], true, false) => format!("`{winner}` is the best ranker: it beats {all}."),
             ([], true, true) => format!(
                 "`{winner}` is the best ranker: it beats {all}, or is less than {} behind.",
@@ -152,16 +157,22 @@ impl Finding<'_> {
                      of them."
                 )
             }
-        };
+        }
+    }
+
+    /// The error of the claim.
+    fn error(&self) -> String {
+        let confidence = self.target.confidence;
         // the second claim has an error of its own where no ranker beats all others
-        let both = if equal.is_empty() && self.condorcet && others > 1 {
+        let both = if self.winners.len() == 1 && self.condorcet && self.rankers > 2 {
+            let all = self.all_others();
             let twice = error(1.0 - (2.0 * (1.0 - confidence)).min(1.0));
             format!("; counting the claim that it beats {all}, in at most {twice}")
         } else {
             String::new()
         };
         let wrong = error(confidence);
-        format!("{claim} A wrong verdict comes up in at most {wrong} of experiments{both}.")
+        format!("A wrong verdict comes up in at most {wrong} of experiments{both}.")
     }
 }
 

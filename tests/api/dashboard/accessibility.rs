@@ -30,13 +30,14 @@ const LINKS: &str = r#"
 "#;
 
 /// Pages of the scene that change something.
-const FORMS: [&str; 8] = [
+const FORMS: [&str; 9] = [
     "/new-experiment",
     "/experiments/checkout/manage",
     "/experiments/nightly/manage",
     "/experiments/checkout/manage/pause",
     "/experiments/checkout/manage/policy",
     "/experiments/checkout/manage/interleaving",
+    "/experiments/checkout/manage/settings",
     "/keys",
     "/audit",
 ];
@@ -237,6 +238,13 @@ async fn axe_finds_nothing_on_any_page() {
     walk.change("shop", "policy", "parameters", "kind=ccb", "").await;
     walk.change("shop", "interleaving", "settings", "x", "{}").await;
     walk.change("shop", "settings", "max_days", "0", "30").await;
+    walk.change("shop", "control", "control", "nobody", "bm25").await;
+    walk.open("/experiments/shop/manage/exclude?units=bot", REVIEW).await;
+    walk.click(REVIEW, QUESTION).await;
+    walk.click(CONFIRM, WRONG).await; // it needs a reason
+    walk.fill("reason", "clicks on everything").await;
+    walk.click(REVIEW, QUESTION).await;
+    walk.click(CONFIRM, NOTICE).await;
     walk.change("shop", "conclude", "winner", "nobody", "neural").await;
     walk.open("/experiments/shop/manage/enlist", "main a.button").await;
     walk.open("/experiments/shop", "h1").await;

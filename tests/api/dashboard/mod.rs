@@ -13,3 +13,4 @@ mod screenshots;
 mod signature;
 mod visit;
 mod walk;
+mod walk_claims;

@@ -43,7 +43,7 @@ pub fn text(html: &str) -> String {
 }
 
 /// The texts of the pages of an experiment, in small letters.
-async fn pages(server: &Client, name: &str) -> String {
+pub async fn pages(server: &Client, name: &str) -> String {
     let mut all = String::new();
     for path in ["", "/evidence", "/traffic"] {
         let page = server.get(&format!("/experiments/{name}{path}")).await;
@@ -57,12 +57,12 @@ async fn result(server: &Client, name: &str) -> String {
     text(&server.get(&format!("/experiments/{name}")).await.text())
 }
 
-async fn verdict(server: &Client, name: &str) -> Value {
+pub async fn verdict(server: &Client, name: &str) -> Value {
     server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
 }
 
 /// Answer `duels` duels. Of ten answers of a pair, the earlier name wins `share`.
-async fn play(server: &Client, name: &str, duels: usize, share: usize) {
+pub async fn play(server: &Client, name: &str, duels: usize, share: usize) {
     let mut answers: HashMap<[String; 2], usize> = HashMap::new();
     for _ in 0..duels {
         let duel = server.pair(name).await;
