@@ -224,7 +224,11 @@ fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
                 @let shown = record.winner.map_or(lead.leader, usize::from);
                 @if decided > 0 && lead.winners.contains(&shown) { (result(shown)) }
                 @else if decided > 0 { (shows(&summary.loaded.spec)) (summary.id(shown)) ", but the result is " (leader) "." }
-                @else { (shows(&summary.loaded.spec)) (summary.id(shown)) ", without a proof." }
+                @else {
+                    (shows(&summary.loaded.spec)) (summary.id(shown))
+                    @if shown == lead.leader && matches!(summary.control, Some((_, true))) { ". It is better than today's." }
+                    @else { ", without a proof." }
+                }
             }
             (_, 0) if !lead.compared => { @if summary.pages == 0 { "No answers yet." } @else { "No page has had a winner yet." } }
             (_, 0) => {

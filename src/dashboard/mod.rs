@@ -13,7 +13,6 @@ mod manage;
 mod page;
 mod pages;
 mod race;
-mod response;
 mod result;
 mod safe;
 mod say;

@@ -1,15 +1,15 @@
-//! A request for a page of the dashboard, and its response.
+//! A request for a page of the dashboard, and its responses.
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use maud::Markup;
+use axum::response::{Html, IntoResponse, Response};
+use maud::{Markup, html};
 
 use super::layout::{self, Visitor};
-use super::response::problem_page;
 use super::session::{Dashboard, Sessions};
+use crate::http::conditional::{quoted, tag_of, unchanged, with_etag};
 use crate::http::problem::{Problem, ProblemKind};
 use crate::http::{AppState, Caller};
 
@@ -46,11 +46,7 @@ impl Page {
 
     /// This page. It is not stored, because its forms have a token.
     pub fn respond(&self, status: StatusCode, title: &str, main: &Markup) -> Response {
-        let mut response =
-            (status, layout::page(title, self.visitor(), false, main)).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        response
+        not_stored((status, layout::page(title, self.visitor(), false, main)))
     }
 }
 
@@ -70,4 +66,45 @@ pub(crate) async fn problems_as_pages(page: Page, request: Request, next: Next) 
         }
         None => response,
     }
+}
+
+/// Only this site's own style and script.
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+    img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// A page about experiments, and a tag derived from its text.
+pub(crate) struct TaggedPage {
+    text: String,
+    tag: String,
+}
+
+impl TaggedPage {
+    /// Render the page, which a script updates. Run this on a thread for reports.
+    pub fn new(title: &str, visitor: Visitor, main: &Markup) -> Self {
+        let text = layout::page(title, visitor, true, main).into_string();
+        let tag = tag_of(text.as_bytes());
+        Self { text, tag }
+    }
+
+    /// The page, or 304 for a browser that has it.
+    pub fn respond(self, request: &HeaderMap) -> Response {
+        unchanged(request, &self.tag)
+            .unwrap_or_else(|| with_etag(Html(self.text).into_response(), &quoted(&self.tag)))
+    }
+}
+
+/// A problem as a page, which is not stored.
+pub(crate) fn problem_page(problem: &Problem, visitor: Visitor) -> Response {
+    let kind = problem.kind();
+    let main = html! {
+        h1 { (kind.title()) }
+        p { (problem.detail()) }
+        p { (kind.remedy()) }
+        p { a href="/" { "All experiments" } }
+    };
+    not_stored((kind.status(), layout::page(kind.title(), visitor, false, &main)))
+}
+
+fn not_stored(response: impl IntoResponse) -> Response {
+    ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], response).into_response()
 }

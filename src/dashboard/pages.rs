@@ -15,8 +15,7 @@ use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
 use super::layout::Tab;
-use super::page::{Page, problems_as_pages};
-use super::response::{POLICY, TaggedPage};
+use super::page::{POLICY, Page, TaggedPage, problems_as_pages};
 use super::session::{self, Dashboard, Sessions};
 use super::view::{Copied, Parts, View};
 use super::{evidence, list, manage, result, traffic};

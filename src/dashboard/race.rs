@@ -8,6 +8,7 @@ use super::chart::{Chart, Line};
 use super::layout::{counted, day, hour, moment, name, number, part, quantity, spoken, with_code};
 use super::say::When;
 use super::view::View;
+use crate::service::reports::verdict::RankerVerdict;
 use dueling_bandits::evidence::race::RANKERS_MAX;
 
 /// Rivals with a line of their own: those with the least evidence against them.
@@ -110,10 +111,7 @@ fn chart(view: &View) -> Option<Chart> {
     let needed = view.verdict.evidence_needed;
     let top = top(needed);
     let now = view.decided_at().unwrap_or(view.now);
-    let line = |(colour, (rival, row)): (
-        usize,
-        &(usize, &crate::service::reports::verdict::RankerVerdict),
-    )| {
+    let line = |(colour, (rival, row)): (usize, &(usize, &RankerVerdict))| {
         let own = |rivals: &[(u16, f32)]| {
             let own = rivals.iter().find(|(index, _)| usize::from(*index) == *rival);
             own.map(|&(_, ln)| height(ln.into(), top))

@@ -7,7 +7,7 @@ use super::layout::{
 };
 use super::view::{Pace, View};
 use super::{safe, whom};
-use crate::service::reports::claims::ClaimKind;
+use crate::service::reports::claims::{ClaimKind, ControlView};
 use crate::service::reports::verdict::{DuelsToGo, Verdict};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::events::Status;
@@ -177,8 +177,7 @@ fn empty(view: &View) -> Say {
 fn open(view: &View) -> Say {
     let (leader, when) = (&view.verdict.leader, view.when());
     let waits = matches!(when, When::Waits) && view.waiting().is_some();
-    let control = view.verdict.control.as_ref();
-    let proven = control.filter(|control| control.proven == Some(ClaimKind::Better));
+    let proven = proven_better(view);
     let waiting_answers = view.waiting().map(|waiting| match waiting.answers {
         1 => "1\u{a0}answer is in and waits".to_owned(),
         answers => format!("{}\u{a0}answers are in and wait", number(answers)),
@@ -209,7 +208,7 @@ fn open(view: &View) -> Say {
         error: html! {
             @if waits { "A result will be wrong in at most " (error(view)) " experiments. Answers that wait are no result yet." }
             @else { "Rivals are ruled out by mistake in at most " (error(view)) " experiments." }
-            @if proven.is_some() { " That a ranker is better than what you run now is wrong in at most " (of_experiments(view.fold.control_error)) "." }
+            (error_of_better(view))
         },
         advice: html! {
             @if !view.runs() {}
@@ -217,6 +216,16 @@ fn open(view: &View) -> Say {
             @else { b { "Let it run. " } "Conclude it once there is a result." }
         },
     }
+}
+
+/// The ranker that is proven to be better than the control.
+fn proven_better(view: &View) -> Option<&ControlView> {
+    view.verdict.control.as_ref().filter(|control| control.proven == Some(ClaimKind::Better))
+}
+
+fn error_of_better(view: &View) -> Markup {
+    let error = proven_better(view).map(|_| of_experiments(view.fold.control_error));
+    html! { @if let Some(error) = error { " That a ranker is better than what you run now is wrong in at most " (error) "." } }
 }
 
 /// The limits that end the experiment without a result.
@@ -319,10 +328,15 @@ fn stopped(view: &View) -> Say {
     let shown = concluded.and_then(|done| done.winner.as_ref()).unwrap_or(&verdict.leader);
     let by_itself = concluded.is_some_and(|done| done.automatic);
     let (out, rivals) = (view.rivals(true).len(), view.active().len() - 1);
+    let better = proven_better(view).filter(|control| control.ranker == *shown);
     Say {
         mark: Mark::None,
         state: html! { "Ended without a result" },
-        headline: html! { (shows(&view.loaded.spec)) (name(shown)) ", without a proof." },
+        headline: html! {
+            @if let Some(control) = better { (with_code(&control.sentence)) " " }
+            (shows(&view.loaded.spec)) (name(shown))
+            @if better.is_some() { ". That it is the best is not proven." } @else { ", without a proof." }
+        },
         paragraph: html! {
             @if by_itself { "The experiment came to a limit and ended on its leader. " }
             @else { "Somebody concluded it on " (name(shown)) ". " }
@@ -334,7 +348,10 @@ fn stopped(view: &View) -> Say {
             }
             "."
         },
-        error: html! { "A result would have been wrong in at most " (error(view)) " experiments." },
+        error: html! {
+            "A result would have been wrong in at most " (error(view)) " experiments."
+            (error_of_better(view))
+        },
         advice: html! { "Weigh what speaks for " (name(shown)) " before you make it the default, or resume the experiment." },
     }
 }

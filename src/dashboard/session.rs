@@ -18,8 +18,8 @@ use maud::html;
 use rand::rngs::SysError;
 use serde::Deserialize;
 
-use super::layout::{Visitor, page};
-use super::response::{POLICY, problem_page};
+use super::layout::{self, Visitor};
+use super::page::{POLICY, problem_page};
 use crate::http::problem::Problem;
 use crate::http::server::guard::PageSessions;
 use crate::http::server::path_prefix::PathPrefix;
@@ -295,7 +295,7 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
             }
         }
     };
-    (status, page("Log in", Visitor::default(), false, &main)).into_response()
+    (status, layout::page("Log in", Visitor::default(), false, &main)).into_response()
 }
 
 /// `POST /login`

@@ -61,11 +61,7 @@ fn label(segment: Option<&str>) -> Markup {
 pub(crate) fn tile(view: &View, of: &Whom) -> Tile {
     let claimed = view.verdict.segments.as_ref().and_then(|of| claimed(view, of));
     let (mark, answer, more) = claimed.unwrap_or_else(|| counted_so_far(view, of));
-    let section = if view.whom.as_ref().is_some_and(|of| matches!(of, Whom::Known(_))) {
-        "whom"
-    } else {
-        "much"
-    };
+    let section = if matches!(of, Whom::Known(_)) { "whom" } else { "much" };
     Tile { question: "For whom?", section, mark, answer, more }
 }
 
@@ -91,10 +87,13 @@ fn counted_so_far(view: &View, of: &Whom) -> (Mark, Markup, Markup) {
             html! { "Not on this page" },
             html! { code { "rankduel segments" } " has it" },
         ),
+        Whom::Known(report) if report.segments.is_empty() => {
+            (Mark::None, html! { "Not known yet" }, html! { "No answer counts yet" })
+        }
         Whom::Known(report) if !is_named(report) => (
             Mark::None,
-            html! { @if report.segments.is_empty() { "Not known yet" } @else { "You named no segments" } },
-            html! { @if report.segments.is_empty() { "No answer counts yet" } @else { "Send " code { "segment" } " with each page" } },
+            html! { "You named no segments" },
+            html! { "Send " code { "segment" } " with each page" },
         ),
         Whom::Known(report) => {
             let rows = || report.segments.iter().filter(|row| row.segment.is_some());

@@ -53,7 +53,7 @@ pub async fn pages(server: &Client, name: &str) -> String {
     all
 }
 
-async fn result(server: &Client, name: &str) -> String {
+pub async fn result(server: &Client, name: &str) -> String {
     text(&server.get(&format!("/experiments/{name}")).await.text())
 }
 

@@ -3,13 +3,14 @@
 
 use serde_json::json;
 
-use super::walk::{pages, play, text, verdict};
+use super::walk::{pages, play, result, text, verdict};
 use crate::support::TestDatabase;
 use crate::support::client::steady;
 use crate::support::service::Server;
 
 on_sqlite! {
     an_ended_experiment_promises_nothing
+    a_proof_against_the_control_outlives_the_end
 }
 
 /// What only more answers could bring, in small letters.
@@ -42,4 +43,25 @@ async fn an_ended_experiment_promises_nothing(database: TestDatabase) {
         }
         assert!(all.contains(if name == "early" { "ended by " } else { "known " }), "{all}");
     }
+}
+
+async fn a_proof_against_the_control_outlives_the_end(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let mut body = steady("search", &["a", "b", "c"]);
+    body["control"] = json!("c");
+    server.create(&body).await;
+    for number in 0..150 {
+        let duel = server.pair("search").await;
+        let left_wins = duel["right"] == "c" || (duel["left"] != "c" && number % 2 == 0);
+        server.answer("search", &duel, if left_wins { "left" } else { "right" }).await;
+    }
+    let found = verdict(&server, "search").await;
+    let better = &found["control"];
+    assert_eq!((&found["state"], &better["proven"]), (&json!("open"), &json!("better")), "{found}");
+    let change = json!({"status": "concluded", "winner": better["ranker"]});
+    server.patch("search", &change).await.json(200);
+    let page = result(&server, "search").await;
+    let sentence = better["sentence"].as_str().expect("a sentence").replace('`', "");
+    assert!(page.contains(&sentence) && page.contains("it is the best is not proven"), "{page}");
+    assert!(!page.contains("without a proof"), "{page}");
 }
