@@ -602,5 +602,6 @@ async fn the_keys_and_the_database_can_be_named_by_files() {
 fn the_api_description_can_be_printed() {
     let (code, stdout, _) = outcome(rankduel(&["openapi"]));
     assert_eq!(code, Some(0));
-    assert_eq!(stdout, rankduel::http::description().to_yaml().unwrap());
+    let described = rankduel::http::yaml(&rankduel::http::description());
+    assert_eq!(stdout, described.expect("YAML"));
 }
