@@ -426,12 +426,16 @@ impl ControlClaims {
         if self.control().is_none_or(|control| control == ranker) {
             return true;
         }
-        let is_decided = |claim| matches!(self.progress(ranker, claim), Progress::Decided { .. });
-        let is_out = |claim| self.progress(ranker, claim) == Progress::OutOfReach;
-        is_decided(Claim::Better)
-            || is_decided(Claim::Worse)
-            || is_out(Claim::Better)
-                && (is_decided(Claim::NotWorse) || is_out(Claim::NotWorse) && is_out(Claim::Worse))
+        let is_decided = |claim: Claim| {
+            let answers = self.answers(ranker, claim.direction());
+            let ladder = &self.state.side(claim.direction()).ladders[ranker];
+            ladder.is_decided(claim.rung(&self.rungs), &self.rungs, &answers)
+        };
+        let [better, not_worse, worse] = Claim::ALL.map(is_decided);
+        let is_out = |claim: Option<bool>| claim == Some(false);
+        better == Some(true)
+            || worse == Some(true)
+            || is_out(better) && (not_worse == Some(true) || is_out(not_worse) && is_out(worse))
     }
 
     /// Whether a ranker is proven better than the control.
