@@ -153,7 +153,7 @@ impl AlonePages {
         }
     }
 
-    /// Estimated bytes in memory: half a megabyte after the first unit.
+    /// Estimated bytes in memory: those of the known units, and the units that wait.
     pub fn bytes(&self) -> usize {
         self.seen.bytes()
             + size_of::<Self>()

@@ -243,8 +243,7 @@ impl Guardrails {
         self.window_ms
     }
 
-    /// Estimated bytes in memory: half a megabyte once a unit was counted, the tables, and the
-    /// pages that wait.
+    /// Estimated bytes in memory: those of the known units, the tables, and the pages that wait.
     pub fn bytes(&self) -> usize {
         let values = 2 * self.rules.len() * size_of::<Option<f64>>();
         let page = size_of::<((u64, u128), Page)>() + values + MAP_BYTES;

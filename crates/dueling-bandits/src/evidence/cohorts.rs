@@ -172,8 +172,7 @@ impl Cohorts {
         counts.into_iter().map(completed).collect()
     }
 
-    /// Estimated bytes in memory: half a megabyte once a unit was counted, and the answers that
-    /// wait.
+    /// Estimated bytes in memory: those of the known units, and the answers that wait.
     pub fn bytes(&self) -> usize {
         let place = size_of::<(u64, i64)>() + MAP_BYTES;
         let cohorts = self.saved.open.values().map(Cohort::bytes).sum::<usize>();
