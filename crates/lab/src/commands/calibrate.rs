@@ -8,8 +8,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::CommandError;
-use super::calibrate_control::{ControlArguments, control_table};
-use super::calibrate_production::{ProductionArguments, production_table};
+use super::calibrate_claims::{ClaimsArguments, claims_table};
+use super::calibrate_production::ProductionArguments;
 use super::output::Format;
 use super::values::{between, count, probability};
 use super::workers::Workers;
@@ -18,7 +18,7 @@ use dueling_bandits::PolicySpec;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::calibration::{Calibration, Trial};
-use lab::simulate::control::ControlTrial;
+use lab::simulate::claims::ClaimsTrial;
 use lab::simulate::production::ProductionTrial;
 use lab::simulate::{Drift, Entrant, Feedback, Progress};
 
@@ -34,11 +34,11 @@ use lab::simulate::{Drift, Entrant, Feedback, Progress};
 /// before either. Regret is priced at the preferences of each step.
 ///
 /// With --units, --machine, --delay-first, --delay-second, --loss-first or --answer-window, each
-/// experiment runs in time and ends at its verdict, and the report has the verdicts only.
-///
-/// With --control, each experiment ends when the winner is proven better or worse than the control,
-/// or neither is in reach. The report has the pages to the verdict, to the first ranker that is
-/// proven better, and to both, and the number of experiments with a wrong bound.
+/// experiment runs in time, and the report has the claims. With --control it has them too. Of each
+/// claim it says how often and how soon it was made, and in how many experiments it was ever wrong:
+/// `better` is wrong if any lower bound was too high, `worse` if any upper bound was too low. An
+/// experiment ends at its verdict, and with a control once the claims about the winner and those
+/// about segments are decided or out of reach; with an attack or --failures at the horizon.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// A policy: KIND or KIND:name=value,name=value; can be repeated
@@ -85,7 +85,7 @@ pub struct Arguments {
     production: ProductionArguments,
 
     #[command(flatten)]
-    control: ControlArguments,
+    claims: ClaimsArguments,
 
     /// Report verdicts and true regret only: no estimates and no forecasts, which take most of the
     /// time
@@ -135,14 +135,16 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     if let Some(production) = arguments.production.conditions() {
         let of_trial = |trial: Trial| {
             let (spec, production) = (served(&trial, "these conditions are")?, production.clone());
-            Ok(ProductionTrial { trial, spec, production })
+            let control = arguments.claims.control(&trial)?;
+            Ok(ProductionTrial { trial, spec, production, control })
         };
         let trials = trials.into_iter().map(of_trial).collect::<Result<Vec<_>, CommandError>>()?;
-        return arguments.report(steps, &trials, ProductionTrial::run, production_table);
+        return arguments.report(steps, &trials, ProductionTrial::run, claims_table);
     }
-    if arguments.control.control.is_some() {
-        let trials = arguments.control.trials(trials)?;
-        return arguments.report(steps, &trials, ControlTrial::run, control_table);
+    if arguments.claims.any() {
+        let of_trial = |trial| arguments.claims.trial(trial);
+        let trials = trials.into_iter().map(of_trial).collect::<Result<Vec<_>, CommandError>>()?;
+        return arguments.report(steps, &trials, ClaimsTrial::run, claims_table);
     }
     arguments.report(steps, &trials, Trial::run, |found| table(found, arguments.drift.is_some()))
 }
@@ -257,7 +259,7 @@ fn table(found: &[Calibration], drifts: bool) -> String {
     text + &verdict_table(found, drifts)
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 

@@ -1,11 +1,9 @@
-//! The options of `lab calibrate` for the conditions of production, and their report.
-
-use std::fmt::Write as _;
+//! The options of `lab calibrate` for the conditions of production.
 
 use clap::Args;
 
 use super::values::{between, probability};
-use lab::simulate::production::{Production, ProductionCalibration};
+use lab::simulate::production::Production;
 
 /// In each pair, *first* is the ranker with the lower index in the matrix.
 #[derive(Debug, Args)]
@@ -81,28 +79,4 @@ impl ProductionArguments {
             window: self.answer_window.unwrap_or(0.0),
         })
     }
-}
-
-/// The report as a table.
-pub(super) fn production_table(found: &[ProductionCalibration]) -> String {
-    let mut text = String::from(
-        "| matrix | policy | experiments | decided | median pages | wrong | wrong at most | left out |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for found in found {
-        let median = found.median_pages.map_or_else(|| "–".into(), |pages| pages.to_string());
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} of {} pages | {} | {median} | {} | {:.1} % | {:.1} % |",
-            found.matrix,
-            found.policy,
-            found.runs,
-            found.horizon,
-            found.decided,
-            found.wrong,
-            100.0 * found.wrong_share_at_most,
-            100.0 * found.left_out,
-        );
-    }
-    text
 }

@@ -5,7 +5,7 @@
 
 pub mod bench;
 pub mod calibrate;
-mod calibrate_control;
+mod calibrate_claims;
 mod calibrate_production;
 pub mod estimate;
 pub mod figures;

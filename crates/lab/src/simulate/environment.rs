@@ -50,6 +50,11 @@ impl<'a> Environment<'a> {
 
     /// The answer of a searcher to `duel`; `None` if it is lost.
     pub fn answer(&mut self, duel: Duel) -> Option<Answer> {
+        self.answer_with(duel, None)
+    }
+
+    /// The same of one with whom the first ranker wins this share, if not that of the matrix.
+    pub fn answer_with(&mut self, duel: Duel, win: Option<f64>) -> Option<Answer> {
         // A probability of 0 draws no random number, which keeps the setting of the papers fast.
         if self.feedback.loss > 0.0 && self.happens(self.feedback.loss) {
             return None;
@@ -60,7 +65,8 @@ impl<'a> Environment<'a> {
         if self.feedback.ties > 0.0 && self.happens(self.feedback.ties) {
             return Some(Answer::Tie);
         }
-        let win = self.matrix.win_probability(self.names[duel.first], self.names[duel.second]);
+        let [first, second] = [duel.first, duel.second].map(|ranker| self.names[ranker]);
+        let win = win.unwrap_or_else(|| self.matrix.win_probability(first, second));
         Some(if self.happens(win) { Answer::First } else { Answer::Second })
     }
 

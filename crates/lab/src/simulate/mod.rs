@@ -6,12 +6,12 @@
 //! - [`Report`]: the curves of regret, as JSON, table or plot; [`curves_csv`]: as CSV.
 //! - [`plot`]: plots as SVG.
 //! - [`calibration`]: the estimates of the service compared with the truth.
-//! - [`control`]: claims against a control.
+//! - [`claims`]: the claims beside the verdict.
 //! - [`production`]: verdicts where people come back, machines click and answers are slow or lost.
 //! - [`figures`]: the figures of the papers, as data.
 
 pub mod calibration;
-pub mod control;
+pub mod claims;
 pub mod curves_csv;
 mod drift;
 mod environment;

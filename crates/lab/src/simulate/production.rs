@@ -1,15 +1,16 @@
 //! Experiments under the conditions of production: people who come back, machines, answers whose
-//! delay or loss depends on who won. The verdict comes from the service's own code.
+//! delay or loss depends on who won. The claims come from the service's own code.
 
 use std::collections::BinaryHeap;
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, Normal};
-use serde::Serialize;
 
-use super::calibration::{Trial, is_wrong, median, share_at_most};
+use super::calibration::Trial;
+use super::claims::{ClaimsCalibration, Ending, Said, Truth};
 use super::progress::Progress;
 use comparators::RunSeeds;
+use dueling_bandits::claims::control::Goal;
 use dueling_bandits::evidence::TimedAnswer;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
@@ -61,8 +62,9 @@ impl Default for Production {
     }
 }
 
-/// The experiments of a trial under [`Production`], each up to its verdict. The looks, the drift
-/// and the feedback of the trial do not matter.
+/// The experiments of a trial under [`Production`], each up to its verdict, and with a control until
+/// the winner's claims are settled. The looks, the drift and the feedback of the trial do not
+/// matter.
 #[derive(Debug, Clone)]
 pub struct ProductionTrial {
     /// The experiments.
@@ -71,37 +73,8 @@ pub struct ProductionTrial {
     pub spec: PolicySpec,
     /// The conditions.
     pub production: Production,
-}
-
-/// The verdicts of the experiments.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ProductionCalibration {
-    /// The matrix, as the user named it.
-    pub matrix: String,
-    /// The policy, as the user wrote it.
-    pub policy: String,
-    /// Number of experiments, as done.
-    pub runs: u64,
-    /// Most pages of each.
-    pub horizon: u64,
-    /// Number of experiments with a verdict.
-    pub decided: u64,
-    /// Number of verdicts for a ranker that is not a Copeland winner.
-    pub wrong: u64,
-    /// Upper end of the exact 95 % interval (Clopper and Pearson) of the share of wrong verdicts
-    /// among all experiments.
-    pub wrong_share_at_most: f64,
-    /// Median number of pages to the verdict; `None` if fewer than half have one.
-    pub median_pages: Option<u64>,
-    /// Mean share of answers that the verdict left out, over the experiments with an answer.
-    pub left_out: f64,
-}
-
-/// How one experiment ended.
-struct Ending {
-    /// Pages, and whether the verdict is wrong.
-    verdict: Option<(u64, bool)>,
-    left_out: f64,
+    /// Index of the control in the matrix, and the claim that is proven first.
+    pub control: Option<(usize, Goal)>,
 }
 
 /// An answer on its way, or the end of a duel whose answer is lost. Ordered by its arrival, the
@@ -134,53 +107,41 @@ impl PartialOrd for Arrival {
 impl ProductionTrial {
     /// Runs the experiments in the current rayon pool. Returns `None` if it was stopped before the
     /// first experiment had finished.
-    pub fn run(&self, progress: &Progress) -> Option<ProductionCalibration> {
+    pub fn run(&self, progress: &Progress) -> Option<ClaimsCalibration> {
         let endings = self.trial.experiments(progress, |seeds| {
             let ending = self.experiment(seeds);
             progress.advance(self.trial.horizon);
             Some(ending)
         });
-        (!endings.is_empty()).then(|| self.report(&endings))
-    }
-
-    fn report(&self, endings: &[Ending]) -> ProductionCalibration {
-        let runs = endings.len() as u64;
-        let verdicts = || endings.iter().filter_map(|end| end.verdict);
-        let wrong = verdicts().filter(|(_, wrong)| *wrong).count() as u64;
-        ProductionCalibration {
-            matrix: self.trial.name.clone(),
-            policy: self.trial.entrant.text.clone(),
-            runs,
-            horizon: self.trial.horizon,
-            decided: verdicts().count() as u64,
-            wrong,
-            wrong_share_at_most: share_at_most(wrong, runs),
-            median_pages: median(verdicts().map(|(pages, _)| pages), runs),
-            left_out: endings.iter().map(|end| end.left_out).sum::<f64>() / runs as f64,
-        }
+        ClaimsCalibration::of(&self.trial, &endings, |said| match said {
+            Said::Best | Said::Drift => true,
+            Said::Better | Said::Worse | Said::Settled => self.control.is_some(),
+            _ => false,
+        })
     }
 
     fn experiment(&self, seeds: RunSeeds) -> Ending {
         let rankers = self.trial.matrix.rankers();
         let policy = self.spec.start(Setup { rankers, seed: seeds.folding });
         let window = (self.production.window * 1000.0).round() as i64;
-        let mut served = Served {
-            run: Run::new(policy, self.trial.target, window),
-            names_units: self.production.names_units,
-        };
+        let mut run = Run::new(policy, self.trial.target, window);
+        run.look_for_drift();
+        if let Some((control, goal)) = self.control {
+            run.start_with_control(control, goal);
+        }
+        let mut served = Served { run, names_units: self.production.names_units };
+        let truth = Truth { matrix: &self.trial.matrix, name: &|ranker| ranker };
+        let last = if self.control.is_some() { Said::Settled } else { Said::Best };
+        let mut ending = Ending::default();
         let mut people = People::new(&self.production, &self.trial.matrix, seeds);
         let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
         let (mut in_flight, mut arrivals) = (InFlight::new(), BinaryHeap::new());
         let (mut now, mut completed_at) = (0.0, 0.0);
         let mut pages = 0;
-        let verdict = loop {
-            if let Some(verdict) = served.run.verdict().verdict() {
-                let wrong =
-                    |&winner: &u16| is_wrong(&self.trial.matrix, self.trial.target, winner.into());
-                break Some((pages, verdict.winners.iter().any(wrong)));
-            }
-            if pages == self.trial.horizon && arrivals.is_empty() {
-                break None;
+        loop {
+            ending.look(pages, &served.run, &truth);
+            if ending.has(last) || pages == self.trial.horizon && arrivals.is_empty() {
+                break;
             }
             // after the last page, time goes on until all answers have arrived
             let next_page = match pages < self.trial.horizon {
@@ -211,12 +172,12 @@ impl ProductionTrial {
             } else {
                 served.complete(now + self.production.window + 60.0, &mut completed_at);
             }
-        };
+        }
         let left_out = served.run.cohorts().left_out().total() as f64;
         let counted = served.run.verdict().comparisons() as f64;
         let answers = left_out + counted;
-        let left_out = if answers > 0.0 { left_out / answers } else { 0.0 };
-        Ending { verdict, left_out }
+        ending.left_out = if answers > 0.0 { left_out / answers } else { 0.0 };
+        ending
     }
 }
 

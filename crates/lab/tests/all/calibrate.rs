@@ -1,4 +1,4 @@
-//! `lab calibrate` with preferences that drift, and under the conditions of production.
+//! `lab calibrate` with preferences that drift, under the conditions of production, and of claims.
 
 use super::{json, printed, refused};
 
@@ -55,8 +55,67 @@ fn a_machine_that_is_named_does_not_decide() {
              --horizon 6000 --machine 0.3 --answer-window 60 {more}",
             path.display()
         ));
-        assert_eq!((&found[0]["decided"], &found[0]["wrong"]), (&decided.into(), &wrong.into()));
+        let best = &found[0]["claims"][0];
+        assert_eq!((&best["made"], &best["wrong"]), (&decided.into(), &wrong.into()), "{best}");
         assert_eq!(found[0]["left_out"].as_f64() > Some(0.2), more.is_empty(), "{found}");
+    }
+}
+
+/// How many of 20 experiments made a claim, and how many of these were wrong.
+fn made(found: &serde_json::Value, claim: &str) -> (u64, u64) {
+    let claims = found[0]["claims"].as_array().expect("claims");
+    let is_it = |it: &&serde_json::Value| it["claim"] == claim;
+    let found = claims.iter().find(is_it).unwrap_or_else(|| panic!("{claim}"));
+    (found["made"].as_u64().expect("a number"), found["wrong"].as_u64().expect("a number"))
+}
+
+/// Two of three rankers beat the control in all but a quarter of the traffic, and fail too often.
+#[test]
+fn what_is_clear_is_claimed_and_what_is_false_is_not() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("clear.csv");
+    std::fs::write(&path, "0.5,0.9,0.9\n0.1,0.5,0.8\n0.1,0.2,0.5\n").expect("a file");
+    let found = json(&format!(
+        "calibrate --preferences {} --policy d-ts-verdict --verdicts-only --runs 20 \
+         --horizon 3000 --margin 0.01 --control 2 --segments 4,0.9 --failures 0.05,0.3",
+        path.display()
+    ));
+    for claim in ["best", "better", "settled", "hurt", "harm"] {
+        let (made, wrong) = made(&found, claim);
+        // a bound may be too high in 4 % of experiments
+        assert!(made == 20 && wrong <= 3, "{claim}: {found}");
+    }
+    for claim in ["unhurt", "safe", "drift"] {
+        assert_eq!(made(&found, claim), (0, 0), "{claim}: {found}");
+    }
+}
+
+/// With delays and a window, the winner meets the control before the experiment ends.
+#[test]
+fn answers_that_wait_are_claimed_about_too() {
+    let found = json(
+        "calibrate --preferences cyclic-4 --policy d-ts-verdict --verdicts-only --runs 20 \
+         --horizon 9000 --margin 0.01 --control 3 --delay-first 5 --delay-second 10 --answer-window 60",
+    );
+    assert_eq!((made(&found, "settled").0, made(&found, "worse").1), (20, 0), "{found}");
+}
+
+#[test]
+fn invalid_claims_are_refused() {
+    for (more, why) in [
+        ("--control 4", "0 to 3"),
+        ("--segments 4,0.5", "--control"),
+        ("--control 1 --segments 4", "two numbers"),
+        ("--control 1 --segments 17,0.5", "from 1 to 16"),
+        ("--control 1 --failures 0,0.5", "from 0.000001"),
+        ("--control 1 --segments 4,0.5 --answer-window 60", "--answer-window"),
+    ] {
+        refused(
+            &format!(
+                "calibrate --preferences cyclic-4 --policy d-ts-verdict --verdicts-only {more}"
+            ),
+            why,
+        );
     }
 }
 
