@@ -70,6 +70,8 @@ pub struct Bets {
     /// The logarithms of the factors of each bet, by level.
     harm: [[f64; LEVELS]; BETS],
     safe: [[f64; LEVELS]; BETS],
+    /// The stake of the boldest bet times the excess over the limit, by level: for harm, for safe.
+    staked: [[f64; LEVELS]; 2],
 }
 
 impl Bets {
@@ -91,17 +93,20 @@ impl Bets {
     }
 
     fn on(most: f64, least: f64, limit: f64) -> Self {
+        let excess = |sign: f64, least: f64, level: usize| {
+            let value = (sign * level_of(level) * most).max(least);
+            BOLDEST / (sign * limit - least) * (value - sign * limit)
+        };
         let bets = |sign: f64, least: f64| {
             std::array::from_fn(|bet| {
-                let boldest = BOLDEST / (sign * limit - least);
-                let stake = libm::ldexp(boldest, -(bet as i32));
                 std::array::from_fn(|level| {
-                    let value = (sign * level_of(level) * most).max(least);
-                    libm::log1p(stake * (value - sign * limit))
+                    libm::log1p(libm::ldexp(excess(sign, least, level), -(bet as i32)))
                 })
             })
         };
-        Self { most, harm: bets(1.0, least), safe: bets(-1.0, -most) }
+        let staked = [(1.0, least), (-1.0, -most)]
+            .map(|(sign, least)| std::array::from_fn(|level| excess(sign, least, level)));
+        Self { most, harm: bets(1.0, least), safe: bets(-1.0, -most), staked }
     }
 
     /// The level of a value, which is cut to the range of the levels. `coin` is uniform in [0, 1),
@@ -124,6 +129,12 @@ impl Bets {
         };
         let values = sum(&|_| 1.0);
         (values > 0.0).then(|| self.most * sum(&level_of) / values)
+    }
+
+    /// No less than [`Bets::ln`], in a fraction of its time: `ln(1 + x)` is at most `x`.
+    pub fn ln_at_most(&self, side: Side, counts: &Counts) -> f64 {
+        let staked = self.staked[side as usize].iter().zip(counts);
+        staked.map(|(staked, &count)| staked * f64::from(count)).sum::<f64>().max(0.0)
     }
 
     /// `ln E` of the claim, from the values so far. The same on every machine.

@@ -292,8 +292,12 @@ impl Guardrails {
         let Some(bets) = &self.rules[metric].bets[kind as usize] else { return };
         let Table { counts, harm, safe } = &mut self.state.tables[table];
         let pages = counts.iter().map(|&count| u64::from(count)).sum();
-        harm.check(bets.ln(Side::Harm, counts), error, pages);
-        safe.check(bets.ln(Side::Safe, counts), error, pages);
+        let least = -libm::log(error) * (1.0 - 1e-9);
+        for (side, latch) in [(Side::Harm, harm), (Side::Safe, safe)] {
+            if latch.decided_at().is_none() && bets.ln_at_most(side, counts) >= least {
+                latch.check(bets.ln(side, counts), error, pages);
+            }
+        }
     }
 
     /// The ranker, metric and kind of a table.

@@ -27,7 +27,9 @@ impl Table {
     }
 
     fn ln(&self, side: Side) -> f64 {
-        self.bets.ln(side, &self.counts)
+        let ln = self.bets.ln(side, &self.counts);
+        assert!(ln <= self.bets.ln_at_most(side, &self.counts) + 1e-9);
+        ln
     }
 }
 
