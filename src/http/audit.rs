@@ -26,7 +26,7 @@ pub(crate) fn routes() -> Routes {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct AuditQuery {
-    /// Maximum number of entries in the response, 1 to 500; 50 by default.
+    /// 50 by default.
     #[param(minimum = 1, maximum = 500, nullable = false)]
     limit: Option<u32>,
     /// `next` of the previous page.
@@ -42,20 +42,18 @@ struct AuditQuery {
 struct AuditPage {
     /// Newest first.
     entries: Vec<AuditEntry>,
-    /// Cursor of the next page, with older entries; `null` on the last page.
+    /// Cursor of the page of older entries; `null` on the last page.
     next: Option<String>,
 }
 
 /// One action.
 #[derive(Debug, Serialize, ToSchema)]
 struct AuditEntry {
-    /// Number of the entry; a later entry of the same database has a larger number.
+    /// A later entry of the same database has a larger number.
     id: i64,
-    /// Time of the action.
     #[schema(format = DateTime)]
     at: String,
-    /// The actor: `key:ID`, `anyone` (a server without keys), `service` (the service itself) or
-    /// `command-line`.
+    /// The actor: `key:ID`, `anyone` (a server without keys), `service` or `command-line`.
     #[schema(example = "key:1f0c9a2e")]
     who: String,
     /// The action: `experiment-created`, `experiment-changed`, `experiment-archived`,
@@ -63,10 +61,9 @@ struct AuditEntry {
     /// `key-created`, `key-rotated`, `key-revoked`, `signing-key-added` or `signing-key-removed`.
     #[schema(example = "experiment-changed")]
     what: String,
-    /// Name of the experiment, or id of the key, on which the action was performed.
+    /// Name of the experiment, or id of the key.
     #[schema(example = "search-ranking")]
     subject: String,
-    /// Name of the experiment, if there is one.
     #[schema(example = "search-ranking")]
     experiment: Option<String>,
     /// State before the action; `null` if there was none.
@@ -75,7 +72,7 @@ struct AuditEntry {
     /// State after the action; `null` if there is none.
     #[schema(value_type = Option<Object>)]
     after: Option<Value>,
-    /// Id of the request, as in the server's log; `null` if the action was not part of a request.
+    /// As in the server's log; `null` if the action was not part of a request.
     request_id: Option<String>,
 }
 
@@ -98,9 +95,9 @@ impl From<AuditRecord> for AuditEntry {
 /// Read the audit log
 ///
 /// Every change of an experiment or a key, and every action of the service itself, such as
-/// concluding an experiment. Newest first, in pages. A change and its entry are written in one
-/// transaction, and entries are never changed or removed. With a key that is restricted to some
-/// experiments, `experiment` is required.
+/// concluding an experiment. A change and its entry are written in one transaction, and entries are
+/// never changed or removed. With a key that is restricted to some experiments, `experiment` is
+/// required.
 #[utoipa::path(get, path = "/v1/audit", tag = openapi::OPERATIONS_TAG, params(AuditQuery),
     responses(
         (status = 200, body = AuditPage, description = "A page."),

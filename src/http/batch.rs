@@ -55,7 +55,7 @@ struct PairsQuery {
     /// Number of pairs before the first one; 0 by default.
     #[param(minimum = 0, nullable = false)]
     offset: Option<usize>,
-    /// Most pairs, 1 to 1000; 1000 by default.
+    /// 1000 by default.
     #[param(minimum = 1, maximum = 1000, nullable = false)]
     limit: Option<usize>,
 }
@@ -74,8 +74,8 @@ impl PairsQuery {
 
 /// Progress of the open batch
 ///
-/// A caller that works through batches is done when `number` is `null`. At most 1000 pairs are
-/// returned; `offset` and `limit` select them. The sums are over all pairs.
+/// A caller that works through batches is done when `number` is `null`. `offset` and `limit` select
+/// pairs; the sums are over all.
 #[utoipa::path(get, path = "/v1/experiments/{name}/batch", tag = "batches",
     params(PairsQuery),
     responses(
@@ -93,7 +93,6 @@ async fn batch(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct LeaseBody {
-    /// Number of duels, 1 to 1000.
     #[schema(minimum = 1, maximum = 1000, example = 100)]
     count: u32,
 }
@@ -101,7 +100,7 @@ struct LeaseBody {
 /// Duels of the open batch.
 #[derive(Debug, Serialize, ToSchema)]
 struct Lease {
-    /// At most `count` duels; fewer, or none, if the batch currently needs fewer.
+    /// At most `count`; fewer, or none, if the batch currently needs fewer.
     duels: Vec<IssuedDuel>,
 }
 
@@ -144,9 +143,7 @@ struct ResultsReceipt {
     /// `recorded`, or `duplicate` if the same results were posted before.
     #[schema(example = "recorded")]
     status: &'static str,
-    /// Number of the batch.
     batch: u32,
-    /// Log position of the results.
     position: u64,
 }
 

@@ -41,7 +41,7 @@ pub(crate) enum ClickShape {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) struct AtPosition {
-    /// Position in the shown list, from 0.
+    /// In the shown list, from 0.
     position: u64,
     /// One of the experiment's `event_weights`; `click` by default.
     #[schema(nullable = false)]
@@ -53,9 +53,8 @@ pub(crate) struct AtPosition {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) struct OnDocument {
-    /// Id of the document.
     document: String,
-    /// One of the experiment's `event_weights`; `click` by default.
+    /// As for a position.
     #[schema(nullable = false)]
     event: Option<String>,
 }
@@ -67,7 +66,7 @@ pub(crate) struct OnDocument {
 pub(crate) struct OnSlot {
     /// Token of the slot.
     slot: String,
-    /// One of the experiment's `event_weights`; `click` by default.
+    /// As for a position.
     #[schema(nullable = false)]
     event: Option<String>,
 }

@@ -66,13 +66,12 @@ pub(crate) fn one(
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NextDuelBody {
-    /// The document ids of each ranker's ranking, best first, by ranker id. Every ranker of the
-    /// experiment is required; send `[]` for a ranker without documents. At most 10,000 ids in each
-    /// ranking, of 1 to 1024 bytes each.
+    /// The document ids of each ranker's ranking, best first, by ranker id; `[]` for a ranker
+    /// without documents. At most 10,000 ids in each ranking, of 1 to 1024 bytes each.
     #[schema(value_type = Option<HashMap<String, Vec<String>>>, nullable = false, example = json!({"bm25": ["doc-1", "doc-7"], "bm25-title": ["doc-7", "doc-3"]}))]
     rankings: Option<UniqueKeys<Vec<String>>>,
-    /// Number of duels to issue at once, for backends that keep a stock of duels and ask for new
-    /// ones in the background. The answer then has `duels`. Cannot be combined with other fields.
+    /// Number of duels to issue at once, for backends that keep a stock of duels. The answer then
+    /// has `duels`. Cannot be combined with other fields.
     #[schema(minimum = 1, maximum = 1000, example = 10, nullable = false)]
     count: Option<usize>,
     /// With `rankings`: number of slots on the page.
@@ -97,7 +96,7 @@ struct NextDuelBody {
 /// Several duels, if `count` was sent.
 #[derive(Debug, Serialize, ToSchema)]
 struct DuelStock {
-    /// The duels, in the order in which they were chosen.
+    /// In the order in which they were chosen.
     duels: Vec<IssuedDuel>,
 }
 
@@ -112,33 +111,28 @@ enum NextDuelAnswer {
     Several(DuelStock),
 }
 
-/// A duel, and its page if rankings were sent.
+/// A duel, and its page if rankings were sent: then `duel_id` contains the encrypted data needed to
+/// credit clicks.
 #[derive(Debug, Serialize, ToSchema)]
 struct DuelAnswer {
-    /// The duel. With a page, its `duel_id` contains the encrypted data needed to credit clicks.
     #[serde(flatten)]
     duel: IssuedDuel,
-    /// The slots in display order; empty if the list ends before this page.
+    /// These are as in the response of `interleave`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     slots: Option<Vec<SlotBody>>,
-    /// Number of slots on all pages together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     total: Option<usize>,
-    /// Number of repeated documents dropped from the rankings.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     repeats: Option<Repeats>,
-    /// Whether clicks on the page can be a signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     informative: Option<bool>,
-    /// Version of the experiment's `interleaving` with which the page was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     interleaving_version: Option<u32>,
-    /// A remark on the page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schemas::Note>, nullable = false)]
     note: Option<Note>,
@@ -165,9 +159,8 @@ impl DuelAnswer {
 /// concluded experiment issues self-duels of its winner. If the experiment is paused or the service
 /// cannot be reached, show your control ranking.
 ///
-/// If the body has the rankings of all rankers, the two chosen ones are interleaved in the same
-/// call. With `count`, many duels are issued at once. A stock of duels is as old as its request:
-/// the policy learns nothing between the duels of one answer.
+/// With the rankings of all rankers, the two chosen ones are interleaved in the same call. With
+/// `count`, many duels are issued at once: the policy learns nothing between them.
 #[utoipa::path(post, path = "/v1/experiments/{name}/next-duel", tag = "duels",
     request_body(content = Option<NextDuelBody>),
     responses(

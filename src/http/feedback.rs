@@ -41,33 +41,28 @@ pub(crate) fn routes() -> Routes {
 struct One {
     /// From `next-duel` or `interleave`.
     duel_id: String,
-    /// The outcome.
     #[schema(nullable = false)]
     outcome: Option<ShownOutcome>,
     /// Instead of `outcome`, with `right_clicks`: number of clicks credited to the left ranker. The
     /// ranker with more clicks wins. Equal numbers are a tie, and zero for both is no signal.
     #[schema(nullable = false)]
     left_clicks: Option<u32>,
-    /// Number of clicks credited to the right ranker.
     #[schema(nullable = false)]
     right_clicks: Option<u32>,
-    /// Instead of `outcome`, with the `duel_id` of an interleaved page: the clicks on it, at most
-    /// 100. Order and repeats do not matter.
+    /// Instead of `outcome`, with the `duel_id` of an interleaved page. Order and repeats do not
+    /// matter.
     #[schema(value_type = Option<Vec<ClickShape>>, max_items = 100, nullable = false)]
     clicks: Option<ClickList>,
-    /// With `clicks`: whether these are the last clicks of the duel; `true` by default. `true`
-    /// settles the duel, on these clicks and on those sent before. After `false` the duel stays
-    /// open until clicks with `true` arrive, or until the experiment's `settle_after_seconds` have
-    /// passed.
+    /// With `clicks`: whether these are the last clicks of the duel; `true` by default, which
+    /// settles it. After `false` the duel stays open until clicks with `true` arrive, or until the
+    /// experiment's `settle_after_seconds` have passed.
     #[serde(rename = "final")]
     #[schema(nullable = false)]
     last: Option<bool>,
-    /// An id of the user, session or device that answered, if `next-duel` was not told; the service
-    /// keeps a keyed hash of it. The verdict counts one answer of each.
+    /// As in the request of `next-duel`, if that was not told.
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
-    /// The segment of the page, such as a device, a country or a kind of query, if `next-duel` was
-    /// not told: 1 to 32 bytes without control characters. The results can be split by it.
+    /// As in the request of `next-duel`, if that was not told.
     #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
     segment: Option<Segment>,
     /// Values of the experiment's metrics, by ranker and metric, with an outcome, with clicks, or
@@ -130,7 +125,6 @@ impl One {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Many {
-    /// 1 to 1000 items.
     // Their text: a parsed item no longer shows that a field was repeated.
     #[schema(value_type = Vec<One>, min_items = 1, max_items = 1000)]
     feedback: Vec<Box<RawValue>>,
@@ -213,10 +207,10 @@ fn check_count(count: usize) -> ApiResult<()> {
     Err(Problem::new(ProblemKind::InvalidRequest, sentence(&detail)).field("/feedback", detail))
 }
 
-/// The results for several items of feedback, in the order in which they were sent.
+/// The results for several items of feedback.
 #[derive(Debug, Serialize, ToSchema)]
 struct Receipts {
-    /// One result for each item.
+    /// In the order of the items.
     results: Vec<Receipt>,
 }
 
@@ -282,8 +276,8 @@ pub(super) async fn receive_all<R: From<Receipt>>(
 ///
 /// The response is sent only after the feedback is durable. Sending the same feedback again is
 /// safe: it counts once. Feedback on one duel that cannot be counted gets an error response.
-/// Feedback on several duels gets 200 with a result for each item, in order; valid items count even
-/// if others do not.
+/// Feedback on several duels gets 200 with a result for each item; valid items count even if others
+/// do not.
 ///
 /// The `clicks` on an interleaved page may be sent in parts (`"final": false`), in any order, more
 /// than once and to any server; together they give one outcome. Clicks that arrive after the duel

@@ -35,29 +35,25 @@ struct Ready {
     /// Version of the program.
     #[schema(example = "0.1.0")]
     version: &'static str,
-    /// Seconds since the start of the server.
     #[schema(example = 86400.0)]
     uptime_seconds: f64,
-    /// The checks of the server.
     checks: Checks,
 }
 
 /// The checks of the server.
 #[derive(Debug, Serialize, ToSchema)]
 struct Checks {
-    /// The database. The server is ready without it while it has experiments in memory.
+    /// The server is ready without it while it has experiments in memory.
     database: Check,
 }
 
 /// The result of the last check.
 #[derive(Debug, Serialize, ToSchema)]
 struct Check {
-    /// Its state.
     status: DatabaseState,
     /// Seconds since the check; the database is checked once a second.
     #[schema(example = 0.2)]
     age_seconds: f64,
-    /// Duration of the check in seconds.
     #[schema(example = 0.0004)]
     duration_seconds: f64,
 }
@@ -76,9 +72,9 @@ async fn livez() -> &'static str {
 /// Readiness
 ///
 /// Whether the server can issue duels, for load balancers. While the database does not answer, it
-/// can, from memory, and `checks` shows the state of the database. The server is not ready while it
-/// is shutting down, if the database has the schema of another version or its file moved, or if the
-/// database does not answer and no experiment is in memory.
+/// can, from memory. The server is not ready while it is shutting down, if the database has the
+/// schema of another version or its file moved, or if the database does not answer and no
+/// experiment is in memory.
 #[utoipa::path(get, path = "/readyz", tag = openapi::OPERATIONS_TAG, responses(
     (status = 200, description = "The server is ready.", body = Ready),
 ))]

@@ -31,6 +31,7 @@ mod spec_bodies;
 mod state;
 mod traffic;
 mod ubi;
+mod yaml_text;
 
 pub use app::{App, ResponseFuture, app, app_for, app_with, description, operations};
 pub use caller::Caller;

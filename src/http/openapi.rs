@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use axum::http::Method;
+use serde_json::{Value, json};
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -15,6 +16,7 @@ use utoipa::{Modify, ToSchema as _};
 
 use super::operations::{self, Access};
 use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
+use super::yaml_text;
 
 /// The document that the resources are added to.
 #[derive(utoipa::OpenApi)]
@@ -22,10 +24,9 @@ use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
     info(
         title = "rankduel",
         description = "Online ranker evaluation with dueling bandits.\n\n\
-            A search backend with several versions of its ranking requests a duel for each query: \
-            the two rankers to interleave. It shows the interleaved page and reports the clicks. \
-            rankduel finds the best ranker while showing as few bad pages as possible, and reports \
-            the cost of the exploration so far.\n\n\
+            A search backend with several versions of its ranking requests a duel for each query, \
+            shows the interleaved page and reports the clicks. rankduel finds the best ranker \
+            while showing as few bad pages as possible.\n\n\
             Every error response is `application/problem+json` (RFC 9457). Its `type` identifies the \
             kind of problem and is the path of a page that explains it.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
@@ -54,8 +55,7 @@ impl Modify for ApiKeyScheme {
     fn modify(&self, openapi: &mut OpenApi) {
         let mut http = Http::new(HttpAuthScheme::Bearer);
         http.description = Some(
-            "An API key created with `rankduel keys create` that has the scope listed for the \
-             operation (`admin` includes every scope), or one of the server's RANKDUEL_API_KEYS. A \
+            "An API key with the scope listed for the operation; `admin` includes every scope. A \
              server without keys accepts requests without one."
                 .to_owned(),
         );
@@ -66,19 +66,6 @@ impl Modify for ApiKeyScheme {
     }
 }
 
-/// The description as YAML. Words that YAML 1.1 reads as booleans are quoted: many generators of
-/// clients read it.
-pub fn yaml(openapi: &OpenApi) -> anyhow::Result<String> {
-    let yaml = openapi.to_yaml().context("the description cannot be written as YAML")?;
-    let quoted = yaml.lines().map(|line| match line.trim_start().strip_prefix("- ") {
-        Some(word @ ("y" | "n" | "yes" | "no" | "on" | "off")) => {
-            format!("{}'{word}'\n", line.trim_end_matches(word))
-        }
-        _ => format!("{line}\n"),
-    });
-    Ok(quoted.collect())
-}
-
 /// Add to each operation what the table says of it, and the components that these refer to.
 pub(crate) fn complete(openapi: &mut OpenApi, operations: &[operations::Operation]) {
     for row in operations {
@@ -87,6 +74,37 @@ pub(crate) fn complete(openapi: &mut OpenApi, operations: &[operations::Operatio
         }
     }
     add_shared_components(openapi, operations);
+}
+
+/// The description as YAML.
+pub fn yaml(openapi: &OpenApi) -> anyhow::Result<String> {
+    let mut document =
+        serde_json::to_value(openapi).context("the description cannot be written")?;
+    shorten(&mut document);
+    Ok(yaml_text::write(&document))
+}
+
+/// Join the lines of descriptions, which are those of comments, up to the ends of paragraphs. Take
+/// out that the keys of an object are strings, which JSON says.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            if members.get("propertyNames") == Some(&json!({"type": "string"})) {
+                members.remove("propertyNames");
+            }
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if name == "description" => {
+                        let paragraphs = text.split("\n\n").map(|lines| lines.replace('\n', " "));
+                        *text = paragraphs.collect::<Vec<_>>().join("\n\n");
+                    }
+                    member => shorten(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        _ => {}
+    }
 }
 
 fn operation_of<'a>(
@@ -193,8 +211,7 @@ fn response_name(kinds: &[ProblemKind]) -> String {
 
 /// One response for problems that share a status.
 fn response(kinds: &[ProblemKind]) -> Response {
-    let titles: Vec<_> =
-        kinds.iter().map(|kind| format!("`{}`: {}", kind.slug(), kind.title())).collect();
+    let names: Vec<_> = kinds.iter().map(|kind| format!("`{}`", kind.slug())).collect();
     let content = Content::new(Some(RefOr::Ref(Ref::from_schema_name(ProblemDocument::name()))));
-    ResponseBuilder::new().description(titles.join("; ")).content(PROBLEM_JSON, content).build()
+    ResponseBuilder::new().description(names.join(", ")).content(PROBLEM_JSON, content).build()
 }

@@ -39,8 +39,8 @@ pub(crate) fn routes() -> Routes {
 struct InterleaveBody {
     /// From `next-duel`; for later pages, from the first page.
     duel_id: String,
-    /// Document ids of the left ranker's ranking, best first: at most 10,000, of 1 to 1024 bytes
-    /// each. Only the first occurrence of a repeated id counts.
+    /// Document ids of the left ranker's ranking, best first, of 1 to 1024 bytes each. Only the
+    /// first occurrence of a repeated id counts.
     #[schema(max_items = 10_000)]
     left: Vec<String>,
     /// The same for the right ranker. A self-duel shows only the left ranking, so this one may be
@@ -54,15 +54,13 @@ struct InterleaveBody {
     #[serde(default)]
     #[schema(maximum = 999)]
     offset: u32,
-    /// An id of the user, session or device that sees the page, if `next-duel` was not told; the
-    /// service keeps a keyed hash of it. The verdict counts one answer of each.
+    /// As in the request of `next-duel`, if that was not told.
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
-    /// The segment of the page, such as a device, a country or a kind of query, if `next-duel` was
-    /// not told: 1 to 32 bytes without control characters. The results can be split by it.
+    /// As in the request of `next-duel`, if that was not told.
     #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
     segment: Option<Segment>,
-    /// Documents at fixed positions, such as advertisements: at most 100.
+    /// Documents at fixed positions, such as advertisements.
     #[serde(default)]
     #[schema(value_type = Vec<PinBody>, max_items = 100)]
     pinned: Vec<Object<PinBody>>,
@@ -76,9 +74,9 @@ struct InterleaveBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PinBody {
-    /// Id of the document; it need not be in the rankings.
+    /// It need not be in the rankings.
     document: String,
-    /// Position in the shown list, from 0 on the first page.
+    /// In the shown list, from 0 on the first page.
     #[schema(maximum = 999)]
     position: u32,
 }
@@ -97,9 +95,8 @@ pub(crate) fn page_request(offset: u32, length: u32, pinned: Vec<Object<PinBody>
 /// One slot of a page.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SlotBody {
-    /// Position in the shown list, from 0 on the first page.
+    /// In the shown list, from 0 on the first page.
     position: usize,
-    /// Id of the document.
     #[schema(example = "doc-7")]
     document: String,
     /// Identifies the slot in feedback. It does not reveal which ranker the slot belongs to.
@@ -110,18 +107,16 @@ pub(crate) struct SlotBody {
 /// The slots of a page, and information about them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PageParts {
-    /// The slots in display order; empty if the list ends before this page.
+    /// In display order; empty if the list ends before this page.
     pub slots: Vec<SlotBody>,
     /// Number of slots on all pages together.
     pub total: usize,
-    /// Number of repeated documents dropped from the rankings.
     pub repeats: Repeats,
     /// Whether clicks on the page can be a signal: `false` if both rankings are the same down to
     /// the end of the page, or if one ranker is shown alone.
     pub informative: bool,
     /// Version of the experiment's `interleaving` with which the page was made.
     pub interleaving_version: u32,
-    /// A remark on the page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schemas::Note>, nullable = false)]
     pub note: Option<Note>,
@@ -130,9 +125,7 @@ pub(crate) struct PageParts {
 /// Number of repeated documents in each ranking.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Repeats {
-    /// In the left ranking.
     left: usize,
-    /// In the right ranking.
     right: usize,
 }
 
@@ -164,7 +157,6 @@ struct InterleavedPage {
     /// the clicks.
     #[schema(example = "AgAAAAEqAwEBAAD_rQM...")]
     duel_id: String,
-    /// Name of the experiment.
     #[schema(example = "search-ranking")]
     experiment: String,
     /// Whether one ranker is shown alone.
@@ -176,7 +168,6 @@ struct InterleavedPage {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     ignored: Vec<IgnoredValue>,
-    /// The page.
     #[serde(flatten)]
     page: PageParts,
 }

@@ -110,10 +110,9 @@ async fn standings(asked: Asked) -> ApiResult<Response> {
 /// Cost of exploration
 ///
 /// The true preferences of a live experiment are unknown, so every number is an estimate of the
-/// cost of the logged duels. The plug-in estimate uses the scores of the current win rates. The
-/// posterior estimate uses the scores of many draws of the preferences from their posterior, and is
-/// given as mean and the range of 95 % of the draws. For comparison, both estimate the cost of
-/// uniform pairs over the same number of steps. Duels without feedback are not included.
+/// cost of the logged duels. The plug-in estimate uses the scores of the current win rates, the
+/// posterior estimate those of many draws of the preferences. For comparison, both estimate the
+/// cost of uniform pairs over the same number of steps.
 #[utoipa::path(get, path = "/v1/experiments/{name}/regret", tag = "results",
     responses(
         (status = 200, body = RegretReport, description = "The estimates.", headers(("etag" = String))),
@@ -136,9 +135,8 @@ struct RankerQuery {
 /// Results of interleaved pages
 ///
 /// For each version of the method and each pair: wins, losses, ties and pages without a signal, Δ
-/// with an interval that is descriptive only, and the number of pages still needed; and alarms.
-/// Computed from counts, never from a scan of the log. A version has at most 1000 pairs, those with
-/// most pages; `ranker` selects the pairs of one ranker. The `ETag` has the log position.
+/// with an interval that is descriptive only, and the number of pages still needed; and alarms. A
+/// version has at most 1000 pairs, those with most pages; `ranker` selects the pairs of one ranker.
 #[utoipa::path(get, path = "/v1/experiments/{name}/statistics", tag = "results",
     params(RankerQuery),
     responses(
@@ -157,11 +155,9 @@ async fn statistics(QueryOf(query): QueryOf<RankerQuery>, asked: Asked) -> ApiRe
 
 /// Results of one ranker in each segment
 ///
-/// By default of the winner of a concluded experiment, else of the leader. For each segment that
-/// callers named, and each opponent: wins, losses, ties, and an interval of
-/// the probability to win. All intervals hold together with a probability of 95 %, however often
-/// you look. As for the verdict, only answers of complete cohorts count, and of each unit the
-/// first. Reads the whole log, up to 200,000 entries.
+/// By default of the winner of a concluded experiment, else of the leader. As for the verdict, only
+/// answers of complete cohorts count, and of each unit the first. Reads the whole log, up to
+/// 200,000 entries.
 #[utoipa::path(get, path = "/v1/experiments/{name}/segments", tag = "results",
     params(RankerQuery),
     responses(
@@ -201,12 +197,10 @@ fn queried_ranker(spec: &ExperimentSpec, id: Option<&str>) -> ApiResult<Option<u
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct VerdictQuery {
-    /// Confidence of the verdict, 0.5 to 0.9999. The default is the confidence at which the
-    /// experiment concludes automatically, else 0.95.
+    /// By default that at which the experiment concludes automatically, else 0.95.
     #[param(minimum = 0.5, maximum = 0.9999, nullable = false)]
     confidence: Option<f64>,
-    /// Margin of the verdict, 0 to 0.2. The default is the margin at which the experiment concludes
-    /// automatically, else 0.01.
+    /// By default that at which the experiment concludes automatically, else 0.01.
     #[param(minimum = 0.0, maximum = 0.2, nullable = false)]
     margin: Option<f64>,
 }
@@ -264,7 +258,6 @@ async fn winners(asked: Asked) -> ApiResult<Response> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ReplayBody {
-    /// The policy under which to fold the log.
     #[schema(value_type = schemas::PolicySchema)]
     policy: Map<String, Value>,
 }
@@ -272,8 +265,8 @@ struct ReplayBody {
 /// Fold the log under another policy
 ///
 /// Returns the state of that policy, the duels it would choose next, and the cost it would have
-/// had: an estimate with its variance, or the reason why the log does not allow one. Changes
-/// nothing. For the experiment's own policy, the state is the current one.
+/// had, or the reason why the log does not allow an estimate. Changes nothing. For the experiment's
+/// own policy, the state is the current one.
 #[utoipa::path(post, path = "/v1/experiments/{name}/replay", tag = "results",
     request_body = ReplayBody,
     responses(

@@ -37,7 +37,6 @@ pub(crate) enum RankerBody {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Interleaving {
-    /// The method.
     kind: Method,
     /// Of `team-draft`: how documents in both rankings are credited.
     #[schema(nullable = false)]
@@ -60,10 +59,8 @@ pub(crate) struct Interleaving {
     /// and `optimized`.
     #[schema(nullable = false)]
     verdict: Option<CreditVerdict>,
-    /// Treatment of a ranking that is longer than the other.
     #[schema(nullable = false)]
     depth_policy: Option<DepthPolicy>,
-    /// Weights of clicks; without it all clicks weigh the same.
     #[schema(nullable = false)]
     click_weights: Option<ClickWeights>,
 }
@@ -83,8 +80,8 @@ pub(crate) enum Method {
     Optimized,
 }
 
-/// Treatment of a ranking that is longer than the other. The longer ranking would fill more slots,
-/// and a searcher who clicks at random would make it win.
+/// Treatment of a ranking that is longer than the other, which a searcher who clicks at random
+/// would make win.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DepthPolicy {
@@ -138,17 +135,16 @@ pub(crate) enum CreditVerdict {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClickWeights {
-    /// By position from the top, 0 to 100 each; the last one holds for all positions below. All 1
-    /// by default.
+    /// By position from the top; the last one holds for all positions below. All 1 by default.
     #[schema(nullable = false, min_items = 10, max_items = 10)]
     positions: Option<Vec<u8>>,
     /// Added for the highest click of the page; 0 by default.
     #[schema(nullable = false, maximum = 100)]
     highest: Option<u8>,
-    /// Added for the lowest click of the page; 0 by default.
+    /// For the lowest click; 0 by default.
     #[schema(nullable = false, maximum = 100)]
     lowest: Option<u8>,
-    /// Added for a click that is the only one of the page; 0 by default.
+    /// For a click that is the only one; 0 by default.
     #[schema(nullable = false, maximum = 100)]
     only: Option<u8>,
 }
@@ -175,7 +171,6 @@ pub(crate) enum Shared {
 /// A remark on a page with optimized interleaving.
 #[derive(Debug, ToSchema)]
 pub(crate) struct Note {
-    /// The remark.
     kind: NoteKind,
     /// With `relaxed`: the largest remaining bias, as the mean credit of the worst position.
     #[schema(nullable = false)]

@@ -25,14 +25,12 @@ pub(crate) fn routes() -> Routes {
 /// The duels and feedback of one experiment on the responding server.
 #[derive(Debug, Serialize, ToSchema)]
 struct Traffic {
-    /// Name of the experiment.
     experiment: String,
     /// Start of the counts: the time at which this server loaded the experiment.
     #[schema(format = DateTime)]
     since: String,
     /// Duels of two different rankers issued.
     pairs: u64,
-    /// Self-duels issued.
     self_duels: u64,
     /// Pages that showed the control to somebody who takes no part.
     outside: u64,
@@ -41,29 +39,23 @@ struct Traffic {
     /// Duels of two different rankers whose time is over and that have no feedback. Counted a
     /// minute after they expire.
     unanswered: u64,
-    /// Feedback by its result.
     feedback: FeedbackCounts,
-    /// Time from issuing a duel to its feedback.
     delay: Delays,
-    /// Wins of each side of the page, over the whole log.
     sides: Sides,
-    /// Whether the share of duels with feedback is the same for every pair and on both sides.
     answers: Answers,
-    /// Units that see the leader or the control alone; `null` without `alone`.
+    /// `null` without `alone`.
     alone: Option<Alone>,
-    /// Active alarms, each with its likely cause and what to do.
     alarms: Vec<Alarm>,
 }
 
-/// Units that see one ranker alone, in the whole log. A fair coin says which, so each arm should
-/// have as many of them.
+/// Units that see one ranker alone, over the whole log, by a fair coin: each arm should have as
+/// many.
 #[derive(Debug, Serialize, ToSchema)]
 struct Alone {
-    /// Share of units that are to see one ranker alone.
     planned: f64,
-    /// Units that got a page: those that see the leader, and those that see the control.
+    /// Units that got a page: of the leader, and of the control.
     issued: [u64; 2],
-    /// Those that answered within the answer window, once it is over.
+    /// Units that answered within the answer window, once it is over.
     answered: [u64; 2],
 }
 
@@ -71,38 +63,35 @@ struct Alone {
 /// equally often.
 #[derive(Debug, Serialize, ToSchema)]
 struct Sides {
-    /// Pages on which the left ranker won.
     left: u64,
-    /// Pages on which the right ranker won.
     right: u64,
-    /// Share of the left side's wins; `null` before the first win.
+    /// `null` before the first win.
     left_share: Option<f64>,
 }
 
-/// The sample-ratio check for adaptive allocation. Pairs are shown differently often on purpose,
-/// but the share of duels with feedback should be the same for every pair, and whichever of its
-/// rankers is left. Where this server interleaves pages, `evidence` and `worst` ask for the page in
-/// place of feedback, because pages without a click may go unreported. Covers the duels that this
-/// server issued and whose time is over.
+/// The sample-ratio check for adaptive allocation: the share of duels with feedback should be the
+/// same for every pair and on both sides. Where this server interleaves pages, `evidence` and
+/// `worst` ask for the page in place of feedback, because pages without a click may go unreported.
+/// Covers the duels that this server issued and whose time is over.
 #[derive(Debug, Serialize, ToSchema)]
 struct Answers {
     /// Duels whose time is over.
     ended: u64,
-    /// Share of them with feedback; `null` while there are none.
+    /// `null` while there are none.
     answered_share: Option<f64>,
-    /// The largest evidence so far that feedback is not missing equally often. It starts at 1. If
-    /// nothing is wrong, it ever reaches `c` with probability 1/`c` at most, however often you look.
+    /// The largest evidence so far that feedback is not missing equally often. If nothing is wrong,
+    /// it ever reaches `c` with probability 1/`c` at most, however often you look.
     evidence: f64,
     /// The evidence that raises the alarm `uneven-answers`.
     evidence_needed: f64,
-    /// The duels that lack most feedback; `null` while none is missing.
+    /// `null` while none is missing.
     worst: Option<WorstAnswers>,
 }
 
 /// The duels that lack most feedback.
 #[derive(Debug, Serialize, ToSchema)]
 struct WorstAnswers {
-    /// Ids of their rankers. With `by` `side`, the left one first.
+    /// With `by` `side`, the left one first.
     rankers: [String; 2],
     /// `pair`, compared with all other pairs; or `side`, compared with the same pair and its sides
     /// swapped.

@@ -36,7 +36,7 @@ pub(crate) fn routes() -> Routes {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct UbiBody {
-    /// 1 to 1000 events in the format of UBI 1.0 to 1.3.
+    /// In the format of UBI 1.0 to 1.3.
     #[schema(value_type = Vec<UbiEvent>, min_items = 1, max_items = 1000)]
     events: Vec<Box<RawValue>>,
     /// The `duel_id` of each `query_id`, for events whose `query_id` is not itself a `duel_id`.
@@ -53,11 +53,10 @@ struct UbiEvent {
     action_name: String,
     /// The `duel_id` of the page, or a key of `duels`.
     query_id: Option<String>,
-    /// Id of the client, a string or an integer: the unit of the page, if `next-duel` was not told.
-    /// A keyed hash of it is kept; the verdict counts one answer of each.
+    /// The unit of the page, if `next-duel` was not told.
     #[schema(value_type = Option<Id>)]
     client_id: Option<Value>,
-    /// The target of the event. An empty list is as none.
+    /// An empty list is as none.
     #[schema(value_type = Option<Attributes>)]
     event_attributes: Option<Value>,
 }
@@ -74,9 +73,8 @@ struct Action {
 struct Attributes {
     /// The `duel_id` of the page, if `query_id` is something else.
     duel_id: Option<String>,
-    /// The document.
     object: Option<ObjectOf>,
-    /// The position, for an event without an object.
+    /// For an event without an object.
     position: Option<PositionOf>,
 }
 
@@ -84,7 +82,6 @@ struct Attributes {
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UbiObject)]
 struct ObjectOf {
-    /// Id of the document, as in the rankings.
     object_id: Option<Id>,
 }
 
@@ -112,7 +109,7 @@ impl Id {
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UbiPosition)]
 struct PositionOf {
-    /// Position on the page, also as a string; UBI counts from 1.
+    /// On the page, also as a string; UBI counts from 1.
     #[schema(value_type = Option<i64>)]
     ordinal: Option<Id>,
 }
@@ -131,10 +128,8 @@ enum EventReceipt {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Passed)]
 struct IgnoredEvent {
-    /// `ignored`.
     #[schema(example = "ignored")]
     status: Ignored,
-    /// The reason.
     detail: String,
 }
 
@@ -146,10 +141,10 @@ enum Ignored {
     Ignored,
 }
 
-/// The results for the events, in the order in which they were sent.
+/// The results for the events.
 #[derive(Debug, Serialize, ToSchema)]
 struct EventReceipts {
-    /// One result for each event.
+    /// In the order of the events.
     results: Vec<EventReceipt>,
 }
 

@@ -1,4 +1,5 @@
 //! Batches: the open batch, duels leased from it, and results of batches that were run elsewhere.
+#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,14 +25,12 @@ use rankduel_store::{Appended, Nonce};
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = Batch)]
 pub struct OpenBatch {
-    /// Name of the experiment.
     pub experiment: String,
-    /// Log position of these counts.
     pub position: u64,
-    /// Number of the batch, starting at 1; `null` if no batch is open: the policy has run all its
-    /// batches, or the experiment is concluded.
+    /// From 1; `null` if no batch is open: the policy has run all its batches, or the experiment is
+    /// concluded.
     pub number: Option<u32>,
-    /// Time at which the batch opened; `null` if no batch is open.
+    /// `null` if no batch is open.
     #[schema(format = DateTime)]
     pub opened_at: Option<String>,
     /// Comparisons in the batch, over all pairs.
@@ -40,10 +39,8 @@ pub struct OpenBatch {
     pub answered: u64,
     /// Duels issued by the responding server that are neither answered nor expired.
     pub in_flight: u64,
-    /// Number of pairs in the batch.
     pub pairs_total: usize,
-    /// One row for each selected pair; none if no batch is open. Their order is the same until the
-    /// batch is complete.
+    /// One row for each selected pair, in the same order until the batch is complete.
     pub pairs: Vec<OpenPair>,
 }
 
@@ -51,15 +48,10 @@ pub struct OpenBatch {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = Pair)]
 pub struct OpenPair {
-    /// Id of the first ranker.
     pub left: String,
-    /// Id of the second ranker.
     pub right: String,
-    /// Comparisons of this pair in the batch.
     pub needed: u32,
-    /// Comparisons answered so far.
     pub answered: u32,
-    /// Duels issued by the responding server that are neither answered nor expired.
     pub in_flight: u32,
 }
 
@@ -84,15 +76,10 @@ impl BatchPart {
 #[serde(deny_unknown_fields)]
 #[schema(as = ResultRow)]
 pub struct PostedResult {
-    /// Id of the first ranker.
     pub left: String,
-    /// Id of the second ranker.
     pub right: String,
-    /// Comparisons won by the first ranker.
     pub left_wins: u32,
-    /// Comparisons won by the second ranker.
     pub right_wins: u32,
-    /// Comparisons without a winner.
     pub ties: u32,
 }
 

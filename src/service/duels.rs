@@ -1,4 +1,5 @@
 //! Issuing duels.
+#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use std::sync::Arc;
 
@@ -24,29 +25,27 @@ use rankduel_store::events::Status;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Duel)]
 pub struct IssuedDuel {
-    /// Signed id of the duel; send it back unchanged with the feedback. Empty if `enrolled` is
-    /// `false`.
+    /// Signed; send it back unchanged with the feedback. Empty if `enrolled` is `false`.
     #[schema(example = "AQAAAAEqAwEBAAD_rQM...")]
     pub duel_id: String,
-    /// Name of the experiment.
     #[schema(example = "search-ranking")]
     pub experiment: String,
-    /// Id of the ranker to show left (first).
+    /// The ranker to show left (first).
     #[schema(example = "bm25-title")]
     pub left: String,
-    /// Id of the ranker to show right (second).
+    /// The ranker to show right (second).
     #[schema(example = "bm25")]
     pub right: String,
     /// Whether both are the same ranker. Show its ranking alone; feedback is not needed and teaches
     /// the policy nothing.
     pub self_duel: bool,
-    /// `false` if the page takes no part in the experiment: show the ranking of `left`, the control,
-    /// and report nothing. Omitted otherwise.
+    /// `false` if the page takes no part in the experiment: show the ranking of `left`, the
+    /// control, and report nothing. Omitted otherwise.
     #[serde(skip_serializing_if = "is_enrolled")]
     #[schema(required = false)]
     pub enrolled: bool,
-    /// The ranker of a unit that sees one alone: the `leader` or the `control`. Send feedback as for
-    /// a duel. Omitted otherwise.
+    /// The ranker of a unit that sees one alone: the `leader` or the `control`. Send feedback as
+    /// for a duel. Omitted otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "control", nullable = false)]
     pub alone: Option<&'static str>,
@@ -55,7 +54,7 @@ pub struct IssuedDuel {
     pub expires_at: String,
     /// Log position of the state in which the duel was chosen.
     pub state: u64,
-    /// Number of the duel's batch; `null` outside batches.
+    /// `null` outside batches.
     pub batch: Option<u32>,
 }
 

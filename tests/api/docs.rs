@@ -45,6 +45,35 @@ fn the_openapi_file_matches_the_program() {
     );
 }
 
+/// A document without what its YAML leaves out or writes in other lines.
+fn without_lines(mut document: Value) -> Value {
+    match &mut document {
+        Value::Object(members) => {
+            members.remove("propertyNames");
+            for (name, member) in members {
+                *member = match member.take() {
+                    Value::String(text) if name == "description" => {
+                        text.split_whitespace().collect()
+                    }
+                    member => without_lines(member),
+                };
+            }
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| *item = without_lines(item.take()));
+        }
+        _ => {}
+    }
+    document
+}
+
+#[test]
+fn the_yaml_has_the_whole_description() {
+    let yaml = http::yaml(&http::description()).expect("YAML");
+    let read: Value = yaml_serde::from_str(&yaml).expect("YAML");
+    assert_eq!(without_lines(read), without_lines(document()));
+}
+
 #[test]
 fn every_reference_resolves_and_every_operation_is_described() {
     let document = document();

@@ -103,7 +103,7 @@ fn the_description_is_that_of_the_table() {
             .flat_map(|reference| {
                 let response = description.pointer(&reference[1..]).expect("a response");
                 let text = response["description"].as_str().expect("a description");
-                text.split("; ").filter_map(|problem| problem.split('`').nth(1))
+                text.split(", ").filter_map(|problem| problem.split('`').nth(1))
             })
             .collect();
         kinds.sort();

@@ -25,7 +25,8 @@ use rankduel_engine::experiment_spec::{ConcludeAtChange, ExperimentSpec, FieldEr
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::{Status, UnitHash};
 
-/// One change of an experiment.
+/// One change of an experiment. The settings `description`, `owner`, `conclude_at`,
+/// `answer_window_seconds` and `coverage` can change together, everything else alone.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExperimentChange {
@@ -33,49 +34,45 @@ pub(crate) struct ExperimentChange {
     /// only the winner.
     #[schema(nullable = false)]
     status: Option<Status>,
-    /// With `concluded`: id of the winner; the leader of `/verdict` by default.
+    /// With `concluded`; the leader of `/verdict` by default.
     #[schema(nullable = false)]
     winner: Option<String>,
-    /// Instead of `status`: how two rankings are combined into one page, for duels chosen after the
-    /// change. The state of the policy is kept; statistics are separate for each version.
+    /// For duels chosen after the change. The state of the policy is kept; statistics are separate
+    /// for each version.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
-    /// Instead of `status`: the new policy. Its state is the log, folded from the beginning under
-    /// the new policy.
+    /// Its state is the log, folded from the beginning under the new policy.
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
-    /// Instead of `status`: id of the ranker that people see today. Claims are made against it, with
-    /// the answers to duels issued after the change.
+    /// The ranker that people see today. Claims are made against it, with the answers to duels
+    /// issued after the change.
     #[schema(nullable = false)]
     control: Option<String>,
-    /// Instead of `status`: a ranker to add, as its id or as an object. Adding a ranker that is
-    /// already in the experiment, with the same description, changes nothing.
+    /// A ranker to add. Adding a ranker that is already in the experiment, with the same
+    /// description, changes nothing.
     #[schema(value_type = Option<schemas::RankerBody>, nullable = false)]
     enlist: Option<Ranker>,
-    /// Instead of `status`: id of a ranker to retire. It is never chosen again; feedback on its
-    /// duels that were issued before still counts. Retiring a retired ranker changes nothing.
+    /// A ranker to retire. It is never chosen again; feedback on its duels that were issued before
+    /// still counts.
     #[schema(nullable = false)]
     retire: Option<String>,
-    /// Instead of `status`, alone or with the other settings: what the experiment is for, at most
-    /// 1000 characters on one line. Empty: nothing.
+    /// Purpose of the experiment, on one line.
     #[schema(max_length = 1000, nullable = false)]
     description: Option<String>,
-    /// A setting as `description`: whom to ask about it, at most 200 characters.
+    /// Whom to ask about it.
     #[schema(max_length = 200, nullable = false)]
     owner: Option<String>,
-    /// A setting as `description`: when the experiment concludes by itself. Its limits can change,
-    /// the target of its verdict cannot.
+    /// Its limits can change, the target of its verdict cannot.
     #[schema(value_type = Option<ConclusionChangeShape>, nullable = false)]
     conclude_at: Option<OrNever<ConcludeAtChange>>,
-    /// A setting as `description`: the answer window of duels that are issued after the change, and
-    /// counted after those before it. It changes neither from nor to 0.
+    /// Of duels that are issued after the change, counted after those before it. It changes neither
+    /// from nor to 0.
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     answer_window_seconds: Option<u32>,
-    /// A setting as `description`: the share of units that take part from now on.
+    /// Share of units that take part from now on.
     #[schema(exclusive_minimum = 0.0, maximum = 1.0, nullable = false)]
     coverage: Option<f64>,
-    /// Instead of `status`: units, such as machines, whose answers do not count, before and after
-    /// the change. Excluding an excluded unit changes nothing.
+    /// Units, such as machines, whose answers do not count, before and after the change.
     #[schema(value_type = Option<ExcludeBody>, nullable = false)]
     exclude: Option<Object<ExcludeBody>>,
 }
@@ -84,32 +81,27 @@ pub(crate) struct ExperimentChange {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExcludeBody {
-    /// Units as they were sent with duels or feedback.
+    /// As they were sent with duels or feedback.
     #[serde(default)]
     #[schema(example = json!(["u-81f3"]))]
     units: Vec<String>,
-    /// Hashes of units, as `heaviest_units` of `/verdict` and exports have them.
+    /// As `heaviest_units` of `/verdict` and exports have them.
     #[serde(default)]
     #[schema(value_type = Vec<String>, example = json!(["7f3a09c1d2e4b586"]))]
     hashes: Vec<UnitHash>,
-    /// Why, for people; 1 to 500 characters. It must not depend on who won the duels of the units.
+    /// Why, for people. It must not depend on who won the duels of the units.
     #[schema(example = "clicks on the first result of every page")]
     reason: String,
 }
 
 /// Change an experiment
 ///
-/// Pauses, resumes or concludes the experiment, changes its interleaving, its policy or settings
-/// (`description`, `owner`, `conclude_at`, `answer_window_seconds`, `coverage`), names the control, adds or
-/// retires a ranker, or excludes units; one change in each request.
+/// Pauses, resumes or concludes the experiment, changes its interleaving, its policy or settings,
+/// names the control, adds or retires a ranker, or excludes units; one change in each request.
 ///
-/// Excluding units folds the log anew without their answers: the counts, the policy and the verdict
-/// are as if these units had never answered. A conclusion stays.
-///
-/// A new policy learns from every comparison in the log, and feedback on duels of the old policy
-/// still counts. The policy takes an added or retired ranker into account from the next duel on,
-/// and all counts are kept. `If-Match` contains the `ETag` of the experiment as it was read, or `*`
-/// for any version.
+/// Excluding units folds the log anew without their answers. A new policy learns from every
+/// comparison in the log, and feedback on duels of the old policy still counts. The policy takes an
+/// added or retired ranker into account from the next duel on, and all counts are kept.
 #[utoipa::path(patch, path = "/v1/experiments/{name}", tag = "experiments", request_body = ExperimentChange,
     params(
         ("if-match" = String, Header, description = "`ETag` of the experiment as it was read, or `*`."),

@@ -26,7 +26,7 @@ use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
 use rankduel_engine::experiment_spec::{
     DEFAULT_VALUE_WINDOW_SECONDS, DEFAULT_WATCH, Errors, Metric, OnDrift, WHOLE_COVERAGE,
 };
-use rankduel_engine::experiment_spec::{Ranker, Shares};
+use rankduel_engine::experiment_spec::{Ranker, ShareBounds, Shares};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use rankduel_store::audience::Segment;
@@ -35,59 +35,53 @@ use rankduel_store::audience::Segment;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewExperimentBody {
-    /// `[a-z0-9][a-z0-9._-]{0,63}`. A name can be used only once, even after the experiment is
-    /// archived.
+    /// Can be used only once, even after the experiment is archived.
     #[schema(example = "search-ranking", pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")]
     name: String,
-    /// 2 to 256 rankers, each as its id or as an object.
     #[schema(value_type = Vec<schemas::RankerBody>, example = json!(["bm25", "bm25-title", {"id": "neural", "description": "two towers"}]), min_items = 2, max_items = 256)]
     rankers: Vec<Ranker>,
-    /// Purpose of the experiment, at most 1000 characters on one line.
+    /// Purpose of the experiment, on one line.
     #[schema(max_length = 1000, example = "Do synonyms help?", nullable = false)]
     description: Option<String>,
-    /// Whom to ask about it, at most 200 characters.
+    /// Whom to ask about it.
     #[schema(max_length = 200, example = "search-team@shop.example", nullable = false)]
     owner: Option<String>,
-    /// The policy that chooses the duels; `d-ts-verdict` by default. Its
-    /// `confidence` and `margin` follow `conclude_at`.
+    /// `d-ts-verdict` by default. Its `confidence` and `margin` follow `conclude_at`.
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
-    /// How a tie counts; `skip` by default.
+    /// `skip` by default.
     #[schema(value_type = Option<schemas::TieRule>, nullable = false)]
     ties: Option<TieRule>,
     /// Seconds after which a duel without feedback expires; 3600 by default.
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     duel_ttl_seconds: Option<u32>,
     /// Seconds within which the answers come that the verdict counts; `duel_ttl_seconds` by
-    /// default, and at most that. The verdict counts a duel once this time has passed since its
-    /// issue, or earlier if a server that is alone has an answer to every duel issued before. With
-    /// 0 it counts every answer as it arrives, which is right only if answers for either side take
-    /// equally long. Later answers still teach the policy.
+    /// default, and at most that. Later answers still teach the policy. With 0 every answer counts
+    /// as it arrives, which is right only if answers for either side take equally long.
     #[schema(maximum = 2_592_000, nullable = false)]
     answer_window_seconds: Option<u32>,
     /// Seed of every random choice made while folding the log; random by default.
     #[schema(maximum = 9_007_199_254_740_991_i64, nullable = false)]
     seed: Option<u64>,
-    /// When the experiment concludes automatically. By default, as soon as a winner is certain at
-    /// 95 %, with a margin of 0.01.
+    /// By default, as soon as a winner is certain at 95 %, with a margin of 0.01.
     #[schema(value_type = Option<ConclusionShape>, nullable = false)]
     conclude_at: Option<OrNever<ConcludeAt>>,
-    /// Id of the ranker that people see today. Each other ranker is then also compared with it:
-    /// better, not worse, worse, and by how much at least.
+    /// The ranker that people see today. Each other ranker is then also compared with it: better,
+    /// not worse, worse, and by how much at least.
     #[schema(example = "bm25", nullable = false)]
     control: Option<String>,
-    /// The segments about which claims are made, at most 16: the labels that you send as `segment`
-    /// with pages. All other labels count as `other`, about which nothing is claimed.
+    /// The labels of `segment` about which claims are made. All others count as `other`, about
+    /// which nothing is claimed.
     #[schema(value_type = Option<Vec<String>>, max_items = 16, example = json!(["mobile", "desktop"]), nullable = false)]
     segments: Option<Vec<Segment>>,
-    /// How the verdict, the claims against the control and those about segments divide one minus
-    /// `confidence`, which is by default the error of each of them.
+    /// Without it, the verdict, the claims against the control and those about segments have the
+    /// error one minus `confidence` each.
     #[schema(nullable = false)]
     errors: Option<Errors>,
-    /// The claim that the experiment proves first; `best` by default. `improve` needs a `control`.
+    /// `best` by default. `improve` needs a `control`.
     #[schema(value_type = Option<schemas::Goal>, nullable = false)]
     goal: Option<Goal>,
-    /// The reaction to changed preferences; `tell` by default.
+    /// `tell` by default.
     #[schema(nullable = false)]
     drift: Option<OnDrift>,
     /// Share of pages on which the winner of the concluded experiment meets the ranker that came
@@ -102,36 +96,35 @@ pub(crate) struct NewExperimentBody {
     /// unit; 0 by default. Their clicks do not count for preferences.
     #[schema(minimum = 0, maximum = 0.5, nullable = false)]
     alone: Option<f64>,
-    /// Bounds of the share of duels on which a ranker is shown, by its id.
-    #[schema(nullable = false, example = json!({"bm25": {"floor": 0.2}, "neural": {"cap": 0.3}}))]
+    /// By the ranker's id.
+    #[schema(value_type = Option<BTreeMap<String, ShareBounds>>, nullable = false, example = json!({"bm25": {"floor": 0.2}, "neural": {"cap": 0.3}}))]
     shares: Option<Shares>,
     /// Metrics of rankers on each page, such as their latency, and the limits above which a ranker
-    /// does harm: at most 8.
+    /// does harm.
     #[serde(default)]
     #[schema(max_items = 8)]
     metrics: Vec<Metric>,
-    /// Seconds within which the values of a page come, at most `duel_ttl_seconds`; 60 by default,
-    /// or `duel_ttl_seconds` if that is shorter.
+    /// Seconds within which the values of a page come; by default 60, and at most
+    /// `duel_ttl_seconds`.
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     value_window_seconds: Option<u32>,
-    /// How two rankings are combined into one page; team draft by default.
+    /// Team draft by default.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
     /// Weight of each kind of event on a document.
     #[schema(schema_with = event_weights)]
     event_weights: Option<BTreeMap<String, u32>>,
-    /// Seconds after a duel was issued at which clicks sent in parts are settled into an outcome,
-    /// at most `duel_ttl_seconds`; by default 1800, or `duel_ttl_seconds` if that is shorter.
+    /// Seconds after a duel was issued at which clicks sent in parts are settled into an outcome;
+    /// by default 1800, and at most `duel_ttl_seconds`.
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     settle_after_seconds: Option<u32>,
-    /// Ids of two entries of `rankers` that are the same ranker. An apparent difference between
-    /// them raises an alarm. The second id takes no part in the tournament, unless `canary_share`
-    /// is 0.
+    /// Two entries of `rankers` that are the same ranker. An apparent difference between them
+    /// raises an alarm. The second takes no part in the tournament, unless `canary_share` is 0.
     #[schema(nullable = false)]
     canary: Option<[String; 2]>,
     /// With `canary`: share of pages that compare its two ids; 0.05 by default. Their outcomes
-    /// count for the alarm alone. With 0 the second id is a ranker like the others: the policy
-    /// selects its duels, and there is no verdict if the two are the best.
+    /// count for the alarm alone. With 0 the second id is a ranker like the others, and there is no
+    /// verdict if the two are the best.
     #[schema(minimum = 0, maximum = 0.5, nullable = false)]
     canary_share: Option<f64>,
 }

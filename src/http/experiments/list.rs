@@ -21,7 +21,7 @@ const LARGE_BYTES: usize = 64 * 1024;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// Maximum number of experiments in the response, 1 to 500; 50 by default.
+    /// 50 by default.
     #[param(minimum = 1, maximum = 500, nullable = false)]
     limit: Option<u32>,
     /// `next` of the previous page.
@@ -37,16 +37,16 @@ pub(crate) struct ExperimentPage {
     /// Cursor of the next page; `null` on the last page.
     next: Option<String>,
     /// Names of the experiments of this page that this server cannot read, such as those of a newer
-    /// version during an upgrade. Omitted if there are none.
+    /// version. Omitted without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<String>,
 }
 
 /// List experiments
 ///
-/// Ordered by name, in pages of at most `limit` experiments. A page of large experiments has fewer:
-/// it ends after about 1 MiB. Archived experiments are omitted, but can still be read by name. A
-/// key that is restricted to some experiments sees only those.
+/// Ordered by name. A page of large experiments ends after about 1 MiB. Archived experiments are
+/// omitted, but can still be read by name. A key that is restricted to some experiments sees only
+/// those.
 #[utoipa::path(get, path = "/v1/experiments", tag = "experiments", params(ListQuery),
     responses((status = 200, body = ExperimentPage, description = "A page.")))]
 pub(crate) async fn list(

@@ -1,4 +1,5 @@
 //! The body of an error response.
+#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use axum::http::response::Parts;
 use axum::http::{HeaderValue, Method, header};
@@ -14,7 +15,6 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// One error in a request, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FieldError {
-    /// The part of the request.
     #[serde(rename = "in")]
     pub part: RequestPart,
     /// In the body: JSON pointer (RFC 6901) to the value, or to the object where one is missing;
@@ -26,7 +26,6 @@ pub struct FieldError {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name: Option<String>,
-    /// Description of the error.
     pub detail: String,
 }
 
@@ -34,13 +33,9 @@ pub struct FieldError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestPart {
-    /// The body.
     Body,
-    /// The query.
     Query,
-    /// The path.
     Path,
-    /// A header.
     Header,
 }
 
@@ -52,26 +47,23 @@ pub struct ProblemDocument {
     /// that explains it.
     #[schema(example = "/problems/experiment-not-found", format = "uri-reference")]
     pub r#type: String,
-    /// Short title of the kind.
     #[schema(example = "No such experiment")]
     pub title: String,
-    /// HTTP status of the response.
     #[schema(example = 404)]
     pub status: u16,
     /// Explanation of this occurrence.
     #[schema(example = "There is no experiment \"checkout\".")]
     pub detail: String,
-    /// Path of the request.
     #[schema(example = "/v1/experiments/checkout")]
     pub instance: String,
-    /// Identifies the request in the server's log; also in the `x-request-id` header.
+    /// As in the server's log and the `x-request-id` header.
     #[schema(example = "5f0c7a1be2d94c36-00000a1f")]
     pub request_id: String,
-    /// Trace id from the request's `traceparent` header.
+    /// From the request's `traceparent` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "4bf92f3577b34da6a3ce929d0e0e4736", nullable = false)]
     pub trace_id: Option<String>,
-    /// The individual errors, where the request itself is at fault.
+    /// Where the request itself is at fault.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
 }

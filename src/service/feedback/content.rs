@@ -1,4 +1,5 @@
 //! Feedback as callers give it, and its results.
+#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use std::sync::Arc;
 
@@ -98,14 +99,12 @@ pub struct IgnoredValue {
     /// Where it is in the item.
     #[schema(example = "/metrics/bm25/latency")]
     pub pointer: String,
-    /// The reason.
     pub detail: String,
 }
 
 /// The result for one item of feedback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Receipt {
-    /// The result.
     pub status: FeedbackStatus,
     /// Log position of this feedback, or of the earlier feedback on the duel.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -38,19 +38,15 @@ pub(super) const LOG_EVIDENCE: f64 = 1000.0;
 /// healthy experiments that are loaded up to 47 times.
 pub const SERVER_EVIDENCE: f64 = 2000.0;
 
-/// An alarm that is on.
+/// An alarm that is on; docs/operations.md has a section on each kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Alarm {
-    /// Its kind; docs/operations.md has a section on each.
     #[schema(example = "late-feedback")]
     pub kind: &'static str,
-    /// The problem, in a few words.
     pub title: &'static str,
     /// The numbers that raised it.
     pub detail: String,
-    /// The likely cause.
     pub cause: &'static str,
-    /// The action to take.
     pub action: &'static str,
 }
 

@@ -24,57 +24,50 @@ use rankduel_store::audience::Segment;
 /// All claims of an experiment, decided or not.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Claims {
-    /// The experiment's name.
     pub experiment: String,
-    /// Log position of these claims.
     pub position: u64,
-    /// Id of the ranker that people see today; `null` without a control, and after it was retired.
+    /// `null` without a control, and after it was retired.
     pub control: Option<String>,
-    /// Id of the control that was named last, while answers to duels issued before still count for
-    /// the earlier one; `null` otherwise.
+    /// The control that was named last, while answers to duels issued before still count for the
+    /// earlier one; `null` otherwise.
     pub next_control: Option<String>,
-    /// The claim that the experiment proves first.
     #[schema(value_type = schemas::Goal)]
     pub goal: Goal,
-    /// The errors of the claims.
     pub errors: ClaimErrors,
-    /// `best` first, then three for each other active ranker in the order of the experiment, then
-    /// `hurt` of each declared segment and `unhurt`, `harm` and `safe` for each ranker and limit of a
-    /// metric, and at last `drift`.
+    /// `best` first, then three for each other active ranker, `hurt` of each declared segment and
+    /// `unhurt`, `harm` and `safe` for each ranker and limit of a metric, and at last `drift`.
     pub claims: Vec<Claim>,
 }
 
-/// How often claims are wrong, as shares of experiments, however often and whenever you read them.
+/// The share of experiments in which claims are wrong is at most this, however often and whenever
+/// you read them. A claim that is not made has 0.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ClaimErrors {
-    /// A wrong ranker is `best`: at most this.
+    /// A wrong ranker is `best`.
     #[schema(example = 0.05)]
     pub best: f64,
-    /// A wrong ranker is `better` or `not_worse`, or wins less than its `bound`: at most this for
-    /// all rankers together; 0 without a control.
+    /// A wrong ranker is `better` or `not_worse`, or wins less than its `bound`.
     #[schema(example = 0.04)]
     pub better: f64,
-    /// A wrong ranker is `worse`, or wins more than its `bound`: at most this for all rankers
-    /// together; 0 without a control.
+    /// A wrong ranker is `worse`, or wins more than its `bound`.
     #[schema(example = 0.01)]
     pub worse: f64,
-    /// A wrong segment is `hurt`: at most this for all segments together; 0 without segments.
+    /// A wrong segment is `hurt`.
     #[schema(example = 0.04)]
     pub hurt: f64,
-    /// The winner is wrongly `unhurt`: at most this; 0 without segments.
+    /// The winner is wrongly `unhurt`.
     #[schema(example = 0.01)]
     pub unhurt: f64,
-    /// A change of preferences (`drift`) is false: at most this; 0 where nobody looks.
+    /// A change of preferences is false.
     #[schema(example = 0.05)]
     pub drift: f64,
-    /// A ranker that does no `harm` is said to: at most this for all rankers and metrics together;
-    /// 0 without metrics.
+    /// A ranker that does no `harm` is said to, for all rankers and metrics together.
     #[schema(example = 0.0)]
     pub harm: f64,
-    /// A ranker that is not `safe` is said to be: at most this for all together.
+    /// A ranker that is not `safe` is said to be, for all together.
     #[schema(example = 0.0)]
     pub safe: f64,
-    /// Any of these is wrong: at most their sum.
+    /// Any of these is wrong: their sum.
     #[schema(example = 0.1)]
     pub any: f64,
 }
@@ -82,27 +75,24 @@ pub struct ClaimErrors {
 /// One claim.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Claim {
-    /// Its statement about `ranker`.
     pub claim: ClaimKind,
-    /// Id of the ranker; of `best`, `hurt` and `unhurt` the winner, and `null` while that is open.
+    /// Of `best`, `hurt` and `unhurt` the winner, and `null` while that is open.
     pub ranker: Option<String>,
-    /// Id of the ranker that it is compared with, which for `hurt` is the control or, without one,
-    /// the ranker that did best against the winner in the segment; otherwise `null`.
+    /// The ranker that it is compared with; for `hurt` without a control, the one that did best
+    /// against the winner in the segment; otherwise `null`.
     pub control: Option<String>,
-    /// The segment of `hurt`; otherwise `null`.
+    /// Of `hurt`; otherwise `null`.
     #[schema(value_type = Option<String>)]
     pub segment: Option<Segment>,
-    /// Differences up to this size do not count.
     #[schema(example = 0.01)]
     pub margin: f64,
     /// The share of experiments in which it is wrong is at most this; `errors` says which claims
     /// share it.
     pub error: f64,
-    /// How far it is.
     pub state: ClaimState,
-    /// Number of answers that had counted when it was decided: for `best` since the rankers last
-    /// changed, against the control since one was first named, of `harm` and `safe` the number of
-    /// pages, otherwise since the start. `null` while it is open.
+    /// Number of answers that had counted when it was decided: of `best` since the rankers last
+    /// changed, against the control since one was first named, of `harm` and `safe` the pages,
+    /// otherwise since the start. `null` while it is open.
     pub decided_after_duels: Option<u64>,
     /// Share of the duels with the control that the ranker won; `null` before the first one.
     #[schema(example = 0.59)]
@@ -112,12 +102,12 @@ pub struct Claim {
     #[schema(example = 0.53)]
     pub bound: Option<f64>,
     /// Estimated number of further duels of the ranker and the control until it is decided; `null`
-    /// if it is decided or out of reach, or there is no estimate.
+    /// if there is no estimate.
     pub duels_to_go: Option<u64>,
     /// If it is out of reach: the lead that is in reach. A negative one of -0.02 is "not worse by
     /// more than 2 percentage points".
     pub lead_in_reach: Option<f64>,
-    /// Of `harm` and `safe`: the metric. Omitted otherwise.
+    /// Only of `harm` and `safe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub metric: Option<ClaimedMetric>,
@@ -164,14 +154,11 @@ pub enum ClaimState {
 /// The winner against the control, or before there is one, the ranker that is furthest.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ControlView {
-    /// Id of the control.
     pub control: String,
-    /// Id of the ranker.
     pub ranker: String,
     /// The strongest claim that is proven of it; `null` if none is.
     pub proven: Option<ClaimKind>,
-    /// Whether more duels of the two would decide nothing: a claim is decided, none is in reach, or
-    /// the ranker is the control.
+    /// Whether more duels of the two would decide nothing.
     pub settled: bool,
     /// Share of their duels that the ranker won; `null` before the first one.
     #[schema(example = 0.59)]
@@ -184,7 +171,6 @@ pub struct ControlView {
     /// Estimated number of further duels of the two until it is proven better; `null` if it is, or
     /// there is no estimate.
     pub duels_to_go: Option<u64>,
-    /// All of it in a sentence.
     #[schema(example = "`neural` wins 59 % against what you run now, at least 53 %.")]
     pub sentence: String,
 }

@@ -6,10 +6,8 @@ use utoipa::ToSchema;
 /// How an experiment was concluded.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Conclusion {
-    /// Id of the winner.
     pub winner: Option<String>,
     /// Whether the service concluded it by itself.
     pub automatic: bool,
-    /// Why the service concluded it.
     pub reason: Option<String>,
 }

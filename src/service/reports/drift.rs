@@ -10,11 +10,10 @@ use rankduel_engine::clock::rfc3339;
 /// Evidence beyond this is reported as this.
 const MOST_EVIDENCE: f64 = 1e15;
 
-/// Whether the preferences have changed while the experiment ran. Rests on the answers that the
-/// verdict counts, and changes nothing in it, unless `drift` of the experiment is `restart`.
+/// Whether the preferences have changed while the experiment ran. Changes nothing in the verdict,
+/// unless `drift` of the experiment is `restart`.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DriftClaim {
-    /// The finding in a sentence.
     #[schema(
         example = "`neural` won 45.1 % of 2,310 duels with `bm25` until about 2026-03-02, and 61.9 % of 420 since then: preferences have changed."
     )]
@@ -34,14 +33,12 @@ pub struct DriftClaim {
     pub evidence_needed: f64,
     /// The newest alarms, at most 32, the oldest first.
     pub alarms: Vec<Change>,
-    /// Number of all alarms.
     pub alarms_total: u32,
 }
 
 /// A preference that has changed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Change {
-    /// When it was found.
     #[schema(format = DateTime)]
     pub found_at: String,
     /// When it probably came about.
@@ -50,7 +47,6 @@ pub struct Change {
     /// The pair that changed most clearly. Other pairs may have changed too.
     #[schema(example = json!(["neural", "bm25"]))]
     pub pair: [String; 2],
-    /// The first one's wins before.
     pub before: WinRate,
     /// Its wins since then.
     pub after: WinRate,
@@ -59,10 +55,9 @@ pub struct Change {
 /// The share of duels that a ranker won.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct WinRate {
-    /// Share of wins, 0 to 1. Whoever looks for the largest change finds one that is too large, so
-    /// expect a smaller difference.
+    /// Whoever looks for the largest change finds one that is too large, so expect a smaller
+    /// difference.
     pub win_rate: f64,
-    /// Number of answers.
     pub answers: f64,
 }
 

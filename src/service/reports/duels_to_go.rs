@@ -22,16 +22,15 @@ const STALE_AFTER: f64 = 0.05;
 
 /// Estimated number of further pages (answered duels and self-duels) until the verdict, from
 /// simulations of the policy with preferences drawn from the posterior. Answers that wait are
-/// expected to count, and further ones to count as often as those so far. 0 if the answers that
-/// wait are enough.
+/// expected to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DuelsToGo {
     /// The expected number: the 35 % quantile of the simulations. Their median is too long.
     pub estimate: u64,
     /// About one verdict in ten comes sooner: the 6 % quantile.
     pub low: u64,
-    /// About one verdict in ten comes later: the 85 % quantile; `null` if too few simulations ended
-    /// to predict the longest.
+    /// About one verdict in ten comes later: the 85 % quantile; `null` if too few simulations
+    /// ended.
     pub high: Option<u64>,
 }
 

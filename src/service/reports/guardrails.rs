@@ -15,12 +15,9 @@ use rankduel_engine::loaded::LoadedExperiment;
 /// The metric of a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ClaimedMetric {
-    /// Its name.
     #[schema(example = "latency_ms")]
     pub name: String,
-    /// The subject of the limit.
     pub of: LimitOf,
-    /// The limit.
     #[schema(example = 400.0)]
     pub limit: f64,
     /// The mean, or by how much it is worse than the control on average, with values rounded at

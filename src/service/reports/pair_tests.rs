@@ -13,15 +13,12 @@ const Z_POWER: f64 = 0.841_621_233_572_914_3;
 /// hold at all times at once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct DescriptiveInterval {
-    /// `descriptive`.
     #[schema(example = "descriptive")]
     pub kind: &'static str,
     /// Level of Wilson's score interval, with a tie as half a win.
     #[schema(example = 0.95)]
     pub level: f64,
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 

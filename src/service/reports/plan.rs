@@ -38,35 +38,33 @@ const SEED: u64 = 0x706c_616e;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
-    /// Number of rankers, 2 to 100.
     #[schema(minimum = 2, maximum = 100, example = 6)]
     pub rankers: usize,
     /// The smallest difference of interest: by how much the best ranker beats the second best,
-    /// above one half. With 0.04, it wins 54 % of the pages that have a winner. 0.0001 to
-    /// 0.45.
+    /// above one half. With 0.04, it wins 54 % of the pages that have a winner.
     #[schema(minimum = 0.0001, maximum = 0.45, example = 0.04)]
     pub difference: f64,
-    /// Pages a day on which a duel is shown, 1 to 1,000,000,000.
+    /// Pages a day on which a duel is shown.
     #[schema(minimum = 1.0, maximum = 1e9, example = 5000.0)]
     pub pages_per_day: f64,
-    /// Share of these pages whose clicks name a winner, 0.001 to 1. 0.3 by default.
+    /// Share of these pages whose clicks name a winner. 0.3 by default.
     #[serde(default = "default_answered")]
     #[schema(minimum = 0.001, maximum = 1.0)]
     pub answered: f64,
-    /// Share of these answers that come from users who answered before, 0 to 0.99: the verdict
-    /// counts one answer of each. 0 by default.
+    /// Share of these answers that come from users who answered before: the verdict counts one
+    /// answer of each. 0 by default.
     #[serde(default)]
     #[schema(minimum = 0.0, maximum = 0.99)]
     pub repeats: f64,
-    /// Confidence of the verdict, 0.5 to 0.9999. 0.95 by default.
+    /// Confidence of the verdict. 0.95 by default.
     #[serde(default = "default_confidence")]
     #[schema(minimum = 0.5, maximum = 0.9999)]
     pub confidence: f64,
-    /// Differences up to this size do not matter, 0 to 0.2. 0.01 by default.
+    /// Differences up to this size do not matter. 0.01 by default.
     #[serde(default = "default_margin")]
     #[schema(minimum = 0.0, maximum = 0.2)]
     pub margin: f64,
-    /// The time that there is, for `smallest_difference`: 0.01 to 3650 days. 14 by default.
+    /// The time that there is, for `smallest_difference`. 14 by default.
     #[serde(default = "default_days")]
     #[schema(minimum = 0.01, maximum = 3650.0)]
     pub days: f64,
@@ -91,18 +89,16 @@ fn default_days() -> f64 {
 /// How long an experiment will take.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PlanReport {
-    /// The plan in a few sentences.
     pub sentence: String,
-    /// Pages until the verdict, from simulations of the default policy; `null` if most simulations
-    /// had none within the time of a plan.
+    /// Until the verdict, from simulations of the default policy; `null` if most simulations had
+    /// none within the time of a plan.
     pub pages: Option<Expected>,
-    /// Days until the verdict.
     pub days: Option<Expected>,
     /// The cost of these pages: on so many more of them a user preferred the best ranker than if it
     /// was shown alone.
     pub regret_pages: Option<f64>,
-    /// The smallest difference of the best ranker and the second best that half of such experiments
-    /// show within `days` of the request; `null` if no simulation ended.
+    /// The smallest difference that half of such experiments show within `days` of the request;
+    /// `null` if no simulation ended.
     pub smallest_difference: Option<f64>,
     /// Days until the verdict for several differences, ascending.
     pub curve: Vec<DaysOf>,
@@ -122,7 +118,6 @@ pub struct Expected {
 pub struct DaysOf {
     /// By how much the best ranker beats the second best, above one half.
     pub difference: f64,
-    /// Days until the verdict.
     pub days: Expected,
 }
 

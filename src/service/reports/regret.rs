@@ -31,50 +31,39 @@ const REGRET_STREAM: u64 = 0x7265_6772_6574;
 /// unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RegretReport {
-    /// The plug-in estimate.
     #[serde(flatten)]
     pub plug_in: RegretEstimate,
-    /// Copeland regret under the posterior.
     pub posterior: PosteriorRegret,
-    /// Copeland regret of the duels, without a model of the preferences; `null` once a ranker was
-    /// retired.
+    /// Without a model of the preferences; `null` once a ranker was retired.
     pub bounds: Option<BoundsReport>,
-    /// Condorcet regret.
     pub condorcet: CondorcetRegret,
-    /// Regret of the newest steps; `null` before the first step.
+    /// `null` before the first step.
     pub recent: Option<RecentRegret>,
-    /// Cumulative Copeland regret over time, computed with the current estimates. At most 129
-    /// points; the last one is now.
+    /// Computed with the current estimates. At most 129 points; the last one is now.
     pub series: Vec<RegretPoint>,
 }
 
 /// Least and largest Copeland regret over all ways in which the pairs that are not settled can turn
-/// out, from the answers that count for the verdict. Assumes nothing about the preferences, except
-/// that they stay.
+/// out, from the answers that count for the verdict. Assumes only that the preferences stay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct BoundsReport {
     /// Probability with which they hold, at all times at once. With added rankers, and pairs that
     /// are exactly even, the error is up to twice as large.
     #[schema(example = 0.95)]
     pub confidence: f64,
-    /// The regret is at least this.
     pub low: f64,
-    /// The regret is at most this.
     pub high: f64,
-    /// Number of pairs whose interval still contains 1/2.
+    /// Pairs whose interval still contains 1/2.
     pub unsettled_pairs: usize,
 }
 
-/// A posterior mean with the range of 95 % of the draws, which contains the mean. Where many pairs
-/// are nearly even, the truth is outside in more than 5 % of experiments: docs/regret.md has what
-/// was measured, and `bounds` assume less.
+/// A posterior mean with the range of 95 % of the draws. Where many pairs are nearly even, the
+/// truth is outside in more than 5 % of experiments: docs/regret.md has what was measured, and
+/// `bounds` assume less.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct Band {
-    /// Posterior mean.
     pub mean: f64,
-    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -91,14 +80,12 @@ impl Band {
 /// Cumulative Copeland regret under the posterior of `docs/regret.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PosteriorRegret {
-    /// Number of posterior draws; smaller for many rankers.
     pub draws: usize,
     /// Share of the draws in the intervals.
     #[schema(example = 0.95)]
     pub level: f64,
-    /// Regret of the duels.
     pub copeland_regret: Band,
-    /// Regret of uniform pairs over the same number of steps.
+    /// Of uniform pairs over the same number of steps.
     pub uniform_copeland_regret: Band,
     /// Share of the regret of uniform pairs that the policy has saved; negative if it had more.
     /// `null` if uniform pairs have no regret.
@@ -109,16 +96,15 @@ pub struct PosteriorRegret {
 /// probability above 1/2 with which the Condorcet winner beats them.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct CondorcetRegret {
-    /// Id of the ranker that beats all others in the current counts; `null` if none does.
+    /// The ranker that beats all others in the current counts; `null` if none does.
     pub winner: Option<String>,
     /// Plug-in estimate; `null` without a winner.
     pub regret: Option<f64>,
-    /// Plug-in regret of uniform pairs over the same number of steps; `null` without a winner.
+    /// The same of uniform pairs over the same number of steps.
     pub uniform_regret: Option<f64>,
     /// Posterior probability that there is a Condorcet winner.
     pub probability: f64,
-    /// Regret under the posterior, given that there is a Condorcet winner; `null` if that is too
-    /// improbable for an estimate.
+    /// `null` if a winner is too improbable for an estimate.
     pub posterior: Option<CondorcetPosterior>,
     /// Why a value is `null`.
     pub reason: Option<String>,
@@ -127,7 +113,6 @@ pub struct CondorcetRegret {
 /// Condorcet regret under the posterior, given that there is a Condorcet winner.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct CondorcetPosterior {
-    /// Regret of the duels.
     pub regret: Band,
     /// Regret of uniform pairs over the same number of steps.
     pub uniform_regret: Band,
@@ -138,37 +123,29 @@ pub struct CondorcetPosterior {
 pub struct RecentRegret {
     /// Number of newest steps that it was estimated from.
     pub steps: u64,
-    /// Plug-in estimate.
     pub plug_in: f64,
     /// Posterior mean.
     pub mean: f64,
-    /// Lower end of the range of 95 % of the draws.
+    /// Of the range of 95 % of the draws.
     pub low: f64,
-    /// Upper end of the range of 95 % of the draws.
     pub high: f64,
-    /// Posterior mean of the regret of 1000 steps of uniform pairs.
+    /// Posterior mean of the regret of uniform pairs.
     pub uniform: f64,
 }
 
 /// Cumulative Copeland regret up to one point in time.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RegretPoint {
-    /// Log position.
     pub position: u64,
-    /// Time-steps until then: answered duels and self-duels.
     pub steps: u64,
-    /// Time of this point.
     #[schema(format = DateTime)]
     pub at: String,
-    /// Plug-in estimate.
     pub plug_in: f64,
     /// Posterior mean.
     pub mean: f64,
-    /// Lower end of the range of 95 % of the draws.
+    /// Of the range of 95 % of the draws.
     pub low: f64,
-    /// Upper end of the range of 95 % of the draws.
     pub high: f64,
-    /// Plug-in estimate of the regret of uniform pairs.
     pub uniform_plug_in: f64,
     /// Posterior mean of the regret of uniform pairs.
     pub uniform_mean: f64,

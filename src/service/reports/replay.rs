@@ -33,30 +33,26 @@ const REPLAY_STREAM: u64 = 0x7265_706c_6179;
 /// The log of an experiment under a policy.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Replay {
-    /// The experiment's name.
     pub experiment: String,
-    /// Log position up to which the log was folded.
+    /// Up to which the log was folded.
     pub position: u64,
-    /// The policy, with all parameters.
+    /// With all parameters.
     #[schema(value_type = crate::schemas::PolicySchema)]
     pub policy: PolicySpec,
     /// Whether it is the current policy of the experiment, with the same parameters. Then batches
-    /// and tickets of selections are taken from the log. Otherwise each comparison is one that the
-    /// policy did not request.
+    /// and tickets of selections are taken from the log.
     pub own_policy: bool,
     /// Digest of the state of the policy: equal states have equal digests.
     #[schema(example = "9f86d081884c7d65")]
     pub state: String,
-    /// Number of folded time-steps.
     pub steps: u64,
-    /// Ids of the rankers with the largest Copeland score in the folded counts.
+    /// The rankers with the largest Copeland score in the folded counts.
     pub leaders: Vec<String>,
-    /// Id of the ranker that the policy would recommend now.
+    /// The ranker that the policy would recommend now.
     pub champion: String,
     /// Number of the batch that would be open; `null` outside batches.
     pub batch: Option<u32>,
-    /// The pairs that the policy would select next, the most frequent of 200 selections first; at
-    /// most 10.
+    /// The most frequent of 200 selections first; at most 10.
     pub next: Vec<NextDuel>,
     /// Regret that the policy would have had from the beginning; `null` if the log is not enough to
     /// estimate it.
@@ -68,9 +64,8 @@ pub struct Replay {
 /// A pair that a policy would select next.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct NextDuel {
-    /// Id of the first ranker of the ordered pair.
     pub first: String,
-    /// Id of the second ranker; the same for a self-duel.
+    /// The same for a self-duel.
     pub second: String,
     /// Share of the selections.
     pub share: f64,

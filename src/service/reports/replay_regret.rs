@@ -26,11 +26,8 @@ const STREAM: u64 = 0x7265_706c_6179;
 /// The answers of a pair in the log, and how many of them the runs used.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PairAnswers {
-    /// Id of one ranker.
     pub ranker: String,
-    /// Id of the other ranker.
     pub against: String,
-    /// Number of answers in the log.
     pub available: u64,
     /// Mean number that a run used.
     pub used: f64,
@@ -39,34 +36,27 @@ pub struct PairAnswers {
 /// Cumulative Copeland regret over the first `steps` steps: of the replayed policy and of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct OtherRegret {
-    /// Method of the estimate. `queue-based`: runs of the policy get their answers from the log,
-    /// each answer once. The log is one sample, so each run gets a log with as many answers of each
-    /// pair, drawn from the pair's answers with replacement. All runs have the same number of
-    /// steps: those that every run can make before it has used up the answers of a pair.
+    /// `queue-based`: runs of the policy get their answers from the log, each answer once, from a
+    /// log with as many answers of each pair, drawn with replacement. All runs have the same number
+    /// of steps: those that every run can make before it has used up the answers of a pair.
     #[schema(example = "queue-based")]
     pub method: &'static str,
-    /// Number of steps that the estimate is based on.
     pub steps: u64,
-    /// Number of runs.
     pub runs: u64,
-    /// Regret of the replayed policy: mean and range of 95 % over its runs and over the posterior
-    /// of the preferences.
+    /// Of the replayed policy, over its runs and the posterior of the preferences.
     pub replayed: Band,
     /// Standard deviation between the runs.
     pub deviation: f64,
-    /// Regret of the replayed policy minus that of the experiment: mean and range of 95 % of the
-    /// runs and draws. Both have the same prices in each draw, so it is narrower than the two
-    /// ranges suggest. Below 0 the replayed policy is the cheaper one.
+    /// Regret of the replayed policy minus that of the experiment, over the runs and draws. Below 0
+    /// the replayed policy is the cheaper one.
     pub difference: Band,
-    /// Share of runs and draws in which the replayed policy is the cheaper one, 0 to 1.
+    /// Share of runs and draws in which the replayed policy is the cheaper one.
     pub cheaper: f64,
-    /// The pairs of which the runs used the largest share of answers, at most 10; the largest share
-    /// comes first.
+    /// The pairs of which the runs used the largest share of answers, at most 10.
     pub answers: Vec<PairAnswers>,
-    /// Regret of the experiment itself over its first `steps` steps, estimated in the same way.
-    /// Between two recorded points it is interpolated.
+    /// Of the experiment itself over its first `steps` steps, estimated in the same way.
     pub logged: Band,
-    /// Regret of uniform pairs over `steps` steps: posterior mean.
+    /// Of uniform pairs over `steps` steps: posterior mean.
     pub uniform: f64,
 }
 

@@ -14,7 +14,7 @@ use rankduel_store::audience::Segment;
 /// For whom the winner is wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SegmentsView {
-    /// Id of the winner; `null` before there is one, and nothing is claimed then.
+    /// The winner; `null` before there is one, and nothing is claimed then.
     pub ranker: Option<String>,
     /// The declared segments in which the winner is proven to lose to its rival there: the control,
     /// or without one the ranker that did best against it.
@@ -31,7 +31,6 @@ pub struct SegmentsView {
     /// Fewest such pages that can prove anything, if the winner loses them all.
     #[schema(example = 17)]
     pub least_pages: u64,
-    /// All of it in a sentence.
     #[schema(
         example = "In `desktop`, `bm25` beats `neural`, which wins 31 %, at most 44 %. Segments of fewer than 17 pages cannot be judged yet: `mobile`."
     )]

@@ -36,57 +36,46 @@ const ROWS_MAX: usize = 10_000;
 /// The results of one ranker in each segment.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SegmentsReport {
-    /// The experiment's name.
     pub experiment: String,
-    /// Log position of this report.
     pub position: u64,
-    /// Id of the ranker.
     pub ranker: String,
-    /// Number of segments with counted answers. `segments` has those in which the ranker has most
-    /// duels, as many as fit into 10,000 rows.
+    /// `segments` has those in which the ranker has most duels, as many as fit into 10,000 rows.
     pub segments_total: usize,
     /// Answers that do not count yet, because others from the same time may still come.
     pub waiting: u64,
-    /// The results of all segments together. These intervals are those of `effects` in the
-    /// verdict: they come from all answers that count, and each end has the error of the verdict.
+    /// The results of all segments together. The intervals are those of `effects` in the verdict.
     pub all: Vec<OpponentRow>,
-    /// The results, the segment with the most duels of the ranker first.
+    /// The segment with the most duels of the ranker first.
     pub segments: Vec<SegmentRow>,
 }
 
 /// The results of the ranker in one segment.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SegmentRow {
-    /// The segment; `null` for the pages whose caller named none.
+    /// `null` for the pages whose caller named none.
     #[schema(value_type = Option<String>)]
     pub segment: Option<Segment>,
-    /// Duels of the ranker in this segment, with ties.
+    /// With ties.
     pub duels: u64,
-    /// The results against each other active ranker with at least one duel, in the order of the
-    /// experiment.
+    /// Each other active ranker with at least one duel, in the order of the experiment.
     pub opponents: Vec<OpponentRow>,
 }
 
 /// The duels of the ranker with one opponent in one segment.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct OpponentRow {
-    /// Id of the opponent.
     pub opponent: String,
     /// Wins, losses and ties.
     pub duels: u64,
-    /// Duels that the ranker won.
     pub wins: u64,
-    /// Duels that the opponent won.
     pub losses: u64,
-    /// Duels without a winner.
     pub ties: u64,
     /// Share of the wins among wins and losses; `null` if there are none.
     pub win_rate: Option<f64>,
-    /// Lower end of the interval of the probability that the ranker wins, if the duel is won or
-    /// lost. All intervals of the experiment hold together with a probability of 95 %, however
-    /// often you look.
+    /// Of the interval of the probability that the ranker wins, if the duel is won or lost. All
+    /// intervals of the experiment hold together with a probability of 95 %, however often you
+    /// look.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 

@@ -18,39 +18,33 @@ use rankduel_engine::loaded::LoadedExperiment;
 /// Counts and scores of an experiment at a log position.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Standings {
-    /// The experiment's name.
     #[schema(example = "search-ranking")]
     pub experiment: String,
-    /// Log position of these standings. It grows with each piece of feedback.
+    /// It grows with each piece of feedback.
     pub position: u64,
-    /// Number of answered duels, without self-duels.
+    /// Answered duels, without self-duels.
     pub duels: u64,
-    /// Number of issued self-duels: pages that show one ranker alone.
+    /// Issued pages that show one ranker alone.
     pub self_duels: u64,
-    /// Answers by side of the page.
     pub outcomes: OutcomeCounts,
-    /// Ids of the rankers with the largest Copeland score; several if they are tied.
+    /// The rankers with the largest Copeland score; several if they are tied.
     pub leaders: Vec<String>,
-    /// Id of the ranker that the policy would recommend now.
+    /// The ranker that the policy would recommend now.
     pub champion: String,
-    /// One row for each ranker, in the order of the experiment.
+    /// In the order of the experiment.
     pub rankers: Vec<RankerStanding>,
-    /// `wins[i][j]`: duels that ranker `i` won against ranker `j`, in the order of `rankers`. Ties
-    /// are not included.
+    /// `wins[i][j]`: duels that ranker `i` won against ranker `j`, in the order of `rankers`,
+    /// without ties.
     pub wins: Vec<Vec<u64>>,
     /// `ties[i][j]`: duels of `i` and `j` without a winner.
     pub ties: Vec<Vec<u64>>,
 }
 
-/// Answers by side of the page. Batch results that were posted as counts have no sides and are not
-/// included.
+/// Answers by side of the page, without batch results that were posted as counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct OutcomeCounts {
-    /// The left ranker won.
     pub left: u64,
-    /// The right ranker won.
     pub right: u64,
-    /// Equal credit.
     pub tie: u64,
     /// No click.
     pub none: u64,
@@ -59,51 +53,44 @@ pub struct OutcomeCounts {
 /// Counts and scores of one ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RankerStanding {
-    /// The ranker's id.
     pub id: String,
-    /// Whether it is retired or the second id of a canary: it cannot lead, and does not count in
-    /// the scores of other rankers.
+    /// Whether it is retired or the second id of a canary: it cannot lead, and counts in no score
+    /// of others.
     pub retired: bool,
-    /// Share of the other active rankers that it beats in the current counts, 0 to 1.
+    /// Share of the other active rankers that it beats in the current counts.
     pub copeland_score: f64,
-    /// Mean of its win rates against each other active ranker, 0 to 1. A pair without comparisons
-    /// counts as 1/2.
+    /// Mean of its win rates against each other active ranker. A pair without comparisons counts as
+    /// 1/2.
     pub borda_score: f64,
-    /// Duels that it won.
     pub wins: u64,
-    /// Duels that it lost.
     pub losses: u64,
-    /// Duels without a winner.
     pub ties: u64,
     /// Duels whose page got no click.
     pub no_signal: u64,
-    /// Appearances on pages: one for a duel, two for a self-duel.
+    /// On pages: one for a duel, two for a self-duel.
     pub appearances: u64,
-    /// Whether it is one of the `leaders`.
     pub leader: bool,
 }
 
-/// Estimated cost of exploration. The true preferences of a live experiment are unknown, so the
-/// estimate uses the scores of the current counts. It is rough early in an experiment.
+/// Estimated cost of exploration, from the scores of the current counts. It is rough early in an
+/// experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RegretEstimate {
-    /// The experiment's name.
     pub experiment: String,
-    /// Log position of the estimate.
     pub position: u64,
-    /// Method of the estimate. `plug-in`: the regret of the logged duels, computed with the
-    /// Copeland scores of the current win rates.
+    /// `plug-in`: the regret of the logged duels, computed with the Copeland scores of the current
+    /// win rates.
     #[schema(example = "plug-in")]
     pub method: &'static str,
-    /// Number of time-steps: answered duels and self-duels.
+    /// Answered duels and self-duels.
     pub steps: u64,
     /// Cumulative Copeland regret: the sum over all steps of the best score minus the mean score of
     /// the two rankers shown. A step costs between 0 (both are best rankers) and 1.
     pub copeland_regret: f64,
-    /// Regret of uniform pairs over the same number of steps.
+    /// Of uniform pairs over the same number of steps.
     pub uniform_copeland_regret: f64,
-    /// `1 - copeland_regret / uniform_copeland_regret`: the share of that regret that the policy
-    /// has saved. `null` while the regret of uniform pairs is 0.
+    /// `1 - copeland_regret / uniform_copeland_regret`; `null` while the regret of uniform pairs is
+    /// 0.
     pub saved: Option<f64>,
 }
 

@@ -30,37 +30,33 @@ const PAIRS_MAX: usize = 1000;
 /// Statistics of pages at a log position.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Statistics {
-    /// The experiment's name.
     #[schema(example = "search-ranking")]
     pub experiment: String,
-    /// Log position of these statistics.
     pub position: u64,
-    /// Number of duels that have clicks and are not settled.
+    /// Duels that have clicks and are not settled.
     pub open_pages: u64,
-    /// One row for each version of the method that has settled pages. The first row, without a
-    /// version, has the outcomes that callers reported themselves.
+    /// The versions of the method that have settled pages. The first row, without a version, has
+    /// the outcomes that callers reported themselves.
     pub versions: Vec<VersionStatistics>,
-    /// The A/A test of the experiment, if it has one.
     pub canary: Option<Canary>,
-    /// Alarms, as sentences. Chance raises each of them in at most one of a thousand experiments
-    /// without a defect. The alarm about a low share of competitive slots is not a test.
+    /// As sentences. Chance raises each of them in at most one of a thousand experiments without a
+    /// defect. The alarm about a low share of competitive slots is not a test.
     pub alarms: Vec<String>,
 }
 
 /// The pages of one version of the method.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct VersionStatistics {
-    /// The version; `null` for outcomes that callers reported themselves.
+    /// `null` for outcomes that callers reported themselves.
     pub version: Option<u32>,
-    /// Kind of the method; `null` for outcomes that callers reported themselves.
+    /// `null` for outcomes that callers reported themselves.
     #[schema(example = "team-draft")]
     pub method: Option<&'static str>,
     /// All pairs together.
     pub pages: PageBalance,
-    /// One row for each pair that has pages. If there are more than 1000, only those with most
-    /// pages; with `ranker`, only the pairs of that ranker.
+    /// If there are more than 1000, only those with most pages; with `ranker`, only the pairs of
+    /// that ranker.
     pub pairs: Vec<PairStatistics>,
-    /// Number of all pairs that have pages.
     pub pairs_total: usize,
 }
 
@@ -74,8 +70,7 @@ pub struct PageBalance {
     pub left_share: Option<f64>,
     /// Among pages with a slot that can earn credit, the share on which the first such slot belongs
     /// to the ranker listed first. Near 1/2 if every page is reported, except for optimized
-    /// interleaving, where it depends on the rankings. If only pages with a click are reported, it
-    /// leans to the better ranker.
+    /// interleaving. If only pages with a click are reported, it leans to the better ranker.
     pub first_share: Option<f64>,
     /// Share of slots that can earn credit, without pinned slots.
     pub competitive_share: Option<f64>,
@@ -84,38 +79,31 @@ pub struct PageBalance {
 /// The pages of one pair.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PairStatistics {
-    /// Id of the ranker that comes first in the order of the experiment.
+    /// The ranker that comes first in the order of the experiment.
     pub ranker: String,
-    /// Id of the other ranker.
     pub against: String,
-    /// Pages that `ranker` won.
     pub wins: u64,
-    /// Pages that `against` won.
     pub losses: u64,
     /// Pages with equal credit.
     pub ties: u64,
-    /// Pages that show no preference.
     pub no_signal: NoSignalCounts,
     /// Δ = (wins + ties/2) / (wins + losses + ties) − 1/2. Positive values favour `ranker`. `null`
     /// without such pages.
     pub delta: Option<f64>,
-    /// An interval for Δ.
+    /// For Δ.
     pub interval: Option<DescriptiveInterval>,
     /// p-value of the two-sided sign test of wins against losses; `null` without either.
     /// Descriptive, like the interval.
     pub sign_test_p: Option<f64>,
-    /// Number of pages that a test needs; `null` while wins and losses are equal.
+    /// `null` while wins and losses are equal.
     pub power: Option<Power>,
-    /// How balanced its pages are.
     pub balance: PageBalance,
 }
 
 /// Pages that show no preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct NoSignalCounts {
-    /// All such pages.
     pub total: u64,
-    /// No click.
     pub no_click: u64,
     /// Only clicks on slots that cannot earn credit.
     pub nothing_creditable: u64,
@@ -128,14 +116,13 @@ pub struct NoSignalCounts {
 pub struct Canary {
     /// The first id.
     pub ranker: String,
-    /// Id of the other ranker.
+    /// The other id.
     pub against: String,
-    /// Duels that `ranker` won, of every version and including reported outcomes.
+    /// Of every version and including reported outcomes.
     pub wins: u64,
-    /// Duels that `against` won.
     pub losses: u64,
-    /// Likelihood ratio of an unequal pair against an equal one. For an equal pair, it ever reaches
-    /// 1000 in at most one of a thousand experiments, however often it is checked.
+    /// Likelihood ratio of an unequal pair against an equal one, which reaches 1000 in at most one
+    /// of a thousand experiments.
     pub evidence_against: f64,
     /// Whether it has reached 1000.
     pub alarm: bool,

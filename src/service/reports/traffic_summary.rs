@@ -42,13 +42,10 @@ pub struct TrafficSummary {
 /// Feedback by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FeedbackCounts {
-    /// Recorded in the log.
     pub recorded: u64,
-    /// Repeats of recorded feedback.
     pub duplicate: u64,
     /// Contradicts recorded feedback.
     pub conflict: u64,
-    /// Sent after the duel expired.
     pub expired: u64,
     /// Clicks that were sent after the duel was settled.
     pub late: u64,
@@ -78,14 +75,12 @@ impl FeedbackCounts {
 /// Time from issuing a duel to having its answer in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct Delays {
-    /// Number of answers measured: those of duels that this process issued.
+    /// Those of duels that this process issued.
     pub answers: u64,
-    /// The median in seconds, as the upper end of its bucket; `null` before the first answer, and
-    /// if it is more than a day.
+    /// The median, as the upper end of its bucket; `null` before the first answer, and if it is
+    /// more than a day.
     pub p50_seconds: Option<f64>,
-    /// The 90 % quantile.
     pub p90_seconds: Option<f64>,
-    /// The 99 % quantile.
     pub p99_seconds: Option<f64>,
 }
 

@@ -45,11 +45,9 @@ const MOST_EVIDENCE: f64 = 1e15;
 /// Which ranker is best, and with what confidence.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Verdict {
-    /// The experiment's name.
     pub experiment: String,
-    /// Log position of this verdict.
     pub position: u64,
-    /// Number of answered duels, without self-duels.
+    /// Answered duels, without self-duels.
     pub duels: u64,
     /// Of all experiments that are run like this one, at most a share of 1 - `confidence` ever has
     /// wrong `winners`, however often and whenever you read them.
@@ -59,9 +57,7 @@ pub struct Verdict {
     /// either ranker.
     #[schema(example = 0.01)]
     pub margin: f64,
-    /// How far the experiment is.
     pub state: VerdictState,
-    /// The verdict in a sentence or two.
     #[schema(
         example = "`neural` is the best ranker: no other ranker beats more of the others than it does. A wrong verdict comes up in at most 5 % of experiments."
     )]
@@ -69,57 +65,50 @@ pub struct Verdict {
     /// Its claim, without the error; empty while it is open.
     #[serde(skip)]
     pub claim: String,
-    /// Ids of the certified Copeland winners; empty while the verdict is open. At the confidence
-    /// and margin of the experiment a verdict is final, until its rankers change.
+    /// The certified Copeland winners; empty while the verdict is open. At the confidence and
+    /// margin of the experiment a verdict is final, until its rankers change.
     pub winners: Vec<String>,
     /// Whether the first winner is also certified to beat every other ranker. That is wrong in at
-    /// most 1 - `confidence` of experiments too, and with three or more rankers this adds to the
-    /// error of `winners`.
+    /// most 1 - `confidence` of experiments too.
     pub condorcet: bool,
-    /// Number of answers that counted when the verdict was given, with ties and pages without a
-    /// click, since the rankers last changed; `null` while it is open.
+    /// Number of answers that counted when the verdict was given, since the rankers last changed;
+    /// `null` while it is open.
     pub decided_after_duels: Option<u64>,
-    /// Ids of the leader, and of the rivals against which it still lacks evidence; once decided, of
-    /// the winners.
+    /// The leader, and the rivals against which it still lacks evidence; once decided, the winners.
     pub possible: Vec<String>,
-    /// Id of the ranker that is most probably a Copeland winner, or has won the verdict.
+    /// The ranker that is most probably a Copeland winner, or has won the verdict.
     pub leader: String,
-    /// The evidence that the leader needs against every rival: once all have it, the leader wins.
+    /// The evidence that the leader needs against every rival.
     #[schema(example = 22.2)]
     pub evidence_needed: f64,
-    /// One row for each ranker, in the order of the experiment.
+    /// In the order of the experiment.
     pub rankers: Vec<RankerVerdict>,
     /// The pairs whose duels would complete the leader's proof soonest, at most 50, the one that
-    /// lacks most duels first. Empty for more than 256 rankers.
+    /// lacks most duels first.
     pub deciding_pairs: Vec<DecidingPair>,
-    /// Number of all such pairs.
     pub deciding_pairs_total: usize,
-    /// How often the leader beats each other ranker, the smallest effect first.
+    /// The smallest effect first.
     pub effects: Vec<Effect>,
-    /// Estimated number of further time-steps until the verdict; 0 if it is decided, `null` if
-    /// there is no estimate. A recent estimate may be returned again.
+    /// 0 if it is decided, `null` if there is no estimate. A recent estimate may be returned again.
     pub duels_to_go: Option<DuelsToGo>,
     /// Why `duels_to_go` is `null`.
     pub duels_to_go_reason: Option<String>,
-    /// The answers that wait until they count; `null` if none does. `duels_to_go` expects them to.
+    /// `null` if none does. `duels_to_go` expects them to count.
     pub waiting: Option<Waiting>,
-    /// The winner against the control, or before there is one, the ranker that is furthest; `null`
-    /// without a control. It has errors of its own: see `/claims`.
+    /// `null` without a control. It has errors of its own: see `/claims`.
     pub control: Option<ControlView>,
-    /// For which of the declared segments the winner is wrong; `null` without any.
+    /// `null` without any.
     pub segments: Option<SegmentsView>,
-    /// Which answers the verdict counts, and what it assumes of them.
     pub rests_on: VerdictBasis,
-    /// Whether preferences have changed; `null` where nobody looks.
+    /// `null` where nobody looks.
     pub drift: Option<DriftClaim>,
     /// Number of posterior draws that the probabilities were estimated from.
     pub draws: usize,
-    /// When the experiment concludes by itself.
     pub conclude_at: Option<ConcludeAt>,
     /// Whether the service will conclude the experiment at `conclude_at`: if `rests_on` has no
     /// `doubts`, and once, so not again after somebody has reopened the experiment.
     pub concludes_by_itself: bool,
-    /// How the experiment was concluded; `null` if it is not.
+    /// `null` if the experiment is not concluded.
     pub concluded: Option<Conclusion>,
 }
 
@@ -138,10 +127,8 @@ pub enum VerdictState {
 /// The verdict on one ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RankerVerdict {
-    /// Its id.
     pub id: String,
-    /// Whether it is retired or the second id of a canary: it cannot win, and does not count in the
-    /// scores of others.
+    /// As in the standings: it cannot win.
     pub retired: bool,
     /// Whether it is the leader, or a rival against which the leader still lacks evidence; once
     /// decided, whether it is a winner.
@@ -149,10 +136,9 @@ pub struct RankerVerdict {
     /// Whether it is certified as a Copeland winner.
     pub certain: bool,
     /// The evidence against it: how many times better the results are explained if it is not a
-    /// better ranker than the leader than if it is. Starts at 1. At the confidence and margin of
-    /// the experiment it is the largest since this ranker leads, because what was proven once stays
-    /// proven. The leader wins once it is `evidence_needed` against every rival at the same time.
-    /// `null` for the leader and for retired rankers.
+    /// better ranker than the leader than if it is. At the confidence and margin of the experiment
+    /// it is the largest since this ranker leads. The leader wins once it is `evidence_needed`
+    /// against every rival. `null` for the leader and for retired rankers.
     pub evidence_against: Option<f64>,
     /// The same if the answers that wait counted now: a preview, and no claim. `null` if none wait,
     /// and once there is a verdict.

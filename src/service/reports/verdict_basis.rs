@@ -32,46 +32,40 @@ pub struct VerdictBasis {
     /// How many of these count by the score of their page, in place of a winner: see `verdict:
     /// score` of the interleaving methods.
     pub by_score: u64,
-    /// Number of answers that count once no answer of the duels issued before them can come any
-    /// more.
+    /// Answers that count once no answer of the duels issued before them can come any more.
     pub waiting: u64,
     /// Only answers of duels issued before this time count; `null` if every answer counts as it
     /// arrives.
     #[schema(format = DateTime)]
     pub complete_until: Option<String>,
-    /// The experiment's `answer_window_seconds`.
     pub answer_window_seconds: i64,
-    /// Share of the counted and waiting answers that came with a unit, 0 to 1; `null` before the
-    /// first answer.
+    /// Share of the counted and waiting answers that came with a unit; `null` before the first
+    /// answer.
     pub with_unit: Option<f64>,
-    /// Number of known units: an answer of each counts, or came too late, or found no place in its
-    /// cohort, or waited when the rankers changed. No further one counts.
+    /// Number of known units. No further answer of one counts.
     pub units: u64,
-    /// Answers that do not count because their unit is known.
+    /// Answers whose unit is known.
     pub left_out_repeated_unit: u64,
-    /// Answers that do not count because they came too late.
+    /// Answers that came too late.
     pub left_out_late: u64,
-    /// Answers that do not count because their cohort had as many as can be kept.
+    /// Answers whose cohort had as many as can be kept.
     pub left_out_full: u64,
-    /// Answers that do not count because their unit is excluded.
+    /// Answers whose unit is excluded.
     pub left_out_excluded: u64,
-    /// Number of excluded units.
     pub excluded_units: u64,
-    /// Probability that a new unit is taken for a known one, and its answer left out.
+    /// Probability that a new unit is taken for a known one.
     pub new_unit_left_out_probability: f64,
     /// The units that answer most, at most 10, with their answers to all duels. One answer of each
     /// counts.
     pub heaviest_units: Vec<HeaviestUnit>,
     /// The verdict holds unless more than this share of the duels that its winner lost never came
-    /// back, while none that it won was lost; 0 to 0.5. `null` without a verdict, and with more
-    /// than 64 rankers.
+    /// back, while none that it won was lost. `null` without a verdict, and with more than 64
+    /// rankers.
     #[schema(example = 0.12)]
     pub holds_unless_lost: Option<f64>,
-    /// Share of the duels in the counted cohorts that were not answered in time, as the servers
-    /// that issued them counted, since the rankers last changed. `null` before the first complete
-    /// cohort, and if every answer counts as it arrives. Of interleaved pages that are never
-    /// reported without a click, these are pages without a click; otherwise they may be lost
-    /// answers.
+    /// Share of the duels in the counted cohorts that were not answered in time, since the rankers
+    /// last changed. `null` before the first complete cohort, and if every answer counts as it
+    /// arrives. These may be pages without a click or lost answers.
     #[schema(example = 0.04)]
     pub unanswered: Option<f64>,
     /// Why the verdict can be wrong more often than it says. While there is a doubt, the experiment
@@ -83,7 +77,7 @@ pub struct VerdictBasis {
     /// A remark for people on how much loss it withstands.
     #[serde(skip)]
     pub remark: Option<&'static str>,
-    /// The assumptions about the answers, in words.
+    /// In words.
     #[schema(value_type = Vec<String>)]
     pub assumptions: Vec<&'static str>,
 }
@@ -91,11 +85,10 @@ pub struct VerdictBasis {
 /// Answers that the verdict does not count yet.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Waiting {
-    /// Their number.
     #[schema(example = 332)]
     pub answers: u64,
-    /// When the first of them count, give or take the seconds between two looks of a server;
-    /// earlier, if a server that is alone has an answer to every duel that was issued before.
+    /// When the first of them count, about; earlier, if a server that is alone has an answer to
+    /// every duel that was issued before.
     #[schema(format = DateTime)]
     pub next_count_at: String,
     /// The same in Unix milliseconds.
@@ -118,16 +111,14 @@ pub struct HeaviestUnit {
     /// Hash of the unit, as in exports.
     #[schema(example = "7f3a09c1d2e4b586")]
     pub unit: String,
-    /// Number of its answers, at least: a unit that was not seen for long is counted anew.
+    /// At least: a unit that was not seen for long is counted anew.
     pub answers: u64,
     /// Their share of all answers with a unit.
     pub share: f64,
-    /// Of its answers, how many the left side won.
+    /// Answers that the left side won.
     pub left: u64,
-    /// Of its answers, how many the right side won.
     pub right: u64,
-    /// Whether it is a machine beyond reasonable doubt. A coin decides which ranker is on the left,
-    /// so a person lets each side win half of the time. In at most 5 % of experiments any person is
+    /// Whether it is a machine beyond reasonable doubt. In at most 5 % of experiments any person is
     /// taken for a machine.
     pub is_machine: bool,
 }

@@ -19,38 +19,31 @@ const PAIRS_MAX: usize = 50;
 /// A pair that completes the leader's proof.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DecidingPair {
-    /// Id of the ranker that has to win the pair.
+    /// The ranker that has to win the pair.
     pub left: String,
-    /// Id of the other ranker.
     pub right: String,
-    /// Duels that `left` won and that count for the verdict, with ties counted by the tie rule of
-    /// the experiment.
+    /// Duels that `left` won and that count for the verdict, with ties by the tie rule.
     pub wins: f64,
-    /// Duels that `left` lost and that count for the verdict.
     pub losses: f64,
     /// Share of these duels that `left` won; `null` before the first duel.
     pub win_rate: Option<f64>,
-    /// Lower end of the interval for the probability that `left` wins. The intervals of all pairs
-    /// of initial rankers hold together, at all times at once, at the confidence of the verdict.
+    /// Of the interval for the probability that `left` wins. The intervals of all pairs of initial
+    /// rankers hold together, at all times at once, at the confidence of the verdict.
     pub low: f64,
-    /// Upper end of that interval.
     pub high: f64,
-    /// Probability that `left` is the better ranker of the two, from these duels alone and a uniform
-    /// prior.
+    /// Probability that `left` is the better ranker of the two, from these duels alone and a
+    /// uniform prior.
     pub probability: f64,
-    /// Estimated number of duels of this pair that are still missing, at its present win rate.
+    /// Estimated, at the present win rate.
     pub duels_missing: u64,
 }
 
 /// How often the leader beats one other ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Effect {
-    /// Id of the other ranker.
     pub rival: String,
-    /// Duels that the leader won and that count for the verdict, with ties counted by the tie rule
-    /// of the experiment.
+    /// Duels that the leader won and that count for the verdict, with ties by the tie rule.
     pub wins: f64,
-    /// Duels that the leader lost and that count for the verdict.
     pub losses: f64,
     /// Share of these duels that the leader won; `null` before the first duel. At a verdict it is
     /// too high on average, because the verdict comes when the counts look best for the winner.
@@ -58,12 +51,11 @@ pub struct Effect {
     /// That share, corrected for it; `null` before the first duel, and while the verdict is open.
     #[schema(example = 0.58)]
     pub estimate: Option<f64>,
-    /// Lower end of the interval for the probability that the leader wins the pair, from the
-    /// evidence of the verdict: it is `1/2 - margin` or more only if the rival is ruled out. A
-    /// rival can be ruled out by the wins of others over it, too. The end holds at all times at
-    /// once, and is wrong in at most 1 - `confidence` of experiments.
+    /// Of the interval for the probability that the leader wins the pair: it is `1/2 - margin` or
+    /// more only if the rival is ruled out. The end holds at all times at once, and is wrong in at
+    /// most 1 - `confidence` of experiments.
     pub low: f64,
-    /// Upper end of that interval, with an error of its own of the same size.
+    /// Upper end, with an error of its own of the same size.
     pub high: f64,
     /// Whether the evidence against the rival is enough. Once all are ruled out, the leader wins.
     pub ruled_out: bool,

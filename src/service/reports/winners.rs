@@ -21,19 +21,15 @@ const PROGRAM_RANKERS_MAX: usize = 60;
 /// even.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Winners {
-    /// The experiment's name.
     pub experiment: String,
-    /// Log position of this report.
     pub position: u64,
-    /// Number of pairs of active rankers that were compared at least once.
     pub pairs_compared: usize,
     /// Number of pairs of active rankers.
     pub pairs: usize,
-    /// One row for each notion.
     pub notions: Vec<Notion>,
     /// Whether all notions that have a winner have the same one.
     pub agree: bool,
-    /// The meaning of their agreement or disagreement, in a sentence or two.
+    /// The meaning of their agreement or disagreement.
     pub note: String,
 }
 
@@ -43,15 +39,13 @@ pub struct Notion {
     /// `copeland`, `condorcet`, `borda`, `random-walk` or `von-neumann`.
     #[schema(example = "copeland")]
     pub notion: &'static str,
-    /// The meaning of this notion.
     #[schema(example = "beats the most others")]
     pub meaning: &'static str,
-    /// Ids of the winners: several if they are tied or the winner is a mixture; empty if there is
-    /// no winner.
+    /// Several if they are tied or the winner is a mixture; empty if there is none.
     pub winners: Vec<String>,
-    /// Score of each ranker, in the order of the experiment: the share of the others that it beats,
-    /// its mean win rate, its share of the time of the walk, or its weight in the mixture. `null`
-    /// if the notion has no scores, and for retired rankers.
+    /// In the order of the experiment: the share of the others that a ranker beats, its mean win
+    /// rate, its share of the time of the walk, or its weight in the mixture. `null` for retired
+    /// rankers, and if there are none.
     pub scores: Option<Vec<Option<f64>>>,
     /// Why there is no winner.
     pub reason: Option<String>,

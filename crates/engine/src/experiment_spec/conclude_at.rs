@@ -20,23 +20,23 @@ const DAYS_MAX: f64 = 3650.0;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConcludeAt {
-    /// Conclude as soon as a Copeland winner is certain at this confidence, 0.5 to 0.9999. However
-    /// long the experiment runs, it concludes on another ranker with probability at most one minus
-    /// this confidence. 0.95 by default.
+    /// Conclude as soon as a Copeland winner is certain at this confidence. However long the
+    /// experiment runs, it concludes on another ranker with probability at most one minus this.
+    /// 0.95 by default.
     #[serde(default = "default_confidence")]
     #[schema(minimum = 0.5, maximum = 0.9999, example = 0.95)]
     pub confidence: f64,
-    /// Differences up to this size do not matter, 0 to 0.2. With 0.01, pairs between 49 % and 51 %
-    /// may count for either ranker. A margin above 0 lets the experiment end even if its two best
-    /// rankers are equal; with 0 it would never end. 0.01 by default.
+    /// Differences up to this size do not matter: with 0.01, pairs between 49 % and 51 % may count
+    /// for either ranker. With 0, an experiment whose two best rankers are equal would never end.
+    /// 0.01 by default.
     #[serde(default = "default_margin")]
     #[schema(minimum = 0.0, maximum = 0.2)]
     pub margin: f64,
-    /// Conclude on the leader after this many answered duels, even without a verdict.
+    /// Conclude on the leader after this many answered duels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, nullable = false)]
     pub max_duels: Option<u64>,
-    /// Conclude on the leader this many days after the creation, even without a verdict.
+    /// Conclude on the leader this many days after the creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0, maximum = 3650.0, nullable = false)]
     pub max_days: Option<f64>,
@@ -49,9 +49,8 @@ pub struct ConcludeAt {
     /// the control, or neither can be proven in reasonable time. `true` by default.
     #[serde(default = "default_control", skip_serializing_if = "is_default_control")]
     pub control: bool,
-    /// With `segments`: conclude on a certain winner only once it is proven for each of them that
-    /// the winner loses there or not, or neither can be proven in reasonable time. `false` by
-    /// default.
+    /// With `segments`: conclude on a certain winner only once it is proven for each whether it
+    /// loses there, or that cannot be proven in reasonable time. `false` by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub segments: bool,
 }
@@ -75,21 +74,18 @@ impl Default for ConcludeAt {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConcludeAtChange {
-    /// The confidence as it is. It cannot change.
+    /// As it is: it cannot change.
     #[schema(nullable = false)]
     confidence: Option<f64>,
-    /// The margin as it is. It cannot change.
+    /// As it is: it cannot change.
     #[schema(nullable = false)]
     margin: Option<f64>,
-    /// Conclude on the leader after this many answered duels, even without a verdict.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u64>, minimum = 1)]
     max_duels: Option<Option<u64>>,
-    /// Conclude on the leader this many days after the creation, even without a verdict.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 3650.0)]
     max_days: Option<Option<f64>>,
-    /// Do not conclude earlier than this many days after the creation.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<f64>, minimum = 0.0, maximum = 3650.0)]
     min_days: Option<Option<f64>>,

@@ -18,19 +18,19 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Errors {
-    /// The error of the verdict.
+    /// Of the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.02, nullable = false)]
     pub best: Option<f64>,
-    /// The error of the claims against the control.
+    /// Of the claims against the control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.02, nullable = false)]
     pub control: Option<f64>,
-    /// The error of the claims about segments.
+    /// Of the claims about segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.01, nullable = false)]
     pub segments: Option<f64>,
-    /// The error of the claims about metrics: half of it for `harm`, half for `safe`.
+    /// Of the claims about metrics: half for `harm`, half for `safe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.01, nullable = false)]
     pub metrics: Option<f64>,

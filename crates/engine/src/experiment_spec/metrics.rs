@@ -19,10 +19,9 @@ pub const DEFAULT_VALUE_WINDOW_SECONDS: u32 = 60;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// 1 to 32 of a-z, 0-9 and `_`, starting with a letter.
     #[schema(example = "latency_ms", pattern = "^[a-z][a-z0-9_]{0,31}$")]
     pub name: String,
-    /// Its subject; `ranker` by default.
+    /// `ranker` by default.
     #[serde(default)]
     pub of: MetricOf,
     /// Whether `lower` or `higher` values are better; `lower` by default.
@@ -41,7 +40,7 @@ pub struct Metric {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0, example = 10.0, nullable = false)]
     pub difference: Option<f64>,
-    /// The reaction to a ranker that does harm; `retire` by default.
+    /// `retire` by default.
     #[serde(default)]
     pub on_harm: OnHarm,
 }

@@ -14,7 +14,6 @@ const MAX_DESCRIPTION_CHARS: usize = 1000;
 pub struct Ranker {
     /// Its name in the search backend; unique within the experiment.
     pub id: String,
-    /// Description for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }

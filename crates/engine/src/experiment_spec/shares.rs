@@ -16,11 +16,11 @@ const PLACES: f64 = 2.0;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShareBounds {
-    /// On at least this share, 0 by default.
+    /// 0 by default.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 1)]
     pub floor: f64,
-    /// On at most this share, 1 by default.
+    /// 1 by default.
     #[serde(default = "whole")]
     #[schema(minimum = 0, maximum = 1)]
     pub cap: f64,
