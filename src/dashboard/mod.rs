@@ -17,6 +17,7 @@ mod result;
 mod safe;
 mod say;
 mod session;
+mod splits;
 mod traffic;
 mod view;
 mod whom;

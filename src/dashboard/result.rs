@@ -9,7 +9,7 @@ use super::layout::{
 };
 use super::say::{Say, When, buttons, say};
 use super::view::{View, Whom};
-use super::{basis, race, safe, whom};
+use super::{basis, race, safe, splits, whom};
 use crate::service::reports::claims::{ClaimKind, ControlView};
 use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::verdict::Effect;
@@ -79,7 +79,9 @@ fn meta(view: &View) -> Markup {
         @if let Some(waiting) = view.waiting() { " and " (number(waiting.answers)) " wait" }
         "."
         @if !spec.owner.is_empty() { " Ask " bdi { (spec.owner) } "." }
+        (splits::sentences(spec))
         @if spec.roster_changes.changes() > 0 { " The rankers have changed: only pages since then count." }
+        @else if !spec.splits.is_empty() { " Only pages since then count." }
     }
 }
 

@@ -206,7 +206,8 @@ async fn next_duel(
                 "`length`, `offset` and `pinned` go with `rankings` only",
             ));
         }
-        return one(&state.service, &*state.service.experiment(&name).await?, audience);
+        let loaded = state.service.experiment_for(&name, segment).await?;
+        return one(&state.service, &loaded, audience);
     };
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;

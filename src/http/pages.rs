@@ -205,8 +205,8 @@ async fn interleave(
     };
     let rankings = [Some(left), right];
     let page = service.interleave(&name, &duel_id, rankings, page, audience, finish).await?;
-    if let Some(values) = values {
-        service.note_values(&name, values).await?;
+    if let Some((issuer, values)) = values {
+        issuer.note_values(values);
     }
     Ok(page)
 }

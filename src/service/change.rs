@@ -64,11 +64,11 @@ pub(super) async fn change_experiment(
         let (record, spec) = newest_record(service, &loaded).await?;
         refuse_archived(&record)?;
         check_version(&record, expected_version)?;
-        if spec.roster_changes != loaded.spec.roster_changes {
-            // another process changed the roster: fold that change before deciding
+        if spec.roster_changes != loaded.spec.roster_changes || spec.splits != loaded.spec.splits {
+            // another process made a change that restarts the verdict: fold it before deciding
             loaded.catch_up(&*service.engine.store).await?;
             if !loaded.is_broken() {
-                let why = "its log and its record have different roster changes".into();
+                let why = "its log and its record have different rankers or segments".into();
                 return Err(ServiceError::unreadable(name, why));
             }
             continue;
@@ -118,6 +118,7 @@ pub(super) async fn commit_change(
 ) -> Result<(), ServiceError> {
     let event = NewEvent::new(nonce, Event::Control(event));
     let store = &service.engine.store;
+    let creates = change.creates.as_ref().map(|new| new.name.clone()).unwrap_or_default();
     match store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
         Changed::Done(record) => {
             if let Err(error) = fold_change(service, loaded, record).await {
@@ -131,6 +132,7 @@ pub(super) async fn commit_change(
             loaded.set_record(record);
             Err(ServiceError::Stale { expected: seen.version, current })
         }
+        Changed::NameTaken => Err(ServiceError::Exists(creates)),
         Changed::Missing => Err(ServiceError::not_found(&loaded.name)),
     }
 }

@@ -1,5 +1,7 @@
 //! How a `duel_id` of a request is checked.
 
+use std::sync::Arc;
+
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::telemetry::duels;
@@ -15,24 +17,26 @@ impl Service {
         Ok(refreshed.map_err(EngineError::from)?)
     }
 
-    /// The duel of this experiment that `duel_id` names.
+    /// The duel that `duel_id` names, with its experiment: this one, or one that a segment of this
+    /// one was split off into.
     pub(super) async fn open_duel_id(
         &self,
-        loaded: &LoadedExperiment,
+        loaded: Arc<LoadedExperiment>,
         duel_id: &str,
-    ) -> Result<DuelId, ServiceError> {
+    ) -> Result<(Arc<LoadedExperiment>, DuelId), ServiceError> {
         let mut opened = self.engine.signing_keys.open(duel_id);
         if opened == Err(TokenError::UnknownKey) {
             self.refresh_signing_keys().await?;
             opened = self.engine.signing_keys.open(duel_id);
         }
         let id = opened.map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
-        if id.duel.experiment == loaded.id {
-            duels::about(id.duel.nonce);
-            Ok(id)
-        } else {
-            Err(ServiceError::InvalidDuel(OTHER_EXPERIMENT.into()))
-        }
+        let issuer = match id.duel.experiment {
+            own if own == loaded.id => Some(loaded),
+            other => self.split_off_with_id(&loaded, other).await?,
+        };
+        let issuer = issuer.ok_or_else(|| ServiceError::InvalidDuel(OTHER_EXPERIMENT.into()))?;
+        duels::about(id.duel.nonce);
+        Ok((issuer, id))
     }
 }
 

@@ -85,7 +85,7 @@ impl Service {
         name: &str,
         audience: NamedAudience<'_>,
     ) -> Result<IssuedDuel, ServiceError> {
-        let loaded = self.experiment(name).await?;
+        let loaded = self.experiment_for(name, audience.segment).await?;
         self.choose(&loaded, audience)
     }
 

@@ -47,6 +47,14 @@ pub enum ServiceError {
     /// The experiment is archived.
     #[error("experiment `{0}` is archived: it can be read, but not changed")]
     Archived(String),
+    /// It gets the pages of a segment of another experiment.
+    #[error("experiment `{name}` gets the pages of a segment of `{by}`; archive `{by}` first")]
+    InUse {
+        /// The experiment.
+        name: String,
+        /// The other one.
+        by: String,
+    },
     /// The policy does not run in batches.
     #[error("policy `{0}` does not run in batches")]
     NotInBatches(&'static str),

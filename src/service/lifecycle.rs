@@ -8,6 +8,7 @@ use crate::service::Service;
 use crate::service::change::{CHANGED, Decided, change_experiment};
 use crate::service::error::ServiceError;
 use crate::service::reports::leader::lead;
+use crate::service::splits::refuse_serving;
 use rankduel_engine::access::Actor;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{ExperimentSpec, MAX_SEED, name_error};
@@ -107,6 +108,7 @@ pub async fn archive(
     by: &Actor,
 ) -> Result<(), ServiceError> {
     let now = service.now_ms();
+    refuse_serving(service, &*service.experiment(name).await?).await?;
     let archived = change_experiment(service, name, expected_version, by, |loaded, record, _| {
         if record.status != Status::Concluded {
             return Err(ServiceError::NotConcluded(name.into()));

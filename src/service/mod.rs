@@ -19,6 +19,7 @@ pub mod retention;
 pub mod roster_changes;
 pub mod settings_changes;
 pub mod spec_changes;
+pub mod splits;
 pub(crate) mod threads;
 pub mod transfer;
 pub mod units;

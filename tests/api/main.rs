@@ -51,6 +51,7 @@ mod settings;
 mod shares;
 mod shell;
 mod smuggling;
+mod split;
 mod stability;
 mod standings;
 mod startup;

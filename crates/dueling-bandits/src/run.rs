@@ -13,7 +13,9 @@ use crate::claims::drift::Drift;
 use crate::claims::segments::SegmentClaims;
 use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::{Added, Admission, Change, Completed};
-use crate::evidence::{Cohorts, Counted, Race, Score, Target, TimedAnswer, VerdictTracker, View};
+use crate::evidence::{
+    Cohorts, Counted, Race, Score, SeenUnits, Target, TimedAnswer, VerdictTracker, View,
+};
 use crate::{
     Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Roster, RosterError, Selection,
 };
@@ -323,7 +325,13 @@ impl Run {
     ) {
         let &TimedAnswer { duel, outcome, score, segment, .. } = answer;
         self.policy.observe_deferred(&Observation { duel, outcome, batch, ticket });
-        let Added { admission, others } = self.cohorts.add(answer);
+        let is_split = |claims: &SegmentClaims| {
+            usize::from(segment).checked_sub(1).is_some_and(|place| claims.is_split(place))
+        };
+        let Added { admission, others } = match self.segments.as_deref().is_some_and(is_split) {
+            true => self.cohorts.add_late(answer),
+            false => self.cohorts.add(answer),
+        };
         let (tally, active) = (self.policy.tally(), self.roster.active());
         if admission == Admission::Counted {
             if let Some(score) = score {
@@ -492,6 +500,31 @@ impl Run {
             self.roster_changed(at);
         }
         Ok(())
+    }
+
+    /// The traffic of a segment, from 0, is another experiment's from this time on. What is claimed
+    /// about all traffic starts again, as after a change of the roster: before it and after it are
+    /// two populations. Returns `false`, and changes nothing, if it is no segment of this run.
+    pub fn split(&mut self, segment: usize, at: i64) -> bool {
+        if !self.segments.as_mut().is_some_and(|segments| segments.split(segment)) {
+            return false;
+        }
+        self.roster_changed(at);
+        if let Some(drift) = &mut self.drift {
+            drift.restart();
+        }
+        if let Some(claims) = &self.claims {
+            let (next, goal) = (claims.next_control().map(|(control, _)| control), claims.goal());
+            if let Some(control) = next.or(claims.control()) {
+                self.change_control(control, goal, at);
+            }
+        }
+        true
+    }
+
+    /// No answer of these units counts: see [`Cohorts::know_elsewhere`].
+    pub fn know_elsewhere(&mut self, units: SeenUnits) {
+        self.cohorts.know_elsewhere(units);
     }
 
     fn drifted(&mut self, raised: bool, at: i64) {

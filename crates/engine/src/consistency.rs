@@ -90,6 +90,12 @@ pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fol
             "its record has {in_record} changes of the control, and its log has {in_log}"
         ));
     }
+    let (in_record, in_log) = (spec.splits.len(), fold.splits_seen());
+    if in_record != in_log {
+        errors.push(format!(
+            "its record has {in_record} segments that were split off, and its log has {in_log}"
+        ));
+    }
     if let Ok(current) = CurrentMethod::of(record, &spec.pages) {
         let (versions, newest) = (fold.methods().len(), fold.methods().last());
         if current.version as usize != versions
@@ -185,6 +191,14 @@ impl LoggedChanges {
                     ));
                 }
             }
+            ControlEvent::Split { segment, experiment } => {
+                if spec.split_of(*segment).is_none_or(|split| split.experiment != *experiment) {
+                    wrong = Some(format!(
+                        "log entry {position} splits off `{segment}` as `{experiment}`, and its \
+                         record does not"
+                    ));
+                }
+            }
             ControlEvent::Interleaving { .. }
             | ControlEvent::RankerRetired { .. }
             | ControlEvent::Settings { .. } => {}
@@ -193,6 +207,7 @@ impl LoggedChanges {
             | ControlEvent::Clicks(_)
             | ControlEvent::Settled {}
             | ControlEvent::Notified {}
+            | ControlEvent::KnownUnits { .. }
             | ControlEvent::Values { .. }
             | ControlEvent::ValuesComplete { .. }
             | ControlEvent::CohortsComplete { .. } => return None,

@@ -193,6 +193,19 @@ pub enum ControlEvent {
     /// No answer of these units counts, in the whole log: the state is the fold of all other
     /// answers.
     UnitsExcluded(Exclusion),
+    /// A segment is an experiment of its own from here on.
+    Split {
+        /// The segment.
+        segment: Segment,
+        /// The name of its experiment.
+        experiment: String,
+    },
+    /// The units that answered in the experiment that this one was split from, before the split.
+    /// None of their answers counts.
+    KnownUnits {
+        /// The filter of these units, in base64.
+        units: String,
+    },
 }
 
 impl ControlEvent {

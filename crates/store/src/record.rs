@@ -71,6 +71,8 @@ pub struct Change {
     pub interleaving: Option<String>,
     /// New specification, as canonical JSON.
     pub spec: Option<String>,
+    /// An experiment to create in the same transaction, at the time of the change.
+    pub creates: Option<Box<NewExperiment>>,
 }
 
 impl Change {
@@ -189,6 +191,9 @@ pub enum Changed {
     Done(ExperimentRecord),
     /// The current record, whose version is not the expected one. Nothing was changed.
     Stale(ExperimentRecord),
+    /// The name of [`Change::creates`] cannot be used: another experiment has it or its id. Nothing
+    /// was changed.
+    NameTaken,
     /// The experiment does not exist.
     Missing,
 }

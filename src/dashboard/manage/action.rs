@@ -12,9 +12,11 @@ use super::{methods, policies, settings};
 use crate::http::problem::ApiResult;
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::single_flight::Computed;
+use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
+use rankduel_store::audience::Segment;
 use rankduel_store::events::Status;
 
 /// A change of an experiment.
@@ -30,7 +32,14 @@ pub(crate) enum Action {
     Exclude,
     Policy,
     Interleaving,
+    Split,
     Settings,
+}
+
+/// The declared segments that are no experiments of their own.
+pub(super) fn own_segments(spec: &ExperimentSpec) -> Vec<&str> {
+    let own = spec.segments.iter().filter(|segment| spec.split_of(**segment).is_none());
+    own.map(Segment::as_str).collect()
 }
 
 /// The experiment to change.
@@ -90,8 +99,8 @@ impl Action {
     pub const ON_STATE: [Self; 6] =
         [Self::Pause, Self::Resume, Self::Conclude, Self::Archive, Self::Settings, Self::Exclude];
 
-    const OTHERS: [Self; 5] =
-        [Self::Control, Self::Enlist, Self::Retire, Self::Policy, Self::Interleaving];
+    const OTHERS: [Self; 6] =
+        [Self::Control, Self::Enlist, Self::Retire, Self::Policy, Self::Interleaving, Self::Split];
 
     /// The name in paths, the title, and the sentence after the change.
     fn words(self) -> [&'static str; 3] {
@@ -109,6 +118,9 @@ impl Action {
             Self::Policy => ["policy", "Change the policy", "The policy is changed."],
             Self::Interleaving => {
                 ["interleaving", "Change the interleaving", "The interleaving is changed."]
+            }
+            Self::Split => {
+                ["split", "Split a segment off", "The segment is an experiment of its own."]
             }
             Self::Settings => ["settings", "Change the settings", "The settings are changed."],
         }
@@ -135,7 +147,7 @@ impl Action {
 
     /// Whether it cannot be undone.
     pub fn is_final(self) -> bool {
-        matches!(self, Self::Archive | Self::Retire | Self::Exclude)
+        matches!(self, Self::Archive | Self::Retire | Self::Exclude | Self::Split)
     }
 
     /// Why the experiment does not take the change now, as a sentence.
@@ -160,6 +172,12 @@ impl Action {
             }
             Self::Enlist | Self::Retire if status == Status::Concluded => {
                 "The rankers of a concluded experiment cannot be changed. Resume it first."
+            }
+            Self::Split if status == Status::Concluded => {
+                "The segments of a concluded experiment cannot be split off. Resume it first."
+            }
+            Self::Split if own_segments(spec).is_empty() => {
+                "The experiment has no declared segment that it could split off."
             }
             Self::Enlist | Self::Retire => {
                 let why = spec.policy.description().fixed_rankers?;
@@ -197,6 +215,9 @@ impl Action {
                 hashes: Lines, "/exclude/hashes", "Hashes of units", "One on a line, as these pages and exports show them.";
                 reason: Text, "/exclude/reason", "Reason", "It must not depend on who won the duels of the units.";
             }.into(),
+            Self::Split => fields! {
+                segment: Text, "/split/segment", "Segment", "A declared one; it gets an experiment of its own.";
+            }.into(),
             Self::Policy => policies::FIELDS.into(),
             Self::Interleaving => methods::FIELDS.into(),
             Self::Settings => settings::fields(),
@@ -228,6 +249,10 @@ impl Action {
             Self::Control => {
                 let control = subject.loaded.spec.control.as_deref();
                 Values::default().with("control", control.unwrap_or_default())
+            }
+            Self::Split => {
+                let segments = own_segments(&subject.loaded.spec);
+                Values::default().with("segment", segments.first().copied().unwrap_or_default())
             }
             Self::Policy => Values::default().with("policy", subject.loaded.spec.policy.kind()),
             Self::Interleaving => methods::values(&subject.method().unwrap_or_default()),
@@ -284,6 +309,11 @@ impl Action {
             Self::Exclude => html! {
                 "No answer of these units counts in " code { (name) } ", before and after this change: the counts, the policy "
                 "and the verdict become those without them. A conclusion stays."
+            },
+            Self::Split => html! {
+                "The segment " code { (values.get("segment")) } " of " code { (name) } " becomes an experiment of its own, "
+                code { (name) "." (values.get("segment")) } ". Callers go on calling " code { (name) } ". Its verdict starts "
+                "anew, and nobody who has answered before counts in the new experiment."
             },
             Self::Policy => html! {
                 "Policy " code { (values.get("policy")) } " will select the duels of " code { (name) } " from the next "

@@ -10,7 +10,8 @@ use super::super::layout::{
     Tab, fact, head, margin_points, name, number, part, seconds, table, timestamp, with_code,
 };
 use super::super::page::Page;
-use super::action::{Action, Subject};
+use super::super::splits;
+use super::action::{Action, Subject, own_segments};
 use super::{audit, methods, policies};
 use crate::http::problem::ApiResult;
 use crate::service::reports::traffic::traffic;
@@ -45,6 +46,7 @@ pub(crate) async fn show(
         }
         (state(&subject))
         (rankers(&subject))
+        (segments(&subject))
         (policy(&subject))
         (interleaving(&subject))
         (history(&subject, &entries))
@@ -132,6 +134,27 @@ fn retire(subject: &Subject, id: &str) -> Markup {
     let ranker: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
     html! {
         a href={ (subject.path()) "/retire?ranker=" (ranker) } { "Retire" span.sr { " " (id) } "…" }
+    }
+}
+
+/// The declared segments, and where an experiment comes from that was one.
+fn segments(subject: &Subject) -> Markup {
+    let spec = &subject.loaded.spec;
+    let content = html! {
+        p {
+            @match &own_segments(spec)[..] {
+                [] => "None of its own.",
+                own => { @for (index, segment) in own.iter().enumerate() { @if index > 0 { ", " } bdi { (segment) } } "." }
+            }
+            (splits::sentences(spec))
+        }
+        (links(subject, [Action::Split]))
+    };
+    let has_some = !spec.segments.is_empty() || spec.split_from.is_some();
+    if has_some {
+        part("segments", "Segments", &content)
+    } else {
+        html! {}
     }
 }
 

@@ -19,10 +19,11 @@ use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::http::{schemas, spec_bodies};
 use crate::service::error::ServiceError;
 use crate::service::settings_changes::{self, SettingsChange};
-use crate::service::{Service, lifecycle, roster_changes, spec_changes};
+use crate::service::{Service, lifecycle, roster_changes, spec_changes, splits};
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::{ConcludeAtChange, ExperimentSpec, FieldError, Ranker};
 use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::audience::Segment;
 use rankduel_store::events::{Status, UnitHash};
 
 /// One change of an experiment. The settings `description`, `owner`, `conclude_at`,
@@ -75,6 +76,21 @@ pub(crate) struct ExperimentChange {
     /// Units, such as machines, whose answers do not count, before and after the change.
     #[schema(value_type = Option<ExcludeBody>, nullable = false)]
     exclude: Option<Object<ExcludeBody>>,
+    /// A declared segment that becomes an experiment of its own. Callers go on calling this one.
+    #[schema(value_type = Option<SplitBody>, nullable = false)]
+    split: Option<Object<SplitBody>>,
+}
+
+/// A segment to split off.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SplitBody {
+    /// One of the declared `segments`.
+    #[schema(value_type = String, example = "mobile")]
+    segment: Segment,
+    /// The name of its experiment; by default that of this one, a dot and the segment.
+    #[schema(nullable = false)]
+    experiment: Option<String>,
 }
 
 /// Units to exclude: at least one, as `units`, as `hashes` or both.
@@ -97,7 +113,8 @@ pub(crate) struct ExcludeBody {
 /// Change an experiment
 ///
 /// Pauses, resumes or concludes the experiment, changes its interleaving, its policy or settings,
-/// names the control, adds or retires a ranker, or excludes units; one change in each request.
+/// names the control, adds or retires a ranker, excludes units, or splits a segment off; one change
+/// in each request.
 ///
 /// Excluding units folds the log anew without their answers. A new policy learns from every
 /// comparison in the log, and feedback on duels of the old policy still counts. The policy takes an
@@ -122,6 +139,9 @@ pub(crate) async fn change(
             "Send `If-Match` with the experiment's `ETag` as you read it, or `If-Match: *` to change any version.",
         )
     })?;
+    if let Some(Object(SplitBody { experiment: Some(own), .. })) = &body.split {
+        caller.require_experiment(own)?;
+    }
     let (version, by) = (expected.version(), caller.actor());
     let loaded = change_experiment(&state.service, &name, version, body, &by).await?;
     Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
@@ -156,6 +176,10 @@ pub(crate) async fn change_experiment(
             let ExcludeBody { units, hashes, reason } = exclude;
             spec_changes::exclude(service, name, version, (&units, hashes), reason, by).await?
         }
+        ExperimentChange { split: Some(Object(SplitBody { segment, experiment })), .. } => {
+            let of = (segment, experiment.as_deref());
+            splits::split(service, name, version, of, by).await?
+        }
         ExperimentChange { status: Some(status), winner, .. } => {
             lifecycle::set_status(service, name, version, status, winner.as_deref(), by).await?
         }
@@ -167,7 +191,7 @@ pub(crate) async fn change_experiment(
             let change = settings_of(body);
             if change.is_empty() {
                 let detail = "send `status`, `interleaving`, `policy`, `control`, `enlist`, `retire`, \
-                              `exclude`, or settings: `description`, `owner`, `conclude_at`, \
+                              `exclude`, `split`, or settings: `description`, `owner`, `conclude_at`, \
                               `answer_window_seconds`, `coverage`";
                 return Err(invalid("", detail));
             }
@@ -194,7 +218,7 @@ pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> Api
         ExperimentChange { interleaving: Some(method), .. } => {
             return spec_bodies::interleaving(method).map(drop);
         }
-        ExperimentChange { status: None, retire: None, exclude: None, .. } => {
+        ExperimentChange { status: None, retire: None, exclude: None, split: None, .. } => {
             (settings_of(body).of(spec)?, String::new())
         }
         _ => return Ok(()),
@@ -237,6 +261,7 @@ fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
         ("/enlist", body.enlist.is_some()),
         ("/retire", body.retire.is_some()),
         ("/exclude", body.exclude.is_some()),
+        ("/split", body.split.is_some()),
     ];
     let others = body.status.is_some() || body.interleaving.is_some() || body.winner.is_some();
     let changes = alone.iter().filter(|(_, present)| *present).count() + usize::from(others);

@@ -18,8 +18,8 @@ use super::extract::PathOf;
 use super::operations::{Access, Routes};
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{
-    CannotReplay, ExperimentArchived, ExperimentExists, ExperimentNotFound, NotConcluded,
-    PreconditionFailed, PreconditionRequired, RankersFixed,
+    CannotReplay, ExperimentArchived, ExperimentExists, ExperimentInUse, ExperimentNotFound,
+    NotConcluded, PreconditionFailed, PreconditionRequired, RankersFixed,
 };
 use super::state::AppState;
 use crate::service::lifecycle;
@@ -39,13 +39,18 @@ pub(crate) fn routes() -> Routes {
             &[
                 ExperimentNotFound,
                 ExperimentArchived,
+                ExperimentExists,
                 CannotReplay,
                 RankersFixed,
                 PreconditionFailed,
                 PreconditionRequired,
             ],
         )
-        .operation(routes!(archive), ADMIN, &[ExperimentNotFound, NotConcluded, PreconditionFailed])
+        .operation(
+            routes!(archive),
+            ADMIN,
+            &[ExperimentNotFound, NotConcluded, ExperimentInUse, PreconditionFailed],
+        )
 }
 
 /// Read an experiment

@@ -26,6 +26,7 @@ impl From<ServiceError> for Problem {
             ServiceError::Paused(_) => Self::new(ProblemKind::ExperimentPaused, detail),
             ServiceError::NotConcluded(_) => Self::new(ProblemKind::NotConcluded, detail),
             ServiceError::Archived(_) => Self::new(ProblemKind::ExperimentArchived, detail),
+            ServiceError::InUse { .. } => Self::new(ProblemKind::ExperimentInUse, detail),
             ServiceError::NotInBatches(_) => Self::new(ProblemKind::NotABatchPolicy, detail),
             ServiceError::BatchNotOpen { .. } => Self::new(ProblemKind::BatchNotOpen, detail),
             ServiceError::FixedRankers(_) => Self::new(ProblemKind::RankersFixed, detail),

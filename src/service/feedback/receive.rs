@@ -1,5 +1,6 @@
 //! Receiving feedback.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tracing::Instrument as _;
@@ -9,6 +10,7 @@ use super::opened::OpenedDuel;
 use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
+use crate::service::duel_id::OTHER_EXPERIMENT;
 use crate::service::error::ServiceError;
 use crate::service::units::UnitHasher;
 use crate::telemetry::{duels, export};
@@ -32,20 +34,91 @@ pub async fn receive(
     name: &str,
     feedback: Vec<Feedback>,
 ) -> Result<Vec<Receipt>, ServiceError> {
-    let mut loaded = service.experiment(name).await?;
-    loaded.with_record(refuse_archived)?;
+    let loaded = service.experiment(name).await?;
     let now = service.now_ms();
-    let (mut request, unchecked) = check_feedback(service, &loaded, feedback).await?;
-    if let Some(feedback) = unchecked {
+    let Checked { loaded, request, foreign } = check(service, loaded, feedback).await?;
+    match foreign {
+        Some(feedback) => receive_each(service, &loaded, request, feedback, now).await,
+        None => record(service, &loaded, request, now).await,
+    }
+}
+
+/// Feedback that was checked against an experiment.
+struct Checked {
+    /// The experiment, as it is now.
+    loaded: Arc<LoadedExperiment>,
+    request: CheckedRequest,
+    /// The feedback, if duels of other experiments are among it, which may be segments of this one.
+    foreign: Option<Vec<Feedback>>,
+}
+
+/// Check feedback, a second time if it needs a key, a ranker or a method that is not known here.
+async fn check(
+    service: &Service,
+    mut loaded: Arc<LoadedExperiment>,
+    feedback: Vec<Feedback>,
+) -> Result<Checked, ServiceError> {
+    loaded.with_record(refuse_archived)?;
+    let (mut request, mut unchecked) = check_feedback(service, &loaded, feedback).await?;
+    if let Some(feedback) = unchecked.take_if(|_| request.has_unknown_key || request.is_ahead) {
         if request.has_unknown_key {
             service.refresh_signing_keys().await?;
         }
         if request.is_ahead {
             loaded.catch_up(&*service.engine.store).await?;
-            loaded = service.experiment(name).await?;
+            loaded = service.experiment(&loaded.name).await?;
         }
-        (request, _) = check_feedback(service, &loaded, feedback).await?;
+        (request, unchecked) = check_feedback(service, &loaded, feedback).await?;
     }
+    let foreign = unchecked.filter(|_| request.names_others());
+    Ok(Checked { loaded, request, foreign })
+}
+
+/// Receive feedback of which some is about duels of other experiments: each piece goes to the
+/// experiment that issued its duel, if that was a segment of this one. If one experiment refuses
+/// the request, others may have recorded their part; a repeat is safe.
+async fn receive_each(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    request: CheckedRequest,
+    feedback: Vec<Feedback>,
+    now: i64,
+) -> Result<Vec<Receipt>, ServiceError> {
+    let mut issuers = BTreeMap::new();
+    let mut parts: BTreeMap<_, (Vec<usize>, Vec<Feedback>)> = BTreeMap::new();
+    let mut receipts = vec![None; feedback.len()];
+    for (place, (item, feedback)) in request.items.iter().zip(feedback).enumerate() {
+        let mut issuer = None;
+        if let CheckedItem::OfOther(id) = item {
+            if !issuers.contains_key(id) {
+                issuers.insert(*id, service.split_off_with_id(loaded, *id).await?);
+            }
+            issuer = issuers.get(id).and_then(Option::as_ref).map(|issuer| issuer.id);
+        }
+        let (places, items) = parts.entry(issuer).or_default();
+        places.push(place);
+        items.push(feedback);
+    }
+    for (issuer, (places, feedback)) in parts {
+        let issuer = issuer.and_then(|id| issuers.get(&id)?.clone());
+        let issuer = issuer.unwrap_or_else(|| Arc::clone(loaded));
+        let Checked { loaded, request, .. } = check(service, issuer, feedback).await?;
+        let received = record(service, &loaded, request, now).await?;
+        for (place, receipt) in places.into_iter().zip(received) {
+            receipts[place] = Some(receipt);
+        }
+    }
+    let missing = || ServiceError::internal("an item of feedback has no result");
+    receipts.into_iter().map(|receipt| receipt.ok_or_else(missing)).collect()
+}
+
+/// Record checked feedback. Returns one result for each piece, in order.
+async fn record(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    request: CheckedRequest,
+    now: i64,
+) -> Result<Vec<Receipt>, ServiceError> {
     for &duel in &request.duels {
         duels::about(duel);
     }
@@ -58,11 +131,12 @@ pub async fn receive(
             return Err(EngineError::Overloaded.into());
         }
     }
-    let received = append_or_find(service, &loaded, request.events, now).await?;
+    let received = append_or_find(service, loaded, request.events, now).await?;
     request
         .items
         .into_iter()
         .map(|item| match item {
+            CheckedItem::OfOther(_) => Ok(Receipt::invalid(OTHER_EXPERIMENT)),
             CheckedItem::Refused(receipt) => Ok(receipt),
             CheckedItem::InEvent { event, repeats, ignored } => {
                 let receipt = match received.get(event) {
@@ -87,7 +161,8 @@ pub async fn receive(
         .collect()
 }
 
-/// Check feedback. Returns it too if it needs a key, a ranker or a method that is not known here.
+/// Check feedback. Returns it too if it needs a key, a ranker or a method that is not known here,
+/// or if some of it may belong to a segment that was split off.
 async fn check_feedback(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
@@ -107,7 +182,9 @@ async fn check_feedback(
         let of = (loaded.id, &loaded.spec);
         let request = CheckedRequest::check(&keys, of, units, now, knows, &feedback);
         // otherwise freed here, because that takes long as well
-        let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
+        let may_be_split = !loaded.spec.segments.is_empty() && request.names_others();
+        let is_unsure = request.has_unknown_key || request.is_ahead || may_be_split;
+        let unchecked = is_unsure.then_some(feedback);
         (request, unchecked)
     };
     service.work(nanoseconds, check).await

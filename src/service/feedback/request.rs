@@ -10,7 +10,7 @@ use super::clicks::{clicks_event, read_clicks};
 use super::content::{Feedback, FeedbackContent, IgnoredValue, Receipt, ShownOutcome};
 use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
 use super::values::{self, ReadValues};
-use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
+use crate::service::duel_id::not_valid;
 use crate::service::units::{NamedAudience, UnitHasher};
 use dueling_bandits::Answer;
 use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError};
@@ -33,7 +33,9 @@ pub(super) enum CheckedItem {
     /// that it says.
     /// `ignored` are values of metrics that do not count.
     InEvent { event: usize, repeats: bool, ignored: Vec<IgnoredValue> },
-    /// It names no duel of this experiment, or its clicks are not valid.
+    /// It names a duel of this other experiment.
+    OfOther(ExperimentId),
+    /// It names no duel, or its clicks are not valid.
     Refused(Receipt),
 }
 
@@ -110,7 +112,7 @@ impl CheckedRequest {
                     });
                     drafts.add_all(opened, &item.content, audience, spec, values)
                 }
-                Ok(_) => CheckedItem::Refused(Receipt::invalid(OTHER_EXPERIMENT)),
+                Ok(opened) => CheckedItem::OfOther(opened.duel.experiment),
                 Err(error) => {
                     request.has_unknown_key |= *error == TokenError::UnknownKey;
                     CheckedItem::Refused(Receipt::invalid(not_valid(*error)))
@@ -120,6 +122,11 @@ impl CheckedRequest {
         }
         request.events = drafts.drafts.iter().map(Draft::event).collect();
         request
+    }
+
+    /// Whether an item names a duel of another experiment.
+    pub fn names_others(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, CheckedItem::OfOther(_)))
     }
 }
 
@@ -162,7 +169,7 @@ impl Drafts {
             CheckedItem::InEvent { event, repeats, .. } => {
                 CheckedItem::InEvent { event, repeats, ignored }
             }
-            refused @ CheckedItem::Refused(_) => refused,
+            refused => refused,
         }
     }
 

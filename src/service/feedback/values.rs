@@ -1,6 +1,8 @@
 //! Values of metrics in feedback, as an event of the log. A value that cannot be read spoils
 //! nothing beside it.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -9,8 +11,9 @@ use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::units::{NamedAudience, UnitHasher};
 use rankduel_engine::experiment_spec::{ExperimentSpec, MetricOf, excerpt, pointer_part};
+use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_values::page_of;
-use rankduel_engine::tokens::duel_token::DuelToken;
+use rankduel_engine::tokens::duel_token::{DuelId, DuelToken};
 use rankduel_store::events::{ControlEvent, Event, PageValues};
 use rankduel_store::{NewEvent, Nonce};
 
@@ -113,27 +116,25 @@ fn value_of(
     }
 }
 
+/// Values of a page, with the experiment that issued it.
+pub type IssuedValues = (Arc<LoadedExperiment>, PageValues);
+
 impl Service {
-    /// Values of a page that is made, as in feedback: those that count, and those that do not.
+    /// Values of a page that is made, as in feedback: those that count, with the experiment that
+    /// issued the page, and those that do not.
     pub async fn read_values(
         &self,
         name: &str,
         duel_id: &str,
         metrics: &Value,
         audience: NamedAudience<'_>,
-    ) -> Result<(Option<PageValues>, Vec<IgnoredValue>), ServiceError> {
+    ) -> Result<(Option<IssuedValues>, Vec<IgnoredValue>), ServiceError> {
         let loaded = self.experiment(name).await?;
-        let duel = self.open_duel_id(&loaded, duel_id).await?.duel;
+        let (loaded, DuelId { duel, .. }) = self.open_duel_id(loaded, duel_id).await?;
         let unit = duel.audience.or(UnitHasher::of(&loaded).audience(audience)).unit;
         let ReadValues { counted, ignored, .. } =
             read(&loaded.spec, &duel, metrics, unit, self.now_ms());
-        Ok((counted, ignored))
-    }
-
-    /// The page of these values was made: they are in the log within seconds.
-    pub async fn note_values(&self, name: &str, page: PageValues) -> Result<(), ServiceError> {
-        self.experiment(name).await?.note_values(page);
-        Ok(())
+        Ok((counted.map(|page| (loaded, page)), ignored))
     }
 }
 

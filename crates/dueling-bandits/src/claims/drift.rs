@@ -131,6 +131,8 @@ pub struct Drift {
     /// The newest block that ended in a change point; 0 before the first.
     block: u64,
     raised: u32,
+    /// How often it started again without an alarm.
+    restarts: u32,
     alarms: Vec<Alarm>,
 }
 
@@ -155,6 +157,7 @@ impl Drift {
             points: Vec::new(),
             block: 0,
             raised: 0,
+            restarts: 0,
             alarms: Vec::new(),
         }
     }
@@ -223,6 +226,18 @@ impl Drift {
         }
     }
 
+    /// Start again: the answers from here on are of other traffic.
+    pub(crate) fn restart(&mut self) {
+        *self = Self {
+            answers: self.answers,
+            from: self.answers,
+            raised: self.raised,
+            restarts: self.restarts.saturating_add(1),
+            alarms: std::mem::take(&mut self.alarms),
+            ..Self::new(self.rankers.into())
+        };
+    }
+
     /// The evidence that preferences have changed since the start or the newest alarm, as of the
     /// answers that were counted.
     pub fn evidence(&self) -> f64 {
@@ -231,7 +246,7 @@ impl Drift {
 
     /// The error of the present process.
     pub fn error(&self) -> f64 {
-        let number = f64::from(self.raised) + 1.0;
+        let number = f64::from(self.raised) + f64::from(self.restarts) + 1.0;
         ERROR / (number * (number + 1.0))
     }
 
@@ -348,6 +363,7 @@ impl Drift {
             answers: self.answers,
             from: self.answers,
             raised: self.raised.saturating_add(1),
+            restarts: self.restarts,
             alarms: alarms.into_iter().chain([alarm]).collect(),
             ..Self::new(self.rankers.into())
         };

@@ -24,6 +24,9 @@
 //! capital of the false claims are together a nonnegative supermartingale that starts at 1, as for
 //! a [control](super::control).
 //!
+//! A segment whose traffic becomes another experiment's leaves the claims. The others keep theirs,
+//! which are about the same pages as before.
+//!
 //! Equal parts tell three bad segments of sixteen in half of the pages that stakes on the leading
 //! claim need.
 
@@ -65,6 +68,8 @@ struct Part {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct State {
     segments: u8,
+    /// A bit for each segment whose traffic is another experiment's now.
+    split: u16,
     reserve: Reserve,
     /// Comparisons that count.
     comparisons: u64,
@@ -96,6 +101,7 @@ impl SegmentClaims {
     pub fn new(target: Target, segments: usize) -> Self {
         let state = State {
             segments: segments.min(SEGMENTS_MAX) as u8,
+            split: 0,
             reserve: Reserve::without_doublings(),
             comparisons: 0,
             winner: None,
@@ -121,7 +127,7 @@ impl SegmentClaims {
     /// rankers.
     pub fn restore(target: Target, rankers: usize, state: State) -> Option<Self> {
         let mut claims = Self { state, ..Self::new(target, 0) };
-        let State { segments, reserve, winner, parts, met, .. } = &claims.state;
+        let State { segments, split, reserve, winner, parts, met, .. } = &claims.state;
         let known = |ranker: u16| usize::from(ranker) < rankers;
         let expected = if winner.is_some() { usize::from(*segments) } else { 0 };
         let is_part = |part: &Part| {
@@ -130,6 +136,7 @@ impl SegmentClaims {
                 && [&part.hurt, &part.unhurt].into_iter().all(|it| it.is_sound(&claims.rungs))
         };
         let is_sound = usize::from(*segments) <= SEGMENTS_MAX
+            && u32::from(*split) >> segments == 0
             && reserve.is_sound()
             && winner.is_none_or(|(winner, _)| known(winner))
             && parts.len() == expected
@@ -149,6 +156,27 @@ impl SegmentClaims {
     /// Number of segments.
     pub fn segments(&self) -> usize {
         self.state.segments.into()
+    }
+
+    /// The traffic of a segment, from 0, is another experiment's from here on: nothing is claimed
+    /// about it. The other segments keep their pages and so their claims. Returns whether it was
+    /// this one's.
+    pub(crate) fn split(&mut self, segment: usize) -> bool {
+        let is_own = segment < self.segments() && !self.is_split(segment);
+        if is_own {
+            self.state.split |= 1 << segment;
+        }
+        is_own
+    }
+
+    /// Whether the traffic of a segment, from 0, is another experiment's.
+    pub fn is_split(&self, segment: usize) -> bool {
+        segment < SEGMENTS_MAX && self.state.split >> segment & 1 == 1
+    }
+
+    /// How many segments are other experiments.
+    pub fn splits(&self) -> usize {
+        self.state.split.count_ones() as usize
     }
 
     /// The ranker that the claims are about: the newest winner.
@@ -331,6 +359,7 @@ impl SegmentClaims {
     /// How far the claim is that the winner loses to its rival in a segment.
     pub fn hurt(&self, segment: usize) -> Progress {
         match self.progress(segment) {
+            _ if self.is_split(segment) => Progress::OutOfReach,
             Progress::Open { .. } if self.is_too_small(segment) => Progress::OutOfReach,
             progress => progress,
         }
@@ -348,7 +377,8 @@ impl SegmentClaims {
     /// is not.
     pub fn unhurt_after(&self) -> Option<u64> {
         let rung = self.rungs.not_worse();
-        let reached = self.state.parts.iter().map(|part| part.unhurt.reached_at(rung));
+        let own = self.state.parts.iter().enumerate().filter(|(place, _)| !self.is_split(*place));
+        let reached = own.map(|(_, part)| part.unhurt.reached_at(rung));
         reached.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
@@ -390,7 +420,9 @@ impl SegmentClaims {
 
     /// Whether more pages of the winner and its rivals decide nothing about a segment.
     fn is_settled_in(&self, segment: usize) -> bool {
-        self.settled.get(segment).is_some_and(|&it| it) || self.is_too_small(segment)
+        self.is_split(segment)
+            || self.settled.get(segment).is_some_and(|&it| it)
+            || self.is_too_small(segment)
     }
 
     /// Whether each segment is settled: it is proven that this ranker is hurt there or not, or out
@@ -402,7 +434,7 @@ impl SegmentClaims {
     /// The segments in which the winner is proven to be hurt.
     pub fn hurt_segments(&self) -> impl Iterator<Item = usize> + '_ {
         let rung = self.rungs.better();
-        let parts = self.state.parts.iter().enumerate();
+        let parts = self.state.parts.iter().enumerate().filter(|(place, _)| !self.is_split(*place));
         parts.filter(move |(_, part)| part.hurt.reached_at(rung).is_some()).map(|(place, _)| place)
     }
 

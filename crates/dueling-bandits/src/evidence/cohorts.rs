@@ -30,8 +30,8 @@
 //! An answer can change what is expected of others: it can be issued before another answer of its
 //! unit that arrived sooner, it can take the place of another unit in a full cohort, and it can
 //! make its unit known without counting. Each change is [reported](Added::others). The expectation
-//! fails only where the filter of known units takes a new unit for a known one, which is found when
-//! the cohort is complete.
+//! fails only where the filter of known units takes a new unit for a known one, or where a unit of
+//! another experiment becomes known while it waits, which is found when the cohort is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,6 +53,8 @@ pub use crate::evidence::cohorts::admission::{Reason, TimedAnswer};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cohorts {
     saved: Saved,
+    /// The units of another experiment, whose answers never count here.
+    elsewhere: Option<Box<SeenUnits>>,
     /// Where the answers of a unit wait: its mixed hash, and the starts of their cohorts. Follows
     /// from what is saved.
     places: BTreeSet<(u64, i64)>,
@@ -88,7 +90,7 @@ impl Cohorts {
             cohort.units.keys().map(move |&key| (key, start)).collect::<Vec<_>>()
         };
         let places = saved.open.iter().flat_map(place).collect();
-        Self { saved, places }
+        Self { saved, elsewhere: None, places }
     }
 
     /// The state to save.
@@ -176,7 +178,8 @@ impl Cohorts {
     pub fn bytes(&self) -> usize {
         let place = size_of::<(u64, i64)>() + MAP_BYTES;
         let cohorts = self.saved.open.values().map(Cohort::bytes).sum::<usize>();
-        self.saved.seen.bytes() + cohorts + place * self.places.len()
+        let elsewhere = self.elsewhere.as_ref().map_or(0, |units| units.bytes());
+        self.saved.seen.bytes() + elsewhere + cohorts + place * self.places.len()
     }
 
     /// The end of the oldest cohort that has answers.
@@ -192,6 +195,26 @@ impl Cohorts {
     /// How many units are known: an answer of each counts, or taught the policy without counting.
     pub fn units(&self) -> u64 {
         self.saved.seen.inserted()
+    }
+
+    /// The known units themselves.
+    pub fn known_units(&self) -> &SeenUnits {
+        &self.saved.seen
+    }
+
+    /// The units of another experiment that never count here; `None` before they are known.
+    pub fn known_elsewhere(&self) -> Option<&SeenUnits> {
+        self.elsewhere.as_deref()
+    }
+
+    /// No answer of these units counts, not even one that waits: they answered in another
+    /// experiment before this one started. Not part of the saved state.
+    pub fn know_elsewhere(&mut self, units: SeenUnits) {
+        self.elsewhere = Some(Box::new(units));
+    }
+
+    fn is_of_elsewhere(&self, unit: u64) -> bool {
+        self.elsewhere.as_ref().is_some_and(|units| units.contains(unit))
     }
 
     /// The probability that a new unit is taken for a known one.
@@ -216,14 +239,15 @@ impl Cohorts {
         }
         if self.window_ms() == 0 {
             let admission = match unit {
-                Some(unit) if !self.saved.seen.insert(unit) => {
+                Some(unit) if self.is_of_elsewhere(unit) || !self.saved.seen.insert(unit) => {
                     self.saved.left_out.add(Reason::RepeatedUnit)
                 }
                 unit => self.admitted(unit.is_some(), Admission::Counted),
             };
             return admission.into();
         }
-        if unit.is_some_and(|unit| self.saved.seen.contains(unit)) {
+        let is_known = |unit| self.saved.seen.contains(unit) || self.is_of_elsewhere(unit);
+        if unit.is_some_and(is_known) {
             return self.saved.left_out.add(Reason::RepeatedUnit).into();
         }
         let start = self.start_of_cohort(issued_at);
@@ -243,6 +267,15 @@ impl Cohorts {
             }
         }
         Added { admission: self.admitted(false, Admission::Waits), others }
+    }
+
+    /// An answer arrived that is too late whenever its duel was issued. The policy has learned from
+    /// it.
+    pub fn add_late(&mut self, answer: &TimedAnswer) -> Added {
+        match Content::of(answer) {
+            Some(_) => self.leave_out(Reason::Late, answer.unit),
+            None => self.add(answer),
+        }
     }
 
     /// An answer of a unit that was not counted yet arrived, of the cohort that begins at `start`.
@@ -350,7 +383,8 @@ impl Cohorts {
         let mut completed = cohort.take_pairs();
         for (key, answer) in cohort.units {
             self.places.remove(&(key, start));
-            let counts = self.saved.seen.insert(answer.unit);
+            let is_new = self.saved.seen.insert(answer.unit);
+            let counts = is_new && !self.is_of_elsewhere(answer.unit);
             if !counts {
                 self.saved.with_unit -= 1;
                 self.saved.left_out.add(Reason::RepeatedUnit);

@@ -5,6 +5,7 @@ mod drift;
 mod guardrails;
 mod page_metrics;
 mod segments;
+mod split;
 
 /// The upper end of the exact 95 % interval of a share, of which `found` of `runs` were seen.
 fn at_most(found: u64, runs: u64) -> f64 {

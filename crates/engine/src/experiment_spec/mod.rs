@@ -13,6 +13,7 @@ mod segments;
 mod settings;
 mod shares;
 mod spec;
+mod split;
 
 pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
 pub use drift::{DEFAULT_WATCH, OnDrift};
@@ -29,3 +30,4 @@ pub use spec::{
     DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_CONTROLS, MAX_DUEL_TTL_SECONDS, MAX_POLICIES,
     MAX_SEED, MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,
 };
+pub use split::{Split, SplitFrom};

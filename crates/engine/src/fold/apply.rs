@@ -4,6 +4,7 @@ use super::Fold;
 use super::methods::MethodVersion;
 use crate::clock;
 use crate::fold::open_pages::{ClickedPage, Sheet};
+use crate::known_units::units_from_text;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use crate::status::status_error;
 use dueling_bandits::evidence::balance::Cell;
@@ -67,6 +68,11 @@ impl Chunk<'_> {
     /// How many changes of the control were folded.
     pub fn controls_seen(&self) -> usize {
         self.0.state.controls_seen
+    }
+
+    /// How many splits were folded.
+    pub fn splits_seen(&self) -> usize {
+        self.0.splits_seen()
     }
 
     /// How many roster changes were folded.
@@ -156,6 +162,19 @@ impl Fold {
                 if let Some(guardrails) = &mut self.guardrails {
                     guardrails.name_control((*ranker).into(), entry.recorded_at);
                 }
+            }
+            Event::Control(ControlEvent::Split { segment, .. }) => {
+                let place = self.segments.iter().position(|own| own == segment);
+                if !place.is_some_and(|place| self.run.split(place, entry.recorded_at)) {
+                    let detail = format!("it splits off `{segment}`, which is no segment");
+                    return Err(refuse(detail));
+                }
+            }
+            Event::Control(ControlEvent::KnownUnits { units }) => {
+                let units = units_from_text(units).filter(|_| self.awaits_units());
+                let units =
+                    units.ok_or_else(|| refuse("it names units, and nobody asked".into()))?;
+                self.run.know_elsewhere(units);
             }
             Event::Control(ControlEvent::SelfDuels { counts, alone }) => {
                 let arms = self.arms_of(alone).map_err(refuse)?;

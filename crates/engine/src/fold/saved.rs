@@ -11,6 +11,8 @@ use crate::experiment_spec::{ExperimentSpec, OnDrift};
 use crate::fold::open_pages::ClickedPage;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use dueling_bandits::Roster;
+use dueling_bandits::claims::segments::SegmentClaims;
+use dueling_bandits::evidence::SeenUnits;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::{Run, SavedRun};
 
@@ -31,6 +33,11 @@ impl Fold {
         if spec.alone > 0.0 {
             let (alone, further) = postcard::take_from_bytes(rest).ok()?;
             (state.alone, rest) = (Some(alone), further);
+        }
+        let mut elsewhere = None;
+        if spec.split_from.is_some() {
+            (elsewhere, rest) = postcard::take_from_bytes::<Option<SeenUnits>>(rest).ok()?;
+            elsewhere.as_ref().is_none_or(SeenUnits::is_sound).then_some(())?;
         }
         let (rankers, initial_rankers) = (state.counts.appearances().len(), spec.initial_rankers());
         // the roster may have changed after it was saved
@@ -68,10 +75,15 @@ impl Fold {
         for ranker in state.retired.iter().map(|&ranker| ranker.into()).chain(held_out) {
             roster.retire(ranker).ok()?;
         }
-        let run = Run::restore((&spec.policy, setup), spec.targets(), roster, run)?;
+        let mut run = Run::restore((&spec.policy, setup), spec.targets(), roster, run)?;
+        if let Some(units) = elsewhere {
+            run.know_elsewhere(units);
+        }
         let has_control = spec.first_control().is_some() || state.controls_seen > 0;
         (run.claims().is_some() == has_control).then_some(())?;
         (run.segments().map_or(0, |it| it.segments()) == spec.segments.len()).then_some(())?;
+        let splits = run.segments().map_or(0, SegmentClaims::splits);
+        (splits <= spec.splits.len()).then_some(())?;
         (run.drift().is_some() == (spec.drift != OnDrift::Off)).then_some(())?;
         let guardrails = values::restore(spec, seed, rankers, rest)?;
         Some(Self::with(spec, seed, run, state, (held_out, guardrails)))
@@ -83,6 +95,10 @@ impl Fold {
             .expect("numbers, strings and vectors of them always serialise");
         if let Some(alone) = &self.state.alone {
             bytes = postcard::to_extend(alone, bytes)
+                .expect("numbers and vectors of them always serialise");
+        }
+        if self.is_split_off {
+            bytes = postcard::to_extend(&self.cohorts().known_elsewhere(), bytes)
                 .expect("numbers and vectors of them always serialise");
         }
         if let Some(guardrails) = &self.guardrails {

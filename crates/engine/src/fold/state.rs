@@ -67,6 +67,8 @@ pub struct Fold {
     pub(super) alone_share: f64,
     /// The declared segments.
     pub(super) segments: Vec<Segment>,
+    /// Whether it was a segment of another experiment.
+    pub(super) is_split_off: bool,
     on_drift: OnDrift,
     /// `None` without metrics.
     pub(super) guardrails: Option<Box<Guardrails>>,
@@ -172,6 +174,7 @@ impl Fold {
             goal: spec.goal,
             alone_share: spec.alone,
             segments: spec.segments.clone(),
+            is_split_off: spec.split_from.is_some(),
             on_drift: spec.drift,
             guardrails: guardrails.map(Box::new),
         };
@@ -258,6 +261,17 @@ impl Fold {
     /// How many changes of the control were folded.
     pub fn controls_seen(&self) -> usize {
         self.state.controls_seen
+    }
+
+    /// How many splits were folded.
+    pub fn splits_seen(&self) -> usize {
+        self.segments().map_or(0, SegmentClaims::splits)
+    }
+
+    /// Whether the units of the experiment that it was a segment of are not known yet. Until then,
+    /// no answer may count.
+    pub fn awaits_units(&self) -> bool {
+        self.is_split_off && self.cohorts().known_elsewhere().is_none()
     }
 
     /// The claims that are proven, apart from drift.

@@ -135,6 +135,7 @@ impl LoadedExperiment {
                 || chunk.exclusions_seen() > self.spec.exclusions.len()
                 || chunk.settings_changes_seen() > self.spec.settings_changes
                 || chunk.controls_seen() > self.spec.former_controls.len()
+                || chunk.splits_seen() > self.spec.splits.len()
             {
                 self.condition.worsen_to(Condition::Broken);
             }
@@ -236,7 +237,8 @@ impl LoadedExperiment {
             ControlEvent::Policy { .. }
             | ControlEvent::UnitsExcluded(_)
             | ControlEvent::Settings { .. }
-            | ControlEvent::ControlNamed { .. } => Change::default(),
+            | ControlEvent::ControlNamed { .. }
+            | ControlEvent::Split { .. } => Change::default(),
             ControlEvent::Interleaving { version, method } => Change {
                 interleaving: Some(interleaving_text(*version, method)),
                 ..Change::default()

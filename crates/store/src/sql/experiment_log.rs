@@ -26,26 +26,10 @@ const PRUNE_STEP: i64 = 10_000;
 #[async_trait]
 impl<B: Backend> ExperimentLog for B {
     async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
-        let record = &ExperimentRecord {
-            id: experiment_id(&new.name),
-            name: new.name.clone(),
-            spec: new.spec.clone(),
-            seed: new.seed,
-            status: Status::Running,
-            winner: None,
-            version: 1,
-            head: 0,
-            created_at: new.created_at,
-            updated_at: new.created_at,
-            archived_at: None,
-            pruned_to: 0,
-            interleaving: None,
-        };
         self.attempt(|| async {
             let mut transaction = self.begin().await?;
-            let created = insert_experiment(&mut transaction, record).await?;
+            let created = create(&mut transaction, new, new.created_at).await?;
             if let Created::New(_) = &created {
-                add_notes(&mut transaction, &new.audit).await?;
                 transaction.commit().await?;
             }
             Ok(created)
@@ -99,6 +83,11 @@ impl<B: Backend> ExperimentLog for B {
             let before = ExperimentRecord::try_from(row)?;
             if before.version != expected_version {
                 return Ok(Changed::Stale(before));
+            }
+            if let Some(new) = &change.creates
+                && !matches!(create(&mut transaction, new, recorded_at).await?, Created::New(_))
+            {
+                return Ok(Changed::NameTaken);
             }
             let after = change.applied_to(&before, recorded_at);
             let values = values![
@@ -249,6 +238,34 @@ impl<B: Backend> ExperimentLog for B {
         transaction.commit().await?;
         Ok(imported)
     }
+}
+
+/// Add a new experiment with its note, unless its name or its id is taken.
+async fn create(
+    transaction: &mut impl Transaction,
+    new: &NewExperiment,
+    created_at: i64,
+) -> Result<Created, StoreError> {
+    let record = ExperimentRecord {
+        id: experiment_id(&new.name),
+        name: new.name.clone(),
+        spec: new.spec.clone(),
+        seed: new.seed,
+        status: Status::Running,
+        winner: None,
+        version: 1,
+        head: 0,
+        created_at,
+        updated_at: created_at,
+        archived_at: None,
+        pruned_to: 0,
+        interleaving: None,
+    };
+    let created = insert_experiment(transaction, &record).await?;
+    if let Created::New(_) = &created {
+        add_notes(transaction, &new.audit).await?;
+    }
+    Ok(created)
 }
 
 /// Add an experiment, unless its name or its id is taken.

@@ -1,0 +1,78 @@
+//! The units that an experiment which was a segment of another one leaves out: those that answered
+//! there before the split.
+//!
+//! Whoever splits has seen these answers, and may split because they look lucky. An experiment that
+//! counted the same people again would hear the same luck twice. So before it counts its first
+//! answer, a process appends the filter of the units that are known there. Both experiments hash
+//! units with the same seed. The entry has one nonce, so the log has one filter, whichever process
+//! was first.
+//!
+//! The filter is taken once no answer to a duel that was issued before the split can come in time
+//! any more. Leaving out only those who had answered by then would keep the slow ones, and winners
+//! may be answered at another speed than losers. Everybody who is left is new: given all that was
+//! known at the split, each answer that counts has the mean of its pair, so the experiment errs
+//! with at most its own error. People who never answered are as new as they were before.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::Engine;
+use crate::cohorts::SLACK_MS;
+use crate::error::EngineError;
+use crate::loaded::LoadedExperiment;
+use dueling_bandits::evidence::SeenUnits;
+use rankduel_store::Nonce;
+use rankduel_store::events::{ControlEvent, UnitHash};
+
+/// The nonce of the entry. No process has its high half.
+const KNOWN_UNITS: Nonce = (u64::MAX as Nonce - 6) << 64;
+
+impl Engine {
+    /// Append the units of the experiment that this one was a segment of, if all of them are known.
+    /// Returns whether the log has them.
+    pub(crate) async fn know_units(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+    ) -> Result<bool, EngineError> {
+        let Some(from) = &loaded.spec.split_from else { return Ok(true) };
+        let split_at = loaded.with_record(|record| record.created_at);
+        let whole = self.registry.get(&from.experiment).await?;
+        // whatever was accepted before this time is in the log that is read now
+        let now = self.now_ms();
+        whole.catch_up(&*self.store).await?;
+        if whole.is_broken() {
+            return Ok(false);
+        }
+        let is_archived = whole.with_record(|record| record.archived_at.is_some());
+        let units = {
+            let fold = whole.fold()?;
+            // clicks that wait to be settled
+            let settled = fold.open_pages().oldest_issue().unwrap_or(i64::MAX);
+            let until = fold.cohorts().ended_until(now - SLACK_MS).min(settled);
+            if until < split_at && !is_archived {
+                return Ok(false);
+            }
+            let mut units = fold.cohorts().known_units().clone();
+            for UnitHash(unit) in whole.spec.excluded_units() {
+                units.insert(unit);
+            }
+            units
+        };
+        let event = ControlEvent::KnownUnits { units: units_to_text(&units) };
+        self.append_control(loaded, KNOWN_UNITS, event).await?;
+        Ok(!loaded.is_broken() && !loaded.fold()?.awaits_units())
+    }
+}
+
+fn units_to_text(units: &SeenUnits) -> String {
+    let bytes = postcard::to_stdvec(units).expect("numbers and vectors of them always serialise");
+    STANDARD.encode(bytes)
+}
+
+/// The units of an entry; `None` if its text is not that of units.
+pub(crate) fn units_from_text(text: &str) -> Option<SeenUnits> {
+    let units: SeenUnits = postcard::from_bytes(&STANDARD.decode(text).ok()?).ok()?;
+    units.is_sound().then_some(units)
+}
