@@ -76,7 +76,7 @@ impl Summary {
         !self.lead.winners.is_empty()
     }
 
-    /// Whether nothing speaks against making the winner the default, and no more answers are to come.
+    /// Whether nothing speaks against making the winner the default, and no more answers come.
     fn may_ship(&self) -> bool {
         let runs = self.loaded.with_record(|record| record.status == Status::Running);
         let is_open = runs && self.loaded.spec.conclude_at.is_some();

@@ -13,7 +13,7 @@ on_sqlite! {
     a_proof_against_the_control_outlives_the_end
 }
 
-/// What only more answers could bring, in small letters.
+/// Words for what only more answers could bring, in small letters.
 const PROMISES: [&str; 8] = [
     "not known yet",
     "not proven yet",

@@ -24,7 +24,9 @@
 //! Load changes during the day. A value that depends on it is compared with that of the control on
 //! the same page: `z = y_x - y_c`. What a bet must be able to lose is the largest difference, so
 //! [`Bets::on_difference`] cuts differences at ± 10 limits; the claim is then about the mean of the
-//! cut differences. Harm of twice the limit is found after a third of the pages that way.
+//! cut differences. Harm of twice the limit is found after a third of the pages that way. Of a
+//! failure, which has happened or not, the cut would leave a small part of each difference:
+//! [`Bets::on_whole_difference`] cuts nothing.
 //!
 //! [`Bets::on_arms`] are for pages that show one ranker alone, which have no such difference: a coin
 //! takes its place.
@@ -80,9 +82,16 @@ impl Bets {
         Self::on(cap, 0.0, limit)
     }
 
-    /// On the difference of two values, with a `limit` above 0.
-    pub fn on_difference(limit: f64) -> Self {
-        Self::on(CUT * limit, -CUT * limit, limit)
+    /// On the difference of two values from 0 to `cap`, with a `limit` above 0; cut at ± 10 limits.
+    pub fn on_difference(cap: f64, limit: f64) -> Self {
+        let most = (CUT * limit).min(cap);
+        Self::on(most, -most, limit)
+    }
+
+    /// The same without the cut; `None` if there is none. Differences of 0 and ± `cap` are at the
+    /// same levels with and without it.
+    pub fn on_whole_difference(cap: f64, limit: f64) -> Option<Self> {
+        (CUT * limit < cap).then(|| Self::on(cap, -cap, limit))
     }
 
     /// On the difference of the means of two arms, of values from 0 to `cap`, with a `limit` from 0:

@@ -42,6 +42,11 @@
 //! the part for differences, 0.9 are for the first control, and the rest is shared by the later
 //! ones in the same way: their evidence starts anew, so each needs an error of its own.
 //!
+//! A metric that has been 0 or `cap` on every page so far, as a failure is, is judged by whole
+//! differences, and any other by cut ones ([`betting`](crate::claims::betting)). The former have a
+//! fifth of the part for the difference, and the latter the rest, so that the two together err no
+//! more than that, though the values say which it is.
+//!
 //! The parts are fixed, so that any of the claims is wrong has at most their sum, whatever each
 //! evidence depends on. That is why metrics of a page can count on the clock of the values and have
 //! the same part of δ as those of rankers: nothing is staked from one table on another, which alone
@@ -160,6 +165,8 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Table {
     counts: Counts,
+    /// Whether a difference was neither 0 nor as large as the cap.
+    is_graded: bool,
     harm: Latch,
     safe: Latch,
 }
@@ -288,9 +295,10 @@ impl Guardrails {
 
     fn check(&mut self, table: usize) {
         let (ranker, metric, kind) = self.subject(table);
-        let error = self.part(ranker, kind);
-        let Some(bets) = &self.rules[metric].bets[kind as usize] else { return };
-        let Table { counts, harm, safe } = &mut self.state.tables[table];
+        let part = self.part(ranker, kind);
+        let Table { counts, is_graded, harm, safe } = &mut self.state.tables[table];
+        let Some((bets, share)) = self.rules[metric].bets(kind, *is_graded) else { return };
+        let error = part * share;
         let pages = counts.iter().map(|&count| u64::from(count)).sum();
         let least = -libm::log(error) * (1.0 - 1e-9);
         for (side, latch) in [(Side::Harm, harm), (Side::Safe, safe)] {
@@ -350,9 +358,9 @@ impl Guardrails {
             let (ranker, metric, kind) = self.subject(nth);
             let is_compared = self.control().is_some_and(|control| control != ranker);
             let rule = &self.rules[metric];
-            let bets = rule.bets[kind as usize].as_ref();
+            let bets = rule.bets(kind, table.is_graded);
             let bets = bets.filter(|_| kind == Kind::Limit || is_compared);
-            bets.into_iter().flat_map(move |bets| {
+            bets.into_iter().flat_map(move |(bets, _)| {
                 let pages = table.counts.iter().map(|&count| u64::from(count)).sum();
                 [(Side::Harm, table.harm), (Side::Safe, table.safe)].map(|(side, latch)| Claim {
                     ranker,

@@ -3,6 +3,10 @@
 use crate::claims::betting::{Bets, Counts};
 use crate::claims::guardrails::Kind;
 
+/// Share of the error of a difference for metrics that only know 0 and the cap. They take 1.3 times
+/// the pages for it, and the others 1.04 times.
+const FAILURES: f64 = 0.2;
+
 /// A metric: a number for each page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metric {
@@ -23,6 +27,8 @@ pub(super) struct Rule {
     pub metric: Metric,
     /// By kind.
     pub bets: [Option<Bets>; 2],
+    /// On the difference while each value was 0 or the cap, as those of a failure are.
+    pub on_failures: Option<Bets>,
 }
 
 impl Rule {
@@ -30,10 +36,31 @@ impl Rule {
         let Metric { cap, of_page, .. } = *metric;
         let on_difference = |limit| match of_page {
             true => Bets::on_arms(cap, limit),
-            false => Bets::on_difference(limit),
+            false => Bets::on_difference(cap, limit),
         };
+        let of_failures = metric.difference.filter(|_| !of_page);
+        let on_failures = of_failures.and_then(|limit| Bets::on_whole_difference(cap, limit));
         let limit = metric.limit.map(|limit| Bets::on_value(cap, metric.badness(limit)));
-        Self { metric: *metric, bets: [limit, metric.difference.map(on_difference)] }
+        let bets = [limit, metric.difference.map(on_difference)];
+        Self { metric: *metric, bets, on_failures }
+    }
+
+    /// The bets of a kind, and their share of its error.
+    pub fn bets(&self, kind: Kind, is_graded: bool) -> Option<(&Bets, f64)> {
+        let bets = self.bets[kind as usize].as_ref();
+        let Some(on_failures) = self.on_failures.as_ref().filter(|_| kind == Kind::Difference)
+        else {
+            return bets.map(|bets| (bets, 1.0));
+        };
+        match is_graded {
+            true => bets.map(|bets| (bets, 1.0 - FAILURES)),
+            false => Some((on_failures, FAILURES)),
+        }
+    }
+
+    /// Whether a difference shows that values are not all 0 or the cap.
+    pub fn is_graded(&self, difference: f64) -> bool {
+        difference != 0.0 && difference.abs() < self.metric.cap
     }
 
     /// How bad a value is. Nothing is worse than a missing one.

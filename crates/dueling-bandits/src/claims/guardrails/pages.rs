@@ -189,10 +189,13 @@ impl Guardrails {
     /// Count a value of a table, if that has a limit.
     fn count_at(&mut self, table: usize, value: f64, nonce: u128, changed: &mut BTreeSet<usize>) {
         let (_, metric, kind) = self.subject(table);
-        let Some(bets) = &self.rules[metric].bets[kind as usize] else { return };
+        let rule = &self.rules[metric];
+        let Some(bets) = &rule.bets[kind as usize] else { return };
         let level = bets.level(value, coin(self.seed, nonce, table));
-        let count = &mut self.state.tables[table].counts[level];
-        *count = count.saturating_add(1);
+        let is_graded = rule.is_graded(value);
+        let table_of = &mut self.state.tables[table];
+        table_of.is_graded |= is_graded;
+        table_of.counts[level] = table_of.counts[level].saturating_add(1);
         changed.insert(table);
     }
 }

@@ -48,7 +48,7 @@ fn size(level: usize) -> f64 {
 
 #[test]
 fn rounding_keeps_the_mean_and_cuts_what_is_too_large() {
-    let (value, difference) = (Bets::on_value(2.0, 0.5), Bets::on_difference(0.01));
+    let (value, difference) = (Bets::on_value(2.0, 0.5), Bets::on_difference(1.0, 0.01));
     for share in [0.0, 1e-4, 1.0 / 128.0, 0.011, 0.3, 0.5, 0.77, 0.999, 1.0] {
         let of = |bets: &Bets, most: f64| {
             let mean = mean_of_rounded(bets, share * most, size);
@@ -70,8 +70,9 @@ fn at_the_limit_the_mean_evidence_is_one() {
     for (bets, limit, [low, high]) in [
         (Bets::on_value(1.0, 0.02), 0.02, [8, 16]),
         (Bets::on_value(1.0, 0.3), 0.3, [14, 15]),
-        (Bets::on_difference(1.0), 0.1, [0, 16]),
-        (Bets::on_difference(1.0), 0.1, [12, 14]),
+        (Bets::on_difference(10.0, 1.0), 0.1, [0, 16]),
+        (Bets::on_difference(10.0, 1.0), 0.1, [12, 14]),
+        (Bets::on_whole_difference(10.0, 0.5).expect("a cut"), 0.05, [0, 16]),
     ] {
         let up = (limit - size(low)) / (size(high) - size(low));
         for side in [Side::Harm, Side::Safe] {
@@ -125,7 +126,7 @@ fn found_at_the_limit(runs: u64) -> [u64; 2] {
 /// Pages until a claim on a latency is proven, against the control on the same page.
 fn pages(slower: f64, side: Side, run: u64) -> u64 {
     let mut rng = step_rng(run, 1);
-    let mut table = Table::new(Bets::on_difference(0.01));
+    let mut table = Table::new(Bets::on_difference(1.0, 0.01));
     for page in 1..=20_000 {
         let query = (-1.8 + 0.5 * normal(&mut rng)).exp();
         let mut latency = |slower: f64| (query * (0.15 * normal(&mut rng)).exp() + slower).min(1.0);

@@ -227,6 +227,32 @@ fn a_difference_at_its_limit_is_hardly_ever_found() {
     assert!(ends.into_iter().all(|end| end <= ERROR), "{found:?}");
 }
 
+/// A ranker and the control fail on these shares of pages: each has failed or not, nothing between.
+fn failures(shares: [f64; 2], run: u64, pages: u64) -> Pages {
+    let metric = Metric { limit: None, difference: Some(0.025), ..FAILURES };
+    let mut rng = step_rng(run, 3);
+    let mut found = Pages::new(guardrails(metric, 2, Some(0), run));
+    for _ in 0..pages {
+        let values = shares.map(|share| if rng.random_bool(share) { 1.0 } else { 0.0 });
+        found.add([0, 1], None, values.map(Some));
+    }
+    found
+}
+
+/// A cut at ten limits would call three times the limit safe.
+#[test]
+fn whole_differences_decide_about_failures() {
+    const RUNS: u64 = 200;
+    let runs = |shares: [f64; 2], side| {
+        (0..RUNS).filter(|&run| failures(shares, run, 1500).is_decided(1, side)).count() as u64
+    };
+    assert!(at_most(runs([0.025, 0.05], Side::Safe), RUNS) <= ERROR, "at the limit");
+    assert!(at_most(runs([0.025, 0.05], Side::Harm), RUNS) <= ERROR, "at the limit");
+    let found = [runs([0.025, 0.1], Side::Harm), runs([0.025, 0.025], Side::Safe)];
+    println!("after 1,500 pages: harm of three limits {}, safe {} of {RUNS}", found[0], found[1]);
+    assert!(found.into_iter().all(|found| found > RUNS / 2), "{found:?}");
+}
+
 /// The medians of a simulation by other code, within 15 %.
 #[test]
 fn claims_on_differences_are_made_in_the_pages_that_they_take() {
