@@ -101,7 +101,7 @@ async fn every_link_and_redirect_has_the_prefix(database: TestDatabase) {
         assert_eq!(answer.status, 200);
     }
     let reference = visitor.get("/openapi.yaml").await.html;
-    assert!(reference.contains("servers:\n- url: /tools/rankduel\n"));
+    assert!(reference.contains("\"/tools/rankduel\""));
     let tls = [("x-forwarded-proto", "https")];
     let fields = [("key", ADMIN)];
     let cookie = visitor.send(Method::POST, "/login", &fields, &tls).await.cookie;
