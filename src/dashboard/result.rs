@@ -159,7 +159,7 @@ fn better(view: &View) -> Tile {
             @match (closest.win_rate, view.fold.expected.mean(view.leader(), rival)) {
                 (Some(rate), _) => { (points(rate - 0.5)) " measured" }
                 (None, Some(rate)) => { (points(rate - 0.5)) " measured, with the answers that wait" }
-                (None, None) => { "they have not met" }
+                (None, None) => { "no answer counts yet" }
             }
         },
         _ => Markup::default(),

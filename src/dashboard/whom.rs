@@ -156,6 +156,8 @@ pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
     let beaten = report.segments.iter().flat_map(|row| &row.opponents).find(|row| loses(row));
     let closest = view.verdict.effects.iter().find(|effect| effect.win_rate.is_some());
     let opponent = beaten.map(|row| &row.opponent).or(closest.map(|effect| &effect.rival));
+    // after a restart of the verdict nobody has met in it, and segments keep their answers
+    let opponent = opponent.or(report.all.first().map(|row| &row.opponent));
     let content = html! {
         @if let Some(of) = &view.verdict.segments { p { (with_code(&of.sentence)) } }
         @match opponent {

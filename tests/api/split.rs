@@ -323,6 +323,8 @@ async fn an_experiment_in_use_stays(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     server.create(&search()).await;
     split(&server, json!({"segment": "mobile"})).await;
+    let page = server.get("/experiments/search.mobile").await.text();
+    assert!(page.contains("POST /v1/experiments/search/next-duel"), "callers do not change");
     let conclude = json!({"status": "concluded", "winner": "b"});
     server.patch("search.mobile", &conclude).await.json(200);
     let shown = duel(&server, "u-1", "mobile").await;
