@@ -32,7 +32,7 @@ pub struct SegmentsView {
     #[schema(example = 17)]
     pub least_pages: u64,
     #[schema(
-        example = "In `desktop`, `bm25` beats `neural`, which wins 31 %, at most 44 %. Segments of fewer than 17 pages cannot be judged yet: `mobile`."
+        example = "In `desktop`, `bm25` beats `neural`, which wins 31 %, at most 44 %. Segments of fewer than 17 pages cannot be judged yet: `mobile`. Pages count from the result on."
     )]
     pub sentence: String,
     /// The part of it about `hurt`.
@@ -92,7 +92,7 @@ impl SegmentsView {
         let yet = if has_ended { "" } else { " yet" };
         let few = (!self.too_few.is_empty()).then(|| {
             format!(
-                "Segments of fewer than {} pages cannot be judged{yet}: {}.",
+                "Segments of fewer than {} pages cannot be judged{yet}: {}. Pages count from the result on.",
                 self.least_pages,
                 list(&self.too_few)
             )
