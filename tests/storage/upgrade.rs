@@ -16,13 +16,15 @@ use rankduel_engine::fold::Fold;
 use rankduel_store::SharedStore;
 use serde_json::{Map, Value, json};
 
-use crate::support::client::Client;
+use crate::support::client::{Client, eventually};
 use crate::support::server::{outcome, rankduel};
 use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 /// The policies of the experiments, which are called as their kinds.
 const POLICIES: [&str; 4] = ["d-ts-verdict", "d-ts-plus", "pcomp", "savage"];
+/// An experiment with claims of every kind.
+const CLAIMS: &str = "claims";
 const DUELS: usize = 200;
 
 fn fixtures() -> PathBuf {
@@ -67,6 +69,47 @@ async fn play(server: &Server) -> Map<String, Value> {
     open
 }
 
+/// Create the experiment with claims, and play it until everything counts.
+async fn play_claims(server: &Server) {
+    let metrics = json!([
+        {"name": "latency", "cap": 1000, "limit": 500, "difference": 50, "on_harm": "tell"},
+        {"name": "revenue", "of": "page", "better": "higher", "cap": 9, "difference": 1},
+    ]);
+    server
+        .create(&json!({
+            "name": CLAIMS, "rankers": ["a", "b", "c"], "seed": 7, "conclude_at": "never",
+            "control": "b", "segments": ["desktop", "mobile"], "alone": 0.2, "metrics": metrics,
+            "value_window_seconds": 1,
+        }))
+        .await;
+    for number in 0..2 * DUELS {
+        let segment = ["desktop", "mobile"][number % 2];
+        let body = json!({"unit": format!("u-{number}"), "segment": segment});
+        let duel = server.post(&format!("/v1/experiments/{CLAIMS}/next-duel"), &body).await;
+        let duel = duel.json(200);
+        let [left, right] = ["left", "right"].map(|side| duel[side].as_str().expect("an id"));
+        let mut answer = json!({"duel_id": duel["duel_id"]});
+        if duel["alone"].is_string() {
+            answer["metrics"] = json!({left: {"revenue": number % 7}});
+        } else if duel["self_duel"] == true {
+            continue;
+        } else {
+            answer["outcome"] =
+                json!(if (left < right) != (number % 5 == 0) { "left" } else { "right" });
+            answer["metrics"] = json!({left: {"latency": number}, right: {"latency": 40}});
+        }
+        assert_eq!(server.feedback(CLAIMS, &answer).await.status, 200);
+    }
+    // the windows of all pages end
+    server.clock.advance_ms(70_000);
+    eventually("the values", async || {
+        let claims = server.get(&format!("/v1/experiments/{CLAIMS}/claims")).await.json(200);
+        let counted = |claim: &Value| claim["metric"]["pages"].as_u64() > Some(0);
+        claims["claims"].as_array().expect("a list").iter().any(counted).then_some(())
+    })
+    .await;
+}
+
 /// Show a page of the duel, and click on its first slot.
 async fn click(client: &Client, name: &str, duel: &Value) {
     let body = json!({
@@ -89,7 +132,14 @@ async fn truth(client: &Client, store: &SharedStore, name: &str) -> Value {
         .map(|member| (member.to_owned(), standings[member].clone()))
         .into_iter()
         .collect();
-    json!({"standings": rankers, "verdict": verdict, "selections": selections(store, name).await})
+    let mut claims = client.get(&format!("/v1/experiments/{name}/claims")).await.json(200);
+    for claim in claims["claims"].as_array_mut().expect("a list") {
+        claim.as_object_mut().expect("an object").remove("duels_to_go");
+    }
+    json!({
+        "standings": rankers, "verdict": verdict, "claims": claims,
+        "selections": selections(store, name).await,
+    })
 }
 
 /// The next fifty selections of the log in the database, folded here, with nothing in flight.
@@ -107,10 +157,14 @@ async fn selections(store: &SharedStore, name: &str) -> Value {
     json!((0..50).map(select).collect::<Vec<_>>().join(" "))
 }
 
+fn experiments() -> impl Iterator<Item = &'static str> {
+    POLICIES.into_iter().chain([CLAIMS])
+}
+
 async fn truths(server: &Server, store: &SharedStore) -> Map<String, Value> {
     let mut truths = Map::new();
-    for kind in POLICIES {
-        truths.insert(kind.into(), truth(server, store, kind).await);
+    for name in experiments() {
+        truths.insert(name.into(), truth(server, store, name).await);
     }
     truths
 }
@@ -124,6 +178,7 @@ async fn keep(folder: &Path) {
     let database = fresh_database(Kind::Sqlite).await;
     let server = Server::start(database.store().await).await;
     let open = play(&server).await;
+    play_claims(&server).await;
     assert!(!open.is_empty(), "every policy has decided");
     // the log has every self-duel once the server has stopped
     server.stop().await;
@@ -136,11 +191,11 @@ async fn keep(folder: &Path) {
     std::fs::copy(database.path(), folder.join("sqlite.db")).expect("a copy");
     let text = serde_json::to_string_pretty(&expected).expect("JSON");
     std::fs::write(folder.join("expected.json"), text + "\n").expect("a file");
-    for kind in POLICIES {
+    for name in experiments() {
         let (code, export, error) =
-            outcome(rankduel(&["export", kind, "--database-url", &database.url]));
+            outcome(rankduel(&["export", name, "--database-url", &database.url]));
         assert_eq!(code, Some(0), "{error}");
-        std::fs::write(folder.join(format!("{kind}.export")), export).expect("a file");
+        std::fs::write(folder.join(format!("{name}.export")), export).expect("a file");
     }
 }
 
@@ -167,7 +222,7 @@ async fn opened(kind: Kind, folder: &Path) -> TestDatabase {
         }
         Kind::Postgres => {
             drop(database.store().await);
-            for name in POLICIES {
+            for name in experiments() {
                 let path = folder.join(format!("{name}.export"));
                 let path = path.to_str().expect("UTF-8");
                 let (code, _, error) =
