@@ -67,5 +67,5 @@ fn slugs(api: &Value, response: &Value) -> BTreeSet<String> {
         return BTreeSet::new();
     }
     let text = response["description"].as_str().expect("a description");
-    text.split("; ").filter_map(|problem| problem.split('`').nth(1)).map(str::to_owned).collect()
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
