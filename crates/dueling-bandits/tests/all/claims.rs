@@ -1,11 +1,20 @@
 //! The claims, by their public face.
 
+use dueling_bandits::claims::betting::Side;
+use dueling_bandits::claims::guardrails::{Claim, Guardrails};
+
 mod betting;
 mod drift;
 mod guardrails;
 mod page_metrics;
 mod segments;
 mod split;
+
+/// The first claim of this kind about a ranker.
+fn claim(rails: &Guardrails, ranker: usize, side: Side) -> Claim {
+    let is_it = |claim: &Claim| claim.ranker == ranker && claim.side == side;
+    rails.claims().find(is_it).expect("a claim")
+}
 
 /// The upper end of the exact 95 % interval of a share, of which `found` of `runs` were seen.
 fn at_most(found: u64, runs: u64) -> f64 {

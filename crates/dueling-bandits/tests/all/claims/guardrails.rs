@@ -5,7 +5,7 @@ use dueling_bandits::claims::guardrails::{Claim, Guardrails, Kind, Metric, Page}
 use dueling_bandits::{PolicyRng, step_rng};
 use rand::RngExt;
 
-use super::at_most;
+use super::{at_most, claim};
 
 const WINDOW_MS: i64 = 60_000;
 const ERROR: f64 = 0.05;
@@ -42,8 +42,7 @@ impl Pages {
     }
 
     fn claim(&self, ranker: usize, side: Side) -> Claim {
-        let is_it = |claim: &Claim| claim.ranker == ranker && claim.side == side;
-        self.rails.claims().find(is_it).expect("a claim")
+        claim(&self.rails, ranker, side)
     }
 
     fn is_decided(&self, ranker: usize, side: Side) -> bool {

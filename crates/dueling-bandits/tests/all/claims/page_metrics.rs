@@ -6,7 +6,7 @@ use dueling_bandits::claims::guardrails::{Claim, Guardrails, Metric, Page};
 use dueling_bandits::{PolicyRng, step_rng};
 use rand::RngExt;
 
-use super::at_most;
+use super::{at_most, claim};
 
 const ERROR: f64 = 0.05;
 /// A conversion, which is not to become rarer.
@@ -43,8 +43,7 @@ impl Alone {
     }
 
     fn claim(&self, ranker: usize, side: Side) -> Claim {
-        let is_it = |claim: &Claim| claim.ranker == ranker && claim.side == side;
-        self.rails.claims().find(is_it).expect("a claim")
+        claim(&self.rails, ranker, side)
     }
 
     fn is_decided(&self, ranker: usize, side: Side) -> bool {
