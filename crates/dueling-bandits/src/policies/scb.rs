@@ -25,7 +25,7 @@ use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 use identification::{Identification, SavedIdentification};
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 1;
 
 /// The last round, because its `2^(2^6)` steps exceed the range of the step counter.
 const LAST_ROUND: u32 = 6;

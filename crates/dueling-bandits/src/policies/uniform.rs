@@ -6,7 +6,7 @@ use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, Sta
 use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally};
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 1;
 
 /// No parameters.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]

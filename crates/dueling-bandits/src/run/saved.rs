@@ -21,7 +21,7 @@ pub struct SavedRun {
 
 impl Run {
     /// Version of the layout of a [`SavedRun`], without that of the policy.
-    pub const FORMAT: u32 = 4;
+    pub const FORMAT: u32 = 1;
 
     /// The state that is to be saved.
     pub fn saved(&self) -> SavedRun {

@@ -22,7 +22,7 @@ use rankduel_store::audience::Segment;
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 1;
 
 /// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
 /// experiment gets that far.

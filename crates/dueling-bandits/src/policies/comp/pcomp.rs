@@ -73,7 +73,7 @@ impl PolicyParameters for Pcomp {
 pub(super) struct AllPairs;
 
 impl PairSelection for AllPairs {
-    const FORMAT: u32 = 2;
+    const FORMAT: u32 = 1;
 
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         Field::all_pairs(&field.active)

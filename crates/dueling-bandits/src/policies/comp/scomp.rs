@@ -79,7 +79,7 @@ enum SeedsAgainstAll {
 }
 
 impl PairSelection for SeedsAgainstAll {
-    const FORMAT: u32 = 3;
+    const FORMAT: u32 = 1;
 
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         let Self::Seeds(seeds) = self else { return AllPairs.pairs(field) };

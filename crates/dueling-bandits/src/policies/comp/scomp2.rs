@@ -125,7 +125,7 @@ impl BestSeedAgainstAll {
 }
 
 impl PairSelection for BestSeedAgainstAll {
-    const FORMAT: u32 = 3;
+    const FORMAT: u32 = 1;
 
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         match self.stage {

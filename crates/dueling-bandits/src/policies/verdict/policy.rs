@@ -16,7 +16,7 @@ use crate::{
     saved_state::{load_state, save_state},
 };
 
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 1;
 /// A plan is made anew once the number of steps has grown by this share, and by as many steps.
 const REPLAN_SHARE: f64 = 0.05;
 const REPLAN_STEPS: u64 = 16;

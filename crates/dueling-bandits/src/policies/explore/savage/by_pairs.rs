@@ -77,7 +77,7 @@ impl SavagePairs {
 }
 
 impl Exploration for SavagePairs {
-    const FORMAT: u32 = 3;
+    const FORMAT: u32 = 1;
 
     type State = SavageState;
 
