@@ -43,17 +43,19 @@ fn words(schema: &Value) -> String {
         }
         _ => {}
     }
-    if let Some(values) = schema["enum"].as_array() {
-        words_of.extend(values.iter().map(Value::to_string));
-    }
     if schema["items"].is_object() {
         words_of.push(format!("of {}", words(&schema["items"])));
     }
     words_of.join(" ")
 }
 
-/// The promises of a schema: a line for each member, and for those of nested objects.
+/// The promises of a schema: a line for each value of a list of them, for each member, and for
+/// those of nested objects.
 fn members(place: &str, schema: &Value, promises: &mut Promises) {
+    let listed = [&schema["enum"], &schema["items"]["enum"]];
+    for value in listed.into_iter().filter_map(Value::as_array).flatten() {
+        promises.insert(format!("value {place}: {value}"));
+    }
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
         promises.insert(format!("member {place}.{name}: {}", words(member)));
         members(&format!("{place}.{name}"), member, promises);
