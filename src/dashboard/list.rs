@@ -8,6 +8,7 @@ use super::layout::{Mark, Visitor, badge, day, hour, moment, name, number, times
 use super::say::{When, shows};
 use super::view::Pace;
 use crate::service::Service;
+use crate::service::conclusion::days_since;
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::single_flight::Computed;
 use crate::service::reports::traffic::traffic;
@@ -40,6 +41,9 @@ pub(crate) struct Summary {
     hurts: bool,
     /// When the result came, in Unix milliseconds.
     decided_at: Option<i64>,
+    /// Whether it has a result and goes on by itself, for the control, for segments or for its
+    /// least number of days.
+    goes_on: bool,
     /// For its forecast.
     verdict: Option<Arc<Computed<Verdict>>>,
 }
@@ -66,6 +70,10 @@ impl Summary {
             control: fold.claims().and_then(|held| Some((held.control()?, is_better(held)))),
             hurts: fold.segments().is_some_and(|held| held.hurt_segments().next().is_some()),
             decided_at: last.filter(|_| !lead.winners.is_empty()),
+            goes_on: loaded.spec.conclude_at.is_some_and(|at| {
+                let days = days_since(loaded.with_record(|record| record.created_at), now);
+                fold.settled_verdict(&at).is_none() || at.min_days.is_some_and(|least| days < least)
+            }),
             verdict,
             lead,
             loaded: Arc::clone(&loaded),
@@ -107,7 +115,9 @@ impl Row {
         match (self.record.status, &self.loaded) {
             (Status::Concluded, _) => finished,
             (_, None) => others,
-            (_, Some(of)) if !of.alarms.is_empty() || of.is_decided() => needs_you,
+            (_, Some(of)) if !of.alarms.is_empty() => needs_you,
+            (Status::Running, Some(of)) if of.goes_on => running,
+            (_, Some(of)) if of.is_decided() => needs_you,
             _ => running,
         }
     }

@@ -41,6 +41,7 @@ pub(crate) fn tile(view: &View) -> Option<Tile> {
     let (mark, answer) = match (leader_does_harm(view), is_safe) {
         (true, _) => (Mark::No, html! { "No, it does harm" }),
         (false, true) => (Mark::Yes, html! { "Yes, within every limit" }),
+        (false, false) if view.has_ended() => (Mark::None, html! { "Not proven" }),
         (false, false) => (Mark::Wait, html! { "Not known yet" }),
     };
     let more = html! {
@@ -67,7 +68,7 @@ pub(crate) fn section(view: &View) -> Markup {
                 }
                 div.scroll { table {
                     thead { tr { th { "Ranker" } th { "Metric" } th.num { "Mean" } th.num { "Limit" } th.num { "Pages" } th { "Result" } } }
-                    tbody { @for pair in claims.chunk_by(is_pair) { (row(pair)) } }
+                    tbody { @for pair in claims.chunk_by(is_pair) { (row(view, pair)) } }
                 } }
             }
         }
@@ -79,7 +80,7 @@ fn is_pair(one: &Claim, other: &Claim) -> bool {
     one.claim == ClaimKind::Harm && other.claim == ClaimKind::Safe && one.ranker == other.ranker
 }
 
-fn row(pair: &[Claim]) -> Markup {
+fn row(view: &View, pair: &[Claim]) -> Markup {
     let Some((ranker, metric)) =
         pair.first().and_then(|claim| claim.ranker.as_ref().zip(claim.metric.as_ref()))
     else {
@@ -90,6 +91,7 @@ fn row(pair: &[Claim]) -> Markup {
         _ if metric.uneven => (Mark::Wait, "not to be trusted: units are not split evenly"),
         (true, _) => (Mark::No, "does harm"),
         (false, true) => (Mark::Yes, "safe"),
+        (false, false) if view.has_ended() => (Mark::None, "not proven"),
         (false, false) => (Mark::Wait, "still open"),
     };
     html! {

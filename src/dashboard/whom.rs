@@ -13,6 +13,8 @@ use crate::service::reports::segments::{OpponentRow, SegmentRow, SegmentsReport}
 const SEGMENTS_MAX: usize = 30;
 /// Most other rankers with a picture.
 const OTHERS_MAX: usize = 12;
+/// Most segments in a sentence.
+const LISTED_MAX: usize = 8;
 /// The error of all segments together.
 const ERROR: &str = "5\u{a0}of\u{a0}100";
 
@@ -48,9 +50,13 @@ fn loses(row: &OpponentRow) -> bool {
     row.high < 0.5
 }
 
-/// Segments, one after the other.
+/// Segments, one after the other: the first of them, and how many others.
 fn listed(segments: &[Option<&str>]) -> Markup {
-    html! { @for (index, segment) in segments.iter().enumerate() { @if index > 0 { ", " } (label(*segment)) } }
+    let shown = &segments[..segments.len().min(LISTED_MAX)];
+    html! {
+        @for (index, segment) in shown.iter().enumerate() { @if index > 0 { ", " } (label(*segment)) }
+        @if segments.len() > shown.len() { " and " (segments.len() - shown.len()) " others" }
+    }
 }
 
 fn label(segment: Option<&str>) -> Markup {
@@ -211,8 +217,7 @@ fn silent(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
             p.note {
                 @if view.is_over() { @if view.is_decided() { "The result came before " } @else { "The experiment ended before " } @if open.len() == 1 { "this segment" } @else { "these segments" } " had enough answers: " }
                 @else { "Too few answers so far: " }
-                (listed(&open[..open.len().min(8)]))
-                @if open.len() > 8 { " and " (open.len() - 8) " others" }
+                (listed(&open))
                 ". That does not mean that both rankers are equal there."
             }
         }

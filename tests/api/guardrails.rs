@@ -112,8 +112,14 @@ async fn a_slow_ranker_is_retired_once(database: TestDatabase) {
     // one that reads the log anew finds the same
     let third = Server::start(database.connect().await).await;
     assert_eq!(claims(&third).await, claims(&first).await);
-    let page = third.get("/experiments/search").await.text();
-    assert!(page.contains("Is it safe?") && page.contains("</svg> does harm</td>"), "{page}");
+    let page = async || third.get("/experiments/search").await.text();
+    let running = page().await;
+    assert!(running.contains("Is it safe?"), "{running}");
+    assert!(running.contains("</svg> does harm</td>"), "{running}");
+    assert!(running.contains("</svg> still open</td>"), "{running}");
+    third.patch("search", &json!({"status": "concluded"})).await.json(200);
+    let ended = page().await;
+    assert!(!ended.contains("still open") && ended.contains("</svg> not proven</td>"), "{ended}");
 }
 
 async fn a_winner_that_does_harm_is_not_to_be_shipped(database: TestDatabase) {
@@ -217,13 +223,17 @@ async fn metrics_have_limits(database: TestDatabase) {
     for (metric, pointer) in [
         (json!({"name": "Latency", "cap": 1, "limit": 0.5}), "/metrics/0/name"),
         (json!({"name": "latency", "cap": 0, "limit": 0.5}), "/metrics/0/cap"),
+        (json!({"name": "latency", "cap": 1e300, "limit": 1e299}), "/metrics/0/cap"),
         (json!({"name": "latency", "cap": 1, "limit": 1}), "/metrics/0/limit"),
         (json!({"name": "latency", "cap": 1, "difference": 0}), "/metrics/0/difference"),
         (json!({"name": "latency", "cap": 1}), "/metrics/0"),
     ] {
         let body = experiment(&["now", "next"], &json!([metric]));
         let refused = server.post("/v1/experiments", &body).await;
-        refused.problem_at(ProblemKind::InvalidRequest, pointer);
+        let problem = refused.problem_at(ProblemKind::InvalidRequest, pointer);
+        let errors = problem["errors"].as_array().expect("a list");
+        let detail = errors[0]["detail"].as_str().expect("a text");
+        assert!(errors.len() == 1 && detail.len() < 150, "{problem}");
     }
     let metric = json!({"name": "latency", "cap": 1, "difference": 0.1});
     let mut body = experiment(&["now", "next"], &json!([metric, metric]));

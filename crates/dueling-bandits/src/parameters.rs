@@ -102,13 +102,16 @@ pub trait PolicyParameters: Serialize + DeserializeOwned {
 pub fn require(
     holds: bool,
     parameter: &str,
-    value: impl std::fmt::Display,
+    value: impl std::fmt::Debug,
     wanted: &str,
 ) -> Result<(), InvalidPolicy> {
     if holds {
         Ok(())
     } else {
-        Err(InvalidPolicy::new(parameter, format!("`{parameter}` is {value}; it must be {wanted}")))
+        Err(InvalidPolicy::new(
+            parameter,
+            format!("`{parameter}` is {value:?}; it must be {wanted}"),
+        ))
     }
 }
 

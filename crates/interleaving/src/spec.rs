@@ -168,7 +168,7 @@ impl Spec {
             Method::Probabilistic(Probabilistic { tau, .. }) if !(tau > 0.0 && tau <= 10.0) => {
                 return refused(
                     "tau",
-                    format!("`tau` is {tau}; it must be above 0 and at most 10"),
+                    format!("`tau` is {tau:?}; it must be above 0 and at most 10"),
                 );
             }
             Method::Optimized(Optimized { depth, .. }) if !(1..=MAX_DEPTH).contains(&depth) => {

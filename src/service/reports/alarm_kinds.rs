@@ -29,9 +29,10 @@ alarms! {
     LATE: "late-feedback", "Much feedback arrives too late",
         "The backend sends feedback in batches, or its queue lags: feedback arrives after the duel has expired and is not counted.",
         "Send feedback sooner, or create the experiment with a larger `duel_ttl_seconds`.";
-    INVALID: "invalid-feedback", "Feedback names no duel of this experiment",
-        "`duel_id` is truncated or mixed up on its way, belongs to another experiment or database, or its signing key was retired.",
-        "Compare a refused `duel_id` with one from next-duel; see `rankduel signing-keys list`.";
+    INVALID: "invalid-feedback", "Much feedback is refused",
+        "`duel_id` is truncated or mixed up on its way, belongs to another experiment or database, or its signing key was retired; or \
+         clicks are sent for a duel whose page was not made by `interleave`.",
+        "The answer to each piece says what is wrong with it. Compare a refused `duel_id` with one from next-duel; see `rankduel signing-keys list`.";
     CONFLICTS: "conflicting-feedback", "Duels get two different answers",
         "Several processes answer the same duel, or the outcome is computed again from later clicks.",
         "Send one final answer for each duel; the first one stands.";

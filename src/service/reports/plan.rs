@@ -149,7 +149,7 @@ impl PlanRequest {
         let wrong = checks.into_iter().filter(|(right, ..)| !right);
         wrong
             .map(|(_, field, value, range)| {
-                let detail = format!("`{field}` is {value}; it must be {range}");
+                let detail = format!("`{field}` is {value:?}; it must be {range}");
                 FieldError::new(format!("/{field}"), detail)
             })
             .collect()

@@ -280,7 +280,7 @@ pub fn requested_target(
     for (name, value, range) in values {
         if !range.contains(&value) {
             let (from, to) = (range.start(), range.end());
-            return Err((name, format!("`{name}` is {value}; it must be {from} to {to}")));
+            return Err((name, format!("`{name}` is {value:?}; it must be {from} to {to}")));
         }
     }
     Ok(target)

@@ -264,6 +264,8 @@ async fn equal_winners_are_no_rivals(database: TestDatabase) {
     for denial in DENIALS {
         assert!(!text.contains(denial), "{denial}: {text}");
     }
+    let list = server.get("/").await.text();
+    assert!(list.contains("<h2>Running</h2>") && !list.contains("Needs you"), "30 days: {list}");
 }
 
 async fn shares_and_counts_agree(database: TestDatabase) {

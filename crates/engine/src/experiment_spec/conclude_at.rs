@@ -163,7 +163,7 @@ impl ConcludeAt {
             CONFIDENCE.contains(&confidence),
             "confidence",
             format!(
-                "`confidence` is {confidence}; it must be {} to {}",
+                "`confidence` is {confidence:?}; it must be {} to {}",
                 CONFIDENCE.start(),
                 CONFIDENCE.end()
             ),
@@ -171,28 +171,28 @@ impl ConcludeAt {
         require(
             MARGIN.contains(&margin),
             "margin",
-            format!("`margin` is {margin}; it must be {} to {}", MARGIN.start(), MARGIN.end()),
+            format!("`margin` is {margin:?}; it must be {} to {}", MARGIN.start(), MARGIN.end()),
         );
         require(max_duels != Some(0), "max_duels", "`max_duels` is 0; it must be 1 or more".into());
         if let Some(days) = max_days {
             require(
                 days > 0.0 && days <= DAYS_MAX,
                 "max_days",
-                format!("`max_days` is {days}; it must be above 0, up to {DAYS_MAX}"),
+                format!("`max_days` is {days:?}; it must be above 0, up to {DAYS_MAX}"),
             );
         }
         if let Some(days) = min_days {
             require(
                 (0.0..=DAYS_MAX).contains(&days),
                 "min_days",
-                format!("`min_days` is {days}; it must be 0 to {DAYS_MAX}"),
+                format!("`min_days` is {days:?}; it must be 0 to {DAYS_MAX}"),
             );
         }
         if let (Some(least), Some(most)) = (min_days, max_days) {
             require(
                 least <= most,
                 "min_days",
-                format!("`min_days` is {least}, which is after `max_days` {most}"),
+                format!("`min_days` is {least:?}, which is after `max_days` {most:?}"),
             );
         }
         errors

@@ -27,12 +27,12 @@ pub enum OnDrift {
 /// The error of a share of pages to watch.
 pub(super) fn watch_error(watch: f64, on_drift: OnDrift) -> Option<FieldError> {
     if !(0.0..=WATCH_MAX).contains(&watch) {
-        let detail = format!("`watch` is {watch}; it must be 0 to {WATCH_MAX}");
+        let detail = format!("`watch` is {watch:?}; it must be 0 to {WATCH_MAX}");
         return Some(FieldError::new("/watch", detail));
     }
     (watch > 0.0 && on_drift == OnDrift::Off).then(|| {
         let detail = format!(
-            "`watch` is {watch}, but nobody looks for drift: leave it out, or set `drift` to `tell`"
+            "`watch` is {watch:?}, but nobody looks for drift: leave it out, or set `drift` to `tell`"
         );
         FieldError::new("/watch", detail)
     })

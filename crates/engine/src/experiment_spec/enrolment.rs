@@ -71,7 +71,7 @@ impl ExperimentSpec {
         let coverage = self.coverage;
         if !(coverage > 0.0 && coverage <= WHOLE_COVERAGE) {
             let detail = format!(
-                "`coverage` is {coverage}; it must be above 0, up to 1: pause the experiment to \
+                "`coverage` is {coverage:?}; it must be above 0, up to 1: pause the experiment to \
                  show the control to everybody"
             );
             return Some(FieldError::new("/coverage", detail));
@@ -79,7 +79,7 @@ impl ExperimentSpec {
         let has_control = self.active_control().is_some();
         (coverage < WHOLE_COVERAGE && !has_control).then(|| {
             let detail = format!(
-                "`coverage` is {coverage}, and there is nothing to show to the others: name the \
+                "`coverage` is {coverage:?}, and there is nothing to show to the others: name the \
                  `control`, or leave `coverage` out"
             );
             FieldError::new("/coverage", detail)
@@ -91,13 +91,13 @@ impl ExperimentSpec {
         let alone = self.alone;
         if !(0.0..=ALONE_MAX).contains(&alone) {
             let detail = format!(
-                "`alone` is {alone}; it must be 0 to {ALONE_MAX}: the others are for the duels"
+                "`alone` is {alone:?}; it must be 0 to {ALONE_MAX}: the others are for the duels"
             );
             return Some(FieldError::new("/alone", detail));
         }
         (alone > 0.0 && self.active_control().is_none()).then(|| {
             let detail = format!(
-                "`alone` is {alone}, and there is nothing to compare the leader with: name the \
+                "`alone` is {alone:?}, and there is nothing to compare the leader with: name the \
                  `control`, or leave `alone` out"
             );
             FieldError::new("/alone", detail)

@@ -88,7 +88,7 @@ pub(super) fn division_errors(spec: &ExperimentSpec) -> Vec<FieldError> {
     let sum: f64 = named.iter().filter_map(|(_, part)| *part).sum();
     for (name, part) in named {
         if let Some(part) = part.filter(|part| !(LEAST..=most).contains(part)) {
-            let detail = format!("`{name}` of `errors` is {part}; it must be {LEAST} to {most}");
+            let detail = format!("`{name}` of `errors` is {part:?}; it must be {LEAST} to {most}");
             refuse(&format!("/{name}"), detail);
         }
     }
@@ -96,7 +96,7 @@ pub(super) fn division_errors(spec: &ExperimentSpec) -> Vec<FieldError> {
         let round = |share: f64| (share * 1e9).round() / 1e9;
         let (sum, whole, least) = (round(sum), round(whole), round(1.0 - sum));
         let detail = format!(
-            "`errors` sum to {sum}, which is above {whole}, one minus `confidence`: make one of \
+            "`errors` sum to {sum:?}, which is above {whole}, one minus `confidence`: make one of \
              them smaller, or set `confidence` of `conclude_at` to {least}"
         );
         refuse("", detail);

@@ -105,12 +105,14 @@ impl Metric {
                 ),
             );
         }
-        if !(*cap > 0.0 && *cap <= CAP_MAX) {
-            push("/cap", format!("`cap` is {cap}; it must be above 0, at most {CAP_MAX}"));
+        let has_cap = *cap > 0.0 && *cap <= CAP_MAX;
+        if !has_cap {
+            push("/cap", format!("`cap` is {cap:?}; it must be above 0, at most {CAP_MAX:?}"));
         }
-        if limit.is_some_and(|limit| !(limit > 0.0 && limit < *cap)) {
-            let limit = limit.unwrap_or_default();
-            push("/limit", format!("`limit` is {limit}; it must be above 0, below the cap, {cap}"));
+        if let Some(limit) = limit.filter(|limit| has_cap && !(*limit > 0.0 && limit < cap)) {
+            let detail =
+                format!("`limit` is {limit:?}; it must be above 0, below the cap, {cap:?}");
+            push("/limit", detail);
         }
         if *of == MetricOf::Page {
             if spec.alone <= 0.0 {
@@ -126,10 +128,10 @@ impl Metric {
         }
         if let Some(difference) = *difference {
             let is_zero = difference == 0.0 && *of == MetricOf::Page;
-            if !((difference > 0.0 || is_zero) && difference <= *cap) {
+            if has_cap && !((difference > 0.0 || is_zero) && difference <= *cap) {
                 let least = if *of == MetricOf::Page { "at least 0" } else { "above 0" };
                 let detail = format!(
-                    "`difference` is {difference}; it must be {least}, at most the cap, {cap}"
+                    "`difference` is {difference:?}; it must be {least}, at most the cap, {cap:?}"
                 );
                 push("/difference", detail);
             } else if spec.control.is_none() {

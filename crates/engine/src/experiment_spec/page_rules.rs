@@ -117,7 +117,7 @@ impl PageRules {
         }
         let share = self.canary_share;
         if !(0.0..=MAX_CANARY_SHARE).contains(&share) {
-            let detail = format!("`canary_share` is {share}; it must be 0 to {MAX_CANARY_SHARE}");
+            let detail = format!("`canary_share` is {share:?}; it must be 0 to {MAX_CANARY_SHARE}");
             errors.push(FieldError::new("/canary_share", detail));
         }
         if share != 0.0 && self.canary.is_none() {

@@ -57,7 +57,7 @@ impl ExperimentSpec {
             }
             if !(0.0..=1.0).contains(floor) || !(0.0..=1.0).contains(cap) || floor > cap {
                 let detail = format!(
-                    "`floor` is {floor} and `cap` {cap}; both are 0 to 1, and the floor is not above \
+                    "`floor` is {floor:?} and `cap` {cap:?}; both are 0 to 1, and the floor is not above \
                      the cap"
                 );
                 errors.push(FieldError::new(&pointer, detail));
