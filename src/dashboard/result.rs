@@ -96,7 +96,7 @@ fn card(view: &View, answer: &Say) -> Markup {
                 div.do {
                     p { (answer.advice) }
                     @for (path, title) in buttons(view) {
-                        a.button.main[path == "conclude" && view.is_decided()]
+                        a.button.main[path == "conclude" && answer.mark == Mark::Yes]
                             href={ "/experiments/" (view.record.name) "/manage/" (path) } { (title) }
                     }
                 }

@@ -67,7 +67,7 @@ pub(crate) fn section(view: &View) -> Markup {
                     (of_experiments(error)) " experiments."
                 }
                 div.scroll { table {
-                    thead { tr { th { "Ranker" } th { "Metric" } th.num { "Mean" } th.num { "Limit" } th.num { "Pages" } th { "Result" } } }
+                    thead { tr { th { "Ranker" } th { "Metric" } th { "Result" } th.num { "Mean" } th.num { "Limit" } th.num { "Pages" } } }
                     tbody { @for pair in claims.chunk_by(is_pair) { (row(view, pair)) } }
                 } }
             }
@@ -105,10 +105,10 @@ fn row(view: &View, pair: &[Claim]) -> Markup {
                     LimitOf::Pages => " worse than the control, on pages of one alone",
                 }
             }
+            td { (mark.icon()) " " (result) }
             td.num { @match metric.mean { Some(mean) => (quantity(mean)), None => "no page" } }
             td.num { (quantity(metric.limit)) }
             td.num { (number(metric.pages)) }
-            td { (mark.icon()) " " (result) }
         }
     }
 }
