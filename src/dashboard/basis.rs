@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{counted, name, number, percent};
+use super::layout::{counted, name, number, percent, seconds};
 use super::view::View;
 
 /// The sentences.
@@ -19,7 +19,7 @@ pub(super) fn section(view: &View) -> Markup {
                 }
                 @if basis.waiting > 0 {
                     " " (number(basis.waiting)) " more count once no answer of the duels issued before "
-                    "them can come any more: at most " (window(basis.answer_window_seconds))
+                    "them can come any more: at most " (seconds(basis.answer_window_seconds as f64))
                     " after the issue."
                 }
                 @if repeated > 0 {
@@ -62,12 +62,4 @@ pub(super) fn section(view: &View) -> Markup {
             ul { @for assumption in &basis.assumptions { li { (assumption) } } }
         }
     }
-}
-
-/// A time in words.
-fn window(seconds: i64) -> String {
-    let units = [(86_400, "day", "days"), (3600, "hour", "hours"), (60, "minute", "minutes")];
-    let fits = units.into_iter().find(|(of, _, _)| seconds % of == 0);
-    let (of, one, many) = fits.unwrap_or((1, "second", "seconds"));
-    counted((seconds / of).unsigned_abs(), one, many)
 }

@@ -1,6 +1,6 @@
 //! A request for a page of the dashboard, and its responses.
 
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::{FromRef, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
@@ -8,10 +8,18 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::layout::{self, Visitor};
-use super::session::{Dashboard, Sessions};
 use crate::http::conditional::{quoted, tag_of, unchanged, with_etag};
 use crate::http::problem::{Problem, ProblemKind};
+use crate::http::server::sessions::Sessions;
 use crate::http::{AppState, Caller};
+use rankduel_engine::access::Scope;
+
+/// The state that every page can extract.
+#[derive(Clone, FromRef)]
+pub(crate) struct Dashboard {
+    pub state: AppState,
+    pub sessions: Sessions,
+}
 
 /// A request for a page, whose caller may open it; an extractor.
 pub(crate) struct Page {
@@ -36,7 +44,12 @@ impl FromRequestParts<Dashboard> for Page {
 
 impl Page {
     pub fn visitor(&self) -> Visitor {
-        self.sessions.visitor(&self.headers, &self.caller)
+        let manages = self.caller.allows(Scope::Admin);
+        Visitor {
+            session: self.sessions.key_of(&self.headers).is_some(),
+            manages,
+            manages_all: manages && self.caller.require_all_experiments().is_ok(),
+        }
     }
 
     /// The token for the forms of this response.
@@ -103,6 +116,14 @@ pub(crate) fn problem_page(problem: &Problem, visitor: Visitor) -> Response {
         p { a href="/" { "All experiments" } }
     };
     not_stored((kind.status(), layout::page(kind.title(), visitor, false, &main)))
+}
+
+/// [`problem_page`] for somebody with a session. It does not pass through the routes, which add the
+/// policy to all other pages.
+pub(crate) fn page_of(problem: &Problem) -> Response {
+    let visitor = Visitor { session: true, ..Visitor::default() };
+    let policy = [(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))];
+    (policy, problem_page(problem, visitor)).into_response()
 }
 
 fn not_stored(response: impl IntoResponse) -> Response {

@@ -15,14 +15,14 @@ use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
 use super::layout::Tab;
-use super::page::{POLICY, Page, TaggedPage, problems_as_pages};
-use super::session::{self, Dashboard, Sessions};
+use super::page::{Dashboard, POLICY, Page, TaggedPage, problems_as_pages};
 use super::view::{Copied, Parts, View};
-use super::{evidence, list, manage, result, traffic};
+use super::{evidence, list, login, manage, result, traffic};
 use crate::http::AppState;
 use crate::http::conditional::TaggedFile;
 use crate::http::problem::ApiResult;
 use crate::http::server::deliver::SharedText;
+use crate::http::server::sessions::Sessions;
 
 /// The pages, which need the scope `read`. A session opens them, too.
 pub(crate) const PAGES: [&str; 4] = ["/", RESULT, EVIDENCE, TRAFFIC];
@@ -52,8 +52,8 @@ pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
         .route(RESULT, of_experiment(Tab::Result))
         .route(EVIDENCE, of_experiment(Tab::Evidence))
         .route(TRAFFIC, of_experiment(Tab::Traffic))
-        .route("/login", get(session::login_page).post(session::login))
-        .route("/logout", post(session::logout))
+        .route("/login", get(login::login_page).post(login::login))
+        .route("/logout", post(login::logout))
         .merge(manage::routes())
         // Only pages of this site may send requests that change anything.
         .layer(CsrfLayer::new())

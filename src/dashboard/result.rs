@@ -350,14 +350,6 @@ fn cost(view: &View) -> Markup {
             "; two half pages count as one. An even split would have shown " (halves(even)) "."
         }
         div.bars { (bar("This experiment", own, "own")) (bar("An even split", even, "alt")) }
-        @if let (true, Some(duels)) = (view.is_decided(), view.verdict.decided_after_duels) {
-            h3 { "How long it took" }
-            p {
-                "The result was known"
-                @if let Some(at) = view.decided_at() { " at " (hour(at, view.now)) }
-                ", after " (counted(duels, "answer that counts", "answers that count")) "."
-            }
-        }
     };
     part("cost", cost_question(view), &content)
 }

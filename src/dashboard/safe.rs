@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Mark, name, number, of_experiments};
+use super::layout::{Mark, name, number, of_experiments, part, table};
 use super::result::Tile;
 use super::view::View;
 use crate::service::reports::claims::{Claim, ClaimKind, ClaimState};
@@ -58,21 +58,18 @@ pub(crate) fn section(view: &View) -> Markup {
     let claims = &view.fold.guardrails;
     let spec = &view.loaded.spec;
     let error = Errors::of_metrics(spec.errors, spec.conclude_at);
-    html! {
-        @if !claims.is_empty() {
-            section.part #safe aria-labelledby="safe-h" {
-                h2 #safe-h { "Is it safe?" }
-                p {
-                    "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every page counts, clicked or not, and a missing value counts as the worst. A ranker within the limit is said to do harm in at most "
-                    (of_experiments(error)) " experiments."
-                }
-                div.scroll { table {
-                    thead { tr { th { "Ranker" } th { "Metric" } th { "Result" } th.num { "Mean" } th.num { "Limit" } th.num { "Pages" } } }
-                    tbody { @for pair in claims.chunk_by(is_pair) { (row(view, pair)) } }
-                } }
-            }
-        }
+    if claims.is_empty() {
+        return Markup::default();
     }
+    let rows = html! { @for pair in claims.chunk_by(is_pair) { (row(view, pair)) } };
+    let content = html! {
+        p {
+            "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every page counts, clicked or not, and a missing value counts as the worst. A ranker within the limit is said to do harm in at most "
+            (of_experiments(error)) " experiments."
+        }
+        (table("Metrics", &["Ranker", "Metric", "Result", "Mean", "Limit", "Pages"], &rows))
+    };
+    part("safe", "Is it safe?", &content)
 }
 
 /// Harm and safe of one ranker and limit.
@@ -106,9 +103,9 @@ fn row(view: &View, pair: &[Claim]) -> Markup {
                 }
             }
             td { (mark.icon()) " " (result) }
-            td.num { @match metric.mean { Some(mean) => (quantity(mean)), None => "no page" } }
-            td.num { (quantity(metric.limit)) }
-            td.num { (number(metric.pages)) }
+            td { @match metric.mean { Some(mean) => (quantity(mean)), None => "no page" } }
+            td { (quantity(metric.limit)) }
+            td { (number(metric.pages)) }
         }
     }
 }

@@ -25,7 +25,9 @@ use super::server::connections::Peer;
 use super::server::fast_path::FastPath;
 use super::server::guard::{Guard, Rules};
 use super::server::hosts::{HostCheck, Hosts, refuse_other_hosts};
+use super::server::keys::Keys;
 use super::server::path_prefix::{self, PathPrefix};
+use super::server::sessions::Sessions;
 use super::server::shell::{Shell, ShellSettings};
 use super::state::AppState;
 use super::{
@@ -110,9 +112,8 @@ pub fn app_for(
     state.readiness.watch_database(&service, &metrics);
     let (router, operations, mut openapi) = parts();
     let path_prefix = settings.path_prefix.clone();
-    let given = Arc::new(ApiKeySet::of_given(&settings.keys));
-    let sessions =
-        dashboard::Sessions::new(Arc::clone(&given), Arc::clone(&service), path_prefix.clone());
+    let keys = Keys::new(ApiKeySet::of_given(&settings.keys), Arc::clone(&service));
+    let sessions = Sessions::new(keys.clone(), path_prefix.clone());
     let rules = Rules::of_operations(&operations)
         .open(&docs::OPEN)
         .open(&dashboard::OPEN)
@@ -133,10 +134,10 @@ pub fn app_for(
         .merge(docs::routes(&openapi)?)
         .merge(dashboard::routes(state, sessions.clone()))
         .merge(more);
-    let hosts = Arc::new(HostCheck::new(Arc::clone(&given), Arc::clone(&service), hosts));
+    let hosts = Arc::new(HostCheck::new(keys, hosts));
     let router = router.layer(from_fn_with_state(Arc::clone(&hosts), refuse_other_hosts));
     let router = under(&path_prefix, router, false);
-    let guard = Guard::new(given, Arc::clone(&service), Arc::new(sessions), rules);
+    let guard = Guard::new(sessions, rules, dashboard::page_of);
     let shell = Arc::new(Shell::new(guard, &service, settings, &metrics)?);
     let router = under(&path_prefix, shell.around(router), true);
     let fast_path = Arc::new(FastPath::new(shell, service));

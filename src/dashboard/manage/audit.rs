@@ -71,7 +71,7 @@ pub(crate) async fn show(
 }
 
 /// Entries as a table.
-pub(super) fn table(entries: &[AuditRecord]) -> Markup {
+fn table(entries: &[AuditRecord]) -> Markup {
     let rows = html! { @for entry in entries { tr.audit {
         td { (timestamp(entry.at)) }
         td { (who(entry)) }

@@ -10,9 +10,8 @@ use serde_json::{Map, Value};
 
 use super::super::layout::with_code;
 use super::super::page::Page;
-use super::super::session::FORM_TOKEN;
 use super::fields::{self, Field, Form};
-use super::form::{Errors, STEP, Step, Values};
+use super::form::{Errors, FORM_TOKEN, STEP, Step, Values};
 use super::submission::Submission;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 

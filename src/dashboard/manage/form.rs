@@ -4,10 +4,11 @@ use axum::http::StatusCode;
 use maud::{Markup, html};
 
 use super::super::layout::with_code;
-use super::super::session::FORM_TOKEN;
 use super::fields::{self, Field};
 use crate::http::problem::{Problem, ProblemKind};
 
+/// The name of a form's token among its fields.
+pub(super) const FORM_TOKEN: &str = "form_token";
 /// The name under which a form says which step it takes.
 pub(super) const STEP: &str = "step";
 

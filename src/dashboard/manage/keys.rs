@@ -66,12 +66,12 @@ pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> ApiResul
     let main = html! {
         div.title {
             h1 { "Keys" }
-            @if page.sessions.has_keys() { a.button href=(NEW) { "New key" } }
+            @if !page.sessions.keys.are_none() { a.button href=(NEW) { "New key" } }
         }
         @if query.done.as_deref() == Some("revoked") {
             p.notice role="status" { "The key is revoked. Every server refuses it within ten seconds." }
         }
-        @if !page.sessions.has_keys() { p { (FIRST_KEY) " " (with_code(FIRST_KEY_COMMAND)) } }
+        @if page.sessions.keys.are_none() { p { (FIRST_KEY) " " (with_code(FIRST_KEY_COMMAND)) } }
         @if keys.is_empty() {
             p { "There is no key in the database. Keys from the server's environment are not listed." }
         } @else {
@@ -127,7 +127,7 @@ pub(super) struct NewApiKey {
 impl Change for NewApiKey {
     async fn of(page: &Page, _: &Parameters) -> ApiResult<Self> {
         page.caller.require_all_experiments()?;
-        Ok(Self { has_keys: page.sessions.has_keys() })
+        Ok(Self { has_keys: !page.sessions.keys.are_none() })
     }
 
     fn about(&self) -> About {

@@ -27,7 +27,7 @@ use self::change::OfExperiment;
 use self::create::NewExperiment;
 use self::flow::{show, submit};
 use self::keys::{NewApiKey, Revocation};
-use super::session::Dashboard;
+use super::page::Dashboard;
 
 /// The pages, which need the scope `admin`. A session opens them, too.
 pub(crate) const MANAGING_PAGES: [&str; 7] =

@@ -12,14 +12,10 @@ use super::super::layout::{
 use super::super::page::Page;
 use super::super::splits;
 use super::action::{Action, Subject, own_segments};
-use super::{audit, methods, policies};
+use super::{methods, policies};
 use crate::http::problem::ApiResult;
 use crate::service::reports::traffic::traffic;
 use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_store::AuditRecord;
-
-/// Entries of the audit log on this page.
-const ENTRIES: u32 = 5;
 
 #[derive(Deserialize)]
 pub(crate) struct OverviewQuery {
@@ -34,9 +30,7 @@ pub(crate) async fn show(
     Query(query): Query<OverviewQuery>,
 ) -> ApiResult<Response> {
     let subject = Subject::read(&page, &experiment).await?;
-    let service = &page.state.service;
-    let entries = service.engine.store.audit_page(Some(&experiment), None, ENTRIES).await?.records;
-    let (_, alarms) = traffic(service, &subject.loaded).await?;
+    let (_, alarms) = traffic(&page.state.service, &subject.loaded).await?;
     let decided = !subject.lead.winners.is_empty();
     let meta = html! { "Changes, each of which asks once more." };
     let main = html! {
@@ -49,7 +43,7 @@ pub(crate) async fn show(
         (segments(&subject))
         (policy(&subject))
         (interleaving(&subject))
-        (history(&subject, &entries))
+        p { a href={ "/audit?experiment=" (subject.record.name) } { "All changes of this experiment" } }
     };
     Ok(page.respond(StatusCode::OK, &format!("Manage {}", subject.record.name), &main))
 }
@@ -177,12 +171,4 @@ fn interleaving(subject: &Subject) -> Markup {
         (links(subject, [Action::Interleaving]))
     };
     part("interleaving", "Interleaving", &content)
-}
-
-fn history(subject: &Subject, entries: &[AuditRecord]) -> Markup {
-    let content = html! {
-        (audit::table(entries))
-        p { a href={ "/audit?experiment=" (subject.record.name) } { "All changes of this experiment" } }
-    };
-    part("history", "Latest changes", &content)
 }

@@ -4,9 +4,8 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::super::page::Page;
-use super::super::session::{Dashboard, FORM_TOKEN};
-use super::form::Values;
+use super::super::page::{Dashboard, Page};
+use super::form::{FORM_TOKEN, Values};
 use crate::http::problem::{Problem, ProblemKind};
 
 /// To the page that shows the result of a change.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 
+use super::sessions::Sessions;
 use crate::http::caller::{forbidden, require_experiment};
 use crate::http::operations::{Access, Operation};
 use crate::http::problem::{Problem, ProblemKind};
-use crate::service::Service;
-use rankduel_engine::access::{ApiKeySet, Digest, KnownKey, Scope, digest_of};
+use rankduel_engine::access::{Digest, KnownKey, Scope, digest_of};
 
 /// Requirements of the requests of one route.
 #[derive(Debug)]
@@ -117,24 +117,12 @@ fn require_scope(key: &KnownKey, scope: Scope) -> Result<(), Problem> {
     )))
 }
 
-/// The sessions of the dashboard, and its responses to requests that are not authorized.
-pub(crate) trait PageSessions: Send + Sync {
-    /// The key with which the session of the request was opened.
-    fn key_of(&self, headers: &HeaderMap) -> Option<Arc<KnownKey>>;
-
-    /// The response to a request for this path without a session.
-    fn redirect_to_login(&self, path: &str) -> Response;
-
-    /// The response to a request whose session's key may not read the page.
-    fn forbidden(&self, problem: &Problem) -> Response;
-}
-
 /// Authenticates and authorizes requests.
 pub(crate) struct Guard {
-    given: Arc<ApiKeySet>,
-    service: Arc<Service>,
-    sessions: Arc<dyn PageSessions>,
+    sessions: Sessions,
     rules: Rules,
+    /// The page of a problem, for somebody with a session.
+    page_of: fn(&Problem) -> Response,
 }
 
 /// The decision on a request.
@@ -148,15 +136,8 @@ pub(crate) enum Authorization {
 }
 
 impl Guard {
-    /// A guard that knows the keys given at the start of the server and those in the service's
-    /// database.
-    pub fn new(
-        given: Arc<ApiKeySet>,
-        service: Arc<Service>,
-        sessions: Arc<dyn PageSessions>,
-        rules: Rules,
-    ) -> Self {
-        Self { given, service, sessions, rules }
+    pub fn new(sessions: Sessions, rules: Rules, page_of: fn(&Problem) -> Response) -> Self {
+        Self { sessions, rules, page_of }
     }
 
     /// Authorize a request by the keys that this process knows, without waiting. The error is the
@@ -170,28 +151,26 @@ impl Guard {
         if matches!(rule, Some(Rule::Open)) {
             return Ok(Authorization::Open);
         }
-        let stored = self.service.access().current();
-        if self.given.is_empty() && stored.is_empty() {
+        let keys = &self.sessions.keys;
+        if keys.are_none() {
             return Ok(Authorization::Admitted(None));
         }
         if matches!(rule, Some(Rule::Page | Rule::ManagingPage))
             && !request.headers().contains_key(header::AUTHORIZATION)
         {
             let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-            let key = self
-                .sessions
-                .key_of(request.headers())
-                .ok_or_else(|| Box::new(self.sessions.redirect_to_login(path)))?;
+            let key = self.sessions.key_of(request.headers());
+            let key = key.ok_or_else(|| Box::new(redirect_to_login(path)))?;
             self.rules
                 .check(&key, request, route)
-                .map_err(|problem| Box::new(self.sessions.forbidden(&problem)))?;
+                .map_err(|problem| Box::new((self.page_of)(&problem)))?;
             return Ok(Authorization::Admitted(Some(key)));
         }
         let digest = presented_key(request.headers()).map_err(refusal)?;
-        let Some(key) = self.given.find(&digest).or_else(|| stored.find(&digest)) else {
+        let Some(key) = keys.find(&digest) else {
             return Ok(Authorization::UnknownKey);
         };
-        if !key.use_at(self.service.now_ms()) {
+        if !key.use_at(keys.service.now_ms()) {
             let detail = format!("The key {} has expired or was revoked.", key.id().as_str());
             return Err(refusal(invalid_key(detail)));
         }
@@ -201,16 +180,29 @@ impl Guard {
 
     /// Whether this process still knows the key, and it has neither expired nor been revoked.
     pub fn is_valid(&self, key: &KnownKey) -> bool {
-        let digest = key.digest();
-        let known = self.given.find(digest);
-        let known = known.or_else(|| self.service.access().current().find(digest));
-        known.is_some_and(|key| key.is_valid_at(self.service.now_ms()))
+        let keys = &self.sessions.keys;
+        keys.find(key.digest()).is_some_and(|key| key.is_valid_at(keys.service.now_ms()))
     }
 
     /// Read the keys of the database again.
     pub async fn refresh(&self) -> Result<(), Problem> {
-        self.service.access().refresh_for_unknown().await.map_err(|error| Problem::from(&error))
+        self.sessions
+            .keys
+            .service
+            .access()
+            .refresh_for_unknown()
+            .await
+            .map_err(|error| Problem::from(&error))
     }
+}
+
+/// The response to a request for this page without a session.
+fn redirect_to_login(path: &str) -> Response {
+    if path == "/" {
+        return Redirect::to("/login").into_response();
+    }
+    let next: String = form_urlencoded::byte_serialize(path.as_bytes()).collect();
+    Redirect::to(&format!("/login?next={next}")).into_response()
 }
 
 fn refusal(problem: Problem) -> Box<Response> {

@@ -9,13 +9,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::keys::Keys;
 use crate::http::caller::forbidden;
-use crate::service::Service;
-use rankduel_engine::access::ApiKeySet;
 
 /// Which hosts a request may name while the server has no keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,22 +27,21 @@ pub enum Hosts {
 
 /// Checks the hosts of requests.
 pub(crate) struct HostCheck {
-    given: Arc<ApiKeySet>,
-    service: Arc<Service>,
+    keys: Keys,
     hosts: Hosts,
 }
 
 impl HostCheck {
-    pub fn new(given: Arc<ApiKeySet>, service: Arc<Service>, hosts: Hosts) -> Self {
-        Self { given, service, hosts }
+    pub fn new(keys: Keys, hosts: Hosts) -> Self {
+        Self { keys, hosts }
     }
 
     /// Whether a request with this head may be answered.
     pub fn admits<B>(&self, request: &hyper::Request<B>) -> bool {
+        let is_local = request.uri().host().is_none_or(is_local);
         self.hosts == Hosts::Any
-            || names_local_host(request)
-            || !self.given.is_empty()
-            || !self.service.access().current().is_empty()
+            || is_local && names_local_host(request.headers())
+            || !self.keys.are_none()
     }
 }
 
@@ -61,18 +59,16 @@ pub(crate) async fn refuse_other_hosts(
     forbidden(detail.into()).into_response()
 }
 
-/// Whether every host that the request names is the local machine. Browsers always name one.
-fn names_local_host<B>(request: &hyper::Request<B>) -> bool {
-    let in_uri = request.uri().host().is_none_or(is_local);
-    in_uri
-        && request.headers().get_all(header::HOST).iter().all(|host| {
-            // without the port
-            let name = host.to_str().map(|host| match host.rsplit_once(':') {
-                Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-                _ => host,
-            });
-            name.is_ok_and(is_local)
-        })
+/// Whether every host that the headers name is the local machine. Browsers always name one.
+pub(super) fn names_local_host(headers: &HeaderMap) -> bool {
+    headers.get_all(header::HOST).iter().all(|host| {
+        // without the port
+        let name = host.to_str().map(|host| match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => host,
+        });
+        name.is_ok_and(is_local)
+    })
 }
 
 fn is_local(host: &str) -> bool {
@@ -92,7 +88,8 @@ mod tests {
             for host in hosts {
                 request = request.header(header::HOST, *host);
             }
-            names_local_host(&request.body(()).expect("a request"))
+            let request = request.body(()).expect("a request");
+            request.uri().host().is_none_or(is_local) && names_local_host(request.headers())
         };
         for local in
             ["localhost", "LOCALHOST:7171", "127.0.0.1:7171", "127.8.0.1", "[::1]:7171", "[::1]"]
