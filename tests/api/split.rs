@@ -20,6 +20,7 @@ on_sqlite! {
     callers_send_every_request_to_the_whole
     a_split_that_is_not_possible_changes_nothing
     an_experiment_in_use_stays
+    values_of_those_who_saw_the_whole_do_not_count
 }
 
 const WINDOW_MS: i64 = 600_000;
@@ -343,4 +344,33 @@ async fn an_experiment_in_use_stays(database: TestDatabase) {
         server.post("/v1/experiments/search/next-duel", &json!({"segment": "mobile"})).await;
     refused.problem(ProblemKind::ExperimentArchived);
     assert_eq!(archive("search.mobile").await.status, 204);
+}
+
+async fn values_of_those_who_saw_the_whole_do_not_count(database: TestDatabase) {
+    let server = Server::with(database.store().await, quick()).await;
+    let mut body = search();
+    body["metrics"] = json!([{"name": "failed", "cap": 1, "limit": 0.5, "on_harm": "tell"}]);
+    body["value_window_seconds"] = json!(60);
+    server.create(&body).await;
+    let seen = duel(&server, "seen", "mobile").await;
+    assert_eq!(seen["experiment"], "search");
+    split(&server, json!({"segment": "mobile"})).await;
+    for unit in ["seen", "new", "newer"] {
+        let duel = duel(&server, unit, "mobile").await;
+        assert_eq!(duel["experiment"], "search.mobile");
+        let values = json!({"a": {"failed": 0}, "b": {"failed": 0}});
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "metrics": values});
+        server.feedback("search", &body).await.json(200);
+    }
+    // the values are complete long before it is known whom the whole knows
+    advance(&[&server], 100_000).await;
+    server.get("/readyz").await;
+    advance(&[&server], 2 * WINDOW_MS).await;
+    eventually("the values to count", async || {
+        let claims = read(&server, "search.mobile/claims").await;
+        let harm = claims["claims"].as_array().expect("a list").iter();
+        let mut harm = harm.filter(|claim| claim["claim"] == "harm");
+        harm.all(|claim| claim["metric"]["pages"] == 2).then_some(())
+    })
+    .await;
 }

@@ -12,17 +12,23 @@
 //! may be answered at another speed than losers. Everybody who is left is new: given all that was
 //! known at the split, each answer that counts has the mean of its pair, so the experiment errs
 //! with at most its own error. People who never answered are as new as they were before.
+//!
+//! Values of metrics count on pages that nobody answered, too. So with metrics the entry also has
+//! the units that saw a page before the split, of any ranker: each page is in the log when it was
+//! issued, so a unit whose values are slow is among them.
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::Engine;
 use crate::cohorts::SLACK_MS;
 use crate::error::EngineError;
 use crate::loaded::LoadedExperiment;
-use dueling_bandits::evidence::SeenUnits;
+use dueling_bandits::claims::guardrails::Guardrails;
 use rankduel_store::Nonce;
 use rankduel_store::events::{ControlEvent, UnitHash};
 
@@ -46,7 +52,7 @@ impl Engine {
             return Ok(false);
         }
         let is_archived = whole.with_record(|record| record.archived_at.is_some());
-        let units = {
+        let (units, shown) = {
             let fold = whole.fold()?;
             // clicks that wait to be settled
             let settled = fold.open_pages().oldest_issue().unwrap_or(i64::MAX);
@@ -58,21 +64,21 @@ impl Engine {
             for UnitHash(unit) in whole.spec.excluded_units() {
                 units.insert(unit);
             }
-            units
+            (units, fold.guardrails().map(Guardrails::shown_units))
         };
-        let event = ControlEvent::KnownUnits { units: units_to_text(&units) };
+        let (units, shown) = (units_to_text(&units), shown.as_ref().map(units_to_text));
+        let event = ControlEvent::KnownUnits { units, shown };
         self.append_control(loaded, KNOWN_UNITS, event).await?;
         Ok(!loaded.is_broken() && !loaded.fold()?.awaits_units())
     }
 }
 
-fn units_to_text(units: &SeenUnits) -> String {
+fn units_to_text(units: &impl Serialize) -> String {
     let bytes = postcard::to_stdvec(units).expect("numbers and vectors of them always serialise");
     STANDARD.encode(bytes)
 }
 
-/// The units of an entry; `None` if its text is not that of units.
-pub(crate) fn units_from_text(text: &str) -> Option<SeenUnits> {
-    let units: SeenUnits = postcard::from_bytes(&STANDARD.decode(text).ok()?).ok()?;
-    units.is_sound().then_some(units)
+/// The units of an entry, which may not be sound; `None` if its text is not that of units.
+pub(crate) fn units_from_text<T: DeserializeOwned>(text: &str) -> Option<T> {
+    postcard::from_bytes(&STANDARD.decode(text).ok()?).ok()
 }

@@ -200,11 +200,13 @@ pub enum ControlEvent {
         /// The name of its experiment.
         experiment: String,
     },
-    /// The units that answered in the experiment that this one was split from, before the split.
-    /// None of their answers counts.
+    /// The units of the experiment that this one was split from, before the split.
     KnownUnits {
-        /// The filter of these units, in base64.
+        /// Those that answered there, as a filter in base64. None of their answers counts.
         units: String,
+        /// With metrics, those that saw a page there. No value of their pages counts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
 }
 

@@ -65,7 +65,7 @@ mod metric;
 mod pages;
 
 pub use metric::Metric;
-pub use pages::Page;
+pub use pages::{Page, ShownUnits};
 
 /// Share of the error for the rankers, and the control, that were first.
 const FIRST: f64 = 0.9;
@@ -138,6 +138,8 @@ pub struct Guardrails {
     error: f64,
     seed: u64,
     state: State,
+    /// Units whose pages do not count.
+    elsewhere: Option<Box<ShownUnits>>,
 }
 
 /// The saved state of [`Guardrails`].
@@ -197,7 +199,7 @@ impl Guardrails {
 
     fn with(metrics: &[Metric], window_ms: i64, (error, seed): (f64, u64), state: State) -> Self {
         let rules = metrics.iter().map(Rule::new).collect();
-        Self { rules, window_ms, error, seed, state }
+        Self { rules, window_ms, error, seed, state, elsewhere: None }
     }
 
     /// The guardrails that [`Guardrails::state`] was taken from; `None` if it does not fit.
@@ -257,7 +259,8 @@ impl Guardrails {
         let pages: usize = self.state.open.values().map(BTreeMap::len).sum();
         let rules = self.rules.len() * size_of::<Rule>();
         let tables = self.state.tables.len() * size_of::<Table>();
-        self.state.seen.bytes() + page * pages + tables + rules
+        let elsewhere = self.elsewhere.as_ref().map_or(0, |units| units.bytes());
+        self.state.seen.bytes() + elsewhere + page * pages + tables + rules
     }
 
     /// The ranker that differences are to.

@@ -7,8 +7,9 @@ use crate::fold::open_pages::{ClickedPage, Sheet};
 use crate::known_units::units_from_text;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use crate::status::status_error;
+use dueling_bandits::claims::guardrails::ShownUnits;
 use dueling_bandits::evidence::balance::Cell;
-use dueling_bandits::evidence::{Score, TimedAnswer};
+use dueling_bandits::evidence::{Score, SeenUnits, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{
     Answer, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, Policy, TieRule,
@@ -170,10 +171,17 @@ impl Fold {
                     return Err(refuse(detail));
                 }
             }
-            Event::Control(ControlEvent::KnownUnits { units }) => {
-                let units = units_from_text(units).filter(|_| self.awaits_units());
+            Event::Control(ControlEvent::KnownUnits { units, shown }) => {
+                let units = units_from_text::<SeenUnits>(units)
+                    .filter(|units| units.is_sound() && self.awaits_units());
                 let units =
                     units.ok_or_else(|| refuse("it names units, and nobody asked".into()))?;
+                let shown = shown.as_deref().and_then(units_from_text::<ShownUnits>);
+                match (&mut self.guardrails, shown.filter(ShownUnits::is_sound)) {
+                    (Some(guardrails), Some(shown)) => guardrails.know_elsewhere(shown),
+                    (None, None) => {}
+                    _ => return Err(refuse("it names other units than the metrics need".into())),
+                }
                 self.run.know_elsewhere(units);
             }
             Event::Control(ControlEvent::SelfDuels { counts, alone }) => {

@@ -11,6 +11,7 @@ use crate::experiment_spec::{ExperimentSpec, OnDrift};
 use crate::fold::open_pages::ClickedPage;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use dueling_bandits::Roster;
+use dueling_bandits::claims::guardrails::{Guardrails, ShownUnits};
 use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::evidence::SeenUnits;
 use dueling_bandits::parameters::Setup;
@@ -34,10 +35,14 @@ impl Fold {
             let (alone, further) = postcard::take_from_bytes(rest).ok()?;
             (state.alone, rest) = (Some(alone), further);
         }
-        let mut elsewhere = None;
+        let mut elsewhere: (Option<SeenUnits>, Option<ShownUnits>) = (None, None);
         if spec.split_from.is_some() {
-            (elsewhere, rest) = postcard::take_from_bytes::<Option<SeenUnits>>(rest).ok()?;
-            elsewhere.as_ref().is_none_or(SeenUnits::is_sound).then_some(())?;
+            (elsewhere, rest) = postcard::take_from_bytes(rest).ok()?;
+            let (units, shown) = &elsewhere;
+            let is_sound = units.as_ref().is_none_or(SeenUnits::is_sound)
+                && shown.as_ref().is_none_or(ShownUnits::is_sound)
+                && shown.is_some() == (units.is_some() && !spec.metrics.is_empty());
+            is_sound.then_some(())?;
         }
         let (rankers, initial_rankers) = (state.counts.appearances().len(), spec.initial_rankers());
         // the roster may have changed after it was saved
@@ -76,7 +81,7 @@ impl Fold {
             roster.retire(ranker).ok()?;
         }
         let mut run = Run::restore((&spec.policy, setup), spec.targets(), roster, run)?;
-        if let Some(units) = elsewhere {
+        if let Some(units) = elsewhere.0 {
             run.know_elsewhere(units);
         }
         let has_control = spec.first_control().is_some() || state.controls_seen > 0;
@@ -85,7 +90,10 @@ impl Fold {
         let splits = run.segments().map_or(0, SegmentClaims::splits);
         (splits <= spec.splits.len()).then_some(())?;
         (run.drift().is_some() == (spec.drift != OnDrift::Off)).then_some(())?;
-        let guardrails = values::restore(spec, seed, rankers, rest)?;
+        let mut guardrails = values::restore(spec, seed, rankers, rest)?;
+        if let Some((guardrails, units)) = guardrails.as_mut().zip(elsewhere.1) {
+            guardrails.know_elsewhere(units);
+        }
         Some(Self::with(spec, seed, run, state, (held_out, guardrails)))
     }
 
@@ -98,7 +106,8 @@ impl Fold {
                 .expect("numbers and vectors of them always serialise");
         }
         if self.is_split_off {
-            bytes = postcard::to_extend(&self.cohorts().known_elsewhere(), bytes)
+            let shown = self.guardrails().and_then(Guardrails::known_elsewhere);
+            bytes = postcard::to_extend(&(self.cohorts().known_elsewhere(), shown), bytes)
                 .expect("numbers and vectors of them always serialise");
         }
         if let Some(guardrails) = &self.guardrails {

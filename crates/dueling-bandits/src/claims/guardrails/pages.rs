@@ -1,11 +1,11 @@
 //! Pages and their values: which count, and when.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::claims::guardrails::{Guardrails, KINDS, Kind};
-use crate::evidence::seen_units::mix;
+use crate::evidence::seen_units::{SeenUnits, mix};
 
 /// Cohorts that a window is divided into, and the shortest one, in milliseconds.
 const COHORTS: i64 = 512;
@@ -14,6 +14,40 @@ const SHORTEST_MS: i64 = 1000;
 const PAGES_MAX: usize = 2048;
 /// Units that saw one ranker alone are known under another hash.
 const ALONE: u64 = 0x3d8e_61b7_0fa2_c954;
+/// A unit that saw a ranker, whatever the other one was.
+const ANY: u64 = u16::MAX as u64 + 1;
+
+/// The hash under which a unit is known that saw a ranker, with any or with this other one.
+fn seen_with(unit: u64, ranker: u16, other: u64) -> u64 {
+    mix(unit) ^ mix(u64::from(ranker) << 32 | other)
+}
+
+/// The units that saw a page of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShownUnits {
+    /// Rankers of that experiment.
+    rankers: u16,
+    seen: SeenUnits,
+}
+
+impl ShownUnits {
+    /// Whether a unit saw any page, or looks like one that did: a new one is mistaken with up to
+    /// `rankers + 1` times the probability of a [`SeenUnits`].
+    pub fn contains(&self, unit: u64) -> bool {
+        let saw = |ranker: u16| self.seen.contains(seen_with(unit, ranker, ANY));
+        (0..self.rankers).any(saw) || self.seen.contains(mix(unit ^ ALONE))
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.seen.bytes()
+    }
+
+    /// Whether decoded units can be some.
+    pub fn is_sound(&self) -> bool {
+        self.seen.is_sound()
+    }
+}
 
 /// A page, or some of its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +68,28 @@ pub struct Page {
 impl Page {
     fn value(&self, side: usize, metric: usize) -> Option<f64> {
         self.values[side].get(metric).copied().flatten()
+    }
+
+    /// The hash under which its unit is known for a ranker of a page of two; `None` without a unit.
+    fn hash(&self, side: usize, kind: Kind) -> Option<u64> {
+        let other = match kind {
+            Kind::Limit => ANY,
+            Kind::Difference => self.pair[1 - side].into(),
+        };
+        self.unit.map(|unit| seen_with(unit, self.pair[side], other))
+    }
+
+    /// The same if it shows one ranker alone.
+    fn hash_alone(&self) -> Option<u64> {
+        self.unit.map(|unit| mix(unit ^ ALONE))
+    }
+
+    /// All of its own.
+    fn hashes(&self) -> impl Iterator<Item = u64> + '_ {
+        let is_alone = self.alone.is_some();
+        let sides = (0..2).filter(move |_| !is_alone);
+        let of_two = sides.flat_map(|side| KINDS.map(|kind| self.hash(side, kind)));
+        of_two.chain([self.hash_alone().filter(|_| is_alone)]).flatten()
     }
 }
 
@@ -84,31 +140,41 @@ impl Guardrails {
     /// No page of this unit with these rankers counts from here on: this one was seen, and does
     /// not count.
     fn know(&mut self, page: &Page) {
-        if page.alone.is_some() {
-            self.is_first_alone(page);
-            return;
+        for hash in page.hashes() {
+            self.state.seen.insert(hash);
         }
-        for side in 0..2 {
-            for kind in KINDS {
-                self.is_first(page, side, kind);
-            }
+    }
+
+    /// The units that saw a page so far, also of those that wait for their values.
+    pub fn shown_units(&self) -> ShownUnits {
+        let mut seen = self.state.seen.clone();
+        let open = self.state.open.values().flat_map(BTreeMap::values);
+        for hash in open.flat_map(Page::hashes) {
+            seen.insert(hash);
         }
+        let rankers = self.state.tables.len() / (self.rules.len() * KINDS.len());
+        ShownUnits { rankers: rankers as u16, seen }
+    }
+
+    /// No page of these units counts, not even one that waits: they saw another experiment before
+    /// this one started. Not part of the saved state.
+    pub fn know_elsewhere(&mut self, units: ShownUnits) {
+        self.elsewhere = Some(Box::new(units));
+    }
+
+    /// The units of another experiment whose pages never count here; `None` before they are known.
+    pub fn known_elsewhere(&self) -> Option<&ShownUnits> {
+        self.elsewhere.as_deref()
     }
 
     /// Whether a page is the first one of its unit that counts for a ranker.
     fn is_first(&mut self, page: &Page, side: usize, kind: Kind) -> bool {
-        let (ranker, other) = (page.pair[side], page.pair[1 - side]);
-        let Some(unit) = page.unit else { return true };
-        let with = match kind {
-            Kind::Limit => u64::from(u16::MAX) + 1,
-            Kind::Difference => other.into(),
-        };
-        self.state.seen.insert(mix(unit) ^ mix(u64::from(ranker) << 32 | with))
+        page.hash(side, kind).is_none_or(|hash| self.state.seen.insert(hash))
     }
 
     /// Whether a page that shows one ranker alone is the first one of its unit.
     fn is_first_alone(&mut self, page: &Page) -> bool {
-        page.unit.is_none_or(|unit| self.state.seen.insert(mix(unit ^ ALONE)))
+        page.hash_alone().is_none_or(|hash| self.state.seen.insert(hash))
     }
 
     /// No value of a page issued before `until` can come any more: count these pages, cohort by
@@ -129,7 +195,10 @@ impl Guardrails {
             pages.sort_unstable_by_key(|&(issued_at, nonce, _)| (issued_at, nonce));
             let mut changed = BTreeSet::new();
             for (_, nonce, page) in &pages {
-                self.count(*nonce, page, &mut changed);
+                let elsewhere = self.elsewhere.as_ref().zip(page.unit);
+                if !elsewhere.is_some_and(|(units, unit)| units.contains(unit)) {
+                    self.count(*nonce, page, &mut changed);
+                }
             }
             for table in changed {
                 self.check(table);

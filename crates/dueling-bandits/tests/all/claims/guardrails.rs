@@ -65,6 +65,30 @@ fn pages_without_values_count_as_the_worst() {
 }
 
 #[test]
+fn units_that_saw_another_experiment_never_count() {
+    let mut whole = Pages::new(guardrails(LATENCY, 3, Some(0), 1));
+    whole.add([0, 1], Some(1), [Some(0.1); 2]);
+    let alone = Page { alone: Some(2), ..page([2, 0], Some(2), 9_000_000) };
+    assert!(whole.rails.add(2, alone), "its window is open");
+    assert!(whole.rails.add(3, page([1, 2], Some(3), 9_000_000)), "and it has no value yet");
+    let shown = whole.rails.shown_units();
+    assert!(shown.is_sound() && [1, 2, 3].iter().all(|&unit| shown.contains(unit)));
+    assert!((4..1000).all(|unit| !shown.contains(unit)));
+
+    let mut own = Pages::new(guardrails(LATENCY, 2, Some(0), 1));
+    own.rails.know_elsewhere(shown);
+    for unit in 1..=6 {
+        own.add([0, 1], Some(unit), [Some(0.1); 2]);
+    }
+    assert_eq!(own.claim(1, Side::Harm).pages, 3, "those of units 4, 5 and 6");
+    assert!(!own.rails.shown_units().contains(1), "it never counted here");
+}
+
+fn page(pair: [u16; 2], unit: Option<u64>, issued_at: i64) -> Page {
+    Page { issued_at, pair, alone: None, unit, values: [vec![], vec![]] }
+}
+
+#[test]
 fn values_may_come_in_parts_and_the_first_stands() {
     let mut rails = guardrails(FAILURES, 2, None, 1);
     let part = |values| Page { issued_at: 5_000, pair: [0, 1], alone: None, unit: None, values };
