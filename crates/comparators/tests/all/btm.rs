@@ -1,23 +1,10 @@
 //! Beat the Mean: its choices against explicitly computed sums, and the outcomes used after a
 //! removal.
 
-use comparators::Comparator;
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
 use rand::RngExt;
 
-use crate::arena::{costs_less_than_uniform, fold, matrix, rng, start};
-
-#[test]
-fn a_horizon_is_needed() {
-    for (text, parameter) in
-        [("", "horizon"), ("horizon=9,gamma=0.9", "gamma"), ("horizon=9,kappa=0", "kappa")]
-    {
-        let refused =
-            Comparator::from_text(&format!("btm:{text}"), &[]).unwrap().validate(3).unwrap_err();
-        assert_eq!(refused.parameter, parameter);
-    }
-}
+use crate::arena::{fold, rng, start};
 
 /// Comparisons and rewards of each ranker as first against each as second.
 struct Counts {
@@ -161,25 +148,4 @@ fn concurrent_requests_take_the_rankers_with_fewest_comparisons_in_turn() {
         shown[duel.second] += 1;
     }
     assert!(shown.iter().all(|&shown| (16..=24).contains(&shown)), "{shown:?}");
-}
-
-#[test]
-fn self_duels_counted_together_are_the_same_coins_one_by_one() {
-    let mut together = start("btm:horizon=200,kappa=0.5,gamma=1", 3, 6);
-    let mut single = start("btm:horizon=200,kappa=0.5,gamma=1", 3, 6);
-    for (ranker, count) in [(1, 7), (2, 100), (1, 64), (0, 500)] {
-        together.observe_self_duels(ranker, count);
-        for _ in 0..count {
-            single.observe_self_duels(ranker, 1);
-        }
-        assert_eq!(format!("{together:?}"), format!("{single:?}"));
-    }
-}
-
-#[test]
-fn regret_is_below_uniform() {
-    // a total order with strong transitivity and the triangle inequality
-    let matrix = matrix("arithmetic-8");
-    let regret = Regret::condorcet(&matrix).unwrap();
-    costs_less_than_uniform("btm:horizon=20000,gamma=1,kappa=1", &matrix, &regret, 20_000, 8, 0.7);
 }

@@ -5,7 +5,7 @@ use dueling_bandits::{Duel, InFlight, Observation, Outcome, Setup};
 use rand::RngExt;
 use serde_json::json;
 
-use crate::arena::{fold, rng};
+use crate::arena::{assert_counts_every_step, fold, rng};
 
 const RANKERS: usize = 6;
 
@@ -57,26 +57,7 @@ fn play(policy: &mut dyn Bandit, steps: usize, seed: u64) {
 
 #[test]
 fn every_step_is_counted_whatever_its_outcome() {
-    for (kind, mut policy) in policies(5) {
-        let mut rng = rng(5);
-        for _ in 0..200 {
-            let duel = Duel::new(rng.random_range(0..RANKERS), rng.random_range(0..RANKERS));
-            let before = policy.tally().clone();
-            if duel.is_self() {
-                policy.observe_self_duels(duel.first, 3);
-                assert_eq!(policy.tally().steps(), before.steps() + 3, "{kind}");
-                continue;
-            }
-            let outcomes = [Outcome::First, Outcome::Half, Outcome::Void, Outcome::None];
-            let outcome = outcomes[rng.random_range(0..4)];
-            let ticket = rng.random();
-            policy.observe(&Observation { duel, outcome, batch: None, ticket });
-            assert_eq!(policy.tally().steps(), before.steps() + 1, "{kind}");
-            let won = |i, j| policy.tally().half_wins(i, j) - before.half_wins(i, j);
-            let (first, second) = (duel.first, duel.second);
-            assert_eq!((won(first, second), won(second, first)), outcome.half_wins(), "{kind}");
-        }
-    }
+    policies(5).for_each(|(kind, mut policy)| assert_counts_every_step(&mut *policy, kind));
 }
 
 #[test]
@@ -89,15 +70,43 @@ fn the_same_log_gives_the_same_state() {
     }
 }
 
+/// The kinds that draw a coin for each self-duel.
 #[test]
-fn selecting_changes_nothing() {
-    for (kind, mut policy) in policies(9) {
-        play(&mut *policy, 200, 9);
-        let before = format!("{policy:?}");
-        for seed in 0..50 {
-            policy.select(&InFlight::new(), &mut rng(seed));
+fn self_duels_counted_together_are_the_same_coins_one_by_one() {
+    let draws = |(kind, _): &(&str, _)| ["btm", "doubler", "multi-sbm", "sparring"].contains(kind);
+    for ((kind, mut together), (_, mut single)) in
+        policies(6).zip(policies(6)).filter(|(one, _)| draws(one))
+    {
+        for (ranker, count) in [(1, 7), (2, 300), (1, 64), (0, 500)] {
+            together.observe_self_duels(ranker, count);
+            (0..count).for_each(|_| single.observe_self_duels(ranker, 1));
+            assert_eq!(format!("{together:?}"), format!("{single:?}"), "{kind}");
         }
-        assert_eq!(format!("{policy:?}"), before, "{kind}");
+    }
+}
+
+#[test]
+fn invalid_parameters_are_refused_by_name() {
+    for (text, parameter) in [
+        ("btm", "horizon"),
+        ("btm:horizon=9,gamma=0.9", "gamma"),
+        ("btm:horizon=9,kappa=0", "kappa"),
+        ("cw-rmed:beta=0.5", "beta"),
+        ("ecw-rmed:beta=0.5", "beta"),
+        ("interleaved-filter", "horizon"),
+        ("interleaved-filter:horizon=9,scale=-1", "scale"),
+        ("pbr", "horizon"),
+        ("pbr:horizon=1000,delta=2", "delta"),
+        ("winner-stays:beta=1", "beta"),
+        ("winner-stays:regret=none", "regret"),
+    ] {
+        let checked = Comparator::from_text(text, &[]).and_then(|spec| spec.validate(RANKERS));
+        assert_eq!(checked.expect_err(text).parameter, parameter, "{text}");
+    }
+    for kind in ["cw-rmed", "ecw-rmed"] {
+        let spec = Comparator::from_text(kind, &[]).expect(kind);
+        assert!(spec.validate(32).is_ok());
+        assert!(spec.validate(33).unwrap_err().detail.contains("at most 32"));
     }
 }
 

@@ -1,11 +1,8 @@
 //! CW-RMED and ECW-RMED: the forced exploration. The unit tests cover the lists of pairs and the
 //! optimisation.
 
-use comparators::Comparator;
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{InFlight, Observation, Outcome, Selection};
 
-use crate::arena::{costs_less_than_uniform, matrix};
 use crate::support::{rng, start};
 
 #[test]
@@ -54,22 +51,4 @@ fn concurrent_requests_spread() {
     asked.sort_unstable();
     asked.dedup();
     assert_eq!(asked.len(), 10, "each pair once");
-}
-
-/// The evidence for the winner costs about 50 ln t = 410 of the 2000 that uniform pairs cost.
-#[test]
-fn costs_less_than_uniform_pairs() {
-    let rankers = matrix("cyclic-4");
-    costs_less_than_uniform("ecw-rmed", &rankers, &Regret::copeland(&rankers), 4_000, 6, 0.5);
-}
-
-#[test]
-fn many_rankers_are_refused() {
-    for kind in ["cw-rmed", "ecw-rmed"] {
-        let spec = Comparator::from_text(kind, &[]).unwrap();
-        assert!(spec.validate(32).is_ok());
-        assert!(spec.validate(33).unwrap_err().detail.contains("at most 32"));
-        let even = Comparator::from_text(&format!("{kind}:beta=0.5"), &[]).unwrap();
-        assert_eq!(even.validate(4).unwrap_err().parameter, "beta");
-    }
 }

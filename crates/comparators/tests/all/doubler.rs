@@ -1,10 +1,9 @@
 //! Doubler: its epochs, the effect of tickets, and the worked example.
 
 use comparators::Bandit;
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
 
-use crate::arena::{costs_less_than_uniform, matrix, rng, start};
+use crate::arena::{rng, start};
 
 fn observe(policy: &mut dyn Bandit, first: usize, second: usize, ticket: u64) {
     let duel = Duel::new(first, second);
@@ -134,19 +133,6 @@ fn late_outcomes_join_the_multiset_of_their_epoch_and_no_machine() {
 }
 
 #[test]
-fn self_duels_counted_together_are_the_same_coins_one_by_one() {
-    let mut together = start("doubler", 3, 6);
-    let mut single = start("doubler", 3, 6);
-    for (ranker, count) in [(1, 7), (2, 1_000), (1, 64)] {
-        together.observe_self_duels(ranker, count);
-        for _ in 0..count {
-            single.observe_self_duels(ranker, 1);
-        }
-        assert_eq!(format!("{together:?}"), format!("{single:?}"));
-    }
-}
-
-#[test]
 fn concurrent_requests_are_spread_by_the_second_ranker() {
     // the first is always the same, so every duel in flight counts fully for the other
     let policy = start("doubler", 5, 1);
@@ -158,12 +144,4 @@ fn concurrent_requests_are_spread_by_the_second_ranker() {
         shown[duel.second] += 1;
     }
     assert_eq!(shown, [10; 5]);
-}
-
-#[test]
-fn regret_is_below_uniform() {
-    // arithmetic-8 is linear in utilities
-    let matrix = matrix("arithmetic-8");
-    let regret = Regret::condorcet(&matrix).unwrap();
-    costs_less_than_uniform("doubler", &matrix, &regret, 20_000, 10, 0.7);
 }

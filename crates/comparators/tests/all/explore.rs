@@ -1,47 +1,13 @@
 //! Copeland PBR and RankEl, which explore, then exploit.
 
-use comparators::{Bandit, Comparator};
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{Duel, InFlight, Outcome, PolicyRng};
-use rand::RngExt;
 
-use crate::arena::{fold, rng, start};
-
-/// Select and answer, at most `most` steps, until a ranker is shown alone; returns that ranker.
-fn explore(
-    policy: &mut dyn Bandit,
-    most: usize,
-    requests: &mut PolicyRng,
-    mut answer: impl FnMut(Duel, &mut PolicyRng) -> Outcome,
-) -> Option<usize> {
-    for _ in 0..most {
-        let selection = policy.select(&InFlight::new(), requests);
-        if selection.duel.is_self() {
-            return Some(selection.duel.first);
-        }
-        let outcome = answer(selection.duel, requests);
-        fold(policy, selection, outcome);
-    }
-    None
-}
+use crate::arena::{answer, assert_empirical_winner, explore, explores_to_its_horizon, rng, start};
 
 #[test]
 fn the_horizon_ends_exploring_with_the_best_empirical_ranker() {
     for kind in ["pbr:horizon=200", "rank-el:horizon=200"] {
-        let mut policy = start(kind, 4, 5);
-        let mut requests = rng(5);
-        // 60 : 40 for the lower index is far from certain within 200 steps
-        for nth in 0..200 {
-            let selection = policy.select(&InFlight::new(), &mut requests);
-            assert!(!selection.duel.is_self(), "{kind}: step {nth}");
-            let first = (selection.duel.first < selection.duel.second) == requests.random_bool(0.6);
-            fold(&mut *policy, selection, if first { Outcome::First } else { Outcome::Second });
-        }
-        let champion = policy.champion();
-        let selection = policy.select(&InFlight::new(), &mut requests);
-        assert_eq!(selection.duel, Duel::new(champion, champion), "{kind}");
-        let best = (0..4).map(|i| policy.tally().copeland_score(i)).max();
-        assert_eq!(Some(policy.tally().copeland_score(champion)), best, "{kind}");
+        assert_empirical_winner(&*explores_to_its_horizon(kind), kind);
     }
 }
 
@@ -54,18 +20,9 @@ fn each_finds_the_copeland_winner() {
         for seed in 0..5 {
             // the error probability is at most 1/T in each of the five runs
             let mut policy = start(kind, 3, seed);
-            let found = explore(&mut *policy, 99_999, &mut rng(seed), |duel, rng| {
-                crate::arena::answer(&matrix, duel, rng)
-            });
+            let answer = |duel, rng: &mut _| answer(&matrix, duel, rng);
+            let found = explore(&mut *policy, 99_999, &mut rng(seed), answer);
             assert_eq!((found, policy.champion()), (Some(0), 0), "{kind} {seed}");
         }
-    }
-}
-
-#[test]
-fn parameters_are_checked_with_their_names() {
-    for (text, parameter) in [("pbr", "horizon"), ("pbr:horizon=1000,delta=2", "delta")] {
-        let checked = Comparator::from_text(text, &[]).and_then(|spec| spec.validate(6));
-        assert_eq!(checked.expect_err(text).parameter, parameter, "{text}");
     }
 }

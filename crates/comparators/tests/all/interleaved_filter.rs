@@ -1,20 +1,9 @@
 //! Interleaved Filter 2 against explicitly computed rounds, and with concurrent requests.
 
-use comparators::Comparator;
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
 use rand::RngExt;
 
-use crate::arena::{costs_less_than_uniform, fold, matrix, rng, start};
-
-#[test]
-fn a_horizon_is_needed() {
-    for (text, parameter) in [("", "horizon"), ("horizon=9,scale=-1", "scale")] {
-        let text = format!("interleaved-filter:{text}");
-        let refused = Comparator::from_text(&text, &[]).unwrap().validate(3).unwrap_err();
-        assert_eq!(refused.parameter, parameter);
-    }
-}
+use crate::arena::{fold, rng, start};
 
 #[test]
 fn one_duel_at_a_time_it_runs_in_whole_round_robins() {
@@ -117,12 +106,4 @@ fn only_duels_of_the_candidate_with_a_ranker_left_are_used() {
     assert_eq!(policy.champion(), candidate);
     let duel = policy.select(&InFlight::new(), &mut rng(0)).duel;
     assert_eq!(duel, Duel::new(candidate, candidate));
-}
-
-#[test]
-fn regret_is_below_uniform() {
-    // a total order with strong transitivity and the triangle inequality
-    let matrix = matrix("arithmetic-8");
-    let regret = Regret::condorcet(&matrix).unwrap();
-    costs_less_than_uniform("interleaved-filter:horizon=20000", &matrix, &regret, 20_000, 12, 0.7);
 }

@@ -1,10 +1,9 @@
 //! MultiSBM: its machines against explicitly computed indices, and the choice of the machine.
 
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
 use rand::RngExt;
 
-use crate::arena::{costs_less_than_uniform, matrix, rng, start};
+use crate::arena::{rng, start};
 
 #[test]
 fn the_first_rankers_own_machine_proposes_the_second() {
@@ -64,20 +63,6 @@ fn the_first_rankers_own_machine_proposes_the_second() {
 }
 
 #[test]
-fn self_duels_counted_together_are_the_same_coins_one_by_one() {
-    let mut together = start("multi-sbm", 3, 6);
-    let mut single = start("multi-sbm", 3, 6);
-    for (ranker, count) in [(1, 7), (2, 100), (1, 64)] {
-        together.observe_self_duels(ranker, count);
-        for _ in 0..count {
-            single.observe_self_duels(ranker, 1);
-        }
-        assert_eq!(format!("{together:?}"), format!("{single:?}"));
-        assert_eq!(together.select(&InFlight::new(), &mut rng(0)).duel.first, ranker);
-    }
-}
-
-#[test]
 fn concurrent_requests_meet_all_opponents_of_the_first_ranker() {
     let policy = start("multi-sbm", 5, 1);
     let mut in_flight = InFlight::new();
@@ -88,12 +73,4 @@ fn concurrent_requests_meet_all_opponents_of_the_first_ranker() {
         shown[duel.second] += 1;
     }
     assert_eq!(shown, [10; 5]);
-}
-
-#[test]
-fn regret_is_below_uniform() {
-    // arithmetic-8 is linear in utilities
-    let matrix = matrix("arithmetic-8");
-    let regret = Regret::condorcet(&matrix).unwrap();
-    costs_less_than_uniform("multi-sbm", &matrix, &regret, 20_000, 10, 0.5);
 }

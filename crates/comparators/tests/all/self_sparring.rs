@@ -1,10 +1,9 @@
 //! Self-Sparring: its sampling distribution and its champion.
 
 use comparators::Bandit;
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
 
-use crate::arena::{costs_less_than_uniform, matrix, rng, start};
+use crate::arena::{rng, start};
 
 fn observe(policy: &mut dyn Bandit, first: usize, second: usize, outcome: Outcome) {
     policy.observe(&Observation {
@@ -75,11 +74,4 @@ fn the_champion_has_the_largest_posterior_mean() {
     assert_eq!(policy.champion(), 0);
     observe(&mut *policy, 0, 1, Outcome::Second); // 0: 11/14
     assert_eq!(policy.champion(), 2);
-}
-
-#[test]
-fn regret_is_below_uniform() {
-    let matrix = matrix("arithmetic-8");
-    let regret = Regret::condorcet(&matrix).unwrap();
-    costs_less_than_uniform("self-sparring", &matrix, &regret, 5_000, 10, 0.2);
 }

@@ -1,11 +1,10 @@
 //! Sparring: its two machines against explicitly computed indices, and the effect of self-duels and
 //! pages without a click.
 
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome};
 use rand::RngExt;
 
-use crate::arena::{answer, costs_less_than_uniform, fold, matrix, rng, start};
+use crate::arena::{answer, fold, matrix, rng, start};
 
 /// Indices of one machine from its complete history of (arm, reward), α = 3.
 fn indices(k: usize, history: &[(usize, f64)]) -> Vec<f64> {
@@ -77,19 +76,6 @@ fn two_machines_with_their_own_orders_do_not_move_in_lock_step() {
 }
 
 #[test]
-fn self_duels_counted_together_are_the_same_coins_one_by_one() {
-    let mut together = start("sparring", 3, 6);
-    let mut single = start("sparring", 3, 6);
-    for (ranker, count) in [(1, 7), (2, 100), (1, 64)] {
-        together.observe_self_duels(ranker, count);
-        for _ in 0..count {
-            single.observe_self_duels(ranker, 1);
-        }
-        assert_eq!(format!("{together:?}"), format!("{single:?}"));
-    }
-}
-
-#[test]
 fn concurrent_requests_do_not_all_get_the_same_pair() {
     let policy = start("sparring", 5, 1);
     let mut in_flight = InFlight::new();
@@ -101,11 +87,4 @@ fn concurrent_requests_do_not_all_get_the_same_pair() {
         shown[duel.second] += 1;
     }
     assert!(shown.iter().all(|&shown| (15..=25).contains(&shown)), "{shown:?}");
-}
-
-#[test]
-fn regret_is_below_uniform() {
-    let matrix = matrix("arxiv-6");
-    let regret = Regret::condorcet(&matrix).unwrap();
-    costs_less_than_uniform("sparring", &matrix, &regret, 10_000, 10, 0.75);
 }

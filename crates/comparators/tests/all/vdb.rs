@@ -1,11 +1,10 @@
 //! Versatile Dueling Bandits: its tickets against weights found by bisection, and outcomes without
 //! a ticket.
 
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, Selection};
 use rand::RngExt;
 
-use crate::arena::{costs_less_than_uniform, matrix, rng, start};
+use crate::arena::{matrix, rng, start};
 
 /// The two probabilities of a selection.
 fn probabilities(selection: &Selection) -> (f64, f64) {
@@ -171,11 +170,4 @@ fn late_self_duels_do_not_hide_the_best_ranker() {
     });
     let recommended = recommended.count();
     assert!(recommended >= 18, "{recommended} of 20");
-}
-
-#[test]
-fn regret_is_below_uniform() {
-    let matrix = matrix("arxiv-6");
-    let regret = Regret::condorcet(&matrix).unwrap();
-    costs_less_than_uniform("vdb", &matrix, &regret, 10_000, 8, 0.5);
 }

@@ -3,7 +3,7 @@
 mod belief;
 mod expected;
 
-use dueling_bandits::evidence::cohorts::{Change, Reason};
+use dueling_bandits::evidence::cohorts::Reason;
 use dueling_bandits::evidence::{Added, Admission, Cohorts, Score, Target, TimedAnswer};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
@@ -94,19 +94,6 @@ fn a_unit_counts_once_in_the_whole_experiment() {
     }
 }
 
-#[test]
-fn of_a_unit_in_one_cohort_the_duel_that_was_issued_first_counts() {
-    let mut cohorts = Cohorts::new(WINDOW);
-    cohorts.add(&answer(500, 1, Some(7), Outcome::Second));
-    let earlier = cohorts.add(&answer(100, 2, Some(7), Outcome::First));
-    let replaced =
-        Change { duel: Duel::new(0, 1), outcome: Outcome::Second, score: None, counts: false };
-    assert_eq!(earlier, Added { admission: Admission::Waits, others: vec![replaced] });
-    let later = cohorts.add(&answer(900, 3, Some(7), Outcome::Second));
-    assert_eq!(later.admission, Admission::LeftOut(Reason::RepeatedUnit));
-    assert_eq!(counted(&mut cohorts, WINDOW), [(1, 0, 0)]);
-}
-
 /// A cohort keeps a few thousand pairs of answers without a unit. If it kept those that arrive
 /// first, the answers of one side would count more often where they come sooner.
 #[test]
@@ -149,17 +136,6 @@ fn what_a_full_cohort_leaves_out_does_not_depend_on_the_order_of_arrival() {
     assert!(taken_back > 1000, "{taken_back} lost their place");
     let kept: u32 = sooner.iter().flat_map(|(_, cohort)| cohort).map(|row| row.count).sum();
     assert!((7000..answers.len() as u32 - 5000).contains(&kept), "{kept}");
-}
-
-#[test]
-fn of_a_unit_in_two_open_cohorts_the_first_cohort_counts() {
-    let mut cohorts = Cohorts::new(WINDOW);
-    let width = cohorts.width_ms();
-    cohorts.add(&answer(width + 1, 1, Some(7), Outcome::Second));
-    cohorts.add(&answer(1, 2, Some(7), Outcome::First));
-    assert_eq!(cohorts.waiting(), 2);
-    assert_eq!(counted(&mut cohorts, 2 * width), [(1, 0, 0), (0, 0, 0)]);
-    assert_eq!((cohorts.left_out().repeated_unit, cohorts.answers()), (1, (1, 0)));
 }
 
 #[test]

@@ -5,14 +5,6 @@ use std::fmt::Write;
 use dueling_bandits::{InFlight, Outcome, Policy, PolicySpec, step_rng};
 use sha2::{Digest, Sha256};
 
-/// One pinned state: the policy kind, the first 16 hexadecimal digits of the state's SHA-256, and
-/// its next hundred selections, two digits each (rankers 0 to 9), without white space.
-pub struct Pin {
-    pub kind: &'static str,
-    pub state: &'static str,
-    pub selections: &'static str,
-}
-
 /// Every kind with its defaults, and with `horizon` where the kind requires one.
 pub fn every_policy(horizon: u64) -> Vec<PolicySpec> {
     let spec = |(kind, _): &(&str, _)| {
@@ -22,13 +14,17 @@ pub fn every_policy(horizon: u64) -> Vec<PolicySpec> {
     PolicySpec::KINDS.iter().map(spec).collect()
 }
 
-pub fn digest(state: &[u8]) -> String {
-    Sha256::digest(state)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+/// A pin: the policy kind, the first 16 hexadecimal digits of the state's SHA-256, and the next
+/// hundred selections of the policy, two digits each (rankers 0 to 9).
+pub fn pin(kind: &str, state: &[u8], policy: Box<dyn Policy>) -> String {
+    let digest: String =
+        Sha256::digest(state)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{kind} {digest} {}", selections(policy))
 }
 
 /// The next hundred selections of a policy with nothing in flight, each folded before the next: the
 /// lower ranker wins two of three.
-pub fn selections(mut policy: Box<dyn Policy>) -> String {
+fn selections(mut policy: Box<dyn Policy>) -> String {
     let mut text = String::new();
     for number in 0..100 {
         let selection = policy.select(&InFlight::new(), &mut step_rng(77, number));
@@ -45,43 +41,12 @@ pub fn selections(mut policy: Box<dyn Policy>) -> String {
     text
 }
 
-/// Fail unless `found` (kind, state, selections) equals `pins` for every kind, and print the table
-/// as it is now.
-pub fn assert_pinned(pins: &[Pin], found: &[(String, String, String)]) {
-    let same = |pin: &Pin, (kind, state, selections): &(String, String, String)| {
-        let pinned: String = pin.selections.split_whitespace().collect();
-        (pin.kind, pin.state, &pinned) == (kind, state, selections)
-    };
-    let changed: Vec<_> = found
-        .iter()
-        .filter(|found| !pins.iter().any(|pin| same(pin, found)))
-        .map(|(kind, _, _)| kind.as_str())
-        .collect();
-    let gone: Vec<_> = pins
-        .iter()
-        .map(|pin| pin.kind)
-        .filter(|kind| found.iter().all(|found| found.0 != *kind))
-        .collect();
-    assert!(
-        changed.is_empty() && gone.is_empty(),
-        "the fold of {changed:?} has changed, and the kinds {gone:?} are missing; the table as it \
-         is now:\n{}",
-        table(found)
-    );
-}
-
-fn table(found: &[(String, String, String)]) -> String {
-    let mut text = String::new();
-    for (kind, state, selections) in found {
-        writeln!(text, "    Pin {{\n        kind: \"{kind}\",\n        state: \"{state}\",")
-            .expect("writing to a string");
-        let lines: Vec<_> = selections
-            .as_bytes()
-            .chunks(80)
-            .map(|line| String::from_utf8_lossy(line).into_owned())
-            .collect();
-        let lines = lines.join("\\\n                     ");
-        writeln!(text, "        selections: \"{lines}\",\n    }},").expect("writing to a string");
-    }
-    text
+/// Fail unless `found` has the lines of a file of pins, one for each kind, and print the file as it
+/// is now.
+pub fn assert_pinned(pinned: &str, found: &[String]) {
+    let differs = |pin: &&String| !pinned.lines().any(|line| line == *pin);
+    let kind = |pin: &String| pin.split(' ').next().map(str::to_owned);
+    let changed: Vec<_> = found.iter().filter(differs).filter_map(kind).collect();
+    let all = found.join("\n") + "\n";
+    assert!(all == pinned, "the fold of {changed:?} has changed; the file as it is now:\n{all}");
 }

@@ -87,56 +87,6 @@ fn run(policy: &mut dyn Policy, steps: usize, seed: u64) -> Vec<Folded> {
     events.collect()
 }
 
-/// Assert that two policies select the same pairs with the same generator.
-fn assert_select_alike(a: &dyn Policy, b: &dyn Policy, kind: &str) {
-    let mut in_flight = InFlight::new();
-    let (mut chance_a, mut chance_b) = (rng(5), rng(5));
-    for n in 0..30 {
-        let (selected_a, selected_b) =
-            (a.select(&in_flight, &mut chance_a), b.select(&in_flight, &mut chance_b));
-        assert_eq!(selected_a, selected_b, "{kind}");
-        if n % 2 == 0 {
-            in_flight.add(selected_a.duel.first, selected_a.duel.second, 1);
-        }
-    }
-    assert_eq!(a.champion(), b.champion(), "{kind}");
-    assert_eq!(a.batch(), b.batch(), "{kind}");
-    assert_eq!(a.batch_pairs(), b.batch_pairs(), "{kind}");
-}
-
-#[test]
-fn the_same_log_gives_the_same_state() {
-    for spec in specs() {
-        let mut first = spec.start(setup());
-        let log = run(first.as_mut(), STEPS, 1);
-        let mut second = spec.start(setup());
-        for &event in &log {
-            fold(second.as_mut(), event);
-        }
-        assert_eq!(first.save(), second.save(), "{}", spec.kind());
-        assert_select_alike(first.as_ref(), second.as_ref(), spec.kind());
-    }
-}
-
-#[test]
-fn a_policy_that_ignores_duels_in_flight_selects_alike_without_them() {
-    for spec in specs() {
-        let mut policy = spec.start(setup());
-        run(policy.as_mut(), STEPS, 4);
-        if policy.uses_in_flight() {
-            continue;
-        }
-        let mut in_flight = InFlight::new();
-        (1..RANKERS).for_each(|j| in_flight.add(0, j, 50));
-        let (mut with, mut without) = (rng(7), rng(7));
-        for _ in 0..100 {
-            let a = policy.select(&in_flight, &mut with);
-            let b = policy.select(&InFlight::new(), &mut without);
-            assert_eq!(a, b, "{}", spec.kind());
-        }
-    }
-}
-
 #[test]
 fn counted_self_duels_are_self_duels_one_by_one() {
     for spec in specs() {

@@ -1,11 +1,13 @@
 //! SAVAGE, which explores, then exploits.
 
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng};
 use proptest::prelude::*;
 use rand::RngExt;
 
-use super::arena::{fold, matrix, rng, run, start, step};
+use super::arena::{
+    assert_empirical_winner, explore, explores_to_its_horizon, fold, matrix, rng, run, start, step,
+};
 
 /// The explorations with one unknown per pair, and the one with one unknown per ranker.
 const KINDS: [&str; 3] =
@@ -14,24 +16,6 @@ const PAIRS: &[&str] = KINDS.split_at(2).0;
 
 fn of(kind: &str, horizon: u64) -> String {
     format!("{kind}horizon={horizon}")
-}
-
-/// Select and answer, at most `most` steps, until a ranker is shown alone; returns that ranker.
-fn explore(
-    policy: &mut dyn Policy,
-    most: usize,
-    requests: &mut PolicyRng,
-    mut answer: impl FnMut(Duel, &mut PolicyRng) -> Outcome,
-) -> Option<usize> {
-    for _ in 0..most {
-        let selection = policy.select(&InFlight::new(), requests);
-        if selection.duel.is_self() {
-            return Some(selection.duel.first);
-        }
-        let outcome = answer(selection.duel, requests);
-        fold(policy, selection, outcome);
-    }
-    None
 }
 
 fn lower_wins(duel: Duel, _: &mut PolicyRng) -> Outcome {
@@ -167,21 +151,9 @@ fn an_accepted_ranker_is_shown_alone_forever() {
 #[test]
 fn the_horizon_ends_exploring_with_the_best_empirical_ranker() {
     for kind in KINDS {
-        let mut policy = start(&of(kind, 200), 4, 5);
-        let mut requests = rng(5);
-        // 60 : 40 for the lower index is far from certain within 200 steps
-        for nth in 0..200 {
-            let selection = policy.select(&InFlight::new(), &mut requests);
-            assert!(!selection.duel.is_self(), "{kind}: step {nth}");
-            let first = (selection.duel.first < selection.duel.second) == requests.random_bool(0.6);
-            fold(&mut *policy, selection, if first { Outcome::First } else { Outcome::Second });
-        }
-        let champion = policy.champion();
-        let selection = policy.select(&InFlight::new(), &mut requests);
-        assert_eq!(selection.duel, Duel::new(champion, champion), "{kind}");
+        let policy = explores_to_its_horizon(&of(kind, 200));
         if !kind.contains("borda") {
-            let best = (0..4).map(|i| policy.tally().copeland_score(i)).max();
-            assert_eq!(Some(policy.tally().copeland_score(champion)), best, "{kind}");
+            assert_empirical_winner(&*policy, kind);
         }
     }
 }
@@ -240,22 +212,6 @@ fn savage_has_the_regret_of_the_published_library() {
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 39.0;
     let error = (variance / 40.0 + 12.0_f64.powi(2)).sqrt();
     assert!((mean - 512.0).abs() < 4.0 * error, "{mean:.0} ± {error:.0}");
-}
-
-#[test]
-fn parameters_are_checked_with_their_names() {
-    for (text, parameter) in [
-        ("savage:horizon=3", "horizon"),
-        ("savage:horizon=2000000001", "horizon"),
-        ("savage:delta=0", "delta"),
-        ("savage:delta=1", "delta"),
-        ("savage:winner=random-walk", "winner"),
-        ("savage:epsilon=6", "epsilon"),
-        ("savage:winner=borda,epsilon=1", "epsilon"),
-    ] {
-        let checked = PolicySpec::from_text(text).and_then(|spec| spec.validate(6));
-        assert_eq!(checked.expect_err(text).parameter, parameter, "{text}");
-    }
 }
 
 proptest! {

@@ -88,6 +88,46 @@ fn a_described_default_equals_leaving_the_parameter_out() {
     }
 }
 
+#[test]
+fn invalid_parameters_are_refused_by_name() {
+    for (text, parameter) in [
+        ("pcomp", "horizon"),
+        ("pcomp:horizon=5", "horizon"),
+        ("pcomp:horizon=2000000001", "horizon"),
+        ("scomp:horizon=1000,batches=0", "batches"),
+        ("scomp2:horizon=1000,batches=1001", "batches"),
+        ("scomp:horizon=1000,seed_exponent=1.5", "seed_exponent"),
+        ("scomp2:horizon=1000,elimination=chernoff", "elimination"),
+        ("pcomp:horizon=1000,estimates=some", "estimates"),
+        ("pcomp:horizon=1000,seed_exponent=0.5", "seed_exponent"),
+        ("savage:horizon=3", "horizon"),
+        ("savage:horizon=2000000001", "horizon"),
+        ("savage:delta=0", "delta"),
+        ("savage:delta=1", "delta"),
+        ("savage:winner=random-walk", "winner"),
+        ("savage:epsilon=6", "epsilon"),
+        ("savage:winner=borda,epsilon=1", "epsilon"),
+        ("scb:resolution=-0.1", "resolution"),
+        ("scb:resolution=0.5", "resolution"),
+        ("ccb:alpha=0.5", "alpha"),
+        ("d-ts:alpha=-1", "alpha"),
+        ("d-ts-plus:alpha=0.5", "alpha"),
+        ("ccb:alpha=1e999", "alpha"),
+    ] {
+        let checked = PolicySpec::from_text(text).and_then(|spec| spec.validate(6));
+        assert_eq!(checked.expect_err(text).parameter, parameter, "{text}");
+    }
+    for text in [
+        "pcomp:horizon=6,batches=6,elimination=kl-published,estimates=fresh",
+        "scomp:horizon=2000000000",
+        "ccb:alpha=0.500001",
+        "d-ts:alpha=2",
+    ] {
+        let checked = PolicySpec::from_text(text).and_then(|spec| spec.validate(6));
+        assert_eq!(checked, Ok(()), "{text}");
+    }
+}
+
 proptest! {
     /// A server keeps specs as JSON, and reads them again when it starts.
     #[test]

@@ -1,19 +1,26 @@
 //! Saving and restoring, for every policy kind.
 
 use dueling_bandits::parameters::Setup;
-use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
+use dueling_bandits::{InFlight, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::RngExt;
 
-use super::arena::{fold, rng};
+use super::arena::{assert_counts_every_step, fold, rng};
 
-/// Every kind with its defaults, and with 2000 steps where it requires a horizon.
+/// Every kind with its defaults, and with 2000 steps where it requires a horizon; batch policies
+/// also with their other tests and estimates.
 fn specs() -> impl Iterator<Item = PolicySpec> {
-    PolicySpec::KINDS.iter().map(|(kind, description)| {
+    let defaults = PolicySpec::KINDS.iter().map(|(kind, description)| {
         let wants_horizon =
             description.parameters.iter().any(|parameter| parameter.name == "horizon");
-        let text = if wants_horizon { format!("{kind}:horizon=2000") } else { (*kind).to_string() };
-        PolicySpec::from_text(&text).expect("a policy")
-    })
+        if wants_horizon { format!("{kind}:horizon=2000") } else { (*kind).to_string() }
+    });
+    let others = [
+        "pcomp:horizon=2000,batches=2,elimination=hoeffding,estimates=fresh",
+        "scomp:horizon=2000,batches=2,elimination=kl-published,estimates=fresh",
+        "scomp2:horizon=2000,batches=2,elimination=hoeffding,seed_exponent=1",
+    ];
+    let texts = defaults.chain(others.map(str::to_owned));
+    texts.map(|text| PolicySpec::from_text(&text).expect("a policy"))
 }
 
 /// Requests as a live service receives them, `steps` in all: some in flight at once, outcomes of
@@ -130,50 +137,9 @@ fn a_damaged_state_is_refused_or_still_plays() {
 }
 
 #[test]
-fn selecting_changes_nothing() {
-    for spec in specs() {
-        let mut policy = spec.start(Setup { rankers: 6, seed: 4 });
-        let mut requests = rng(4);
-        live(&mut *policy, 100, &mut requests);
-        let before = policy.save();
-        let mut in_flight = InFlight::new();
-        for _ in 0..50 {
-            let duel = policy.select(&in_flight, &mut requests).duel;
-            assert!(duel.first < 6 && duel.second < 6);
-            in_flight.add(duel.first, duel.second, 1);
-        }
-        assert_eq!(policy.save(), before, "{}", spec.kind());
-    }
-}
-
-#[test]
 fn every_step_is_counted_whatever_its_outcome() {
     for spec in specs() {
         let mut policy = spec.start(Setup { rankers: 3, seed: 5 });
-        let mut requests = rng(5);
-        for _ in 0..200 {
-            let duel = dueling_bandits::Duel::new(
-                requests.random_range(0..3),
-                requests.random_range(0..3),
-            );
-            let before = policy.tally().clone();
-            if duel.is_self() {
-                policy.observe_self_duels(duel.first, 3);
-                assert_eq!(policy.tally().steps(), before.steps() + 3, "{}", spec.kind());
-                continue;
-            }
-            let outcome = [Outcome::First, Outcome::Half, Outcome::Void, Outcome::None]
-                [requests.random_range(0..4)];
-            // a ticket of another policy, as when another policy replays a log
-            let ticket = requests.random();
-            policy.observe(&Observation { duel, outcome, batch: None, ticket });
-            assert_eq!(policy.tally().steps(), before.steps() + 1, "{}", spec.kind());
-            let (first, second) = outcome.half_wins();
-            let won = |i, j| policy.tally().half_wins(i, j) - before.half_wins(i, j);
-            assert_eq!(
-                (won(duel.first, duel.second), won(duel.second, duel.first)),
-                (first, second)
-            );
-        }
+        assert_counts_every_step(&mut *policy, spec.kind());
     }
 }

@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
-use dueling_bandits::{
-    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, step_rng,
-};
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, step_rng};
 use proptest::prelude::*;
 use rand::RngExt;
 
@@ -268,19 +266,6 @@ fn the_winner_is_shown_alone_until_the_round_is_over() {
 }
 
 #[test]
-fn self_duels_counted_together_are_the_same_steps_one_by_one() {
-    let mut together = start("scb", 4, 3);
-    let mut single = start("scb", 4, 3);
-    for count in [100, 156, 1, 70_000, 3] {
-        together.observe_self_duels(2, count);
-        for _ in 0..count {
-            single.observe_self_duels(2, 1);
-        }
-        assert_eq!(together.save(), single.save());
-    }
-}
-
-#[test]
 fn concurrent_requests_share_the_rewards_in_progress() {
     let policy = start("scb", 8, 11);
     let mut firsts: Vec<usize> =
@@ -353,12 +338,4 @@ fn regret_stops_growing_unlike_that_of_uniform_pairs() {
     // decided after about 5000 steps, so about a quarter of the regret of uniform pairs in 20000
     let matrix = matrix("cyclic-4");
     costs_less_than_uniform("scb", &matrix, &Regret::copeland(&matrix), 20_000, 10, 0.4);
-}
-
-#[test]
-fn a_resolution_out_of_range_is_refused() {
-    for text in ["scb:resolution=-0.1", "scb:resolution=0.5"] {
-        let refused = PolicySpec::from_text(text).unwrap().validate(5).unwrap_err();
-        assert_eq!(refused.parameter, "resolution");
-    }
 }

@@ -1,12 +1,10 @@
 //! The requests of a batch, the duels issued, and the parameters that are refused.
 
-use dueling_bandits::{
-    Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, PolicySpec, Selection,
-};
+use dueling_bandits::{Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, Selection};
 use rand::SeedableRng;
 
 use super::super::arena::start;
-use super::{KINDS, answer_batch, arms, lower_wins, needed, ordered, spec};
+use super::{KINDS, answer_batch, arms, lower_wins, needed, ordered};
 
 #[test]
 fn pairs_are_compared_q_to_the_r_times_and_the_last_batch_is_cut_fairly() {
@@ -153,27 +151,5 @@ fn surplus_comparisons_answer_nothing_and_count_as_evidence() {
             &mut |_| Outcome::Void,
         );
         assert_eq!((policy.batch(), policy.champion()), (None, 0), "{estimates}");
-    }
-}
-
-#[test]
-fn parameters_are_checked_with_their_names() {
-    for (text, parameter) in [
-        ("pcomp", "horizon"),
-        ("pcomp:horizon=5", "horizon"),
-        ("pcomp:horizon=2000000001", "horizon"),
-        ("scomp:horizon=1000,batches=0", "batches"),
-        ("scomp2:horizon=1000,batches=1001", "batches"),
-        ("scomp:horizon=1000,seed_exponent=1.5", "seed_exponent"),
-        ("scomp2:horizon=1000,elimination=chernoff", "elimination"),
-        ("pcomp:horizon=1000,estimates=some", "estimates"),
-        ("pcomp:horizon=1000,seed_exponent=0.5", "seed_exponent"),
-    ] {
-        let checked = PolicySpec::from_text(text).and_then(|spec| spec.validate(6));
-        assert_eq!(checked.expect_err(text).parameter, parameter, "{text}");
-    }
-    for kind in KINDS {
-        spec(&format!("{kind}:horizon=6,batches=6,elimination=kl-published,estimates=fresh"), 6);
-        spec(&format!("{kind}:horizon=2000000000"), 6);
     }
 }

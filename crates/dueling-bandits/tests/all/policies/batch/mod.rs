@@ -1,6 +1,6 @@
 //! Batch policies: PCOMP, SCOMP and SCOMP2.
 
-use dueling_bandits::{BatchPair, Duel, Outcome, PairCounts, Policy, PolicySpec};
+use dueling_bandits::{BatchPair, Duel, Outcome, PairCounts, Policy};
 
 mod contract;
 mod elimination;
@@ -11,12 +11,6 @@ mod transcription;
 
 const KINDS: [&str; 3] = ["pcomp", "scomp", "scomp2"];
 const ELIMINATIONS: [&str; 3] = ["kl", "kl-published", "hoeffding"];
-
-fn spec(text: &str, rankers: usize) -> PolicySpec {
-    let spec = PolicySpec::from_text(text).unwrap();
-    spec.validate(rankers).unwrap();
-    spec
-}
 
 fn no_tie(_: u64) -> Outcome {
     unreachable!("these counts have no ties")

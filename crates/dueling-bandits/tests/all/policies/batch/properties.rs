@@ -1,6 +1,5 @@
 //! Properties that hold for all outcomes, in any order, late or missing.
 
-use dueling_bandits::parameters::Setup;
 use dueling_bandits::{
     BatchPair, Duel, InFlight, Observation, Outcome, PairCounts, Policy, PolicyRng, Selection,
 };
@@ -9,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::super::arena::start;
-use super::{ELIMINATIONS, KINDS, answer_batch, arms, needed, spec};
+use super::{ELIMINATIONS, KINDS, answer_batch, arms, needed};
 
 #[derive(Debug, Clone)]
 struct Case {
@@ -266,61 +265,6 @@ proptest! {
             }
             prop_assert_eq!(counted.save(), single.save());
             prop_assert_eq!(counted.champion(), single.champion());
-        }
-    }
-
-    /// A restored state continues like the original: same selections, same states.
-    #[test]
-    fn a_restored_state_continues_in_the_same_way(case in cases(), before in steps(600), after in steps(300)) {
-        let spec = spec(&case.text, case.rankers);
-        let setup = Setup { rankers: case.rankers, seed: case.seed };
-        let mut policy = spec.start(setup);
-        for step in &before {
-            let observation = observation(policy.as_ref(), step);
-            policy.observe(&observation);
-        }
-        let saved = policy.save();
-        let mut restored = spec.restore(setup, policy.format(), &saved).expect("its own state");
-        prop_assert_eq!(restored.save(), saved.clone());
-
-        let mut chances = [PolicyRng::seed_from_u64(1), PolicyRng::seed_from_u64(1)];
-        for step in &after {
-            let selected = policy.select(&InFlight::new(), &mut chances[0]);
-            prop_assert_eq!(selected, restored.select(&InFlight::new(), &mut chances[1]));
-            let observation = observation(policy.as_ref(), step);
-            policy.observe(&observation);
-            restored.observe(&observation);
-        }
-        prop_assert_eq!(policy.champion(), restored.champion());
-        prop_assert_eq!(policy.save(), restored.save());
-
-        prop_assert!(spec.restore(setup, policy.format() + 1, &saved).is_none());
-        prop_assert!(spec.restore(setup, policy.format(), &saved[..saved.len() - 1]).is_none());
-        let other = Setup { rankers: case.rankers + 1, ..setup };
-        prop_assert!(spec.restore(other, policy.format(), &saved).is_none());
-    }
-
-    /// Arbitrary bytes are refused or read, without a panic, and a state that is read can continue.
-    #[test]
-    fn damaged_states_do_not_panic(
-        case in cases(), before in steps(200), at in any::<prop::sample::Index>(), byte in any::<u8>(), after in steps(50),
-    ) {
-        let spec = spec(&case.text, case.rankers);
-        let setup = Setup { rankers: case.rankers, seed: case.seed };
-        let mut policy = spec.start(setup);
-        for step in &before {
-            let observation = observation(policy.as_ref(), step);
-            policy.observe(&observation);
-        }
-        let mut saved = policy.save();
-        let at = at.index(saved.len());
-        saved[at] = byte;
-        if let Some(mut read) = spec.restore(setup, policy.format(), &saved) {
-            for step in &after {
-                let observation = observation(read.as_ref(), step);
-                read.observe(&observation);
-                read.select(&InFlight::new(), &mut PolicyRng::seed_from_u64(1));
-            }
         }
     }
 }
