@@ -33,7 +33,7 @@ struct Vectors {
     version: String,
     drafts: Vec<DraftCase>,
     credits: Vec<CreditCase>,
-    shares: Vec<ShareCase>,
+    shares: Vec<CreditCase>,
     searchers: Vec<SearcherCase>,
     infeasible: Vec<InfeasibleCase>,
     sensitivities: Vec<SensitivityCase>,
@@ -72,8 +72,8 @@ struct PageCase {
     informative: bool,
 }
 
+/// A shown page and the clicks on it.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct CreditCase {
     id: String,
     #[serde(deserialize_with = "method")]
@@ -88,28 +88,16 @@ struct CreditCase {
     teams: Option<Vec<Option<Team>>>,
     competitive: Vec<bool>,
     clicks: Vec<ClickCase>,
-    outcome: Outcome,
-    left_credit: Fraction,
-    right_credit: Fraction,
+    #[serde(flatten)]
+    expected: Expected,
 }
 
+/// The credit of the two sides, or the share.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ShareCase {
-    id: String,
-    #[serde(deserialize_with = "method")]
-    method: Spec,
-    left: Vec<String>,
-    right: Vec<String>,
-    #[serde(rename = "length")]
-    _length: usize,
-    #[serde(default)]
-    pinned: Vec<PinCase>,
-    documents: Vec<String>,
-    teams: Option<Vec<Option<Team>>>,
-    competitive: Vec<bool>,
-    clicks: Vec<ClickCase>,
-    share: Fraction,
+#[serde(untagged, deny_unknown_fields)]
+enum Expected {
+    Credit { outcome: Outcome, left_credit: Fraction, right_credit: Fraction },
+    Share { share: Fraction },
 }
 
 #[derive(Deserialize)]
@@ -288,51 +276,37 @@ fn pages_have_the_expected_distribution() {
 #[test]
 fn clicks_have_the_expected_credit() {
     for case in vectors().credits {
-        let sheet = sheet(&Shown {
-            method: &case.method,
-            left: &case.left,
-            right: &case.right,
-            pinned: &case.pinned,
-            documents: &case.documents,
-            teams: case.teams.as_deref(),
-            competitive: &case.competitive,
-        });
-        let clicks = clicks(&case.clicks);
+        let (sheet, clicks) = (sheet(&case), clicks(&case.clicks));
         let mut once =
             every_branch(|coins| credit(&case.method, &sheet, &clicks, coins).expect(&case.id));
         assert_eq!(once.len(), 1, "{}: crediting tossed a coin", case.id);
         let (found, _) = once.remove(0);
+        let Expected::Credit { outcome, left_credit, right_credit } = case.expected else {
+            panic!("{}: no credit", case.id)
+        };
         let id = format!("{} {:?} clicked {:?}", case.id, case.documents, clicks);
-        assert_eq!(found.outcome, case.outcome, "{id}");
-        near(found.left, &case.left_credit, 1e-12, &id);
-        near(found.right, &case.right_credit, 1e-12, &id);
+        assert_eq!(found.outcome, outcome, "{id}");
+        near(found.left, &left_credit, 1e-12, &id);
+        near(found.right, &right_credit, 1e-12, &id);
     }
 }
 
 #[test]
 fn clicks_have_the_expected_share() {
     for case in vectors().shares {
-        let sheet = sheet(&Shown {
-            method: &case.method,
-            left: &case.left,
-            right: &case.right,
-            pinned: &case.pinned,
-            documents: &case.documents,
-            teams: case.teams.as_deref(),
-            competitive: &case.competitive,
-        });
-        let clicks = clicks(&case.clicks);
+        let (sheet, clicks) = (sheet(&case), clicks(&case.clicks));
         let id = format!("{} {:?} clicked {:?}", case.id, case.documents, clicks);
+        let Expected::Share { share } = &case.expected else { panic!("{}: no share", case.id) };
         let mut mean = 0.0;
         for (earned, probability) in
             every_branch(|coins| credit(&case.method, &sheet, &clicks, coins).expect(&case.id))
         {
             // Half of the last digit.
-            near(earned.share.value(), &case.share, 0.5001 / f64::from(Share::ONE), &id);
+            near(earned.share.value(), share, 0.5001 / f64::from(Share::ONE), &id);
             mean += probability.value() * Share::of_outcome(earned.outcome).value();
         }
         // The outcome is drawn with this mean.
-        near(mean, &case.share, 1e-7, &id);
+        near(mean, share, 1e-7, &id);
     }
 }
 
@@ -476,34 +450,23 @@ fn plans_have_the_largest_sensitivity() {
     }
 }
 
-/// A shown page of a case.
-struct Shown<'a> {
-    method: &'a Spec,
-    left: &'a Vec<String>,
-    right: &'a Vec<String>,
-    pinned: &'a [PinCase],
-    documents: &'a Vec<String>,
-    teams: Option<&'a [Option<Team>]>,
-    competitive: &'a [bool],
-}
-
-fn sheet(page: &Shown<'_>) -> CreditSheet {
+fn sheet(page: &CreditCase) -> CreditSheet {
     let pinned: Vec<&str> = page.pinned.iter().map(|pin| pin.document.as_str()).collect();
-    let numbers = numbers(&[page.left, page.right, page.documents]);
-    let lists = lists(page.method, page.left, page.right, &numbers, &pinned);
+    let numbers = numbers(&[&page.left, &page.right, &page.documents]);
+    let lists = lists(&page.method, &page.left, &page.right, &numbers, &pinned);
     // Without teams there are no pins.
-    let teams =
-        page.teams.map_or_else(|| vec![Some(Team::Left); page.documents.len()], <[_]>::to_vec);
+    let without = || vec![Some(Team::Left); page.documents.len()];
+    let teams = page.teams.clone().unwrap_or_else(without);
     let drafted: Vec<Drafted> = page
         .documents
         .iter()
         .zip(&teams)
-        .zip(page.competitive)
+        .zip(&page.competitive)
         .filter_map(|((id, team), &competitive)| {
             Some(Drafted { document: numbers[id.as_str()], team: (*team)?, competitive })
         })
         .collect();
-    let mut sheet = CreditSheet::of(page.method, &lists, &Draft::of(drafted));
+    let mut sheet = CreditSheet::of(&page.method, &lists, &Draft::of(drafted));
     for (position, team) in teams.iter().enumerate() {
         if team.is_none() {
             let pinned = interleaving::CreditSlot { ranks: [0; 2], team: None, competitive: false };
