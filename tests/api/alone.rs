@@ -1,15 +1,12 @@
 //! Pages of the leader or the control alone, for a share of the units.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use rankduel::http::ProblemKind;
-use rankduel::service::ServiceSettings;
-use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, assert_verifies, until};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
@@ -18,7 +15,7 @@ on_both_databases! {
 
 on_sqlite! {
     lost_answers_of_one_arm_raise_an_alarm
-    an_invalid_share_is_refused
+    the_control_stays_while_it_is_shown_alone
 }
 
 fn search(alone: f64) -> Value {
@@ -26,12 +23,6 @@ fn search(alone: f64) -> Value {
         "name": "search", "rankers": ["a", "b", "c"], "control": "c", "alone": alone, "seed": 5,
         "policy": {"kind": "uniform"}, "conclude_at": "never", "answer_window_seconds": 0,
     })
-}
-
-fn quick() -> Settings {
-    let maintain_every = Duration::from_millis(20);
-    let service = ServiceSettings { maintain_every, ..Settings::default().service };
-    Settings { service, ..Settings::default() }
 }
 
 async fn duel_of(server: &Client, unit: usize) -> Value {
@@ -47,10 +38,6 @@ fn arm(duel: &Value) -> Option<&str> {
     Some(arm)
 }
 
-async fn traffic(server: &Client) -> Value {
-    server.get("/v1/experiments/search/traffic").await.json(200)
-}
-
 fn alarm(traffic: &Value) -> Option<&Value> {
     let alarms = traffic["alarms"].as_array().expect("a list");
     alarms.iter().find(|alarm| alarm["kind"] == "uneven-arms")
@@ -59,15 +46,15 @@ fn alarm(traffic: &Value) -> Option<&Value> {
 /// Wait until a server has counted so many units with a page and with an answer, by arm.
 async fn counted(server: &Client, issued: [usize; 2], answered: [usize; 2]) {
     let expected = json!({"planned": 0.4, "issued": issued, "answered": answered});
-    eventually("the units to count", async || {
-        (traffic(server).await["alone"] == expected).then_some(())
+    until("the units to count", async || {
+        server.report("search", "traffic").await["alone"] == expected
     })
     .await;
 }
 
 async fn units_see_one_ranker_alone_and_every_server_counts_them(database: TestDatabase) {
-    let first = Server::with(database.store().await, quick()).await;
-    let second = Server::with(database.connect().await, quick()).await;
+    let first = Server::with(database.store().await, Settings::quick()).await;
+    let second = Server::with(database.connect().await, Settings::quick()).await;
     assert_eq!(first.create(&search(0.4)).await["alone"], 0.4);
     let servers = [&first, &second];
     let mut alone = BTreeMap::new();
@@ -108,11 +95,10 @@ async fn units_see_one_ranker_alone_and_every_server_counts_them(database: TestD
     }
     let third = Server::start(database.connect().await).await;
     counted(&third, issued, answered).await;
-    assert_eq!(alarm(&traffic(&third).await), None);
+    assert_eq!(alarm(&third.report("search", "traffic").await), None);
     let page = third.get("/experiments/search/traffic").await.text();
     assert!(page.contains("the control alone") && page.contains("no sign of a difference"));
-    let findings = verify(&*database.connect().await, "search").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
+    assert_verifies(&*database.connect().await, "search").await;
 
     // the holdout stays after the conclusion
     let concluded = json!({"status": "concluded", "winner": "b"});
@@ -124,8 +110,7 @@ async fn units_see_one_ranker_alone_and_every_server_counts_them(database: TestD
 }
 
 async fn lost_answers_of_one_arm_raise_an_alarm(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search(0.5)).await;
+    let server = Server::running(&database, &search(0.5)).await;
     let (mut lost, mut answers) = (Vec::new(), 0);
     for unit in 0.. {
         let duel = duel_of(&server, unit).await;
@@ -137,7 +122,7 @@ async fn lost_answers_of_one_arm_raise_an_alarm(database: TestDatabase) {
             Some(_) => lost.push(duel),
             None => continue,
         }
-        if alarm(&traffic(&server).await).is_some() {
+        if alarm(&server.report("search", "traffic").await).is_some() {
             break;
         }
         assert!(answers < 150, "no alarm");
@@ -146,27 +131,15 @@ async fn lost_answers_of_one_arm_raise_an_alarm(database: TestDatabase) {
     for duel in &lost {
         server.answer("search", duel, "none").await;
     }
-    let after = traffic(&server).await;
+    let after = server.report("search", "traffic").await;
     let detail = alarm(&after).expect("it stays")["detail"].as_str().expect("a text").to_owned();
     assert!(detail.contains("units that answered one") && detail.contains("of 100"), "{detail}");
     let metrics = server.get("/metrics").await.text();
     assert!(metrics.contains(r#"experiment_alarm{experiment="search",kind="uneven-arms"} 1"#));
 }
 
-async fn an_invalid_share_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    for alone in [-0.1, 0.51, 1.0] {
-        let refused = server.post("/v1/experiments", &search(alone)).await;
-        refused.problem_at(ProblemKind::InvalidRequest, "/alone");
-    }
-    let mut body = search(0.1);
-    body.as_object_mut().expect("an object").remove("control");
-    let problem = server
-        .post("/v1/experiments", &body)
-        .await
-        .problem_at(ProblemKind::InvalidRequest, "/alone");
-    assert!(problem.to_string().contains("name the `control`"), "{problem}");
-    server.create(&search(0.1)).await;
+async fn the_control_stays_while_it_is_shown_alone(database: TestDatabase) {
+    let server = Server::running(&database, &search(0.1)).await;
     let retired = server.patch("search", &json!({"retire": "c"})).await;
     retired.problem(ProblemKind::RankersFixed);
     server.patch("search", &json!({"control": "a"})).await.json(200);

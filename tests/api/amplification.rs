@@ -23,9 +23,7 @@ on_sqlite! {
 const UBI: &str = "/v1/experiments/search/feedback/ubi";
 
 async fn start(database: &TestDatabase) -> Server {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
-    server
+    Server::running(database, &steady("search", &["a", "b"])).await
 }
 
 /// A new duel with its page of this many results, half of them from either ranker.

@@ -146,8 +146,7 @@ async fn bodies_that_do_not_arrive_take_no_places(database: TestDatabase) {
 
 /// Such a page sends what needs no preflight: a request without a body, or with one of plain text.
 async fn pages_of_other_sites_cannot_change_anything(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let body = steady("other", &["a", "b"]).to_string().into_bytes();
     let position = server.position("search").await;
     for from in [

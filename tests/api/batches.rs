@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::RwLock;
 
 use crate::support::TestDatabase;
-use crate::support::client::{Answer, Client, eventually, steady};
+use crate::support::client::{Answer, Client, assert_has, eventually, steady, with};
 use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
@@ -24,7 +24,6 @@ on_both_databases! {
 on_sqlite! {
     an_open_batch_lists_its_comparisons
     a_large_batch_comes_in_parts
-    results_with_many_errors_name_the_first
     a_lease_issues_the_comparisons_of_the_batch
     expired_comparisons_are_issued_again
     a_page_without_clicks_answers_no_comparison
@@ -68,8 +67,7 @@ async fn answer_all(client: &Client, duels: &[Value], outcome: &str) -> Vec<Valu
 }
 
 async fn an_open_batch_lists_its_comparisons(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     server.clock.advance_ms(5000);
     let row = |left, right, answered, in_flight| json!({"left": left, "right": right, "needed": 10, "answered": answered, "in_flight": in_flight});
     let fresh = json!({
@@ -87,10 +85,7 @@ async fn an_open_batch_lists_its_comparisons(database: TestDatabase) {
     server.answer("search", &duels[0], "left").await;
     server.answer("search", &asked, "tie").await;
     let out = batch(&server).await;
-    assert_eq!(
-        (&out["in_flight"], &out["answered"], &out["position"]),
-        (&json!(2), &json!(2), &json!(2))
-    );
+    assert_has(&out, json!({"in_flight": 2, "answered": 2, "position": 2}));
     for row in out["pairs"].as_array().expect("pairs") {
         let is_of = |duel: &&Value| {
             let sides = [&duel["left"], &duel["right"]];
@@ -135,36 +130,8 @@ async fn a_large_batch_comes_in_parts(database: TestDatabase) {
     }
 }
 
-async fn results_with_many_errors_name_the_first(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let ids: Vec<String> = (0..60).map(|number| format!("ranker-{number}")).collect();
-    let policy = json!({"kind": "pcomp", "horizon": 1_000_000, "batches": 2});
-    server.create(&json!({"name": "search", "rankers": ids, "policy": policy})).await;
-    let row = json!({"left": "x", "right": "y", "left_wins": 1, "right_wins": 0, "ties": 0});
-    for rows in [0, 2000] {
-        let body = json!({"batch": 1, "results": vec![&row; rows]});
-        let problem = server.post(RESULTS, &body).await.problem(ProblemKind::InvalidRequest);
-        let errors = problem["errors"].as_array().expect("errors");
-        let first = if rows == 0 { "/results" } else { "/results/0" };
-        assert_eq!((errors.len(), &errors[0]["pointer"]), (100, &json!(first)), "{problem}");
-    }
-    // With the right rows it is recorded.
-    let mut rows = Vec::new();
-    for offset in [0, 1000] {
-        let part = server.get(&format!("{BATCH}?offset={offset}")).await.json(200);
-        for pair in part["pairs"].as_array().expect("pairs") {
-            let (left, right, needed) = (&pair["left"], &pair["right"], &pair["needed"]);
-            rows.push(json!({"left": left, "right": right, "left_wins": needed, "right_wins": 0, "ties": 0}));
-        }
-    }
-    let body = json!({"batch": 1, "results": rows});
-    assert_eq!(server.post(RESULTS, &body).await.json(200)["status"], "recorded");
-    assert_eq!(server.post(RESULTS, &body).await.json(200)["status"], "duplicate");
-}
-
 async fn a_lease_issues_the_comparisons_of_the_batch(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     for count in
         [json!(0), json!(1001), json!(-1), json!(1.5), json!("10"), json!(null), json!([1])]
     {
@@ -195,17 +162,13 @@ async fn a_lease_issues_the_comparisons_of_the_batch(database: TestDatabase) {
     server.clock.advance_ms(2000);
     answer_all(&server, &duels, "left").await;
     let next = batch(&server).await;
-    assert_eq!(
-        (&next["number"], &next["opened_at"]),
-        (&json!(2), &json!(rfc3339(START_MS + 2000)))
-    );
+    assert_has(&next, json!({"number": 2, "opened_at": rfc3339(START_MS + 2000)}));
     assert_eq!((&next["answered"], &next["in_flight"]), (&json!(0), &json!(0)));
     assert_eq!(lease(&server, 1).await[0]["batch"], 2);
 }
 
 async fn expired_comparisons_are_issued_again(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     let lost = lease(&server, 30).await;
     answer_all(&server, &lost[..12], "left").await;
     server.clock.advance_ms(TTL_MS);
@@ -223,15 +186,11 @@ async fn expired_comparisons_are_issued_again(database: TestDatabase) {
 }
 
 async fn a_page_without_clicks_answers_no_comparison(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     let duels = lease(&server, 30).await;
     answer_all(&server, &duels, "none").await;
     let out = batch(&server).await;
-    assert_eq!(
-        (&out["number"], &out["answered"], &out["in_flight"]),
-        (&json!(1), &json!(0), &json!(0))
-    );
+    assert_has(&out, json!({"number": 1, "answered": 0, "in_flight": 0}));
     assert_eq!(lease(&server, 1000).await.len(), 30, "each comparison is issued again");
 }
 
@@ -254,11 +213,8 @@ async fn surplus_answers_do_not_delay_a_batch(database: TestDatabase) {
             (out["position"] == 60).then_some(out)
         })
         .await;
-        assert_eq!(
-            (&out["number"], &out["answered"]),
-            (&json!(2), &json!(0)),
-            "the answers belong to batch 1"
-        );
+        // the answers belong to batch 1
+        assert_has(&out, json!({"number": 2, "answered": 0}));
         assert_eq!(server.standings("search").await["duels"], 60, "surplus answers count");
     }
 }
@@ -271,8 +227,7 @@ fn results() -> Value {
 }
 
 async fn posted_batch_results_count_once(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     let recorded = server.post(RESULTS, &results()).await.json(200);
     assert_eq!(recorded, json!({"status": "recorded", "batch": 1, "position": 1}));
     let standings = server.standings("search").await;
@@ -344,8 +299,7 @@ async fn posted_batch_results_count_once(database: TestDatabase) {
 }
 
 async fn results_that_do_not_match_the_batch_are_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     let detail_of = |answer: Answer, pointer: &str| {
         let problem = answer.problem_at(ProblemKind::InvalidRequest, pointer);
         problem["errors"].to_string()
@@ -391,8 +345,7 @@ async fn results_that_do_not_match_the_batch_are_refused(database: TestDatabase)
 }
 
 async fn a_lease_needs_a_running_experiment(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     let duels = lease(&server, 2).await;
     server.patch("search", &json!({"status": "paused"})).await.json(200);
     server.post(LEASE, &json!({"count": 1})).await.problem(ProblemKind::ExperimentPaused);
@@ -416,9 +369,7 @@ async fn a_lease_needs_a_running_experiment(database: TestDatabase) {
 async fn callers_see_the_end_of_a_concluded_experiment(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let second = Server::start(database.connect().await).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["conclude_at"] = json!({});
-    server.create(&body).await;
+    server.create(&with(steady("search", &["a", "b"]), json!({"conclude_at": {}}))).await;
     for client in [&server, &second] {
         eventually("the end of the batches", async || {
             let open = client.get(BATCH).await.json(200);
@@ -438,15 +389,16 @@ async fn callers_see_the_end_of_a_concluded_experiment(database: TestDatabase) {
         })
         .await;
     }
-    let experiment = second.get("/v1/experiments/search").await.json(200);
+    let experiment = second.experiment("search").await;
     assert_eq!((&experiment["status"], &experiment["winner"]), (&json!("concluded"), &json!("a")));
 }
 
 async fn other_policies_have_no_batches(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server
-        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
-        .await;
+    let server = Server::running(
+        &database,
+        &json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}),
+    )
+    .await;
     server.get(BATCH).await.problem(ProblemKind::NotABatchPolicy);
     server.post(LEASE, &json!({"count": 1})).await.problem(ProblemKind::NotABatchPolicy);
     server.post(RESULTS, &results()).await.problem(ProblemKind::NotABatchPolicy);
@@ -475,12 +427,11 @@ struct Done {
 /// run: an answer that arrives in time and is written after its time would be surplus. The lower
 /// index wins nine times in ten, but `a` and `b` alternate, so only the horizon ends the run.
 async fn run(database: &TestDatabase, kind: &str) -> (Server, Arc<Done>) {
-    let server = Server::start(database.store().await).await;
-    let mut body = search();
-    body["rankers"] = json!(RANKERS);
-    body["policy"] = json!({"kind": kind, "horizon": HORIZON});
-    body["seed"] = json!(3);
-    server.create(&body).await;
+    let body = with(
+        search(),
+        json!({"rankers": RANKERS, "policy": {"kind": kind, "horizon": HORIZON}, "seed": 3}),
+    );
+    let server = Server::running(database, &body).await;
     let done = Arc::new(Done::default());
     let clock = Arc::new(RwLock::new(server.clock.clone()));
     let clients: Vec<_> = (0..CLIENTS)
@@ -575,13 +526,10 @@ async fn assert_end(server: &Server, done: &Done) -> Value {
     // B = floor(log2 1000) = 9
     assert!(count(&done.batches) <= 19, "{} batches", count(&done.batches));
     let end = batch(server).await;
-    assert_eq!(
-        (&end["number"], &end["opened_at"], &end["pairs"]),
-        (&Value::Null, &Value::Null, &json!([]))
-    );
+    assert_has(&end, json!({"number": null, "opened_at": null, "pairs": []}));
     assert_eq!(lease(server, 10).await.len(), 0);
     let duel = server.next_duel("search").await;
-    assert_eq!((&duel["left"], &duel["right"]), (&standings["champion"], &standings["champion"]));
+    assert_has(&duel, json!({"left": standings["champion"], "right": standings["champion"]}));
     standings
 }
 

@@ -57,8 +57,7 @@ async fn a_refused_experiment_lists_few_errors(database: TestDatabase) {
 }
 
 async fn a_refused_batch_or_page_lists_few_errors(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let row = json!({
         "left": "x".repeat(10_000), "right": "b", "left_wins": 1, "right_wins": 0, "ties": 0,
     });
@@ -73,8 +72,7 @@ async fn a_refused_batch_or_page_lists_few_errors(database: TestDatabase) {
 }
 
 async fn long_texts_are_cut(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let long = "x".repeat(1_000_000);
     let mut unknown_field = json!({"name": "other", "rankers": ["a", "b"]});
     unknown_field[&*long] = json!(1);

@@ -1,17 +1,15 @@
 //! A canary: two ids of one ranker. The second takes no part in the tournament.
 
 use rankduel::http::ProblemKind;
-use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, assert_has, until};
 use crate::support::service::Server;
 
 on_sqlite! {
     a_canary_of_the_best_ranker_does_not_block_the_end
     the_second_id_is_compared_with_the_first_alone
-    an_invalid_canary_is_refused
 }
 
 /// Answer a duel. `a` and its twin `a2` beat `b`, and win against each other in turn.
@@ -35,7 +33,7 @@ async fn until_the_end(server: &Client, name: &str, most: u64) -> Option<u64> {
         if duel["self_duel"] == false {
             a_is_best(server, name, &duel, &mut a_won).await;
         }
-        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        let experiment = server.experiment(name).await;
         if experiment["status"] == "concluded" {
             assert_eq!(experiment["winner"], "a");
             return Some(number);
@@ -62,10 +60,6 @@ async fn answer_the_canary(server: &Client, name: &str, count: usize) {
     panic!("{answered} of {count} duels of the canary");
 }
 
-async fn statistics(server: &Client, name: &str) -> Value {
-    server.get(&format!("/v1/experiments/{name}/statistics")).await.json(200)
-}
-
 async fn a_canary_of_the_best_ranker_does_not_block_the_end(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let experiment = |name: &str, share: f64| {
@@ -80,11 +74,11 @@ async fn a_canary_of_the_best_ranker_does_not_block_the_end(database: TestDataba
     assert!(until_the_end(&server, "outside", 400).await.is_some());
     // as a ranker like the others, the canary is as good as the best one for ever
     assert_eq!(until_the_end(&server, "inside", 400).await, None);
-    let canary = statistics(&server, "outside").await["canary"].clone();
+    let canary = server.report("outside", "statistics").await["canary"].clone();
     let compared = canary["wins"].as_u64().zip(canary["losses"].as_u64());
     let (wins, losses) = compared.expect("counts");
     assert!(wins + losses >= 4 && canary["alarm"] == false, "{canary}");
-    let verdict = server.get("/v1/experiments/outside/verdict").await.json(200);
+    let verdict = server.verdict("outside").await;
     assert_eq!(verdict["condorcet"], true, "{verdict}");
     assert_eq!(verdict["rankers"][1]["possible"], false);
     let page = server.get("/experiments/outside").await;
@@ -125,11 +119,8 @@ async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) 
         }
     }
     assert!((30..90).contains(&compared), "half of the duels are about 60: {compared}");
-    let found = statistics(&server, "often").await;
-    assert_eq!(
-        (&found["canary"]["losses"], &found["canary"]["wins"]),
-        (&json!(compared), &json!(0))
-    );
+    let found = server.report("often", "statistics").await;
+    assert_has(&found["canary"], json!({"losses": compared, "wins": 0}));
     assert_eq!(found["canary"]["alarm"], true, "{found}");
     let standings = server.standings("often").await;
     assert_eq!(standings["rankers"][1]["retired"], true, "it plays no part");
@@ -141,20 +132,16 @@ async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) 
     assert_eq!(tally_of_twin, 0, "the policy learns nothing from it");
 
     // another server folds the same, from the log and from a snapshot
-    let snapshot = loaded.snapshot(0).expect("a state");
     drop(loaded);
     server.stop().await;
     let second = Server::start(database.connect().await).await;
-    let again = statistics(&second, "often").await;
+    let again = second.report("often", "statistics").await;
     assert_eq!(again["canary"], found["canary"]);
-    second.stop().await;
-    let store = database.connect().await;
-    store.save_snapshot(&snapshot).await.expect("it is kept");
-    let findings = verify(&*store, "often").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
-    let server = Server::start(store).await;
-    assert_eq!(statistics(&server, "often").await["canary"], found["canary"]);
+    let server = second.restarted_from_snapshot(&database, "often").await;
+    assert_eq!(server.report("often", "statistics").await["canary"], found["canary"]);
 
+    let policy = json!({"policy": {"kind": "pcomp", "horizon": 1000}});
+    server.refuses_change("often", &policy, "/canary").await;
     // rankers can still come and go; the canary ends with its first id
     server.patch("often", &json!({"enlist": "e"})).await.json(200);
     let retired = server.patch("often", &json!({"retire": "b2"})).await;
@@ -167,43 +154,15 @@ async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) 
             assert!(duel[side] != "b2" && duel[side] != "b", "{duel}");
         }
     }
-    eventually("the roster", async || {
-        let verdict = server.get("/v1/experiments/often/verdict").await.json(200);
-        let retired: Vec<_> =
-            verdict["rankers"].as_array()?.iter().map(|row| row["retired"].clone()).collect();
-        (json!(retired) == json!([true, true, false, false, false])).then_some(())
+    until("the roster", async || {
+        let verdict = server.verdict("often").await;
+        let retired: Vec<_> = verdict["rankers"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|row| row["retired"].clone())
+            .collect();
+        json!(retired) == json!([true, true, false, false, false])
     })
     .await;
-}
-
-async fn an_invalid_canary_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let valid = json!({
-        "name": "search", "rankers": ["a", "b", "c"], "canary": ["a", "b"],
-        "policy": {"kind": "uniform"},
-    });
-    for (member, value, pointer) in [
-        ("policy", json!({"kind": "pcomp", "horizon": 1000}), "/canary"),
-        ("rankers", json!(["a", "b"]), "/canary"),
-        ("canary_share", json!(0.6), "/canary_share"),
-        ("canary_share", json!(-0.1), "/canary_share"),
-        ("canary", Value::Null, "/canary_share"),
-    ] {
-        let mut body = valid.clone();
-        if member == "canary" {
-            body["canary_share"] = json!(0.1);
-        }
-        body[member] = value;
-        let refused = server.post("/v1/experiments", &body).await;
-        refused.problem_at(ProblemKind::InvalidRequest, pointer);
-    }
-    server.create(&valid).await;
-    let policy = json!({"policy": {"kind": "pcomp", "horizon": 1000}});
-    server.patch("search", &policy).await.problem_at(ProblemKind::InvalidRequest, "/canary");
-    // as a ranker like the others, every policy can have it
-    let mut body = valid.clone();
-    body["name"] = json!("inside");
-    body["canary_share"] = json!(0);
-    body["policy"] = json!({"kind": "pcomp", "horizon": 1000});
-    server.create(&body).await;
 }

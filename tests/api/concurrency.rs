@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::support::TestDatabase;
-use crate::support::client::{Answer, JSON, eventually, steady};
+use crate::support::client::{Answer, JSON, eventually, steady, until};
 use crate::support::service::Server;
 
 on_both_databases! {
     one_of_several_conflicting_answers_counts
-    concurrent_answers_leave_no_gap_in_the_log
     an_experiment_is_created_once
     one_of_several_changes_to_a_version_succeeds
     two_servers_share_one_log
@@ -47,8 +46,7 @@ fn by_status(answers: &[Answer]) -> BTreeMap<u16, usize> {
 }
 
 async fn one_of_several_conflicting_answers_counts(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
     let answers = all((0..64).map(|caller| {
         let outcome = ["left", "right", "tie", "none"][caller % 4];
@@ -69,40 +67,6 @@ async fn one_of_several_conflicting_answers_counts(database: TestDatabase) {
     }
     assert_eq!(recorded, 1);
     assert_eq!(server.position("search").await, 1);
-}
-
-async fn concurrent_answers_leave_no_gap_in_the_log(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
-    let mut callers = JoinSet::new();
-    for caller in 0..200 {
-        let client = server.client();
-        callers.spawn(async move {
-            let mut positions = Vec::new();
-            for _ in 0..5 {
-                let duel = client.next_duel("search").await;
-                let outcome = ["left", "right"][caller % 2];
-                positions.push(client.answer("search", &duel, outcome).await);
-            }
-            positions
-        });
-    }
-    let mut positions = callers.join_all().await.concat();
-    positions.sort_unstable();
-    assert_eq!(positions, (1..=1000).collect::<Vec<_>>());
-    let standings = server.standings("search").await;
-    assert_eq!((&standings["position"], &standings["duels"]), (&json!(1000), &json!(1000)));
-    let outcomes = json!({"left": 500, "right": 500, "tie": 0, "none": 0});
-    assert_eq!(standings["outcomes"], outcomes);
-    let wins = |i: usize, j: usize| standings["wins"][i][j].as_u64().expect("a count");
-    assert_eq!(wins(0, 1) + wins(1, 0), 1000);
-
-    // The log agrees.
-    server.stop().await;
-    assert_eq!(database.count("select count(*) from log").await, 1000);
-    assert_eq!(database.count("select max(position) from log").await, 1000);
-    let server = Server::start(database.connect().await).await;
-    assert_eq!(server.standings("search").await, standings);
 }
 
 async fn an_experiment_is_created_once(database: TestDatabase) {
@@ -161,8 +125,8 @@ async fn one_of_several_changes_to_a_version_succeeds(database: TestDatabase) {
     .await;
     assert_eq!(by_status(&answers), BTreeMap::from([(200, 16)]));
     let versions = eventually("the same version at both servers", async || {
-        let one = servers[0].get("/v1/experiments/search").await.json(200);
-        let other = servers[1].get("/v1/experiments/search").await.json(200);
+        let one = servers[0].experiment("search").await;
+        let other = servers[1].experiment("search").await;
         (one == other).then(|| one["version"].as_u64().expect("a version"))
     })
     .await;
@@ -176,10 +140,7 @@ async fn one_of_several_changes_to_a_version_succeeds(database: TestDatabase) {
 /// Wait until both servers have this position; then their standings must agree.
 async fn converge(servers: [&Server; 2], position: u64) -> Value {
     for server in servers {
-        eventually("the whole log", async || {
-            (server.position("search").await >= position).then_some(())
-        })
-        .await;
+        until("the whole log", async || server.position("search").await >= position).await;
     }
     let standings = servers[0].standings("search").await;
     assert_eq!(standings["position"], position);
@@ -215,7 +176,7 @@ async fn two_servers_share_one_log(database: TestDatabase) {
     assert_eq!(standings["duels"], 200);
     // Nothing is in flight at either server: each has read the answers recorded by the other.
     for server in [&one, &other] {
-        assert_eq!(server.get("/v1/experiments/search/batch").await.json(200)["in_flight"], 0);
+        assert_eq!(server.report("search", "batch").await["in_flight"], 0);
     }
     // A third server, which folds the log from the start, agrees.
     let third = Server::start(database.connect().await).await;
@@ -231,7 +192,7 @@ async fn a_change_at_one_server_applies_at_the_other(database: TestDatabase) {
         server.send("PATCH", "/v1/experiments/search", &[JSON, ("if-match", tag)], body).await
     };
     // The other server has it in memory, at version 1.
-    assert_eq!(other.get("/v1/experiments/search").await.json(200)["version"], 1);
+    assert_eq!(other.experiment("search").await["version"], 1);
     for round in 0..10 {
         // The change is based on a fresh read, and sent to a server whose state may be stale.
         let (here, there) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
@@ -247,9 +208,9 @@ async fn a_change_at_one_server_applies_at_the_other(database: TestDatabase) {
         assert_eq!(patch(here, "*", "running").await.json(200), running.json(200));
     }
     assert_eq!(patch(&one, "*", "concluded").await.json(200)["version"], 22);
-    eventually("the winner at the other server", async || {
+    until("the winner at the other server", async || {
         let duel = other.next_duel("search").await;
-        (duel["self_duel"] == true).then_some(())
+        duel["self_duel"] == true
     })
     .await;
     assert_eq!(one.send("DELETE", "/v1/experiments/search", &[], Vec::new()).await.status, 204);

@@ -1,11 +1,10 @@
 //! Claims against a control: the ranker that people see today.
 
 use rankduel::http::ProblemKind;
-use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, assert_has, assert_verifies, eventually, with};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -23,10 +22,6 @@ fn search() -> Value {
         "name": "search", "rankers": ["a", "b", "c"], "control": "c", "seed": 7,
         "answer_window_seconds": 0, "conclude_at": {"confidence": 0.9, "margin": 0.01},
     })
-}
-
-async fn claims(server: &Client) -> Value {
-    server.get("/v1/experiments/search/claims").await.json(200)
 }
 
 /// The claim of this name on a ranker.
@@ -55,7 +50,7 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
     let server = Server::start(database.store().await).await;
     let created = server.create(&search()).await;
     assert_eq!((&created["control"], &created["goal"]), (&json!("c"), &json!("best")));
-    let before = claims(&server).await;
+    let before = server.report("search", "claims").await;
     assert_eq!(
         before["claims"].as_array().map(Vec::len),
         Some(8),
@@ -68,7 +63,7 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
     }
     let (mut met, mut verdict_at, mut after_it) = (0, None, 0);
     let concluded = async || {
-        let experiment = server.get("/v1/experiments/search").await.json(200);
+        let experiment = server.experiment("search").await;
         experiment["status"] == "concluded"
     };
     for page in 0..3000 {
@@ -80,7 +75,7 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
             continue;
         }
         let pair = answer(&server, &duel, &mut met).await;
-        let now = claims(&server).await;
+        let now = server.report("search", "claims").await;
         if verdict_at.is_some() {
             assert_eq!(pair, ("a".to_owned(), "c".to_owned()), "the winner meets the control");
             after_it += 1;
@@ -92,18 +87,18 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
             assert!(verdict_at.is_some(), "two of five take longer than the verdict");
             break;
         }
-        let settled = server.get("/v1/experiments/search/verdict").await.json(200);
+        let settled = server.verdict("search").await;
         assert_eq!(settled["control"]["settled"], false, "{}", settled["control"]);
     }
     assert!(after_it > 10, "{after_it}");
     eventually("the conclusion", async || concluded().await.then_some(())).await;
-    let last = claims(&server).await;
+    let last = server.report("search", "claims").await;
     let better = claim(&last, "better", "a");
     let bound = better["bound"].as_f64().expect("a bound");
     assert!((0.51..0.6).contains(&bound), "{better}");
     assert!(better["decided_after_duels"].as_u64() > Some(10), "{better}");
     assert_eq!(claim(&last, "not_worse", "a")["state"], "decided");
-    let verdict = server.get("/v1/experiments/search/verdict").await.json(200);
+    let verdict = server.verdict("search").await;
     let control = &verdict["control"];
     assert_eq!((&control["proven"], &control["ranker"]), (&json!("better"), &json!("a")));
     let sentence = control["sentence"].as_str().expect("a sentence");
@@ -120,8 +115,7 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
         assert!(metrics.contains(&line), "{line}");
     }
     let store = database.connect().await;
-    let findings = verify(&*store, "search").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
+    assert_verifies(&*store, "search").await;
 }
 
 async fn without_waiting_for_the_control_the_verdict_concludes(database: TestDatabase) {
@@ -135,7 +129,7 @@ async fn without_waiting_for_the_control_the_verdict_concludes(database: TestDat
         if duel["self_duel"] == false {
             answer(&server, &duel, &mut met).await;
         }
-        let experiment = server.get("/v1/experiments/search").await.json(200);
+        let experiment = server.experiment("search").await;
         (experiment["status"] == "concluded").then_some(experiment)
     })
     .await;
@@ -143,17 +137,15 @@ async fn without_waiting_for_the_control_the_verdict_concludes(database: TestDat
         (&experiment["winner"], &experiment["conclude_at"]["control"]),
         (&json!("a"), &json!(false))
     );
-    assert_ne!(claim(&claims(&server).await, "better", "a")["state"], "decided");
+    assert_ne!(claim(&server.report("search", "claims").await, "better", "a")["state"], "decided");
 }
 
 async fn a_control_is_named_later_and_every_server_has_the_same_claims(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    let mut body = search();
-    body["conclude_at"] = json!("never");
-    body["control"] = Value::Null;
+    let body = with(search(), json!({"conclude_at": "never", "control": null}));
     let created = server.post("/v1/experiments", &body).await;
     created.json(201);
-    let without = claims(&server).await;
+    let without = server.report("search", "claims").await;
     assert_eq!((&without["control"], &without["errors"]["better"]), (&Value::Null, &json!(0.0)));
     assert_eq!(without["claims"].as_array().map(Vec::len), Some(2));
     let mut met = 0;
@@ -165,7 +157,7 @@ async fn a_control_is_named_later_and_every_server_has_the_same_claims(database:
     assert_eq!((&named["control"], &named["version"]), (&json!("b"), &json!(2)));
     let again = server.patch("search", &json!({"control": "b"})).await.json(200);
     assert_eq!(again["version"], 2, "it is the control already");
-    let fresh = claims(&server).await;
+    let fresh = server.report("search", "claims").await;
     assert_eq!(fresh["control"], "b");
     assert_eq!(claim(&fresh, "better", "a")["win_rate"], Value::Null, "from then on: {fresh}");
     let second = Server::start(database.connect().await).await;
@@ -184,13 +176,10 @@ async fn a_control_is_named_later_and_every_server_has_the_same_claims(database:
             answer(&second, &duel, &mut met).await;
         }
     }
-    let loaded = second.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot(0).expect("a state");
-    drop(loaded);
-    let there = claims(&second).await;
+    let there = second.report("search", "claims").await;
     second.stop().await;
     let here = eventually("the log", async || {
-        let here = claims(&server).await;
+        let here = server.report("search", "claims").await;
         (here["claims"] == there["claims"]).then_some(here)
     })
     .await;
@@ -199,17 +188,12 @@ async fn a_control_is_named_later_and_every_server_has_the_same_claims(database:
     server.stop().await;
     // folded from the log, then from a snapshot
     let rebuilt = Server::start(database.connect().await).await;
-    assert_eq!(claims(&rebuilt).await["claims"], here["claims"]);
-    rebuilt.stop().await;
-    let store = database.connect().await;
-    store.save_snapshot(&snapshot).await.expect("it is kept");
-    let findings = verify(&*store, "search").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
-    let server = Server::start(store).await;
-    assert_eq!(claims(&server).await["claims"], here["claims"]);
+    assert_eq!(rebuilt.report("search", "claims").await["claims"], here["claims"]);
+    let server = rebuilt.restarted_from_snapshot(&database, "search").await;
+    assert_eq!(server.report("search", "claims").await["claims"], here["claims"]);
 
     server.patch("search", &json!({"retire": "c"})).await.json(200);
-    let ended = claims(&server).await;
+    let ended = server.report("search", "claims").await;
     assert_eq!(
         (&ended["control"], ended["claims"].as_array().map(Vec::len)),
         (&Value::Null, Some(2))
@@ -217,36 +201,8 @@ async fn a_control_is_named_later_and_every_server_has_the_same_claims(database:
 }
 
 async fn an_invalid_control_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    for (member, value, pointer) in [
-        ("control", json!("d"), "/control"),
-        ("control", json!(3), "/control"),
-        ("goal", json!("worst"), "/goal"),
-        ("conclude_at", json!({"control": "c"}), "/conclude_at/control"),
-    ] {
-        let mut body = search();
-        body[member] = value;
-        server
-            .post("/v1/experiments", &body)
-            .await
-            .problem_at(ProblemKind::InvalidRequest, pointer);
-    }
-    let mut body = search();
-    body["goal"] = json!("improve");
-    body["control"] = Value::Null;
-    let refused = server.post("/v1/experiments", &body).await;
-    let problem = refused.problem_at(ProblemKind::InvalidRequest, "/goal");
-    assert!(problem.to_string().contains("name the `control`"), "{problem}");
-    let mut body = search();
-    body["canary"] = json!(["a", "c"]);
-    let refused = server.post("/v1/experiments", &body).await;
-    let problem = refused.problem_at(ProblemKind::InvalidRequest, "/control");
-    assert!(problem.to_string().contains("name the first id"), "{problem}");
-
-    let mut body = search();
-    body["rankers"] = json!(["a", "b", "c", "d"]);
-    body["goal"] = json!("improve");
-    server.create(&body).await;
+    let body = with(search(), json!({"rankers": ["a", "b", "c", "d"], "goal": "improve"}));
+    let server = Server::running(&database, &body).await;
     server.patch("search", &json!({"retire": "d"})).await.json(200);
     for (change, kind, pointer) in [
         (json!({"control": "e"}), ProblemKind::InvalidRequest, "/control"),
@@ -256,12 +212,8 @@ async fn an_invalid_control_is_refused(database: TestDatabase) {
         server.patch("search", &change).await.problem_at(kind, pointer);
     }
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    let refused = server.patch("search", &json!({"control": "a"})).await;
-    refused.problem_at(ProblemKind::InvalidRequest, "/control");
-    let experiment = server.get("/v1/experiments/search").await.json(200);
-    assert_eq!(
-        (&experiment["control"], &experiment["version"]),
-        (&json!("c"), &json!(3)),
-        "nothing half done"
-    );
+    server.refuses_change("search", &json!({"control": "a"}), "/control").await;
+    let experiment = server.experiment("search").await;
+    // nothing half done
+    assert_has(&experiment, json!({"control": "c", "version": 3}));
 }

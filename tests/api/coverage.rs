@@ -15,7 +15,7 @@ on_both_databases! {
 
 on_sqlite! {
     a_page_outside_shows_the_control_and_takes_no_feedback
-    an_invalid_coverage_is_refused
+    the_control_stays_while_it_is_shown_outside
 }
 
 const UNITS: usize = 500;
@@ -91,14 +91,13 @@ async fn the_same_units_take_part_everywhere_and_a_higher_coverage_adds_others(
 }
 
 async fn a_page_outside_shows_the_control_and_takes_no_feedback(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search(0.3)).await;
+    let server = Server::running(&database, &search(0.3)).await;
     // without a unit, each page has a coin
     let stock = ask(&server, json!({"count": 1000})).await;
     let duels = stock["duels"].as_array().expect("a list");
     let enrolled = duels.iter().filter(|duel| takes_part(duel)).count();
     assert!((240..360).contains(&enrolled), "{enrolled}");
-    let traffic = server.get("/v1/experiments/search/traffic").await.json(200);
+    let traffic = server.report("search", "traffic").await;
     assert_eq!(traffic["outside"], 1000 - enrolled);
     let metrics = server.get("/metrics").await.text();
     let issued = format!("rankduel_duels_total{{kind=\"outside\"}} {}", 1000 - enrolled);
@@ -121,26 +120,13 @@ async fn a_page_outside_shows_the_control_and_takes_no_feedback(database: TestDa
     server.feedback("search", &feedback).await.problem(ProblemKind::InvalidDuel);
 }
 
-async fn an_invalid_coverage_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let refused = async |body: &Value, remedy: &str| {
-        let answer = server.post("/v1/experiments", body).await;
-        let problem = answer.problem_at(ProblemKind::InvalidRequest, "/coverage");
-        assert!(problem["errors"][0]["detail"].as_str().is_some_and(|it| it.contains(remedy)));
-    };
-    for coverage in [0.0, -0.5, 1.01, 100.0] {
-        refused(&search(coverage), "pause the experiment").await;
-    }
-    let mut body = search(0.5);
-    body.as_object_mut().expect("an object").remove("control");
-    refused(&body, "name the `control`").await;
-
-    server.create(&search(0.5)).await;
+async fn the_control_stays_while_it_is_shown_outside(database: TestDatabase) {
+    let server = Server::running(&database, &search(0.5)).await;
     let patch = async |body: Value| server.patch("search", &body).await;
     patch(json!({"coverage": 1.5})).await.problem_at(ProblemKind::InvalidRequest, "/coverage");
     let detail = patch(json!({"retire": "c"})).await.problem(ProblemKind::RankersFixed);
     assert!(detail["detail"].as_str().is_some_and(|it| it.contains("name another control")));
-    let unchanged = server.get("/v1/experiments/search").await.json(200);
+    let unchanged = server.experiment("search").await;
     assert_eq!((&unchanged["coverage"], &unchanged["version"]), (&json!(0.5), &json!(1)));
     patch(json!({"coverage": 1.0})).await.json(200);
     patch(json!({"retire": "c"})).await.json(200);

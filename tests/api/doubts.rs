@@ -1,12 +1,9 @@
 //! Verdicts that may be wrong more often than they say, and answers that are missing unevenly.
 
-use std::time::Duration;
-
-use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, eventually, steady, until, with};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
@@ -20,19 +17,8 @@ on_sqlite! {
     a_verdict_says_that_it_withstands_no_loss
 }
 
-/// Rounds of maintenance follow each other quickly.
-async fn quick(database: &TestDatabase) -> Server {
-    let maintain_every = Duration::from_millis(20);
-    let service = ServiceSettings { maintain_every, ..ServiceSettings::default() };
-    Server::with(database.store().await, Settings { service, ..Settings::default() }).await
-}
-
-async fn verdict(server: &Client, name: &str) -> Value {
-    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
-}
-
 async fn status(server: &Client, name: &str) -> Value {
-    server.get(&format!("/v1/experiments/{name}")).await.json(200)["status"].clone()
+    server.experiment(name).await["status"].clone()
 }
 
 /// Interleave a duel's two lists of four documents, and click on one position.
@@ -51,7 +37,7 @@ async fn click(server: &Client, name: &str, position: usize) {
 }
 
 async fn random_clicks_conclude_nothing(database: TestDatabase) {
-    let server = quick(&database).await;
+    let server = Server::with(database.store().await, Settings::quick()).await;
     let unfair = "random clicks favour a side with this method";
     for (name, method, is_fair) in [
         ("published", json!({"kind": "balanced"}), false),
@@ -60,21 +46,19 @@ async fn random_clicks_conclude_nothing(database: TestDatabase) {
         ("debiased", json!({"kind": "balanced", "credit": "debiased"}), true),
         ("default", json!({"kind": "team-draft"}), true),
     ] {
-        let mut body = steady(name, &["a", "b"]);
-        body["interleaving"] = method;
-        body["conclude_at"] = json!({"confidence": 0.9, "max_duels": 100});
+        let body = with(
+            steady(name, &["a", "b"]),
+            json!({"interleaving": method, "conclude_at": {"confidence": 0.9, "max_duels": 100}}),
+        );
         server.create(&body).await;
-        assert_eq!(verdict(&server, name).await["rests_on"]["doubts"], json!([]), "{name}");
+        assert_eq!(server.verdict(name).await["rests_on"]["doubts"], json!([]), "{name}");
         for page in 0..100 {
             click(&server, name, page % 4).await;
         }
         if is_fair {
-            eventually("the limit", async || {
-                (status(&server, name).await == "concluded").then_some(())
-            })
-            .await;
+            until("the limit", async || status(&server, name).await == "concluded").await;
         }
-        let found = verdict(&server, name).await;
+        let found = server.verdict(name).await;
         let doubts = &found["rests_on"]["doubts"];
         assert_eq!(doubts.as_array().expect("a list").is_empty(), is_fair, "{name}: {doubts}");
         let sentence = found["sentence"].as_str().expect("a sentence");
@@ -85,7 +69,7 @@ async fn random_clicks_conclude_nothing(database: TestDatabase) {
     }
     for name in ["published", "uncut", "sign"] {
         assert_eq!(status(&server, name).await, "running", "{name}");
-        assert_eq!(verdict(&server, name).await["concludes_by_itself"], false, "{name}");
+        assert_eq!(server.verdict(name).await["concludes_by_itself"], false, "{name}");
         let page = server.get(&format!("/experiments/{name}")).await.text();
         assert!(page.contains(unfair), "{page}");
     }
@@ -93,12 +77,13 @@ async fn random_clicks_conclude_nothing(database: TestDatabase) {
 }
 
 async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: TestDatabase) {
-    let server = quick(&database).await;
+    let server = Server::with(database.store().await, Settings::quick()).await;
     // `a` wins 31 of 50, which is enough for a verdict, and withstands the loss of a few
     for name in ["lossy", "complete"] {
-        let mut body = steady(name, &["a", "b"]);
-        body["answer_window_seconds"] = json!(60);
-        body["conclude_at"] = json!({"confidence": 0.95});
+        let body = with(
+            steady(name, &["a", "b"]),
+            json!({"answer_window_seconds": 60, "conclude_at": {"confidence": 0.95}}),
+        );
         server.create(&body).await;
         for number in 0..180 {
             let duel = server.pair(name).await;
@@ -110,12 +95,9 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
         }
     }
     server.clock.advance_ms(3_700_000);
-    eventually("a conclusion", async || {
-        (status(&server, "complete").await == "concluded").then_some(())
-    })
-    .await;
+    until("a conclusion", async || status(&server, "complete").await == "concluded").await;
     let lossy = eventually("the verdict", async || {
-        let found = verdict(&server, "lossy").await;
+        let found = server.verdict("lossy").await;
         (found["state"] == "decided").then_some(found)
     })
     .await;
@@ -130,7 +112,7 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
     );
     // a server that issued none of the duels knows of the loss, and does not conclude either
     let second = Server::start(database.connect().await).await;
-    let read = verdict(&second, "lossy").await;
+    let read = second.verdict("lossy").await;
     assert_eq!((&read["sentence"], &read["rests_on"]), (&lossy["sentence"], rests_on));
     // its winner goes on to meet the rival, until the verdict withstands the loss
     let mut met = 0;
@@ -148,15 +130,15 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
             }
         }
         server.clock.advance_ms(3_700_000);
-        eventually("the cohort", async || {
-            let waiting = &verdict(&server, "lossy").await["rests_on"]["waiting"];
-            (*waiting == 0).then_some(())
+        until("the cohort", async || {
+            let waiting = &server.verdict("lossy").await["rests_on"]["waiting"];
+            *waiting == 0
         })
         .await;
-        assert!(round < 50, "{}", verdict(&server, "lossy").await);
+        assert!(round < 50, "{}", server.verdict("lossy").await);
     }
     assert!(met > 50, "it went on: {met}");
-    let complete = verdict(&server, "complete").await;
+    let complete = server.verdict("complete").await;
     assert_eq!(complete["rests_on"]["doubts"], json!([]));
     let unanswered = complete["rests_on"]["unanswered"].as_f64();
     assert_eq!(unanswered, Some(0.0), "{complete}");
@@ -165,8 +147,7 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
 /// Searchers click on a page of `c` more often than on others, and pages without a click are not
 /// reported. With `fails`, every second page of `c` is not made.
 async fn traffic(server: &Server, name: &str, makes_pages: bool, fails: bool) -> Vec<Value> {
-    let mut body = steady(name, &["a", "b", "c"]);
-    body["duel_ttl_seconds"] = json!(64);
+    let body = with(steady(name, &["a", "b", "c"]), json!({"duel_ttl_seconds": 64}));
     server.create(&body).await;
     for number in 0..900 {
         let duel = server.pair(name).await;
@@ -184,7 +165,7 @@ async fn traffic(server: &Server, name: &str, makes_pages: bool, fails: bool) ->
         }
     }
     server.clock.advance_ms(200_000);
-    let traffic = server.get(&format!("/v1/experiments/{name}/traffic")).await.json(200);
+    let traffic = server.report(name, "traffic").await;
     let alarms = traffic["alarms"].as_array().expect("a list").iter();
     alarms.filter(|alarm| alarm["kind"] == "uneven-answers").cloned().collect()
 }
@@ -205,11 +186,12 @@ async fn pages_without_a_click_need_not_be_reported(database: TestDatabase) {
 /// Half of the pages have no click. Where none of them is reported, silence is no click; where one
 /// was, a missing answer may be a lost one.
 async fn silence_about_interleaved_pages_is_no_loss(database: TestDatabase) {
-    let server = quick(&database).await;
+    let server = Server::with(database.store().await, Settings::quick()).await;
     for name in ["clicks-only", "reported"] {
-        let mut body = steady(name, &["a", "b"]);
-        body["answer_window_seconds"] = json!(1800);
-        body["conclude_at"] = json!({"confidence": 0.95});
+        let body = with(
+            steady(name, &["a", "b"]),
+            json!({"answer_window_seconds": 1800, "conclude_at": {"confidence": 0.95}}),
+        );
         server.create(&body).await;
         let (path, feedback) = (format!("/v1/experiments/{name}/interleave"), "final");
         for number in 0..180 {
@@ -230,27 +212,23 @@ async fn silence_about_interleaved_pages_is_no_loss(database: TestDatabase) {
         }
     }
     server.clock.advance_ms(3_700_000);
-    eventually("a conclusion", async || {
-        (status(&server, "clicks-only").await == "concluded").then_some(())
-    })
-    .await;
-    let rests_on = verdict(&server, "clicks-only").await["rests_on"].clone();
+    until("a conclusion", async || status(&server, "clicks-only").await == "concluded").await;
+    let rests_on = server.verdict("clicks-only").await["rests_on"].clone();
     assert_eq!((&rests_on["unanswered"], &rests_on["doubts"]), (&json!(0.5), &json!([])));
     assert!(rests_on["assumptions"].to_string().contains("had no click"), "{rests_on}");
-    let doubts = verdict(&server, "reported").await["rests_on"]["doubts"].clone();
+    let doubts = server.verdict("reported").await["rests_on"]["doubts"].clone();
     assert!(doubts.to_string().contains("were not answered in time"), "{doubts}");
     assert_eq!(status(&server, "reported").await, "running");
 }
 
 async fn a_verdict_says_that_it_withstands_no_loss(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     for number in 0..45 {
         let duel = server.pair("search").await;
         let winner = if number < 25 { "a" } else { "b" };
         server.answer("search", &duel, if duel["left"] == winner { "left" } else { "right" }).await;
     }
-    let found = verdict(&server, "search").await;
+    let found = server.verdict("search").await;
     let holds = &found["rests_on"]["holds_unless_lost"];
     assert_eq!((&found["winners"], holds), (&json!(["a"]), &json!(0.0)), "it stays: {found}");
     let page = server.get("/experiments/search").await.text();

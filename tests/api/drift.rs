@@ -1,10 +1,9 @@
 //! Preferences that change while an experiment runs, and after it.
 
-use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, eventually, with};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -14,7 +13,7 @@ on_both_databases! {
 
 on_sqlite! {
     a_concluded_experiment_is_watched
-    a_share_to_watch_has_bounds
+    an_experiment_tells_of_drift_by_default
 }
 
 fn experiment(drift: &str) -> Value {
@@ -22,10 +21,6 @@ fn experiment(drift: &str) -> Value {
         "name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}, "seed": 3,
         "conclude_at": "never", "answer_window_seconds": 0, "drift": drift,
     })
-}
-
-async fn verdict(server: &Client) -> Value {
-    server.get("/v1/experiments/search/verdict").await.json(200)
 }
 
 async fn answer(server: &Client, winner: &str, duels: usize) -> u64 {
@@ -41,14 +36,14 @@ async fn answer(server: &Client, winner: &str, duels: usize) -> u64 {
 /// The verdict of this server once it has folded the log up to a position.
 async fn verdict_at(server: &Client, position: u64) -> Value {
     eventually("the position", async || {
-        let found = verdict(server).await;
+        let found = server.verdict("search").await;
         (found["position"].as_u64() >= Some(position)).then_some(found)
     })
     .await
 }
 
 async fn alarms(server: &Client) -> Vec<Value> {
-    let traffic = server.get("/v1/experiments/search/traffic").await.json(200);
+    let traffic = server.report("search", "traffic").await;
     let alarms = traffic["alarms"].as_array().expect("a list").iter();
     alarms.filter(|alarm| alarm["kind"] == "changed-preferences").cloned().collect()
 }
@@ -114,17 +109,14 @@ async fn a_change_of_preferences_starts_the_verdict_again(database: TestDatabase
     for server in [&first, &second, &third] {
         let found = verdict_at(server, position).await;
         assert_eq!((&found["winners"], &found["rests_on"]["answers"]), (&json!(["b"]), &json!(40)));
-        assert_eq!(found["drift"], verdict(&first).await["drift"]);
+        assert_eq!(found["drift"], first.verdict("search").await["drift"]);
         assert!(alarms(server).await.is_empty(), "the verdict speaks of today");
     }
 }
 
 async fn a_concluded_experiment_is_watched(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = experiment("restart");
-    body["rankers"] = json!(["a", "b", "c"]);
-    body["watch"] = json!(0.5);
-    server.create(&body).await;
+    let body = with(experiment("restart"), json!({"rankers": ["a", "b", "c"], "watch": 0.5}));
+    let server = Server::running(&database, &body).await;
     for _ in 0..240 {
         let duel = server.pair("search").await;
         let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
@@ -149,28 +141,18 @@ async fn a_concluded_experiment_is_watched(database: TestDatabase) {
     rivals.dedup();
     assert_eq!(rivals.len(), 1, "{rivals:?}");
     // it tells, and the conclusion and its verdict stay
-    let found = verdict(&server).await;
+    let found = server.verdict("search").await;
     assert_eq!((&found["drift"]["alarms_total"], &found["winners"]), (&json!(1), &json!(["a"])));
-    let experiment = server.get("/v1/experiments/search").await.json(200);
+    let experiment = server.experiment("search").await;
     assert_eq!((alarms(&server).await.len(), &experiment["status"]), (1, &json!("concluded")));
 }
 
-async fn a_share_to_watch_has_bounds(database: TestDatabase) {
+async fn an_experiment_tells_of_drift_by_default(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    let create = async |drift: &str, watch: f64| {
-        let mut body = experiment(drift);
-        body["watch"] = json!(watch);
-        server.post("/v1/experiments", &body).await
-    };
-    for (drift, watch) in [("tell", 0.6), ("tell", -0.1), ("off", 0.1)] {
-        create(drift, watch).await.problem_at(ProblemKind::InvalidRequest, "/watch");
-    }
-    let wrong = create("sometimes", 0.1).await;
-    wrong.problem_at(ProblemKind::InvalidRequest, "/drift");
     let created = server.create(&experiment("off")).await;
     assert_eq!((&created["drift"], &created["watch"]), (&json!("off"), &json!(0.0)));
     answer(&server, "a", 10).await;
-    assert_eq!(verdict(&server).await["drift"], Value::Null);
+    assert_eq!(server.verdict("search").await["drift"], Value::Null);
     // by default an experiment tells
     let default = server.create(&json!({"name": "other", "rankers": ["a", "b"]})).await;
     assert_eq!((&default["drift"], &default["watch"]), (&json!("tell"), &json!(0.02)));

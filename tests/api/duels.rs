@@ -19,7 +19,6 @@ on_both_databases! {
 on_sqlite! {
     a_duel_has_every_field_that_a_caller_needs
     every_order_and_self_duels_occur
-    an_unknown_experiment_has_no_duels
     a_stock_of_duels_is_issued_at_once
 }
 
@@ -71,12 +70,11 @@ async fn a_duel_has_every_field_that_a_caller_needs(database: TestDatabase) {
 /// The uniform policy draws one of nine ordered pairs each time. The probability that one of them
 /// is missing in 400 draws is at most 9 (8/9)^400 = 3e-20.
 async fn every_order_and_self_duels_occur(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server
-        .create(
-            &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
-        )
-        .await;
+    let server = Server::running(
+        &database,
+        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}}),
+    )
+    .await;
     // The policy always selects the same pair in the same order; only the service swaps the sides.
     server.create(&steady("sides", &["a", "b"])).await;
     let mut seen = HashSet::new();
@@ -93,8 +91,7 @@ async fn every_order_and_self_duels_occur(database: TestDatabase) {
 }
 
 async fn requesting_a_duel_writes_nothing(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     for _ in 0..50 {
         assert_eq!(server.next_duel("search").await["state"], 0);
     }
@@ -104,10 +101,11 @@ async fn requesting_a_duel_writes_nothing(database: TestDatabase) {
 }
 
 async fn self_duels_are_flushed_to_the_log(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server
-        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
-        .await;
+    let server = Server::running(
+        &database,
+        &json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}),
+    )
+    .await;
     let mut shown = [0u64; 2];
     while shown.iter().sum::<u64>() < 20 {
         let duel = server.next_duel("search").await;
@@ -141,19 +139,9 @@ async fn self_duels_are_flushed_to_the_log(database: TestDatabase) {
     assert_eq!(server.standings("search").await["self_duels"], 21);
 }
 
-async fn an_unknown_experiment_has_no_duels(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    for name in ["none", "NONE", "a%20b", "%00", "-a", &"a".repeat(65), "a'%20or%20'1'='1"] {
-        let path = format!("/v1/experiments/{name}/next-duel");
-        let answer = server.send("POST", &path, &[], Vec::new()).await;
-        answer.problem(ProblemKind::ExperimentNotFound);
-    }
-}
-
 async fn a_stock_of_duels_is_issued_at_once(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
     let body = json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}});
-    server.create(&body).await;
+    let server = Server::running(&database, &body).await;
     let path = "/v1/experiments/search/next-duel";
     let stock = async |count: u32| {
         let answer = server.post(path, &json!({"count": count})).await.json(200);

@@ -3,11 +3,11 @@
 use rankduel::http::ProblemKind;
 use rankduel::service::transfer::{Import, export, import};
 use rankduel::service::verify::verify;
-use rankduel_engine::access::Actor;
-use rankduel_store::AuditNote;
 use serde_json::{Value, json};
 
-use crate::support::client::{Answer, Client, JSON, eventually, steady};
+use crate::support::client::{
+    Answer, Client, assert_has, assert_verifies, eventually, steady, with,
+};
 use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -36,26 +36,21 @@ async fn wins(server: &Client, name: &str, unit: &str, winner: &str) {
     server.answer(name, &duel, if duel["left"] == winner { "left" } else { "right" }).await;
 }
 
-async fn verdict(server: &Client, name: &str) -> Value {
-    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
-}
-
 /// The verdict's own statements, the same at every server.
 async fn found(server: &Client, name: &str) -> [Value; 6] {
-    let verdict = verdict(server, name).await;
+    let verdict = server.verdict(name).await;
     ["position", "duels", "state", "winners", "decided_after_duels", "rests_on"]
         .map(|member| verdict[member].clone())
 }
 
 async fn an_excluded_unit_does_not_count(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     // half of the answers come from machines, which change their id from page to page
     for number in 0..40 {
         wins(&server, "search", &format!("person-{number}"), "a").await;
         wins(&server, "search", &format!("machine-{}", number % 10), "b").await;
     }
-    let before = verdict(&server, "search").await;
+    let before = server.verdict("search").await;
     assert_eq!((&before["rests_on"]["answers"], &before["duels"]), (&json!(50), &json!(80)));
     let units = before["rests_on"]["heaviest_units"].as_array().expect("units");
     let hash = units[0]["unit"].clone();
@@ -64,7 +59,7 @@ async fn an_excluded_unit_does_not_count(database: TestDatabase) {
     let changed = exclude(&server, "search", json!([]), json!([hash])).await;
     assert_eq!(changed.header("etag"), Some("\"2\""));
     assert_eq!(changed.json(200)["exclusions"], json!([{"units": 1, "reason": REASON}]));
-    let one = verdict(&server, "search").await;
+    let one = server.verdict("search").await;
     assert_eq!((&one["rests_on"]["answers"], &one["duels"]), (&json!(49), &json!(76)));
     assert_eq!(one["rests_on"]["left_out_excluded"], 4);
 
@@ -72,13 +67,10 @@ async fn an_excluded_unit_does_not_count(database: TestDatabase) {
     let changed = exclude(&server, "search", json!(machines), json!([])).await.json(200);
     let units = [&changed["exclusions"][0]["units"], &changed["exclusions"][1]["units"]];
     assert_eq!(units, [1, 9], "one was excluded before");
-    let after = verdict(&server, "search").await;
+    let after = server.verdict("search").await;
     let rests_on = &after["rests_on"];
     assert_eq!((&rests_on["answers"], &after["duels"]), (&json!(40), &json!(40)));
-    assert_eq!(
-        (&rests_on["left_out_excluded"], &rests_on["excluded_units"]),
-        (&json!(40), &json!(10))
-    );
+    assert_has(rests_on, json!({"left_out_excluded": 40, "excluded_units": 10}));
     assert_eq!(rests_on["heaviest_units"][0]["answers"], 1);
     assert!(rests_on["assumptions"].to_string().contains("Which units were excluded"));
     assert_eq!((&after["winners"], &after["state"]), (&json!(["a"]), &json!("decided")));
@@ -91,7 +83,7 @@ async fn an_excluded_unit_does_not_count(database: TestDatabase) {
 
     // later answers do not count either
     wins(&server, "search", "machine-3", "b").await;
-    assert_eq!(verdict(&server, "search").await["rests_on"]["left_out_excluded"], 41);
+    assert_eq!(server.verdict("search").await["rests_on"]["left_out_excluded"], 41);
     assert_eq!(server.standings("search").await["wins"], json!([[0, 40], [0, 0]]));
     // the same exclusion again is none
     let again = exclude(&server, "search", json!(machines), json!([])).await.json(200);
@@ -153,15 +145,7 @@ async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatab
     let third = Server::start(database.connect().await).await;
     let whole = found(&third, "search").await;
     assert_eq!(whole[5], one[5], "self-duels may have been appended since");
-    let loaded = third.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot(0).expect("a state");
-    drop(loaded);
-    third.stop().await;
-    let store = database.connect().await;
-    store.save_snapshot(&snapshot).await.expect("it is kept");
-    let findings = verify(&*store, "search").await.expect("an answer");
-    assert_eq!((findings.wrong, findings.snapshots), (Vec::<String>::new(), 1));
-    let fourth = Server::start(store).await;
+    let fourth = third.restarted_from_snapshot(&database, "search").await;
     assert_eq!(found(&fourth, "search").await, whole, "from the snapshot");
     fourth.stop().await;
 
@@ -177,8 +161,7 @@ async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatab
     let copy = other.store().await;
     let imported = import(&*copy, &mut &file[..], None, None).await.expect("an import");
     assert!(matches!(imported, Import::New { .. }));
-    let findings = verify(&*copy, "search").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
+    assert_verifies(&*copy, "search").await;
     let fifth = Server::start(copy).await;
     assert_eq!(found(&fifth, "search").await, whole, "from the copy");
 
@@ -198,10 +181,8 @@ async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatab
 async fn a_policy_that_runs_in_batches_goes_on(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let policy = json!({"kind": "pcomp", "horizon": 100, "batches": 3});
-    let mut body = steady("search", &["a", "b", "c"]);
-    body["policy"] = policy;
-    server.create(&body).await;
-    let batch = async || server.get("/v1/experiments/search/batch").await.json(200);
+    server.create(&with(steady("search", &["a", "b", "c"]), json!({"policy": policy}))).await;
+    let batch = async || server.report("search", "batch").await;
     let mut number = 0;
     while batch().await["number"] == 1 {
         wins(&server, "search", &format!("u-{}", number % 5), "a").await;
@@ -230,12 +211,10 @@ async fn a_policy_that_runs_in_batches_goes_on(database: TestDatabase) {
 }
 
 async fn a_conclusion_stays(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["conclude_at"] = json!({"confidence": 0.95});
-    server.create(&body).await;
+    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": {"confidence": 0.95}}));
+    let server = Server::running(&database, &body).await;
     let concluded = async || {
-        let experiment = server.get("/v1/experiments/search").await.json(200);
+        let experiment = server.experiment("search").await;
         (experiment["status"] == "concluded").then_some(experiment)
     };
     for number in 0..40 {
@@ -248,7 +227,7 @@ async fn a_conclusion_stays(database: TestDatabase) {
     let units: Vec<_> = (0..40).map(|number| format!("u-{number}")).collect();
     let experiment = exclude(&server, "search", json!(units), json!([])).await.json(200);
     assert_eq!((&experiment["status"], &experiment["winner"]), (&json!("concluded"), &json!("a")));
-    let verdict = verdict(&server, "search").await;
+    let verdict = server.verdict("search").await;
     assert_eq!((&verdict["winners"], &verdict["duels"]), (&json!([]), &json!(0)));
     assert_eq!(verdict["concluded"]["automatic"], true);
     let sentence = verdict["sentence"].as_str().expect("a sentence");
@@ -256,8 +235,7 @@ async fn a_conclusion_stays(database: TestDatabase) {
 }
 
 async fn an_invalid_exclusion_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     wins(&server, "search", "u-1", "a").await;
     let many: Vec<_> = (0..4097).map(|number| format!("u-{number}")).collect();
     for (body, pointer) in [
@@ -271,28 +249,16 @@ async fn an_invalid_exclusion_is_refused(database: TestDatabase) {
         (json!({"units": many, "reason": REASON}), "/exclude"),
     ] {
         let body = json!({"exclude": body});
-        server.patch("search", &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+        server.refuses_change("search", &body, pointer).await;
     }
     let valid = json!({"units": ["u-1"], "reason": REASON});
     let both = json!({"exclude": valid, "status": "paused"});
-    server.patch("search", &both).await.problem_at(ProblemKind::InvalidRequest, "/exclude");
-    let body = json!({"exclude": valid}).to_string().into_bytes();
+    server.refuses_change("search", &both, "/exclude").await;
     let path = "/v1/experiments/search";
-    server
-        .send("PATCH", path, &[JSON], body.clone())
-        .await
-        .problem(ProblemKind::PreconditionRequired);
-    let stale = [JSON, ("if-match", "\"7\"")];
-    server.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
     assert_eq!(server.get(path).await.json(200)["version"], 1);
 
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    let loaded = server.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot(0).expect("a state");
-    let store = database.connect().await;
-    store.save_snapshot(&snapshot).await.expect("it is kept");
-    let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
-    assert!(store.prune(loaded.id, 1, snapshot.format, &note).await.expect("an answer"));
+    server.prune("search", 1).await;
     let refused = exclude(&server, "search", json!(["u-1"]), json!([])).await;
     let problem = refused.problem(ProblemKind::CannotReplay);
     assert!(

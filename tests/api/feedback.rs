@@ -4,7 +4,7 @@ use rankduel::http::ProblemKind;
 use rankduel::service::transfer::{self, Import};
 use serde_json::{Value, json};
 
-use crate::support::client::{Answer, JSON, steady};
+use crate::support::client::{Answer, JSON, steady, with};
 use crate::support::service::{START_MS, Server};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -33,8 +33,7 @@ async fn post(server: &Server, duel: &Value, answer: &Value) -> Answer {
 }
 
 async fn outcomes_and_clicks_count_for_the_shown_rankers(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &RANKERS)).await;
+    let server = Server::running(&database, &steady("search", &RANKERS)).await;
     let mut wins = [[0u64; 2]; 2];
     let mut shown = [0u64; 4];
     // 0 left, 1 right, 2 tie, 3 none
@@ -75,8 +74,7 @@ async fn outcomes_and_clicks_count_for_the_shown_rankers(database: TestDatabase)
 }
 
 async fn an_answer_counts_once(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &RANKERS)).await;
+    let server = Server::running(&database, &steady("search", &RANKERS)).await;
     let duel = server.next_duel("search").await;
     let position = server.answer("search", &duel, "left").await;
     let standings = server.standings("search").await;
@@ -100,10 +98,8 @@ async fn an_answer_counts_once(database: TestDatabase) {
 }
 
 async fn a_late_answer_does_not_count(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &RANKERS);
-    body["duel_ttl_seconds"] = json!(1);
-    server.create(&body).await;
+    let body = with(steady("search", &RANKERS), json!({"duel_ttl_seconds": 1}));
+    let server = Server::running(&database, &body).await;
     let (in_time, late) = (server.next_duel("search").await, server.next_duel("search").await);
     server.clock.advance_ms(1000);
     server.answer("search", &in_time, "left").await;
@@ -123,8 +119,7 @@ async fn a_late_answer_does_not_count(database: TestDatabase) {
 }
 
 async fn a_repeat_after_the_expiry_is_a_duplicate(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &RANKERS)).await;
+    let server = Server::running(&database, &steady("search", &RANKERS)).await;
     let duel = server.next_duel("search").await;
     let position = server.answer("search", &duel, "tie").await;
     server.clock.advance_ms(90 * 24 * 3600 * 1000);
@@ -135,8 +130,7 @@ async fn a_repeat_after_the_expiry_is_a_duplicate(database: TestDatabase) {
 }
 
 async fn ids_that_are_not_duels_of_the_experiment_are_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &RANKERS)).await;
+    let server = Server::running(&database, &steady("search", &RANKERS)).await;
     server.create(&steady("other", &RANKERS)).await;
     let elsewhere_database = fresh_database(Kind::Sqlite).await;
     let elsewhere = Server::start(elsewhere_database.store().await).await;
@@ -234,10 +228,8 @@ async fn duels_of_another_database_are_refused(database: TestDatabase) {
 }
 
 async fn every_item_of_a_list_gets_its_own_receipt(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &RANKERS);
-    body["duel_ttl_seconds"] = json!(10);
-    server.create(&body).await;
+    let body = with(steady("search", &RANKERS), json!({"duel_ttl_seconds": 10}));
+    let server = Server::running(&database, &body).await;
     let late = server.next_duel("search").await["duel_id"].clone();
     let early = server.next_duel("search").await;
     let first = server.answer("search", &early, "left").await;
@@ -306,8 +298,7 @@ async fn every_item_of_a_list_gets_its_own_receipt(database: TestDatabase) {
 
 /// A repeated field is refused everywhere: the server does not choose one of two values.
 async fn repeated_fields_are_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &RANKERS)).await;
+    let server = Server::running(&database, &steady("search", &RANKERS)).await;
     let duel = server.pair("search").await["duel_id"].clone();
     let path = "/v1/experiments/search/feedback";
     let send = async |path: &str, body: String| {
@@ -353,8 +344,7 @@ async fn repeated_fields_are_refused(database: TestDatabase) {
 }
 
 async fn a_list_has_one_to_a_thousand_items(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &RANKERS)).await;
+    let server = Server::running(&database, &steady("search", &RANKERS)).await;
     let leased =
         server.post("/v1/experiments/search/batch/lease", &json!({"count": 1000})).await.json(200);
     let duels = leased["duels"].as_array().expect("duels");

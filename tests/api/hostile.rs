@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::support::TestDatabase;
-use crate::support::client::{PATIENCE, steady};
+use crate::support::client::{PATIENCE, assert_has, steady};
 use crate::support::server::Api;
 use crate::support::service::Server;
 use crate::support::{KINDS, Kind};
@@ -26,8 +26,7 @@ on_sqlite! {
 }
 
 async fn a_duel_id_with_any_bit_flipped_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
     let bytes = URL_SAFE_NO_PAD.decode(duel["duel_id"].as_str().expect("an id")).expect("base64");
     let forged: Vec<_> = (0..bytes.len() * 8)
@@ -59,8 +58,7 @@ const SQL: [&str; 8] = [
 ];
 
 async fn sql_in_strings_is_only_text(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
     server.answer("search", &duel, "left").await;
     let standings = server.standings("search").await;
@@ -68,13 +66,11 @@ async fn sql_in_strings_is_only_text(database: TestDatabase) {
         let encoded: String = sql.bytes().map(|byte| format!("%{byte:02X}")).collect();
         // Where any text is allowed, it comes back unchanged.
         let name = format!("kept-{number}");
-        let rankers = json!([{"id": sql, "description": sql}, "b"]);
+        let description = format!("{sql}\n\t\u{0} Ключ 鍵 🔑 e\u{301} \u{202e}abc\u{200b}");
+        let rankers = json!([{"id": sql, "description": description}, "b"]);
         server.create(&json!({"name": name, "rankers": rankers})).await;
-        let read = server.get(&format!("/v1/experiments/{name}")).await.json(200);
-        assert_eq!(
-            (&read["rankers"][0]["id"], &read["rankers"][0]["description"]),
-            (&json!(sql), &json!(sql))
-        );
+        let read = server.experiment(&name).await;
+        assert_has(&read["rankers"][0], json!({"id": sql, "description": description}));
         let concluded =
             server.patch(&name, &json!({"status": "concluded", "winner": sql})).await.json(200);
         assert_eq!(concluded["winner"], sql);
@@ -120,8 +116,7 @@ async fn sql_in_strings_is_only_text(database: TestDatabase) {
 /// that are requested are served.
 async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) {
     const COUNT: usize = 10_000;
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("0", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("0", &["a", "b"])).await;
     let rows = (1..COUNT).map(|number| {
         let name = format!("many-{number}");
         format!("({}, '{name}')", experiment_id(&name))

@@ -5,7 +5,7 @@ use rankduel_engine::access::ApiKeys;
 use reqwest::{Client, Method};
 use serde_json::Value;
 
-use crate::support::client::{Client as Caller, eventually};
+use crate::support::client::{Client as Caller, until};
 use crate::support::server::{Api, Process, outcome, rankduel};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -162,10 +162,8 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
 
     let (code, printed, _) = keys(&database, &["revoke", &newer_id]);
     assert!(code == Some(0) && printed.contains("revoked"), "{printed}");
-    eventually("the revoked key to be refused", async || {
-        (status(&newer, "/v1/experiments").await == 401).then_some(())
-    })
-    .await;
+    until("the revoked key to be refused", async || status(&newer, "/v1/experiments").await == 401)
+        .await;
     assert_eq!(status(&reader, "/v1/experiments").await, 200, "the other key still works");
     let (_, again, _) = keys(&database, &["revoke", &newer_id]);
     assert!(again.contains("revoked before"), "{again}");
@@ -220,8 +218,8 @@ async fn a_server_requires_a_key_once_one_exists() {
     assert_eq!(client.get("/v1/experiments").await.status, 200);
     let (code, key, error) = keys(&database, &["create", "first", "--scope", "read"]);
     assert_eq!(code, Some(0), "{error}");
-    eventually("requests without a key to be refused", async || {
-        (client.get("/v1/experiments").await.status == 401).then_some(())
+    until("requests without a key to be refused", async || {
+        client.get("/v1/experiments").await.status == 401
     })
     .await;
     let bearer = format!("Bearer {}", key.trim_end());

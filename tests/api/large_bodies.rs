@@ -75,8 +75,7 @@ async fn a_large_body_is_read_on_a_thread_for_large_bodies() {
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_are_the_same_on_both_sides_of_the_limit() {
     let database = fresh_database(Kind::Sqlite).await;
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     let batches = json!({
         "name": "batches", "rankers": ["a", "b", "c"],
         "policy": {"kind": "pcomp", "horizon": 1000, "batches": 3},
@@ -134,8 +133,7 @@ async fn errors_are_the_same_on_both_sides_of_the_limit() {
 }
 
 async fn feedback_in_a_large_body_counts_once(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     for number in 1..=4_u64 {
         let duel = server.pair("search").await;
         let small = json!({"duel_id": duel["duel_id"], "outcome": "left"}).to_string();
@@ -155,8 +153,7 @@ async fn feedback_in_a_large_body_counts_once(database: TestDatabase) {
 
 /// So many bytes of `duel_id`s that they are opened on the threads for large bodies.
 async fn large_feedback_on_pages_has_a_result_for_each_item(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let ids = |side: &str| (0..600).map(|id| format!("{side}{id}")).collect::<Vec<_>>();
     let mut pages = Vec::new();
     for _ in 0..20 {

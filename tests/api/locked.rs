@@ -6,7 +6,7 @@ use rankduel::http::{ProblemKind, ShellSettings};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::support::client::{Answer, eventually, steady};
+use crate::support::client::{Answer, steady, until};
 use crate::support::service::{Server, Settings};
 use crate::support::{Kind, fresh_database};
 
@@ -39,10 +39,7 @@ async fn a_locked_experiment_does_not_fail_the_others() {
         .hold("begin; select 1 from experiment where name in ('first', 'second') for update")
         .await;
     let alone = send(&server, "first", &one);
-    eventually("a commit that waits for the lock", async || {
-        (database.count(WAITING).await > 0).then_some(())
-    })
-    .await;
+    until("a commit that waits for the lock", async || database.count(WAITING).await > 0).await;
     // They wait for this commit, and would be the next one together.
     let together = [send(&server, "first", &two), send(&server, "second", &second)];
     let healthy = send(&server, "healthy", &healthy);

@@ -43,6 +43,7 @@ mod policy_change;
 mod process;
 mod rankers;
 mod readers;
+mod refused_settings;
 mod scopes;
 mod scores;
 mod segment_claims;

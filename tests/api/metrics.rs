@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rankduel::http::ShellSettings;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, steady};
+use crate::support::client::{Client, assert_has, steady};
 use crate::support::server::Api;
 use crate::support::{Kind, TestDatabase};
 
@@ -244,23 +244,17 @@ async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
     server.clock.advance_ms(2 * 3600 * 1000);
     assert_eq!(server.feedback("search", &body(&duels[4], "left")).await.status, 410);
 
-    let traffic = server.get("/v1/experiments/search/traffic").await.json(200);
+    let traffic = server.report("search", "traffic").await;
     assert_eq!(
         traffic["feedback"],
         json!({"recorded": 4, "duplicate": 1, "conflict": 1, "expired": 1, "late": 0, "invalid": 1})
     );
-    assert_eq!(
-        (&traffic["pairs"], &traffic["in_flight"], &traffic["unanswered"]),
-        (&json!(7), &json!(0), &json!(3))
-    );
+    assert_has(&traffic, json!({"pairs": 7, "in_flight": 0, "unanswered": 3}));
     assert_eq!(
         traffic["delay"],
         json!({"answers": 4, "p50_seconds": 5.0, "p90_seconds": 5.0, "p99_seconds": 5.0})
     );
-    assert_eq!(
-        (&traffic["sides"]["left"], &traffic["sides"]["left_share"]),
-        (&json!(4), &json!(1.0))
-    );
+    assert_has(&traffic["sides"], json!({"left": 4, "left_share": 1.0}));
     assert_eq!(traffic["answers"]["answered_share"], json!(4.0 / 7.0));
     assert_eq!(traffic["alarms"], json!([]));
 
@@ -292,7 +286,7 @@ async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
     assert_eq!(value("rankduel_experiment_unanswered_duels_total", None), 3.0);
     assert_eq!(value("rankduel_feedback_delay_seconds_count", None), 4.0);
     assert_eq!(value("rankduel_feedback_delay_seconds_sum", None), 12.0);
-    let regret = server.get("/v1/experiments/search/regret").await.json(200);
+    let regret = server.report("search", "regret").await;
     assert_eq!(
         json!(value("rankduel_experiment_copeland_regret", None)),
         regret["copeland_regret"]
@@ -302,7 +296,7 @@ async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
 #[tokio::test]
 async fn an_alarm_is_reported_in_the_api_and_in_the_metrics() {
     let (_api, client) = busy().await;
-    let traffic = client.get("/v1/experiments/search/traffic").await.json(200);
+    let traffic = client.report("search", "traffic").await;
     let alarm = &traffic["alarms"][0];
     assert_eq!(alarm["kind"], "invalid-feedback");
     assert!(alarm["cause"].as_str().is_some_and(|text| text.len() > 20), "{alarm}");

@@ -1,11 +1,9 @@
 //! Metrics of a page: values of pages that show one ranker alone, claims, and the reaction to harm.
 
-use rankduel::http::ProblemKind;
-use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, assert_verifies, eventually, until};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -14,7 +12,6 @@ on_both_databases! {
 
 on_sqlite! {
     values_count_on_the_pages_of_their_metric
-    metrics_of_a_page_need_pages_of_one_ranker
 }
 
 const NAME: &str = "/v1/experiments/search";
@@ -65,7 +62,7 @@ async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
         server.get(&format!("{NAME}/claims")).await.json(200)["position"].as_u64()
     };
     let head = position(&first).await;
-    eventually("the same leader", async || (position(&second).await >= head).then_some(())).await;
+    until("the same leader", async || position(&second).await >= head).await;
     let mut alone = Vec::new();
     for unit in 0..200 {
         let server = if unit % 2 == 0 { &first } else { &second };
@@ -82,13 +79,13 @@ async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
         let body = json!({"duel_id": duel["duel_id"], "metrics": values});
         assert_eq!(second.feedback("search", &body).await.json(200)["status"], "recorded");
     }
-    eventually("the pages in the log", async || {
+    until("the pages in the log", async || {
         let log = "select detail from log where detail like '%\"values\",\"pages\"%'";
         let pages = database.texts(log.to_owned()).await;
         let listed = pages.iter().flatten().map(|text| text.matches("\"alone\"").count());
         // each at its issue, and those of the control once more with a value
         let controls = alone.iter().filter(|(_, arm)| arm == "control").count();
-        (listed.sum::<usize>() >= alone.len() + controls).then_some(())
+        listed.sum::<usize>() >= alone.len() + controls
     })
     .await;
     assert_eq!(claim(&first, "harm").await["state"], "open", "no window has ended");
@@ -96,9 +93,9 @@ async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
         server.clock.advance_ms(200_000);
     }
     for server in [&first, &second] {
-        eventually("the retirement", async || {
+        until("the retirement", async || {
             let found = server.get(NAME).await.json(200);
-            (found["rankers"][1]["retired"] == json!(true)).then_some(())
+            found["rankers"][1]["retired"] == json!(true)
         })
         .await;
     }
@@ -120,8 +117,7 @@ async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
     // one that reads the log anew finds the same
     let third = Server::start(database.connect().await).await;
     assert_eq!(claim(&third, "harm").await, harm);
-    let findings = verify(&*database.connect().await, "search").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
+    assert_verifies(&*database.connect().await, "search").await;
 }
 
 async fn values_count_on_the_pages_of_their_metric(database: TestDatabase) {
@@ -179,9 +175,9 @@ async fn values_count_on_the_pages_of_their_metric(database: TestDatabase) {
         let is_it = |found: &&Value| found["claim"] == "harm" && found["state"] == "decided";
         claims["claims"].as_array().expect("a list").iter().find(is_it).cloned()
     };
-    eventually("the pages in the log", async || {
+    until("the pages in the log", async || {
         let log = "select detail from log where detail like '%0.9%'".to_owned();
-        (!database.texts(log).await.is_empty()).then_some(())
+        !database.texts(log).await.is_empty()
     })
     .await;
     server.clock.advance_ms(700_000);
@@ -190,23 +186,4 @@ async fn values_count_on_the_pages_of_their_metric(database: TestDatabase) {
     assert_eq!(found["metric"]["name"], "latency", "{found}");
     // none of them is a page without a value
     assert!(found["metric"]["mean"].as_f64().expect("a mean") < 0.97, "{found}");
-}
-
-async fn metrics_of_a_page_need_pages_of_one_ranker(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let refused = async |changed: &[(&str, Value)], alone: f64, pointer: &str| {
-        let mut metric = revenue();
-        for (member, value) in changed {
-            metric[*member] = value.clone();
-        }
-        let mut body = experiment(&json!([metric]));
-        body["alone"] = json!(alone);
-        let refused = server.post("/v1/experiments", &body).await;
-        refused.problem_at(ProblemKind::InvalidRequest, pointer);
-    };
-    refused(&[], 0.0, "/metrics/0/of").await;
-    refused(&[("limit", json!(0.5))], 0.1, "/metrics/0/limit").await;
-    refused(&[("difference", json!(-1))], 0.1, "/metrics/0/difference").await;
-    refused(&[("difference", json!(11))], 0.1, "/metrics/0/difference").await;
-    refused(&[("better", json!("more"))], 0.1, "/metrics/0/better").await;
 }

@@ -2,7 +2,6 @@
 //! reason why it cannot be served.
 
 use dueling_bandits::PolicySpec;
-use rankduel::http::ProblemKind;
 use serde_json::json;
 
 use crate::support::TestDatabase;
@@ -21,8 +20,7 @@ async fn every_kind_reports_its_assumptions_and_parameters(database: TestDatabas
         for needed in description.parameters.iter().filter(|parameter| parameter.default.is_none())
         {
             let pointer = format!("/policy/{}", needed.name);
-            let answer = server.post("/v1/experiments", &body).await;
-            let problem = answer.problem_at(ProblemKind::InvalidRequest, &pointer);
+            let problem = server.refuses(&body, &pointer).await;
             let detail = problem["errors"][0]["detail"].as_str().expect("a detail");
             for part in [*kind, needed.name, needed.meaning] {
                 assert!(detail.contains(part), "{kind}: no {part:?} in {detail:?}");
@@ -33,7 +31,7 @@ async fn every_kind_reports_its_assumptions_and_parameters(database: TestDatabas
         let answer = server.post("/v1/experiments", &body).await;
         let created = answer.json(201);
         assert_eq!(created["policy_assumes"], description.assumes, "{kind}");
-        let read = server.get(&format!("/v1/experiments/{kind}")).await.json(200);
+        let read = server.experiment(kind).await;
         assert_eq!(read["policy_assumes"], description.assumes, "{kind}");
     }
     // pcomp, scomp and scomp2 have a horizon

@@ -2,13 +2,10 @@
 //! all of it.
 
 use rankduel::http::ProblemKind;
-use rankduel::service::verify::verify;
-use rankduel_engine::access::Actor;
-use rankduel_store::AuditNote;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Answer, JSON, eventually};
+use crate::support::client::{Answer, assert_verifies, eventually, until};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -75,7 +72,7 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
     // policy.
     for horizon in [300, 400] {
         change(&server, json!({"kind": "pcomp", "horizon": horizon, "batches": 2})).await.json(200);
-        let batch = server.get("/v1/experiments/search/batch").await.json(200);
+        let batch = server.report("search", "batch").await;
         assert_eq!(batch["number"], 1, "{batch}");
         let results: Vec<Value> = batch["pairs"]
             .as_array()
@@ -91,13 +88,12 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
             .await
             .json(200);
         assert_eq!(posted["status"], "recorded", "{posted}");
-        assert_ne!(server.get("/v1/experiments/search/batch").await.json(200)["number"], 1);
+        assert_ne!(server.report("search", "batch").await["number"], 1);
     }
     let audit_log = server.get("/v1/audit?experiment=search").await;
     assert!(audit_log.status != 200 || audit_log.text().contains("ccb"), "{}", audit_log.text());
     let store = database.connect().await;
-    let findings = verify(&*store, "search").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
+    assert_verifies(&*store, "search").await;
 }
 
 async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatabase) {
@@ -112,9 +108,9 @@ async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatab
     second.standings("search").await;
     change(&server, json!({"kind": "ccb"})).await.json(200);
     play(&server, 25).await;
-    eventually("the new policy at the other replica", async || {
-        let experiment = second.get("/v1/experiments/search").await.json(200);
-        (experiment["policy"]["kind"] == "ccb").then_some(())
+    until("the new policy at the other replica", async || {
+        let experiment = second.experiment("search").await;
+        experiment["policy"]["kind"] == "ccb"
     })
     .await;
     let duel = second.pair("search").await;
@@ -125,24 +121,16 @@ async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatab
     let third = Server::start(database.connect().await).await;
     let position = third.position("search").await;
     let from_log = state(&third, position).await;
-    let loaded = third.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot(0).expect("a state");
-    drop(loaded);
-    third.stop().await;
-    let store = database.connect().await;
-    store.save_snapshot(&snapshot).await.expect("it is kept");
-    let fourth = Server::start(store).await;
+    let fourth = third.restarted_from_snapshot(&database, "search").await;
     assert_eq!(state(&fourth, position).await, from_log, "from the snapshot");
-    let store = database.connect().await;
-    let findings = verify(&*store, "search").await.expect("an answer");
-    assert_eq!((findings.wrong, findings.snapshots), (Vec::<String>::new(), 1));
 }
 
 async fn an_invalid_policy_change_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server
-        .create(&json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
-        .await;
+    let server = Server::running(
+        &database,
+        &json!({"name": "search", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}),
+    )
+    .await;
     for (policy, pointer) in [
         (json!({"kind": "no-such"}), "/policy/kind"),
         (json!({"kind": "scomp2"}), "/policy/horizon"),
@@ -151,25 +139,13 @@ async fn an_invalid_policy_change_is_refused(database: TestDatabase) {
         change(&server, policy).await.problem_at(ProblemKind::InvalidRequest, pointer);
     }
     let both = json!({"policy": {"kind": "d-ts"}, "status": "paused"});
-    server.patch("search", &both).await.problem_at(ProblemKind::InvalidRequest, "/policy");
-    let body = json!({"policy": {"kind": "d-ts"}}).to_string().into_bytes();
+    server.refuses_change("search", &both, "/policy").await;
     let path = "/v1/experiments/search";
-    server
-        .send("PATCH", path, &[JSON], body.clone())
-        .await
-        .problem(ProblemKind::PreconditionRequired);
-    let stale = [JSON, ("if-match", "\"7\"")];
-    server.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
     assert_eq!(server.get(path).await.json(200)["version"], 1);
 
     play(&server, 2).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    let loaded = server.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot(0).expect("a state");
-    let store = database.connect().await;
-    store.save_snapshot(&snapshot).await.expect("it is kept");
-    let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
-    assert!(store.prune(loaded.id, 1, snapshot.format, &note).await.expect("an answer"));
+    server.prune("search", 1).await;
     let problem = change(&server, json!({"kind": "d-ts"})).await.problem(ProblemKind::CannotReplay);
     assert!(
         problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")),

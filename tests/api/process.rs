@@ -180,7 +180,8 @@ async fn a_database_of_a_later_version_is_refused_in_one_line() {
                  select 9999, 'another shape', success, checksum, 0 from _sqlx_migrations where version = 1",
             )
             .await;
-        for command in [&["serve", "--log", "error"][..], &["migrate"], &["verify"]] {
+        let serve = ["serve", "--log", "error", "--listen", "127.0.0.1:0"];
+        for command in [&serve[..], &["migrate"], &["verify"]] {
             let mut command = rankduel(command);
             command.env("RANKDUEL_DATABASE_URL", &database.url);
             let (code, stdout, stderr) = outcome(command);

@@ -8,7 +8,7 @@ use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Answer, JSON, eventually};
+use crate::support::client::{Answer, assert_has, assert_verifies, eventually, until, with};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -88,13 +88,11 @@ async fn pair_of(server: &Server, one: &str, other: &str) -> Value {
 
 async fn assert_no_findings(database: &TestDatabase) {
     let store = database.connect().await;
-    let findings = verify(&*store, "search").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
+    assert_verifies(&*store, "search").await;
 }
 
 async fn a_ranker_is_added_while_duels_are_in_flight(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search("uniform")).await;
+    let server = Server::running(&database, &search("uniform")).await;
     play(&server, 20).await;
     let open = server.pair("search").await;
 
@@ -103,7 +101,7 @@ async fn a_ranker_is_added_while_duels_are_in_flight(database: TestDatabase) {
     let experiment = answer.json(200);
     let listed =
         json!([{"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "d", "description": "two towers"}]);
-    assert_eq!((&experiment["rankers"], &experiment["version"]), (&listed, &json!(2)));
+    assert_has(&experiment, json!({"rankers": listed, "version": 2}));
     // The same change again is no change; the original creation request still finds the experiment.
     let again = json!({"id": "d", "description": "two towers"});
     assert_eq!(enlist(&server, again).await.json(200)["version"], 2);
@@ -141,8 +139,7 @@ async fn a_ranker_is_added_while_duels_are_in_flight(database: TestDatabase) {
 async fn duels_of_a_retired_ranker_still_count_once(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     for policy in ["uniform", "d-ts-verdict", "d-ts-plus", "d-ts", "ccb"] {
-        let mut body = search(policy);
-        body["name"] = json!(policy);
+        let body = with(search(policy), json!({"name": policy}));
         server.create(&body).await;
         // Some of the first duels show the ranker that is retired.
         let mut out = None;
@@ -173,10 +170,7 @@ async fn duels_of_a_retired_ranker_still_count_once(database: TestDatabase) {
         let body =
             json!({"duel_id": out["duel_id"], "outcome": if left { "left" } else { "right" }});
         let repeat = server.feedback(policy, &body).await.json(200);
-        assert_eq!(
-            (&repeat["status"], &repeat["position"]),
-            (&json!("duplicate"), &json!(position))
-        );
+        assert_has(&repeat, json!({"status": "duplicate", "position": position}));
         let standings = server.standings(policy).await;
         assert_eq!(
             (&standings["duels"], &standings["rankers"][1]["wins"]),
@@ -201,7 +195,7 @@ async fn all(server: &Server, position: u64) -> (Vec<u8>, Vec<Value>) {
         (fold.position() == position).then(|| fold.save())
     })
     .await;
-    let mut answers = vec![server.get("/v1/experiments/search").await.json(200)];
+    let mut answers = vec![server.experiment("search").await];
     for resource in ["standings", "regret", "verdict", "winners", "statistics"] {
         answers.push(server.get(&format!("/v1/experiments/search/{resource}")).await.json(200));
     }
@@ -221,9 +215,9 @@ async fn the_state_is_the_same_after_every_restart_and_at_every_replica(database
     enlist(&server, json!("d")).await.json(200);
     // The other replica is notified, and keeps issuing duels and recording answers meanwhile.
     second.answer("search", &out_there, "left").await;
-    eventually("the added ranker at the other replica", async || {
-        let experiment = second.get("/v1/experiments/search").await.json(200);
-        (experiment["rankers"][3]["id"] == "d").then_some(())
+    until("the added ranker at the other replica", async || {
+        let experiment = second.experiment("search").await;
+        experiment["rankers"][3]["id"] == "d"
     })
     .await;
     go_on(&second, 15).await;
@@ -276,7 +270,7 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
             let detail = problem["detail"].as_str().expect("a detail");
             assert!(detail.contains(policy) && detail.contains(why), "{detail}");
         }
-        assert_eq!(server.get(&format!("/v1/experiments/{policy}")).await.json(200)["version"], 1);
+        assert_eq!(server.experiment(policy).await["version"], 1);
         assert_eq!(server.position(policy).await, 0, "nothing was written");
     }
 
@@ -293,16 +287,9 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
         (json!({"retire": "nobody"}), "/retire"),
         (json!({"retire": "A"}), "/retire"),
     ] {
-        server.patch("search", &change).await.problem_at(ProblemKind::InvalidRequest, pointer);
+        server.refuses_change("search", &change, pointer).await;
     }
     let path = "/v1/experiments/search";
-    let body = json!({"enlist": "d"}).to_string().into_bytes();
-    server
-        .send("PATCH", path, &[JSON], body.clone())
-        .await
-        .problem(ProblemKind::PreconditionRequired);
-    let stale = [JSON, ("if-match", "\"7\"")];
-    server.send("PATCH", path, &stale, body).await.problem(ProblemKind::PreconditionFailed);
     let other = enlist(&server, json!({"id": "a", "description": "another"})).await;
     other.problem(ProblemKind::RankersFixed);
     assert_eq!(server.get(path).await.json(200)["version"], 1);
@@ -320,7 +307,7 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
     assert!(!shown(&server, 100).await.contains("a"));
 
     let gone = json!({"status": "concluded", "winner": "a"});
-    server.patch("search", &gone).await.problem_at(ProblemKind::InvalidRequest, "/winner");
+    server.refuses_change("search", &gone, "/winner").await;
     let concluded = server.patch("search", &json!({"status": "concluded"})).await.json(200);
     assert_ne!(concluded["winner"], "a");
     let closed = detail(enlist(&server, json!("d")).await.problem(ProblemKind::RankersFixed));
@@ -333,28 +320,19 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
     assert_no_findings(&database).await;
 }
 
-async fn verdict(server: &Server) -> Value {
-    server.get("/v1/experiments/search/verdict").await.json(200)
-}
-
 async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search("uniform")).await;
+    let server = Server::running(&database, &search("uniform")).await;
     play(&server, 90).await;
-    let decided = verdict(&server).await;
+    let decided = server.verdict("search").await;
     assert_eq!((&decided["state"], &decided["winners"]), (&json!("decided"), &json!(["a"])));
 
     // The verdict on the remaining rankers starts anew: which ranker was retired may have depended
     // on the results so far.
     retire(&server, "a").await.json(200);
-    let reopened = verdict(&server).await;
-    assert_eq!(
-        (&reopened["state"], &reopened["winners"], &reopened["possible"]),
-        (&json!("open"), &json!([]), &json!(["b", "c"])),
-        "{reopened}"
-    );
+    let reopened = server.verdict("search").await;
+    assert_has(&reopened, json!({"state": "open", "winners": [], "possible": ["b", "c"]}));
     play(&server, 60).await;
-    let after = verdict(&server).await;
+    let after = server.verdict("search").await;
     assert_eq!((&after["state"], &after["winners"]), (&json!("decided"), &json!(["b"])), "{after}");
     assert_eq!(
         after["sentence"],
@@ -362,10 +340,7 @@ async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestData
     );
     assert_eq!((&after["leader"], &after["possible"]), (&json!("b"), &json!(["b"])));
     let row = &after["rankers"][0];
-    assert_eq!(
-        (&row["retired"], &row["possible"], &row["certain"]),
-        (&json!(true), &json!(false), &json!(false))
-    );
+    assert_has(row, json!({"retired": true, "possible": false, "certain": false}));
     assert_eq!(row["copeland_probability"], 0.0);
     let standings = server.standings("search").await;
     assert_eq!((&standings["leaders"], &standings["champion"]), (&json!(["b"]), &json!("b")));
@@ -376,7 +351,7 @@ async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestData
         [1.0, 1.0, 0.0],
         "the retired ranker is scored by its wins, the others without it"
     );
-    let winners = server.get("/v1/experiments/search/winners").await.json(200);
+    let winners = server.report("search", "winners").await;
     assert_eq!((&winners["pairs"], &winners["agree"]), (&json!(1), &json!(true)), "{winners}");
     assert_eq!(winners["notions"][0]["winners"], json!(["b"]));
     assert_eq!(winners["notions"][0]["scores"], json!([null, 1.0, 0.0]));
@@ -384,7 +359,7 @@ async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestData
     // nothing.
     let (standings, regret) = eventually("both at the same position", async || {
         let standings = server.standings("search").await;
-        let regret = server.get("/v1/experiments/search/regret").await.json(200);
+        let regret = server.report("search", "regret").await;
         (standings["position"] == regret["position"]).then_some((standings, regret))
     })
     .await;
@@ -398,23 +373,18 @@ async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestData
 
     // An added ranker reopens the question.
     enlist(&server, json!("0")).await.json(200);
-    let open = verdict(&server).await;
+    let open = server.verdict("search").await;
     assert_eq!((&open["state"], &open["winners"]), (&json!("open"), &json!([])), "{open}");
     assert_eq!(open["possible"], json!(["b", "c", "0"]), "{open}");
-    assert_eq!(server.get("/v1/experiments/search/winners").await.json(200)["pairs"], 3);
+    assert_eq!(server.report("search", "winners").await["pairs"], 3);
     play(&server, 120).await;
-    let decided = verdict(&server).await;
-    assert_eq!(
-        (&decided["state"], &decided["winners"]),
-        (&json!("decided"), &json!(["0"])),
-        "{decided}"
-    );
+    let decided = server.verdict("search").await;
+    assert_has(&decided, json!({"state": "decided", "winners": ["0"]}));
 }
 
 async fn an_experiment_concludes_on_an_active_ranker(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    let mut body = search("uniform");
-    body["conclude_at"] = json!({"confidence": 0.9});
+    let mut body = with(search("uniform"), json!({"conclude_at": {"confidence": 0.9}}));
     // no page compares the winner again
     body["watch"] = json!(0);
     server.create(&body).await;
@@ -432,7 +402,7 @@ async fn an_experiment_concludes_on_an_active_ranker(database: TestDatabase) {
             .json(200);
     }
     let concluded = eventually("the conclusion", async || {
-        let experiment = server.get("/v1/experiments/search").await.json(200);
+        let experiment = server.experiment("search").await;
         (experiment["status"] == "concluded").then_some(experiment)
     })
     .await;
@@ -443,8 +413,7 @@ async fn an_experiment_concludes_on_an_active_ranker(database: TestDatabase) {
 }
 
 async fn rankings_are_required_of_active_rankers(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search("uniform")).await;
+    let server = Server::running(&database, &search("uniform")).await;
     let ask = async |rankers: &[&str]| {
         let rankings: serde_json::Map<_, _> = rankers
             .iter()
@@ -474,8 +443,7 @@ async fn rankings_are_required_of_active_rankers(database: TestDatabase) {
 }
 
 async fn an_export_contains_the_roster_changes(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search("d-ts-plus")).await;
+    let server = Server::running(&database, &search("d-ts-plus")).await;
     go_on(&server, 10).await;
     let mut early = Vec::new();
     export(&*database.connect().await, "search", &mut early).await.expect("an export");
@@ -494,8 +462,7 @@ async fn an_export_contains_the_roster_changes(database: TestDatabase) {
     );
     let new = import(&*store, &mut &*file, Some("copy"), None).await.expect("a copy");
     assert!(matches!(new, Import::New { .. }), "{new:?}");
-    let findings = verify(&*store, "copy").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
+    assert_verifies(&*store, "copy").await;
     let again = Server::start(store).await;
     let (mut copy, mut original) = (again.standings("copy").await, again.standings("search").await);
     for standings in [&mut copy, &mut original] {
@@ -511,8 +478,7 @@ async fn an_export_contains_the_roster_changes(database: TestDatabase) {
 }
 
 async fn a_log_with_roster_changes_is_replayed_where_possible(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search("d-ts-plus")).await;
+    let server = Server::running(&database, &search("d-ts-plus")).await;
     go_on(&server, 60).await;
     retire(&server, "b").await.json(200);
     enlist(&server, json!("d")).await.json(200);
@@ -542,8 +508,7 @@ async fn a_log_with_roster_changes_is_replayed_where_possible(database: TestData
 }
 
 async fn the_pages_mark_retired_rankers(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search("uniform")).await;
+    let server = Server::running(&database, &search("uniform")).await;
     play(&server, 60).await;
     let page = async |path: &str| {
         server.get(&format!("/experiments/search{path}")).await.text().replace('\u{a0}', " ")

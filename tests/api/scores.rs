@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::steady;
+use crate::support::client::{steady, with};
 use crate::support::service::Server;
 
 on_sqlite! {
@@ -28,23 +28,22 @@ async fn answer_page(server: &Server) {
 }
 
 fn experiment(method: Value, window: u64) -> Value {
-    let mut body = steady("search", &["a", "b"]);
-    body["interleaving"] = method;
-    body["answer_window_seconds"] = json!(window);
-    body
-}
-
-async fn verdict(server: &Server) -> Value {
-    server.get("/v1/experiments/search/verdict").await.json(200)
+    with(
+        steady("search", &["a", "b"]),
+        json!({"interleaving": method, "answer_window_seconds": window}),
+    )
 }
 
 async fn the_verdict_counts_scores_and_the_policy_winners(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&experiment(json!({"kind": "optimized", "credit": "linear"}), 0)).await;
+    let server = Server::running(
+        &database,
+        &experiment(json!({"kind": "optimized", "credit": "linear"}), 0),
+    )
+    .await;
     for _ in 0..120 {
         answer_page(&server).await;
     }
-    let report = verdict(&server).await;
+    let report = server.verdict("search").await;
     let rests_on = &report["rests_on"];
     assert_eq!((&rests_on["answers"], &rests_on["by_score"]), (&json!(120), &json!(120)));
     assert_eq!(report["winners"], json!(["a"]), "{report}");
@@ -56,17 +55,16 @@ async fn the_verdict_counts_scores_and_the_policy_winners(database: TestDatabase
     assert_eq!(report["effects"][0]["wins"], won as f64);
     // another server folds the log anew
     let other = Server::start(database.connect().await).await;
-    assert_eq!(verdict(&other).await, report);
+    assert_eq!(other.verdict("search").await, report);
 }
 
 async fn reported_outcomes_and_signs_have_no_score(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&experiment(json!({"kind": "team-draft"}), 0)).await;
+    let server = Server::running(&database, &experiment(json!({"kind": "team-draft"}), 0)).await;
     for _ in 0..5 {
         answer_page(&server).await;
     }
     let duel = server.next_duel("search").await;
     let body = json!({"duel_id": duel["duel_id"], "outcome": "left"});
     server.feedback("search", &body).await.json(200);
-    assert_eq!(verdict(&server).await["rests_on"]["by_score"], 0);
+    assert_eq!(server.verdict("search").await["rests_on"]["by_score"], 0);
 }

@@ -5,7 +5,7 @@ use rankduel::service::transfer::{TableFormat, write_pages, write_segments};
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, assert_has, eventually, steady, with};
 use crate::support::service::Server;
 
 on_sqlite! {
@@ -44,8 +44,7 @@ async fn answer(server: &Client, [segment, unit]: [Option<&str>; 2], winner: &st
 }
 
 async fn results_are_split_by_segment(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     for number in 0..60 {
         answer(&server, [Some("phone"), Some(&format!("u-{number}"))], "a").await;
         if number < 30 {
@@ -69,10 +68,7 @@ async fn results_are_split_by_segment(database: TestDatabase) {
     let phone = row(&json!("phone"));
     assert_eq!((&phone["duels"], &phone["opponents"][0]["opponent"]), (&json!(60), &json!("b")));
     let phone = &phone["opponents"][0];
-    assert_eq!(
-        (&phone["wins"], &phone["losses"], &phone["ties"]),
-        (&json!(60), &json!(0), &json!(0))
-    );
+    assert_has(phone, json!({"wins": 60, "losses": 0, "ties": 0}));
     assert_eq!(phone["win_rate"], 1.0);
     assert!(phone["low"].as_f64().expect("a number") > 0.5, "{phone}");
     let desktop = row(&json!("desktop"))["opponents"][0].clone();
@@ -110,8 +106,7 @@ async fn results_are_split_by_segment(database: TestDatabase) {
 }
 
 async fn the_report_equals_the_table_of_the_command(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     for number in 0..40_u32 {
         let segment = ["phone", "desktop", "tablet"][number as usize % 3];
         let winner = ["a", "a", "b", "tie", "c"][number as usize % 5];
@@ -145,8 +140,7 @@ async fn the_report_equals_the_table_of_the_command(database: TestDatabase) {
 /// A spreadsheet calculates a cell that starts as a formula, and callers choose these texts.
 async fn tables_for_spreadsheets_have_no_formulas(database: TestDatabase) {
     const FORMULA: &str = "=HYPERLINK(\"http://evil.example\")";
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &[FORMULA, "-1"])).await;
+    let server = Server::running(&database, &steady("search", &[FORMULA, "-1"])).await;
     for _ in 0..3 {
         answer(&server, [Some("@SUM(A1:A9)"), None], FORMULA).await;
     }
@@ -177,10 +171,8 @@ async fn tables_for_spreadsheets_have_no_formulas(database: TestDatabase) {
 }
 
 async fn only_answers_of_complete_cohorts_count(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut spec = steady("search", &["a", "b"]);
-    spec["answer_window_seconds"] = json!(60);
-    server.create(&spec).await;
+    let spec = with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 60}));
+    let server = Server::running(&database, &spec).await;
     for _ in 0..4 {
         answer(&server, [Some("phone"), None], "a").await;
     }
@@ -191,8 +183,7 @@ async fn only_answers_of_complete_cohorts_count(database: TestDatabase) {
 }
 
 async fn an_experiment_without_segments_has_one_row(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let empty = server.get(PATH).await.json(200);
     assert_eq!((&empty["segments_total"], &empty["segments"]), (&json!(0), &json!([])));
     answer(&server, [None, None], "a").await;
@@ -207,8 +198,7 @@ async fn an_experiment_without_segments_has_one_row(database: TestDatabase) {
 }
 
 async fn an_invalid_request_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     for query in ["ranker=nobody", "rankers=a"] {
         let answer = server.get(&format!("{PATH}?{query}")).await;
         answer.problem(ProblemKind::InvalidRequest);

@@ -3,13 +3,11 @@
 
 use std::time::Duration;
 
-use rankduel::http::ProblemKind;
-use rankduel::service::ServiceSettings;
 use rankduel_engine::clock::Clock as _;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, assert_has, eventually, steady, until, with};
 use crate::support::service::{START_MS, Server, Settings};
 
 on_both_databases! {
@@ -19,16 +17,6 @@ on_both_databases! {
 
 on_sqlite! {
     what_cannot_change_is_refused
-}
-
-fn quick() -> Settings {
-    let maintain_every = Duration::from_millis(20);
-    let service = ServiceSettings { maintain_every, ..Settings::default().service };
-    Settings { service, ..Settings::default() }
-}
-
-async fn verdict(server: &Client) -> Value {
-    server.get("/v1/experiments/search/verdict").await.json(200)
 }
 
 async fn answered(server: &Client, duels: usize) {
@@ -41,7 +29,7 @@ async fn answered(server: &Client, duels: usize) {
 /// Wait until so many answers count and wait.
 async fn counted(server: &Client, answers: u64, waiting: u64) -> Value {
     eventually("the answers to count", async || {
-        let verdict = verdict(server).await;
+        let verdict = server.verdict("search").await;
         let rests_on = &verdict["rests_on"];
         (rests_on["answers"] == answers && rests_on["waiting"] == waiting).then_some(verdict)
     })
@@ -56,17 +44,17 @@ fn after(seconds: i64) -> String {
 }
 
 async fn a_duel_keeps_the_window_at_its_issue(database: TestDatabase) {
-    let server = Server::with(database.store().await, quick()).await;
-    let other = Server::with(database.connect().await, quick()).await;
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    let other = Server::with(database.connect().await, Settings::quick()).await;
     let mut body = steady("search", &["a", "b"]);
     // cohorts of a second
     body["answer_window_seconds"] = json!(512);
     server.create(&body).await;
-    assert_eq!(verdict(&server).await["waiting"], Value::Null);
+    assert_eq!(server.verdict("search").await["waiting"], Value::Null);
     // nobody answers this one, so the others wait
     server.pair("search").await;
     answered(&server, 3).await;
-    let waits = verdict(&server).await;
+    let waits = server.verdict("search").await;
     // the cohort of a second, the window, and the slack of five seconds
     assert_eq!(waits["waiting"], json!({"answers": 3, "next_count_at": after(1 + 512 + 5)}));
 
@@ -76,9 +64,9 @@ async fn a_duel_keeps_the_window_at_its_issue(database: TestDatabase) {
     let advance = |ms| [&server, &other].map(|server| server.clock.advance_ms(ms));
     advance(2_000);
     // at the other server: it learns of the change from the log
-    eventually("the change", async || {
-        let seen = other.get("/v1/experiments/search").await.json(200);
-        (seen["answer_window_seconds"] == 60).then_some(())
+    until("the change", async || {
+        let seen = other.experiment("search").await;
+        seen["answer_window_seconds"] == 60
     })
     .await;
     other.pair("search").await;
@@ -99,7 +87,7 @@ async fn a_duel_keeps_the_window_at_its_issue(database: TestDatabase) {
     server.pair("search").await;
     answered(&server, 2).await;
     assert_eq!(
-        verdict(&server).await["waiting"],
+        server.verdict("search").await["waiting"],
         json!({"answers": 2, "next_count_at": after(now + 66)})
     );
     advance(67_000);
@@ -108,18 +96,18 @@ async fn a_duel_keeps_the_window_at_its_issue(database: TestDatabase) {
     server.stop().await;
 
     // another process folds the same, and finds nothing wrong
-    let again = Server::with(database.connect().await, quick()).await;
+    let again = Server::with(database.connect().await, Settings::quick()).await;
     counted(&again, 9, 0).await;
-    let segments = again.get("/v1/experiments/search/segments").await.json(200);
+    let segments = again.report("search", "segments").await;
     assert_eq!(segments["waiting"], 0, "{segments}");
 }
 
 async fn texts_and_limits_change_while_it_runs(database: TestDatabase) {
-    let server = Server::with(database.store().await, quick()).await;
-    let mut body = steady("search", &["a", "b", "c"]);
-    body["description"] = json!("Do synonyms help?");
-    body["owner"] = Value::Null;
-    body["conclude_at"] = json!({"max_days": 9, "min_days": 0});
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    let mut body = with(
+        steady("search", &["a", "b", "c"]),
+        json!({"description": "Do synonyms help?", "owner": null, "conclude_at": {"max_days": 9, "min_days": 0}}),
+    );
     let made = server.create(&body).await;
     assert_eq!((&made["description"], &made["owner"]), (&json!("Do synonyms help?"), &json!("")));
     answered(&server, 3).await;
@@ -130,7 +118,7 @@ async fn texts_and_limits_change_while_it_runs(database: TestDatabase) {
     let changed = server.patch("search", &change).await.json(200);
     assert_eq!((&changed["description"], &changed["owner"]), (&json!(""), &json!("search-team")));
     let at = json!({"confidence": 0.95, "margin": 0.01, "max_duels": 1000, "min_days": 0.0});
-    assert_eq!((&changed["conclude_at"], &changed["version"]), (&at, &json!(2)));
+    assert_has(&changed, json!({"conclude_at": at, "version": 2}));
     let listed = server.get("/v1/experiments").await.json(200);
     assert_eq!(listed["experiments"][0]["owner"], "search-team");
     // the same again changes nothing, and the request that created it still repeats
@@ -147,19 +135,19 @@ async fn texts_and_limits_change_while_it_runs(database: TestDatabase) {
     let never = server.patch("search", &json!({"conclude_at": "never"})).await.json(200);
     assert_eq!(never["conclude_at"], "never");
     server.patch("search", &json!({"conclude_at": {"max_duels": 3}})).await.json(200);
-    eventually("the conclusion", async || {
-        let found = server.get("/v1/experiments/search").await.json(200);
-        (found["status"] == "concluded").then_some(())
+    until("the conclusion", async || {
+        let found = server.experiment("search").await;
+        found["status"] == "concluded"
     })
     .await;
 }
 
 async fn what_cannot_change_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["answer_window_seconds"] = json!(600);
-    body["conclude_at"] = json!({"confidence": 0.9, "margin": 0.02});
-    server.create(&body).await;
+    let body = with(
+        steady("search", &["a", "b"]),
+        json!({"answer_window_seconds": 600, "conclude_at": {"confidence": 0.9, "margin": 0.02}}),
+    );
+    let server = Server::running(&database, &body).await;
     let mut at_once = body.clone();
     (at_once["name"], at_once["answer_window_seconds"]) = (json!("at-once"), json!(0));
     server.create(&at_once).await;
@@ -182,13 +170,13 @@ async fn what_cannot_change_is_refused(database: TestDatabase) {
         (json!({"owner": "a", "retire": "b"}), "/owner"),
         (json!({"owner": null, "description": null}), ""),
     ] {
-        let refused = server.patch("search", &change).await;
-        refused.problem_at(ProblemKind::InvalidRequest, pointer);
+        server.refuses_change("search", &change, pointer).await;
     }
-    let refused = server.patch("at-once", &json!({"answer_window_seconds": 60})).await;
-    refused.problem_at(ProblemKind::InvalidRequest, "/answer_window_seconds");
+    server
+        .refuses_change("at-once", &json!({"answer_window_seconds": 60}), "/answer_window_seconds")
+        .await;
     for name in ["search", "at-once"] {
-        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        let experiment = server.experiment(name).await;
         assert_eq!(experiment["version"], 1, "{experiment}");
     }
 }

@@ -9,7 +9,6 @@ use crate::support::service::Server;
 
 on_sqlite! {
     a_ranker_is_shown_within_its_bounds
-    invalid_bounds_are_refused
 }
 
 fn search(shares: &Value) -> Value {
@@ -46,23 +45,4 @@ async fn a_ranker_is_shown_within_its_bounds(database: TestDatabase) {
     server.patch("search", &json!({"enlist": "e"})).await.json(200);
     server.patch("search", &json!({"retire": "d"})).await.json(200);
     assert_eq!(shown(&server, &["d"]).await, [0.0]);
-}
-
-async fn invalid_bounds_are_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    for (shares, pointer) in [
-        (json!({"e": {"floor": 0.1}}), "/shares/e"),
-        (json!({"a": {"floor": 0.5, "cap": 0.4}}), "/shares/a"),
-        (json!({"a": {"floor": -0.1}}), "/shares/a"),
-        (json!({"a": {"cap": 1.1}}), "/shares/a"),
-        (json!({"a": {"floor": 0.9}, "b": {"floor": 0.9}, "c": {"floor": 0.9}}), "/shares"),
-        (json!({"a": {"cap": 0.5}, "b": {"cap": 0.5}, "c": {"cap": 0.5}}), "/shares"),
-    ] {
-        let refused = server.post("/v1/experiments", &search(&shares)).await;
-        refused.problem_at(ProblemKind::InvalidRequest, pointer);
-    }
-    let mut body = search(&json!({"a": {"floor": 0.1}}));
-    body["policy"] = json!({"kind": "pcomp", "horizon": 1000, "batches": 1});
-    let refused = server.post("/v1/experiments", &body).await;
-    refused.problem_at(ProblemKind::InvalidRequest, "/shares");
 }

@@ -1,14 +1,10 @@
 //! A segment that becomes an experiment of its own.
 
-use std::time::Duration;
-
 use rankduel::http::ProblemKind;
-use rankduel::service::ServiceSettings;
 use rankduel::service::transfer::{Import, export, import};
-use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, JSON, eventually, steady};
+use crate::support::client::{Client, JSON, assert_has, assert_verifies, eventually, steady, with};
 use crate::support::service::{Server, Settings};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -25,20 +21,11 @@ on_sqlite! {
 
 const WINDOW_MS: i64 = 600_000;
 
-fn quick() -> Settings {
-    let maintain_every = Duration::from_millis(20);
-    Settings {
-        service: ServiceSettings { maintain_every, ..ServiceSettings::default() },
-        ..Settings::default()
-    }
-}
-
 fn search() -> Value {
-    let mut body = steady("search", &["a", "b"]);
-    body["answer_window_seconds"] = json!(WINDOW_MS / 1000);
-    body["segments"] = json!(["mobile", "desktop"]);
-    body["control"] = json!("b");
-    body
+    with(
+        steady("search", &["a", "b"]),
+        json!({"answer_window_seconds": WINDOW_MS / 1000, "segments": ["mobile", "desktop"], "control": "b"}),
+    )
 }
 
 /// A duel of `search`, as a caller requests it.
@@ -59,7 +46,7 @@ async fn page(server: &Client, unit: &str, segment: &str) -> String {
 }
 
 async fn read(server: &Client, path: &str) -> Value {
-    server.get(&format!("/v1/experiments/{path}")).await.json(200)
+    server.experiment(path).await
 }
 
 /// The verdict's own statements, the same at every server.
@@ -88,8 +75,8 @@ async fn counted(server: &Client, name: &str, answers: u64) -> Value {
 }
 
 async fn a_segment_is_an_experiment_of_its_own_at_every_server(database: TestDatabase) {
-    let first = Server::with(database.store().await, quick()).await;
-    let second = Server::with(database.connect().await, quick()).await;
+    let first = Server::with(database.store().await, Settings::quick()).await;
+    let second = Server::with(database.connect().await, Settings::quick()).await;
     let both = [&first, &second];
     let created = first.create(&search()).await;
     for number in 0..40 {
@@ -105,7 +92,7 @@ async fn a_segment_is_an_experiment_of_its_own_at_every_server(database: TestDat
 
     let after = split(&first, json!({"segment": "mobile"})).await;
     let splits = json!([{"segment": "mobile", "experiment": "search.mobile"}]);
-    assert_eq!((&after["splits"], &after["version"]), (&splits, &json!(2)));
+    assert_has(&after, json!({"splits": splits, "version": 2}));
     let again = split(&second, json!({"segment": "mobile"})).await;
     assert_eq!((&again["splits"], &again["version"]), (&splits, &json!(2)), "it is one already");
     let own = read(&second, "search.mobile").await;
@@ -193,8 +180,7 @@ async fn a_segment_is_an_experiment_of_its_own_at_every_server(database: TestDat
     for (snapshot, name) in snapshots.iter().zip(names) {
         store.save_snapshot(snapshot).await.expect("it is kept");
         for store in [&store, &copies] {
-            let findings = verify(&**store, name).await.expect("an answer");
-            assert_eq!(findings.wrong, Vec::<String>::new());
+            assert_verifies(&**store, name).await;
         }
     }
     for store in [store, copies] {
@@ -208,8 +194,7 @@ async fn a_segment_is_an_experiment_of_its_own_at_every_server(database: TestDat
 }
 
 async fn callers_send_every_request_to_the_whole(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     let before = duel(&server, "u-1", "mobile").await;
     split(&server, json!({"segment": "mobile", "experiment": "phones"})).await;
     // the page of a duel, and its clicks
@@ -246,8 +231,7 @@ async fn callers_send_every_request_to_the_whole(database: TestDatabase) {
     // the experiment of the segment takes no duels of the whole, and no other experiment its own
     let body = json!({"duel_id": rest["duel_id"], "outcome": "left"});
     server.feedback("phones", &body).await.problem(ProblemKind::InvalidDuel);
-    let mut other = search();
-    other["name"] = json!("other");
+    let other = with(search(), json!({"name": "other"}));
     server.create(&other).await;
     let body = json!({"duel_id": made["duel_id"], "clicks": ["y"]});
     server.feedback("other", &body).await.problem(ProblemKind::InvalidDuel);
@@ -268,17 +252,17 @@ async fn callers_send_every_request_to_the_whole(database: TestDatabase) {
 }
 
 async fn a_split_that_is_not_possible_changes_nothing(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     server.create(&steady("taken", &["a", "b"])).await;
     for (name, segments, window) in [("none", json!([]), 60), ("fast", json!(["mobile"]), 0)] {
-        let mut body = search();
-        body["name"] = json!(name);
-        body["segments"] = segments;
-        body["answer_window_seconds"] = json!(window);
+        let body = with(
+            search(),
+            json!({"name": name, "segments": segments, "answer_window_seconds": window}),
+        );
         server.create(&body).await;
-        let refused = server.patch(name, &json!({"split": {"segment": "mobile"}})).await;
-        refused.problem_at(ProblemKind::InvalidRequest, "/split/segment");
+        server
+            .refuses_change(name, &json!({"split": {"segment": "mobile"}}), "/split/segment")
+            .await;
     }
     for (body, pointer) in [
         (json!({"segment": "tablet"}), "/split/segment"),
@@ -288,15 +272,14 @@ async fn a_split_that_is_not_possible_changes_nothing(database: TestDatabase) {
         (json!({"segment": "mobile", "experiment": "No Name"}), "/split/experiment"),
         (json!({"segment": "mobile", "experiment": ""}), "/split/experiment"),
     ] {
-        let refused = server.patch("search", &json!({"split": body})).await;
-        refused.problem_at(ProblemKind::InvalidRequest, pointer);
+        server.refuses_change("search", &json!({"split": body}), pointer).await;
     }
     let both = json!({"split": {"segment": "mobile"}, "status": "paused"});
-    server.patch("search", &both).await.problem_at(ProblemKind::InvalidRequest, "/split");
+    server.refuses_change("search", &both, "/split").await;
     let taken = json!({"split": {"segment": "mobile", "experiment": "taken"}});
     let problem = server.patch("search", &taken).await.problem(ProblemKind::ExperimentExists);
     assert!(problem["detail"].as_str().is_some_and(|it| it.contains("`taken`")), "{problem}");
-    server.patch("missing", &both).await.problem_at(ProblemKind::InvalidRequest, "/split");
+    server.refuses_change("missing", &both, "/split").await;
     let alone = json!({"split": {"segment": "mobile"}});
     server.patch("missing", &alone).await.problem(ProblemKind::ExperimentNotFound);
     let body = alone.to_string().into_bytes();
@@ -309,20 +292,18 @@ async fn a_split_that_is_not_possible_changes_nothing(database: TestDatabase) {
 
     split(&server, json!({"segment": "mobile"})).await;
     let other = json!({"split": {"segment": "mobile", "experiment": "phones"}});
-    let refused = server.patch("search", &other).await;
-    refused.problem_at(ProblemKind::InvalidRequest, "/split/experiment");
+    server.refuses_change("search", &other, "/split/experiment").await;
     server.get("/v1/experiments/phones").await.problem(ProblemKind::ExperimentNotFound);
     // the experiment of a segment has none
-    let refused = server.patch("search.mobile", &alone).await;
-    refused.problem_at(ProblemKind::InvalidRequest, "/split/segment");
+    server.refuses_change("search.mobile", &alone, "/split/segment").await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    let refused = server.patch("search", &json!({"split": {"segment": "desktop"}})).await;
-    refused.problem_at(ProblemKind::InvalidRequest, "/split/segment");
+    server
+        .refuses_change("search", &json!({"split": {"segment": "desktop"}}), "/split/segment")
+        .await;
 }
 
 async fn an_experiment_in_use_stays(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&search()).await;
+    let server = Server::running(&database, &search()).await;
     split(&server, json!({"segment": "mobile"})).await;
     let page = server.get("/experiments/search.mobile").await.text();
     assert!(page.contains("POST /v1/experiments/search/next-duel"), "callers do not change");

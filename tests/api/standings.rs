@@ -7,8 +7,8 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::eventually;
 use crate::support::client::steady;
+use crate::support::client::{assert_has, eventually, with};
 use crate::support::service::Server;
 
 on_sqlite! {
@@ -189,16 +189,13 @@ async fn ties_count_by_the_rule_of_the_experiment(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let ids = ["a", "b", "c"];
     for (name, rule, tie) in [("skip", "skip", 0.0), ("half", "half", 0.5)] {
-        let mut body = steady(name, &ids);
-        body["ties"] = json!(rule);
+        let body = with(steady(name, &ids), json!({"ties": rule}));
         server.create(&body).await;
         let count = play(&server, name, &ids, 60, 2).await;
         assert_standings(&server.standings(name).await, &count, &ids, tie);
     }
     // A coin gives every tie to one of the two rankers, so even ties are decided comparisons.
-    let mut body = steady("coin", &["a", "b"]);
-    body["ties"] = json!("coin");
-    server.create(&body).await;
+    server.create(&with(steady("coin", &["a", "b"]), json!({"ties": "coin"}))).await;
     for _ in 0..41 {
         let duel = server.next_duel("coin").await;
         server.answer("coin", &duel, "tie").await;
@@ -216,8 +213,7 @@ async fn ties_count_by_the_rule_of_the_experiment(database: TestDatabase) {
 }
 
 async fn an_unchanged_response_is_not_sent_again(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let duel = server.next_duel("search").await;
     let position = server.answer("search", &duel, "left").await;
     for resource in ["standings", "regret"] {
@@ -254,9 +250,8 @@ async fn an_unchanged_response_is_not_sent_again(database: TestDatabase) {
 /// appearance costs 0, 1, 1. There were 6, 4 and 2 appearances, two to a step: (0 + 4 + 2) / 2 = 3
 /// over 6 steps. Uniform pairs show `b` or `c` two times in three: 6 · 2/3 = 4. A quarter is saved.
 async fn regret_of_a_small_example_is_right(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
-    let regret = async || server.get("/v1/experiments/search/regret").await.json(200);
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
+    let regret = async || server.report("search", "regret").await;
     let before = regret().await;
     assert_plug_in(
         &before,
@@ -296,10 +291,7 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
         }),
     );
     // By the counts, `a` always wins, so its lead over both is 1/2: (4 + 2) / 2 · 1/2.
-    assert_eq!(
-        (&found["condorcet"]["winner"], &found["condorcet"]["regret"]),
-        (&json!("a"), &json!(1.5))
-    );
+    assert_has(&found["condorcet"], json!({"winner": "a", "regret": 1.5}));
     assert_posterior_of_the_small_example(&found);
     // A page without a click was still shown: one more step with the best ranker and another.
     let duel = loop {
@@ -377,7 +369,7 @@ async fn regret_of_uniform_pairs_uses_the_same_costs(database: TestDatabase) {
     let cost: f64 =
         losses.iter().enumerate().map(|(i, loss)| loss * count.appearances(i) as f64 / 2.0).sum();
     let uniform = losses.iter().sum::<f64>() / 4.0 * steps;
-    let regret = server.get("/v1/experiments/search/regret").await.json(200);
+    let regret = server.report("search", "regret").await;
     assert_eq!(regret["steps"], 120);
     assert_close(&regret["copeland_regret"], cost, "regret");
     assert_close(&regret["uniform_copeland_regret"], uniform, "uniform");

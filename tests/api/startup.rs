@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use crate::support::client::eventually;
+use crate::support::client::{eventually, until};
 use crate::support::server::{Process, rankduel};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -89,10 +89,7 @@ async fn a_migration_that_waits_for_a_lock_says_so_and_leaves_no_backend_behind(
         server.says(&["waiting for the migration of the database's schema"]).await;
         server.stop(signal).await;
         // A backend that went on waiting would block everybody who wants the table after it.
-        eventually("the backend to end", async || {
-            (database.count(MIGRATING).await == 0).then_some(())
-        })
-        .await;
+        until("the backend to end", async || database.count(MIGRATING).await == 0).await;
     }
     drop(held);
     starts_and_stops(&database).await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
 use crate::support::client::steady;
-use crate::support::client::{Answer, Client, JSON, eventually};
+use crate::support::client::{Answer, Client, JSON, eventually, until};
 use crate::support::failing_store::{FailingStore, LATE, Mode};
 use crate::support::service::{Server, Settings};
 
@@ -113,8 +113,8 @@ async fn a_failure_before_the_commit_leaves_nothing_half_done(database: TestData
     assert_eq!(log().await, before);
     assert_eq!(server.position("search").await, 0);
     server.get("/v1/experiments/new").await.problem(ProblemKind::ExperimentNotFound);
-    assert_eq!(server.get("/v1/experiments/search").await.json(200)["version"], 1);
-    assert_eq!(server.get("/v1/experiments/old").await.json(200)["archived_at"], Value::Null);
+    assert_eq!(server.experiment("search").await["version"], 1);
+    assert_eq!(server.experiment("old").await["archived_at"], Value::Null);
 
     let recorded = json!({"status": "recorded", "position": 1});
     assert_eq!(server.feedback("search", &one).await.json(200), recorded);
@@ -159,7 +159,7 @@ async fn a_write_that_fails_after_its_commit_counts_once(database: TestDatabase)
             assert_eq!(again.json(200), json!({"status": "duplicate", "batch": 1, "position": 1}));
         }
     }
-    assert_eq!(server.get("/v1/experiments/search").await.json(200)["version"], 2);
+    assert_eq!(server.experiment("search").await["version"], 2);
     // 4 outcomes, and one entry for each write except the creation.
     assert_eq!(log().await, before + 7);
 
@@ -211,8 +211,7 @@ async fn requests_to_a_hanging_database_time_out(database: TestDatabase) {
 }
 
 async fn loading_an_experiment_may_outlast_a_request(database: TestDatabase) {
-    let first = Server::start(database.store().await).await;
-    first.create(&steady("search", &["a", "b"])).await;
+    let first = Server::running(&database, &steady("search", &["a", "b"])).await;
     let duel = first.pair("search").await;
     first.answer("search", &duel, "left").await;
     first.stop().await;
@@ -271,10 +270,7 @@ async fn commits_without_a_response_are_folded_soon(database: TestDatabase) {
     store.set(Mode::FailsAfter);
     server.feedback("search", &many(&duels)).await.problem(ProblemKind::Unavailable);
     store.set(Mode::Fine);
-    eventually("three outcomes without a repeat", async || {
-        (server.position("search").await == 3).then_some(())
-    })
-    .await;
+    until("three outcomes without a repeat", async || server.position("search").await == 3).await;
 }
 
 /// The total of self-duels in an experiment's log.
@@ -309,14 +305,11 @@ async fn self_duels_survive_failures(database: TestDatabase) {
         show_self_duels(&server, 10).await;
         expected += 10;
         let tried = store.appends();
-        eventually("an attempt to write them", async || (store.appends() > tried).then_some(()))
-            .await;
+        until("an attempt to write them", async || store.appends() > tried).await;
     }
     store.set(Mode::Fine);
-    eventually("all self-duels", async || {
-        (server.standings("alone").await["self_duels"] == expected).then_some(())
-    })
-    .await;
+    until("all self-duels", async || server.standings("alone").await["self_duels"] == expected)
+        .await;
     assert_eq!(logged_self_duels(&*store, "alone").await, expected);
 }
 
@@ -328,7 +321,7 @@ async fn self_duels_survive_a_failure_just_before_the_end(database: TestDatabase
     show_self_duels(&server, 10).await;
     store.set(Mode::FailsBefore);
     let tried = store.appends();
-    eventually("an attempt to write them", async || (store.appends() > tried).then_some(())).await;
+    until("an attempt to write them", async || store.appends() > tried).await;
     show_self_duels(&server, 5).await;
     store.set(Mode::Fine);
     server.stop().await;

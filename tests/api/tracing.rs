@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, JSON, steady};
+use crate::support::client::{Client, JSON, assert_has, steady};
 use crate::support::server::{Process, outcome, rankduel};
 use crate::support::{Kind, fresh_database};
 
@@ -73,11 +73,7 @@ async fn feedback_and_its_duel_share_a_number_in_the_log() {
     assert_eq!(number.len(), 32, "{number}");
     let feedback = lines(&log, "feedback");
     for line in [&lines(&log, "interleave")[0], &feedback[0], &feedback[1]] {
-        assert_eq!(
-            (&line["duel"], &line["trace_id"]),
-            (&json!(number), &json!(FEEDBACKS_TRACE)),
-            "{line}"
-        );
+        assert_has(line, json!({"duel": number, "trace_id": FEEDBACKS_TRACE}));
     }
     assert_eq!(feedback[1]["status"], 409, "refused feedback names its duel too");
     // A request with several duels logs their number, and a line for each.

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use rankduel::http::ProblemKind;
-use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, assert_has, eventually, steady, until, with};
 use crate::support::service::{Server, Settings};
 use crate::support::{Kind, TestDatabase};
 
@@ -27,12 +26,8 @@ on_sqlite! {
     an_invalid_segment_is_refused
 }
 
-async fn verdict(server: &Client, name: &str) -> Value {
-    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
-}
-
 async fn counted(server: &Client, name: &str) -> (u64, u64) {
-    let rests_on = verdict(server, name).await["rests_on"].clone();
+    let rests_on = server.verdict(name).await["rests_on"].clone();
     let number = |field: &str| rests_on[field].as_u64().expect("a number");
     (number("answers"), number("waiting"))
 }
@@ -68,28 +63,25 @@ async fn a_unit_counts_once(database: TestDatabase) {
             a_wins(&server, name, &duel, None).await;
         }
     }
-    let one = verdict(&server, "one").await;
+    let one = server.verdict("one").await;
     assert_eq!((&one["state"], &one["duels"]), (&json!("open"), &json!(40)), "{one}");
     assert_eq!(one["rests_on"]["answers"], 1);
     assert_eq!(one["rests_on"]["left_out_repeated_unit"], 39);
-    let many = verdict(&server, "many").await;
+    let many = server.verdict("many").await;
     assert_eq!(many["state"], "decided", "{many}");
     // what is said without a model rests on the same answers
     for (name, unsettled) in [("one", 1), ("many", 0)] {
-        let regret = server.get(&format!("/v1/experiments/{name}/regret")).await.json(200);
+        let regret = server.report(name, "regret").await;
         assert_eq!(regret["bounds"]["unsettled_pairs"], unsettled, "{name}: {regret}");
     }
-    assert_eq!(
-        (&many["rests_on"]["answers"], &many["rests_on"]["units"]),
-        (&json!(40), &json!(40))
-    );
+    assert_has(&many["rests_on"], json!({"answers": 40, "units": 40}));
     for number in 0..20 {
         let duel = duel_for(&server, "many", Some(&format!("silent-{number}"))).await;
         server.answer("many", &duel, "none").await;
     }
-    let with_silent = &verdict(&server, "many").await["rests_on"];
+    let with_silent = &server.verdict("many").await["rests_on"];
     assert_eq!((&with_silent["answers"], &with_silent["with_unit"]), (&json!(60), &json!(1.0)));
-    let nobody = verdict(&server, "nobody").await;
+    let nobody = server.verdict("nobody").await;
     assert_eq!(
         (&nobody["state"], &nobody["rests_on"]["with_unit"]),
         (&json!("decided"), &json!(0.0))
@@ -101,8 +93,7 @@ async fn a_unit_counts_once(database: TestDatabase) {
 }
 
 async fn a_machine_is_named(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     for number in 0..60 {
         let duel = duel_for(&server, "search", Some("clicks-the-first")).await;
         server.answer("search", &duel, "left").await;
@@ -111,7 +102,7 @@ async fn a_machine_is_named(database: TestDatabase) {
         let duel = duel_for(&server, "search", Some(&format!("u-{number}"))).await;
         a_wins(&server, "search", &duel, None).await;
     }
-    let verdict = verdict(&server, "search").await;
+    let verdict = server.verdict("search").await;
     let heaviest = verdict["rests_on"]["heaviest_units"].as_array().expect("a list").clone();
     assert_eq!(heaviest.len(), 10);
     let of = |machine: bool| -> Vec<u64> {
@@ -132,8 +123,7 @@ async fn a_machine_is_named(database: TestDatabase) {
 }
 
 async fn the_unit_of_the_duel_stands(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     for number in 0..3 {
         let duel = duel_for(&server, "search", Some("shown-to")).await;
         a_wins(&server, "search", &duel, Some(&format!("answered-by-{number}"))).await;
@@ -150,13 +140,12 @@ async fn the_unit_of_the_duel_stands(database: TestDatabase) {
     assert_eq!(counted(&server, "search").await, (4, 0));
     // another server folds the same from the log
     let second = Server::start(database.connect().await).await;
-    let (first, second) = (verdict(&server, "search").await, verdict(&second, "search").await);
+    let (first, second) = (server.verdict("search").await, second.verdict("search").await);
     assert_eq!(first["rests_on"], second["rests_on"]);
 }
 
 async fn a_client_id_is_a_unit(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let documents = |ranker: &str| (0..10).map(|n| format!("{ranker}{n}")).collect::<Vec<_>>();
     for client in [json!(42), json!("42"), json!("c-2")] {
         let body = json!({
@@ -175,25 +164,12 @@ async fn a_client_id_is_a_unit(database: TestDatabase) {
         server.post(path, &json!({"events": [event]})).await.json(200);
     }
     server.clock.advance_ms(1_801_000);
-    eventually("the clicks to be settled", async || {
-        (counted(&server, "search").await == (2, 0)).then_some(())
-    })
-    .await;
-}
-
-/// Rounds of maintenance follow each other quickly.
-fn quick() -> Settings {
-    let maintain_every = Duration::from_millis(20);
-    Settings {
-        service: ServiceSettings { maintain_every, ..ServiceSettings::default() },
-        ..Settings::default()
-    }
+    until("the clicks to be settled", async || counted(&server, "search").await == (2, 0)).await;
 }
 
 async fn an_answer_counts_once_no_other_can_come(database: TestDatabase) {
-    let server = Server::with(database.store().await, quick()).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["answer_window_seconds"] = json!(600);
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    let body = with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 600}));
     assert_eq!(server.create(&body).await["answer_window_seconds"], 600);
     // somebody may still answer
     let open = server.pair("search").await;
@@ -202,16 +178,13 @@ async fn an_answer_counts_once_no_other_can_come(database: TestDatabase) {
         a_wins(&server, "search", &duel, None).await;
     }
     assert_eq!(counted(&server, "search").await, (0, 40));
-    assert_eq!(verdict(&server, "search").await["state"], "open");
+    assert_eq!(server.verdict("search").await["state"], "open");
     server.clock.advance_ms(590_000);
     a_wins(&server, "search", &open, None).await;
     assert_eq!(counted(&server, "search").await, (0, 41));
     server.clock.advance_ms(20_000);
-    eventually("the answers to be complete", async || {
-        (counted(&server, "search").await == (41, 0)).then_some(())
-    })
-    .await;
-    let decided = verdict(&server, "search").await;
+    until("the answers to be complete", async || counted(&server, "search").await == (41, 0)).await;
+    let decided = server.verdict("search").await;
     assert_eq!(decided["state"], "decided");
     let until = decided["rests_on"]["complete_until"].as_str().expect("a time");
     assert!(("2026-09-21T14:13:20".."2026-09-21T14:23:30").contains(&until), "{until}");
@@ -219,10 +192,11 @@ async fn an_answer_counts_once_no_other_can_come(database: TestDatabase) {
 
 async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatabase) {
     let kind = database.kind;
-    let server = Server::with(database.store().await, quick()).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["policy"] = json!({"kind": "uniform"});
-    body["answer_window_seconds"] = json!(600);
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    let body = with(
+        steady("search", &["a", "b"]),
+        json!({"policy": {"kind": "uniform"}, "answer_window_seconds": 600}),
+    );
     server.create(&body).await;
     for _ in 0..40 {
         let duel = server.pair("search").await;
@@ -231,8 +205,8 @@ async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatab
     server.clock.advance_ms(30_000);
     match kind {
         Kind::Sqlite => {
-            eventually("the answers to be complete", async || {
-                (counted(&server, "search").await == (40, 0)).then_some(())
+            until("the answers to be complete", async || {
+                counted(&server, "search").await == (40, 0)
             })
             .await;
         }
@@ -245,16 +219,14 @@ async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatab
 }
 
 async fn a_forecast_expects_the_answers_that_wait_to_count(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["answer_window_seconds"] = json!(3600);
-    server.create(&body).await;
+    let body = with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 3600}));
+    let server = Server::running(&database, &body).await;
     let unanswered = server.next_duel("search").await;
     for _ in 0..100 {
         let duel = duel_for(&server, "search", None).await;
         a_wins(&server, "search", &duel, None).await;
     }
-    let open = verdict(&server, "search").await;
+    let open = server.verdict("search").await;
     assert_eq!((&open["state"], &open["rests_on"]["waiting"]), (&json!("open"), &json!(100)));
     assert_eq!(open["duels_to_go"], json!({"estimate": 0, "low": 0, "high": 0}), "{open}");
     let sentence = open["sentence"].as_str().expect("a sentence");
@@ -263,11 +235,9 @@ async fn a_forecast_expects_the_answers_that_wait_to_count(database: TestDatabas
 }
 
 async fn two_servers_count_the_same_cohorts(database: TestDatabase) {
-    let first = Server::with(database.store().await, quick()).await;
-    let second = Server::with(database.connect().await, quick()).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["answer_window_seconds"] = json!(600);
-    first.create(&body).await;
+    let first = Server::with(database.store().await, Settings::quick()).await;
+    let second = Server::with(database.connect().await, Settings::quick()).await;
+    first.create(&with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 600}))).await;
     // a duel that is never answered: neither server may take the others for complete early
     first.pair("search").await;
     second.pair("search").await;
@@ -284,13 +254,11 @@ async fn two_servers_count_the_same_cohorts(database: TestDatabase) {
         server.clock.advance_ms(620_000);
     }
     for server in [&first, &second] {
-        eventually("the answers to be complete", async || {
-            (counted(server, "search").await == (30, 0)).then_some(())
-        })
-        .await;
+        until("the answers to be complete", async || counted(server, "search").await == (30, 0))
+            .await;
     }
     let read = async |server: &Server| {
-        let verdict = verdict(server, "search").await;
+        let verdict = server.verdict("search").await;
         (verdict["position"].clone(), verdict["rests_on"].clone(), verdict["winners"].clone())
     };
     let (one, other) = eventually("the servers to be level", async || {
@@ -303,31 +271,25 @@ async fn two_servers_count_the_same_cohorts(database: TestDatabase) {
 }
 
 async fn a_late_answer_teaches_the_policy_only(database: TestDatabase) {
-    let server = Server::with(database.store().await, quick()).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["answer_window_seconds"] = json!(60);
-    server.create(&body).await;
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    server.create(&with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 60}))).await;
     let late = duel_for(&server, "search", Some("comes-back")).await;
     let duel = server.pair("search").await;
     a_wins(&server, "search", &duel, None).await;
     server.clock.advance_ms(120_000);
-    eventually("the answer to be complete", async || {
-        (counted(&server, "search").await == (1, 0)).then_some(())
-    })
-    .await;
+    until("the answer to be complete", async || counted(&server, "search").await == (1, 0)).await;
     a_wins(&server, "search", &late, None).await;
-    let verdict = verdict(&server, "search").await;
+    let verdict = server.verdict("search").await;
     assert_eq!((&verdict["rests_on"]["answers"], &verdict["duels"]), (&json!(1), &json!(2)));
     assert_eq!(verdict["rests_on"]["left_out_late"], 1);
     // its unit has taught the policy, so no answer of it counts any more
     let again = duel_for(&server, "search", Some("comes-back")).await;
     a_wins(&server, "search", &again, None).await;
-    assert_eq!(self::verdict(&server, "search").await["rests_on"]["left_out_repeated_unit"], 1);
+    assert_eq!(server.verdict("search").await["rests_on"]["left_out_repeated_unit"], 1);
 }
 
 async fn an_invalid_unit_or_window_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let path = "/v1/experiments/search/next-duel";
     for long in ["u".repeat(257), "ü".repeat(129)] {
         let refused = server.post(path, &json!({"unit": long})).await;
@@ -344,23 +306,12 @@ async fn an_invalid_unit_or_window_is_refused(database: TestDatabase) {
         server.feedback("search", &body).await.json(200);
     }
     assert_eq!(counted(&server, "search").await, (2, 0));
-    let mut body = steady("other", &["a", "b"]);
-    for (window, settle) in [(3601, None), (10, Some(20))] {
-        body["answer_window_seconds"] = json!(window);
-        body["settle_after_seconds"] = json!(settle);
-        server
-            .post("/v1/experiments", &body)
-            .await
-            .problem_at(ProblemKind::InvalidRequest, "/answer_window_seconds");
-    }
-    body["settle_after_seconds"] = json!(null);
-    body["answer_window_seconds"] = json!(10);
+    let body = with(steady("other", &["a", "b"]), json!({"answer_window_seconds": 10}));
     assert_eq!(server.create(&body).await["settle_after_seconds"], 10);
 }
 
 async fn an_invalid_segment_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let path = |action: &str| format!("/v1/experiments/search/{action}");
     for segment in [json!(""), json!("s".repeat(33)), json!("line\nbreak"), json!(7)] {
         let refused = |answer: crate::support::client::Answer| {

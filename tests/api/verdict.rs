@@ -6,7 +6,7 @@ use rankduel::http::ProblemKind;
 use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, assert_has, eventually, steady, with};
 use crate::support::service::{Server, Settings};
 use crate::support::{Kind, TestDatabase};
 
@@ -28,10 +28,6 @@ on_sqlite! {
     at_most_fifty_deciding_pairs_are_listed
 }
 
-async fn verdict(server: &Client, name: &str) -> Value {
-    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
-}
-
 /// Answer `duels` duels; the first ranker in alphabetical order always wins.
 async fn play(server: &Client, name: &str, duels: usize) {
     for _ in 0..duels {
@@ -42,15 +38,14 @@ async fn play(server: &Client, name: &str, duels: usize) {
 }
 
 async fn the_pages_until_the_verdict_are_estimated(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("close", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("close", &["a", "b"])).await;
     for number in 0..90 {
         let duel = server.pair("close").await;
         let winner = if number % 5 < 3 { "a" } else { "b" };
         let outcome = if duel["left"] == winner { "left" } else { "right" };
         server.answer("close", &duel, outcome).await;
     }
-    let open = verdict(&server, "close").await;
+    let open = server.verdict("close").await;
     let end = |end: &str| open["duels_to_go"][end].as_u64();
     let (low, estimate) = (end("low").expect("a number"), end("estimate").expect("a number"));
     // where pairs are drawn nearly even, the longest simulations do not end
@@ -61,9 +56,8 @@ async fn the_pages_until_the_verdict_are_estimated(database: TestDatabase) {
 }
 
 async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
-    let before = verdict(&server, "search").await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
+    let before = server.verdict("search").await;
     assert_eq!((&before["state"], &before["confidence"]), (&json!("nothing-known"), &json!(0.95)));
     assert_eq!((&before["winners"], &before["possible"]), (&json!([]), &json!(["a", "b", "c"])));
     assert_eq!((&before["margin"], &before["condorcet"]), (&json!(0.01), &json!(false)));
@@ -72,17 +66,11 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     assert_eq!(before["deciding_pairs"][0]["win_rate"], json!(null));
     let page = server.get("/experiments/search").await.text();
     assert!(!page.contains("leads"), "no ranker leads before the first duel: {page}");
-    assert_eq!(
-        (&before["deciding_pairs"][0]["low"], &before["deciding_pairs"][0]["high"]),
-        (&json!(0.0), &json!(1.0))
-    );
+    assert_has(&before["deciding_pairs"][0], json!({"low": 0.0, "high": 1.0}));
 
     play(&server, "search", 15).await;
-    let open = verdict(&server, "search").await;
-    assert_eq!(
-        (&open["state"], &open["leader"], &open["duels"]),
-        (&json!("open"), &json!("a"), &json!(15))
-    );
+    let open = server.verdict("search").await;
+    assert_has(&open, json!({"state": "open", "leader": "a", "duels": 15}));
     assert_eq!(open["deciding_pairs"][0]["left"], "a", "it has to win its pairs: {open}");
     assert!(open["deciding_pairs"][0]["duels_missing"].as_u64() > Some(0), "{open}");
     let needed = open["evidence_needed"].as_f64().expect("a number");
@@ -94,11 +82,8 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
         assert_eq!(possible, evidence < needed, "{open}");
     }
     let reason = "15 duels have been counted, and an estimate needs 120";
-    assert_eq!(
-        (&open["duels_to_go"], &open["duels_to_go_reason"]),
-        (&json!(null), &json!(reason)),
-        "so few duels say little about close pairs"
-    );
+    // so few duels say little about close pairs
+    assert_has(&open, json!({"duels_to_go": null, "duels_to_go_reason": reason}));
     let chances: f64 =
         (0..3).map(|i| open["rankers"][i]["condorcet_probability"].as_f64().unwrap()).sum();
     assert!(
@@ -155,7 +140,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
 
     // The verdict shows the concluded winner, although the answers in the log are the same.
     server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
-    let concluded = verdict(&server, "search").await;
+    let concluded = server.verdict("search").await;
     assert_eq!(concluded["concluded"], json!({"winner": "b", "automatic": false, "reason": null}));
     let sentence = concluded["sentence"].as_str().expect("a sentence");
     assert!(sentence.starts_with("`a` is the best ranker"), "{sentence}");
@@ -167,8 +152,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
 }
 
 async fn the_same_log_gives_the_same_estimates(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c", "d"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c", "d"])).await;
     play(&server, "search", 150).await;
     let all = async |server: &Client| {
         let mut answers = Vec::new();
@@ -191,43 +175,11 @@ async fn the_same_log_gives_the_same_estimates(database: TestDatabase) {
 }
 
 async fn a_confidence_out_of_range_is_refused(database: TestDatabase) {
+    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": {"confidence": 0.9}}));
     let server = Server::start(database.store().await).await;
-    for confidence in [0.0, 0.49, 1.0, -1.0, 7.0] {
-        let mut body = steady("search", &["a", "b"]);
-        body["conclude_at"] = json!({"confidence": confidence});
-        server
-            .post("/v1/experiments", &body)
-            .await
-            .problem_at(ProblemKind::InvalidRequest, "/conclude_at/confidence");
-    }
-    let mut body = steady("search", &["a", "b"]);
-    body["conclude_at"] = json!({"sure": 0.95});
-    server.post("/v1/experiments", &body).await.problem(ProblemKind::InvalidRequest);
-    for (field, wrong) in [
-        ("margin", json!(-0.1)),
-        ("margin", json!(0.3)),
-        ("max_duels", json!(0)),
-        ("max_days", json!(0)),
-        ("min_days", json!(-1)),
-        ("min_days", json!(5000)),
-    ] {
-        body["conclude_at"] = json!({ field: wrong });
-        server
-            .post("/v1/experiments", &body)
-            .await
-            .problem_at(ProblemKind::InvalidRequest, &format!("/conclude_at/{field}"));
-    }
-    body["conclude_at"] = json!({"min_days": 3, "max_days": 2});
-    server
-        .post("/v1/experiments", &body)
-        .await
-        .problem_at(ProblemKind::InvalidRequest, "/conclude_at/min_days");
-    body["conclude_at"] = json!({"confidence": 0.9});
-    assert_eq!(
-        server.create(&body).await["conclude_at"],
-        json!({"confidence": 0.9, "margin": 0.01})
-    );
-    assert_eq!(verdict(&server, "search").await["confidence"], 0.9, "the experiment's own");
+    let created = server.create(&body).await;
+    assert_eq!(created["conclude_at"], json!({"confidence": 0.9, "margin": 0.01}));
+    assert_eq!(server.verdict("search").await["confidence"], 0.9, "the experiment's own");
     for confidence in ["0.4", "1", "NaN", "inf", "x", ""] {
         let path = format!("/v1/experiments/search/verdict?confidence={confidence}");
         let problem = server.get(&path).await.problem(ProblemKind::InvalidRequest);
@@ -241,9 +193,8 @@ async fn decided(server: &Client) {
 }
 
 async fn decided_as(server: &Client, name: &str) {
-    let mut body = steady(name, &["a", "b"]);
-    body["conclude_at"] = json!({"confidence": 0.95});
-    body["watch"] = json!(0);
+    let body =
+        with(steady(name, &["a", "b"]), json!({"conclude_at": {"confidence": 0.95}, "watch": 0}));
     server.create(&body).await;
     // The answers are sent in one request: the experiment may conclude after some of them and then
     // issue no more duels.
@@ -262,7 +213,7 @@ async fn concluded(server: &Client) -> Value {
 
 async fn concluded_as(server: &Client, name: &str) -> Value {
     eventually("the conclusion", async || {
-        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        let experiment = server.experiment(name).await;
         (experiment["status"] == "concluded").then_some(experiment)
     })
     .await
@@ -279,7 +230,7 @@ async fn an_experiment_concludes_automatically_once(database: TestDatabase) {
     concluded(&second).await;
     // The record may be read before the log entry with the reason.
     let found = eventually("the reason", async || {
-        let found = verdict(&second, "search").await;
+        let found = second.verdict("search").await;
         (found["concluded"]["automatic"] == true).then_some(found)
     })
     .await;
@@ -297,19 +248,17 @@ async fn an_experiment_concludes_automatically_once(database: TestDatabase) {
     );
     // somebody decides otherwise
     server.patch("search", &json!({"status": "running"})).await.json(200);
-    let open = verdict(&server, "search").await;
+    let open = server.verdict("search").await;
     assert_eq!((&open["concludes_by_itself"], &open["concluded"]), (&json!(false), &Value::Null));
     server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
-    let concluded = verdict(&server, "search").await["concluded"].clone();
+    let concluded = server.verdict("search").await["concluded"].clone();
     let by_hand = json!({"winner": "b", "automatic": false, "reason": null});
     assert_eq!(concluded, by_hand);
 }
 
 async fn a_stricter_reading_does_not_deny_the_verdict(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["conclude_at"] = json!({"confidence": 0.5});
-    server.create(&body).await;
+    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": {"confidence": 0.5}}));
+    let server = Server::running(&database, &body).await;
     play_until_concluded(&server, "search").await;
     let path = "/v1/experiments/search/verdict?confidence=0.9999";
     let strict = server.get(path).await.json(200);
@@ -333,16 +282,14 @@ async fn a_conclusion_does_not_wait_for_the_maintenance_round(database: TestData
     let second = Server::with(database.connect().await, hourly()).await;
 
     // a verdict, which both servers fold
-    let mut body = steady("search", &["a", "b"]);
-    body["conclude_at"] = json!({"confidence": 0.95});
+    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": {"confidence": 0.95}}));
     server.create(&body).await;
     second.standings("search").await;
     play_until_concluded(&server, "search").await;
     assert_eq!(concluded(&second).await["version"], 2, "one of them concluded it, once");
 
     // a limit of duels
-    let mut body = steady("few", &["a", "b", "c"]);
-    body["conclude_at"] = json!({"max_duels": 4});
+    let body = with(steady("few", &["a", "b", "c"]), json!({"conclude_at": {"max_duels": 4}}));
     server.create(&body).await;
     play(&server, "few", 4).await;
     let experiment = concluded_as(&server, "few").await;
@@ -351,17 +298,17 @@ async fn a_conclusion_does_not_wait_for_the_maintenance_round(database: TestData
     // an experiment that is set running again after a conclusion keeps running
     server.patch("few", &json!({"status": "running"})).await.json(200);
     play(&server, "few", 3).await;
-    let experiment = server.get("/v1/experiments/few").await.json(200);
+    let experiment = server.experiment("few").await;
     assert_eq!((&experiment["status"], &experiment["version"]), (&json!("running"), &json!(3)));
 }
 
 /// Answer duels one by one, `a` always wins, until the experiment is concluded.
 async fn play_until_concluded(server: &Client, name: &str) {
     eventually("the conclusion", async || {
-        let experiment = server.get(&format!("/v1/experiments/{name}")).await.json(200);
+        let experiment = server.experiment(name).await;
         if experiment["status"] == "concluded" {
             // whoever reads the status finds in the verdict who concluded it
-            assert_eq!(verdict(server, name).await["concluded"]["automatic"], true);
+            assert_eq!(server.verdict(name).await["concluded"]["automatic"], true);
             return Some(());
         }
         let duel = server.next_duel(name).await;
@@ -378,15 +325,14 @@ const DAY_MS: i64 = 86_400_000;
 async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     // a limit of duels, before there is a verdict
-    let mut body = steady("few", &["a", "b", "c"]);
-    body["conclude_at"] = json!({"max_duels": 4});
+    let body = with(steady("few", &["a", "b", "c"]), json!({"conclude_at": {"max_duels": 4}}));
     server.create(&body).await;
     play(&server, "few", 4).await;
     let experiment = concluded_as(&server, "few").await;
     // after so few duels any of them may lead
     let winner = experiment["winner"].as_str().expect("a winner").to_owned();
     let found = eventually("the reason", async || {
-        let found = verdict(&server, "few").await;
+        let found = server.verdict("few").await;
         (found["concluded"]["automatic"] == true).then_some(found)
     })
     .await;
@@ -403,22 +349,18 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     assert!(page.contains(&named), "{page}");
 
     // a verdict that has to wait for a day, and a limit of days
-    let mut body = steady("search", &["a", "b"]);
-    body["conclude_at"] = json!({"min_days": 1});
+    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": {"min_days": 1}}));
     server.create(&body).await;
-    let mut body = steady("slow", &["a", "b", "c"]);
-    body["conclude_at"] = json!({"max_days": 2});
+    let body = with(steady("slow", &["a", "b", "c"]), json!({"conclude_at": {"max_days": 2}}));
     server.create(&body).await;
     play(&server, "search", 25).await;
     play(&server, "slow", 3).await;
-    assert_eq!(verdict(&server, "search").await["state"], "decided");
+    assert_eq!(server.verdict("search").await["state"], "decided");
     let page = server.get("/experiments/search").await.text();
     assert!(page.contains("It ends by itself after its least number of days"), "{page}");
     decided_as(&server, "other").await;
     concluded_as(&server, "other").await;
-    let status = async |name: &str| {
-        server.get(&format!("/v1/experiments/{name}")).await.json(200)["status"].clone()
-    };
+    let status = async |name: &str| server.experiment(name).await["status"].clone();
     assert_eq!(
         (status("search").await, status("slow").await),
         (json!("running"), json!("running"))
@@ -432,14 +374,13 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
 
 async fn an_experiment_with_null_never_concludes(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["conclude_at"] = json!("never");
+    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": "never"}));
     assert_eq!(server.create(&body).await["conclude_at"], json!("never"));
     play(&server, "search", 25).await;
-    assert_eq!(verdict(&server, "search").await["state"], "decided");
+    assert_eq!(server.verdict("search").await["state"], "decided");
     decided_as(&server, "other").await;
     concluded_as(&server, "other").await;
-    assert_eq!(server.get("/v1/experiments/search").await.json(200)["status"], "running");
+    assert_eq!(server.experiment("search").await["status"], "running");
 }
 
 async fn a_failed_conclusion_does_not_block_others(database: TestDatabase) {
@@ -465,10 +406,7 @@ async fn a_failed_conclusion_does_not_block_others(database: TestDatabase) {
     decided(&server).await;
     concluded(&server).await;
     for name in stuck {
-        assert_eq!(
-            server.get(&format!("/v1/experiments/{name}")).await.json(200)["status"],
-            "running"
-        );
+        assert_eq!(server.experiment(name).await["status"], "running");
     }
     database.execute(allow).await;
     for name in stuck {
@@ -477,8 +415,7 @@ async fn a_failed_conclusion_does_not_block_others(database: TestDatabase) {
 }
 
 async fn winners_are_reported_for_every_notion(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     let path = "/v1/experiments/search/winners";
     let before = server.get(path).await.json(200);
     assert_eq!((&before["pairs_compared"], &before["pairs"]), (&json!(0), &json!(3)));
@@ -514,10 +451,7 @@ async fn winners_are_reported_for_every_notion(database: TestDatabase) {
     assert_eq!(notion("copeland")["scores"], json!([1.0, 0.5, 0.0]));
     let borda: Vec<f64> = serde_json::from_value(notion("borda")["scores"].clone()).unwrap();
     assert!((borda[0] - 5.0 / 6.0).abs() < 1e-9 && (borda[1] - 0.5).abs() < 1e-9, "{borda:?}");
-    assert_eq!(
-        (&found["agree"], &found["note"]),
-        (&json!(true), &json!("Every notion that has a winner names `a`."))
-    );
+    assert_has(&found, json!({"agree": true, "note": "Every notion that has a winner names `a`."}));
     assert_eq!(server.get(path).await.header("etag"), Some("\"9\""));
 }
 
@@ -528,7 +462,7 @@ async fn at_most_fifty_deciding_pairs_are_listed(database: TestDatabase) {
         let ids: Vec<String> = (0..rankers).map(|number| format!("r{number}")).collect();
         server.create(&steady(name, &ids.iter().map(String::as_str).collect::<Vec<_>>())).await;
         play(&server, name, 20).await;
-        let open = verdict(&server, name).await;
+        let open = server.verdict(name).await;
         assert_eq!(open["state"], "open");
         let pairs = open["deciding_pairs"].as_array().expect("pairs").len();
         let total = open["deciding_pairs_total"].as_u64().expect("a number") as usize;

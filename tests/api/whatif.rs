@@ -1,8 +1,6 @@
 //! Replays under another policy.
 
 use rankduel::http::ProblemKind;
-use rankduel_engine::access::Actor;
-use rankduel_store::AuditNote;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -78,8 +76,7 @@ async fn a_replay_under_the_own_policy_gives_the_served_state(database: TestData
 }
 
 async fn a_replay_under_another_policy_reports_its_selections(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     play(&server, "search", 20).await;
     let short = replay(&server, "search", json!({"kind": "d-ts"})).await;
     assert_eq!((&short["own_policy"], &short["regret"]), (&json!(false), &json!(null)));
@@ -178,8 +175,7 @@ async fn a_replay_under_another_policy_reports_its_selections(database: TestData
 }
 
 async fn an_invalid_replay_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     let path = "/v1/experiments/search/replay";
     for (body, pointer) in [
         (json!({"policy": {"kind": "no-such"}}), "/policy/kind"),
@@ -201,18 +197,9 @@ async fn an_invalid_replay_is_refused(database: TestDatabase) {
         .problem(ProblemKind::ExperimentNotFound);
     play(&server, "search", 3).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
-    let loaded = server.service.experiment("search").await.expect("an experiment");
-    let snapshot = loaded.snapshot(0).expect("a state");
-    let store = database.connect().await;
-    store.save_snapshot(&snapshot).await.expect("it is kept");
-    let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", "search", 0);
-    assert!(
-        store.prune(loaded.id, 2, snapshot.format, &note).await.expect("an answer"),
-        "the log is pruned"
-    );
-    drop(loaded);
+    server.prune("search", 2).await;
     server.stop().await;
-    let server = Server::start(store).await;
+    let server = Server::start(database.connect().await).await;
     let problem = server.post(path, &body).await.problem(ProblemKind::CannotReplay);
     assert!(
         problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")),

@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::proxy::{Mode, Proxy};
 use crate::scene::Scene;
-use crate::support::client::eventually;
+use crate::support::client::until;
 use crate::verify::verify;
 use crate::{inject, rounds, some_moment};
 
@@ -49,7 +49,7 @@ async fn cut_at_commits(mode: Mode, fault: &'static str) {
         let enough = proxy.cut_at_commits() + 5;
         scene.acknowledges(20).await;
         proxy.set(mode);
-        eventually("a commit", async || (proxy.cut_at_commits() >= enough).then_some(())).await;
+        until("a commit", async || proxy.cut_at_commits() >= enough).await;
         proxy.set(Mode::Pass);
     }
     scene.acknowledges(20).await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, End};
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, steady, until};
 use crate::support::haproxy::Haproxy;
 use crate::support::server::{Process, rankduel};
 
@@ -50,15 +50,12 @@ async fn the_proxy_keeps_servers_whose_database_is_away() {
 
     cluster.end(End::Kill);
     for own in &clients {
-        eventually("the server to notice", async || {
-            (database_of(own).await == "unavailable").then_some(())
-        })
-        .await;
+        until("the server to notice", async || database_of(own).await == "unavailable").await;
         assert_eq!(metric(own, "rankduel_database_up").await, 0);
         let before = checks(own).await;
-        eventually("the proxy to check thrice", async || {
+        until("the proxy to check thrice", async || {
             client.pair("search").await;
-            (checks(own).await >= before + 3).then_some(())
+            checks(own).await >= before + 3
         })
         .await;
     }
@@ -69,13 +66,8 @@ async fn the_proxy_keeps_servers_whose_database_is_away() {
 
     cluster.start_again().await;
     for own in &clients {
-        eventually("the database to be back", async || {
-            (database_of(own).await == "ok").then_some(())
-        })
-        .await;
+        until("the database to be back", async || database_of(own).await == "ok").await;
     }
-    eventually("feedback to be recorded", async || {
-        (client.feedback("search", &body).await.status == 200).then_some(())
-    })
-    .await;
+    until("feedback to be recorded", async || client.feedback("search", &body).await.status == 200)
+        .await;
 }

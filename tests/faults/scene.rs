@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::load::Office;
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, steady, until};
 use crate::support::server::{Process, rankduel};
 
 /// The experiments of every scene: one without self-duels, one that samples, one with confidence
@@ -137,10 +137,10 @@ impl Scene {
     /// Wait until `more` further answers have been acknowledged.
     pub async fn acknowledges(&self, more: u64) {
         let enough = self.acknowledged() + more;
-        eventually("acknowledged answers", async || {
+        until("acknowledged answers", async || {
             let anomalies = self.office.know(|memory| memory.anomalies.clone());
             assert!(anomalies.is_empty(), "{anomalies:#?}");
-            (self.acknowledged() >= enough).then_some(())
+            self.acknowledged() >= enough
         })
         .await;
     }
@@ -149,6 +149,6 @@ impl Scene {
     pub async fn refuses(&self) {
         let refused = || self.office.know(|memory| memory.told_to_retry + memory.unanswered);
         let before = refused();
-        eventually("a refusal", async || (refused() > before).then_some(())).await;
+        until("a refusal", async || refused() > before).await;
     }
 }

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use rankduel::http::{Operation, ProblemKind, operations};
+use rankduel::service::verify::verify;
+use rankduel_store::Store;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -134,9 +136,34 @@ impl Client {
         receipt["position"].as_u64().expect("a position")
     }
 
+    /// An experiment.
+    pub async fn experiment(&self, name: &str) -> Value {
+        self.get(&format!("/v1/experiments/{name}")).await.json(200)
+    }
+
+    /// A report of an experiment, such as `traffic`.
+    pub async fn report(&self, name: &str, report: &str) -> Value {
+        self.get(&format!("/v1/experiments/{name}/{report}")).await.json(200)
+    }
+
+    /// An experiment's verdict.
+    pub async fn verdict(&self, name: &str) -> Value {
+        self.report(name, "verdict").await
+    }
+
+    /// Assert that no experiment is created from this body, with an error at this place of it.
+    pub async fn refuses(&self, body: &Value, pointer: &str) -> Value {
+        self.post("/v1/experiments", body).await.problem_at(ProblemKind::InvalidRequest, pointer)
+    }
+
+    /// Assert that a change of an experiment is refused, with an error at this place of it.
+    pub async fn refuses_change(&self, name: &str, body: &Value, pointer: &str) -> Value {
+        self.patch(name, body).await.problem_at(ProblemKind::InvalidRequest, pointer)
+    }
+
     /// An experiment's standings.
     pub async fn standings(&self, name: &str) -> Value {
-        self.get(&format!("/v1/experiments/{name}/standings")).await.json(200)
+        self.report(name, "standings").await
     }
 
     /// The log position of an experiment.
@@ -242,6 +269,28 @@ pub fn steady(name: &str, rankers: &[&str]) -> Value {
     })
 }
 
+/// A JSON object with these members in addition, or in place of its own.
+pub fn with(mut object: Value, members: Value) -> Value {
+    for (name, value) in members.as_object().expect("an object") {
+        object[name] = value.clone();
+    }
+    object
+}
+
+/// Assert that `rankduel verify` finds nothing wrong with an experiment.
+pub async fn assert_verifies(store: &dyn Store, name: &str) {
+    let findings = verify(store, name).await.expect("an answer");
+    assert_eq!(findings.wrong, Vec::<String>::new());
+}
+
+/// Assert that a JSON object has these members, whatever others it has.
+#[track_caller]
+pub fn assert_has(found: &Value, members: Value) {
+    for (name, expected) in members.as_object().expect("an object") {
+        assert_eq!(&found[name], expected, "`{name}` of {found}");
+    }
+}
+
 /// Poll until `look` finds the expected value. The pauses leave processor time to the code that
 /// the test waits for.
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
@@ -254,4 +303,9 @@ pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>)
         }
         assert!(Instant::now() < deadline, "timed out waiting for {what}");
     }
+}
+
+/// Poll until a condition holds.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    eventually(what, async || holds().await.then_some(())).await;
 }

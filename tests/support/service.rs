@@ -1,15 +1,19 @@
 //! The whole service inside the test, with a store and a clock that the test controls.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rankduel::http::server::{ConnectionSettings, Drained};
 use rankduel::http::{AppState, ShellSettings, app};
-use rankduel::service::Service;
-use rankduel::service::ServiceSettings;
+use rankduel::service::verify::verify;
+use rankduel::service::{Service, ServiceSettings};
+use rankduel_engine::access::Actor;
 use rankduel_engine::clock::ManualClock;
 use rankduel_engine::metrics::Metrics;
-use rankduel_store::SharedStore;
+use rankduel_store::{AuditNote, SharedStore};
+use serde_json::Value;
 
+use super::TestDatabase;
 use super::client::{Client, PATIENCE};
 use super::server::TestServer;
 
@@ -20,6 +24,15 @@ pub const START_MS: i64 = 1_790_000_000_000;
 pub struct Settings {
     pub service: ServiceSettings,
     pub shell: ShellSettings,
+}
+
+impl Settings {
+    /// Rounds of maintenance follow each other quickly.
+    pub fn quick() -> Self {
+        let mut settings = Self::default();
+        settings.service.maintain_every = Duration::from_millis(20);
+        settings
+    }
 }
 
 impl Default for Settings {
@@ -37,6 +50,7 @@ pub struct Server {
     pub service: Arc<Service>,
     /// Its clock, which only the test advances.
     pub clock: ManualClock,
+    store: SharedStore,
     client: Client,
     server: TestServer,
 }
@@ -47,23 +61,55 @@ impl Server {
         Self::with(store, Settings::default()).await
     }
 
+    /// A server on a new database, with this experiment.
+    pub async fn running(database: &TestDatabase, experiment: &Value) -> Self {
+        let server = Self::start(database.store().await).await;
+        server.create(experiment).await;
+        server
+    }
+
     /// A server on this store with these settings.
     pub async fn with(store: SharedStore, settings: Settings) -> Self {
         let clock = ManualClock::at(START_MS);
         let metrics = Arc::new(Metrics::new());
         let shared_clock = Arc::new(clock.clone());
-        let service = Service::start(store, shared_clock, Arc::clone(&metrics), settings.service)
-            .await
-            .expect("the service starts");
+        let service =
+            Service::start(store.clone(), shared_clock, Arc::clone(&metrics), settings.service)
+                .await
+                .expect("the service starts");
         let state = AppState { service: Arc::clone(&service), metrics, readiness: Arc::default() };
         let app = app(state, &settings.shell).expect("the API is set up");
         let server = TestServer::start(app, ConnectionSettings::default()).await;
-        Self { service, clock, client: Client::new(&server.url("")), server }
+        Self { service, clock, store, client: Client::new(&server.url("")), server }
     }
 
     /// A client of this server.
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// Stop, and start a server from a snapshot of an experiment's state here. The snapshot is
+    /// kept, and the log verifies with it.
+    pub async fn restarted_from_snapshot(self, database: &TestDatabase, name: &str) -> Self {
+        let loaded = self.service.experiment(name).await.expect("an experiment");
+        let snapshot = loaded.snapshot(0).expect("a state");
+        drop(loaded);
+        self.stop().await;
+        let store = database.connect().await;
+        store.save_snapshot(&snapshot).await.expect("it is kept");
+        let findings = verify(&*store, name).await.expect("an answer");
+        assert_eq!((findings.wrong, findings.snapshots), (Vec::new(), 1));
+        Self::start(store).await
+    }
+
+    /// Prune the log of a concluded experiment up to a position.
+    pub async fn prune(&self, name: &str, up_to: u64) {
+        let loaded = self.service.experiment(name).await.expect("an experiment");
+        let snapshot = loaded.snapshot(0).expect("a state");
+        self.store.save_snapshot(&snapshot).await.expect("it is kept");
+        let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", name, 0);
+        let pruned = self.store.prune(loaded.id, up_to, snapshot.format, &note).await;
+        assert!(pruned.expect("an answer"), "the log is pruned");
     }
 
     /// Stop as after a signal: finish running requests, then write the entries that are only in

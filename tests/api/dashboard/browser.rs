@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::scene;
-use crate::support::client::eventually;
+use crate::support::client::until;
 use crate::support::service::Server;
 use crate::support::webdriver::Browser;
 use crate::support::{Kind, TestDatabase, fresh_database};
@@ -39,8 +39,8 @@ async fn pages_match_the_api_and_log_no_errors() {
     for name in EXPERIMENTS {
         let page = format!("{base}/experiments/{name}");
         let standings = server.standings(name).await;
-        let traffic = server.get(&format!("/v1/experiments/{name}/traffic")).await.json(200);
-        let verdict = server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200);
+        let traffic = server.report(name, "traffic").await;
+        let verdict = server.verdict(name).await;
         browser.open(&page).await;
         let counted = json!(count(&browser.text("#answers").await));
         assert_eq!(counted, verdict["rests_on"]["answers"], "{name}");
@@ -49,7 +49,7 @@ async fn pages_match_the_api_and_log_no_errors() {
         browser.open(&format!("{page}/traffic")).await;
         assert_eq!(json!(count(&browser.text("#in-flight").await)), traffic["in_flight"], "{name}");
         let canary = browser.run("return document.body.textContent.includes('The canary')").await;
-        let statistics = server.get(&format!("/v1/experiments/{name}/statistics")).await.json(200);
+        let statistics = server.report(name, "statistics").await;
         assert_eq!(canary, json!(!statistics["canary"].is_null()), "{name}");
 
         // Every cell of the table has the pair's counts from the API.
@@ -135,8 +135,8 @@ async fn a_page_updates_itself_and_needs_no_script() {
         .await;
     let duel = server.pair("two").await;
     server.answer("two", &duel, "left").await;
-    eventually("the new duel on the page", async || {
-        (count(&browser.text("#answers").await) == before + 1).then_some(())
+    until("the new duel on the page", async || {
+        count(&browser.text("#answers").await) == before + 1
     })
     .await;
     assert_eq!(
@@ -147,8 +147,7 @@ async fn a_page_updates_itself_and_needs_no_script() {
     );
     // A paused page stays as it is; the status is announced to screen readers, too.
     browser.press("\u{e007}").await; // Enter
-    eventually("the pause", async || (browser.text("#updated").await == "Paused").then_some(()))
-        .await;
+    until("the pause", async || browser.text("#updated").await == "Paused").await;
     assert_eq!(browser.console().await, [""; 0]);
 
     browser.devtools("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::visit::{ADMIN, Visitor, key, serve};
-use crate::support::client::JSON;
+use crate::support::client::{JSON, assert_has};
 use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -183,9 +183,9 @@ async fn every_change_needs_the_scope_the_token_and_this_site(database: TestData
         assert_eq!(experiment.pointer(pointer), Some(&value), "{path}: {experiment}");
         let entries = changes_of(&server).await;
         assert_eq!(entries.len(), before + 1, "{path}");
-        assert_eq!(
-            (&entries[0]["who"], &entries[0]["what"], &entries[0]["experiment"]),
-            (&json!(format!("key:{id}")), &json!(audited), &json!("search"))
+        assert_has(
+            &entries[0],
+            json!({"who": format!("key:{id}"), "what": audited, "experiment": "search"}),
         );
         assert!(entries[0]["request_id"].is_string());
     }

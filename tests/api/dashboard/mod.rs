@@ -2,7 +2,6 @@
 
 mod accessibility;
 mod browser;
-mod list;
 mod login;
 mod manage;
 mod manage_keys;

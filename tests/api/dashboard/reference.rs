@@ -4,7 +4,7 @@ use rankduel::http::ShellSettings;
 use rankduel_engine::access::ApiKeys;
 use serde_json::json;
 
-use crate::support::client::eventually;
+use crate::support::client::until;
 use crate::support::service::{Server, Settings};
 use crate::support::webdriver::Browser;
 use crate::support::{Kind, TestDatabase, fresh_database};
@@ -23,7 +23,7 @@ async fn serve(database: &TestDatabase, keys: ApiKeys) -> Server {
 /// Wait until the page has an element that matches a selector.
 async fn drawn(browser: &Browser, selector: &str) {
     let script = format!("return document.querySelector({}) !== null", json!(selector));
-    eventually(selector, async || (browser.run(&script).await == json!(true)).then_some(())).await;
+    until(selector, async || browser.run(&script).await == json!(true)).await;
 }
 
 async fn click(browser: &Browser, selector: &str) {
@@ -45,7 +45,7 @@ async fn execute(browser: &Browser, operation: &str, status: &str) {
          > .response-col_status')].map((cell) => cell.textContent.trim())"
     );
     let what = format!("{status} of {operation}");
-    eventually(&what, async || (browser.run(&script).await == json!([status])).then_some(())).await;
+    until(&what, async || browser.run(&script).await == json!([status])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

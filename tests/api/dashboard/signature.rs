@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::walk::text;
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, eventually, until};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -23,10 +23,6 @@ fn bodies() -> Vec<Value> {
 
 async fn page(server: &Client) -> String {
     text(&server.get("/experiments/search").await.text())
-}
-
-async fn verdict(server: &Client) -> Value {
-    server.get("/v1/experiments/search/verdict").await.json(200)
 }
 
 /// Request a page of this segment, and answer it: the first one of `order` that is on it wins.
@@ -71,17 +67,17 @@ async fn from_a_plan_to_a_signature(database: TestDatabase) {
     go_on(0..20).await;
     says(first, &["leads.", "When will we know?", stops, "Which index?", "Ask search team."]).await;
     for round in 1.. {
-        assert!(round < 200, "no conclusion: {}", verdict(first).await);
+        assert!(round < 200, "no conclusion: {}", first.verdict("search").await);
         go_on(20 * round..20 * round + 20).await;
-        if first.get("/v1/experiments/search").await.json(200)["status"] == "concluded" {
+        if first.experiment("search").await["status"] == "concluded" {
             break;
         }
     }
-    let control = verdict(first).await["control"].clone();
+    let control = first.verdict("search").await["control"].clone();
     assert_eq!((&control["proven"], &control["ranker"]), (&json!("better"), &json!("neural")));
     for server in &servers {
         let signed = eventually("the newest answers and the segments", async || {
-            let control = verdict(server).await["control"].clone();
+            let control = server.verdict("search").await["control"].clone();
             let sentence = control["sentence"].as_str().expect("a sentence").replace('`', "");
             let signed = format!("{}: ship it.", sentence.trim_end_matches('.'));
             let page = page(server).await;
@@ -95,9 +91,9 @@ async fn from_a_plan_to_a_signature(database: TestDatabase) {
     }
 
     // a month later people want something else
-    eventually("the alarm", async || {
+    until("the alarm", async || {
         search(first, "desktop", phone).await;
-        (verdict(second).await["drift"]["alarms_total"] == 1).then_some(())
+        second.verdict("search").await["drift"]["alarms_total"] == 1
     })
     .await;
     says(second, &["the result may be out of date", "Preferences changed"]).await;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, eventually, steady, until, with};
 use crate::support::service::Server;
 
 on_sqlite! {
@@ -57,10 +57,6 @@ pub async fn result(server: &Client, name: &str) -> String {
     text(&server.get(&format!("/experiments/{name}")).await.text())
 }
 
-pub async fn verdict(server: &Client, name: &str) -> Value {
-    server.get(&format!("/v1/experiments/{name}/verdict")).await.json(200)
-}
-
 /// Answer `duels` duels. Of ten answers of a pair, the earlier name wins `share`.
 pub async fn play(server: &Client, name: &str, duels: usize, share: usize) {
     let mut answers: HashMap<[String; 2], usize> = HashMap::new();
@@ -79,13 +75,14 @@ pub async fn play(server: &Client, name: &str, duels: usize, share: usize) {
 }
 
 async fn nothing_is_claimed_before_the_first_winner(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b", "c"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     let text = pages(&server, "search").await;
     assert!(text.contains("your backend has not asked for a page yet"), "{text}");
     for claim in ["leads", "chance of being best", "by how much", "evidence against"] {
         assert!(!text.contains(claim), "{claim}: {text}");
     }
+    let list = self::text(&server.get("/").await.text());
+    assert!(list.contains("Running") && list.contains("No answers yet."), "{list}");
     let duel = server.pair("search").await;
     server.answer("search", &duel, "none").await;
     let text = pages(&server, "search").await;
@@ -93,12 +90,11 @@ async fn nothing_is_claimed_before_the_first_winner(database: TestDatabase) {
 }
 
 async fn every_page_names_one_leader(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["c", "b", "a", "d"])).await;
+    let server = Server::running(&database, &steady("search", &["c", "b", "a", "d"])).await;
     // also while it is early, and the counts, the policy and the model can disagree
     for round in 0..8 {
         play(&server, "search", 3, 6).await;
-        let found = verdict(&server, "search").await;
+        let found = server.verdict("search").await;
         let leader = found["leader"].as_str().expect("an id");
         let page = result(&server, "search").await;
         assert!(page.contains(&format!("{leader} leads.")), "{round} {leader}: {page}");
@@ -107,7 +103,7 @@ async fn every_page_names_one_leader(database: TestDatabase) {
         let form = server.get("/experiments/search/manage/conclude").await.text();
         let chosen = format!("<option value=\"{leader}\" selected>");
         assert!(form.contains(&chosen), "{round} {leader}: {form}");
-        let segments = server.get("/v1/experiments/search/segments").await.json(200);
+        let segments = server.report("search", "segments").await;
         assert_eq!(segments["ranker"], leader);
         let rows = found["rankers"].as_array().expect("rows");
         let chances: f64 = rows.iter().map(|row| row["best_probability"].as_f64().unwrap()).sum();
@@ -124,7 +120,7 @@ async fn bars_lie_right_of_the_line_where_a_rival_is_ruled_out(database: TestDat
         server.create(&steady(name, rankers)).await;
         for _ in 0..40 {
             play(&server, name, 12, share).await;
-            let found = verdict(&server, name).await;
+            let found = server.verdict(name).await;
             for effect in found["effects"].as_array().expect("a list") {
                 let (low, high) = (of(effect, "low"), of(effect, "high"));
                 let is_out = effect["ruled_out"] == true;
@@ -139,20 +135,18 @@ async fn bars_lie_right_of_the_line_where_a_rival_is_ruled_out(database: TestDat
                 break;
             }
         }
-        assert_eq!(verdict(&server, name).await["state"], "decided", "{name}");
+        assert_eq!(server.verdict(name).await["state"], "decided", "{name}");
     }
 }
 
 async fn waiting_answers_are_counted_and_dated(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["answer_window_seconds"] = json!(3600);
-    server.create(&body).await;
+    let body = with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 3600}));
+    let server = Server::running(&database, &body).await;
     // one page is never answered, so that all answers wait
     server.pair("search").await;
     server.clock.advance_ms(1000);
     play(&server, "search", 90, 9).await;
-    let found = verdict(&server, "search").await;
+    let found = server.verdict("search").await;
     assert_eq!((&found["state"], &found["duels_to_go"]["estimate"]), (&json!("open"), &json!(0)));
     let list = text(&server.get("/").await.text());
     assert!(list.contains("15:13 UTC"), "{list}");
@@ -179,7 +173,7 @@ async fn a_decided_page_denies_nothing(database: TestDatabase) {
         let name = format!("of-{}", rankers.len());
         server.create(&steady(&name, rankers)).await;
         play(&server, &name, 160, 9).await;
-        assert_eq!(verdict(&server, &name).await["winners"], json!(["a"]));
+        assert_eq!(server.verdict(&name).await["winners"], json!(["a"]));
         let check = async |state: &str| {
             let all = pages(&server, &name).await;
             for denial in DENIALS {
@@ -190,6 +184,11 @@ async fn a_decided_page_denies_nothing(database: TestDatabase) {
             let list = text(&server.get("/").await.text());
             for own in ["Ship a.", "known "] {
                 assert_eq!(list.contains(own), state != "archived", "{state}, {own}: {list}");
+            }
+            let needs =
+                [("Needs you", "running"), ("Needs you", "paused"), ("Finished", "concluded")];
+            for (title, of) in needs.into_iter().filter(|(_, of)| *of == state) {
+                assert!(list.contains(title), "{of}: {list}");
             }
         };
         check("running").await;
@@ -208,10 +207,8 @@ async fn a_decided_page_denies_nothing(database: TestDatabase) {
 }
 
 async fn a_page_without_a_result_claims_none(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("limit", &["a", "b", "c"]);
-    body["conclude_at"] = json!({"max_duels": 6});
-    server.create(&body).await;
+    let body = with(steady("limit", &["a", "b", "c"]), json!({"conclude_at": {"max_duels": 6}}));
+    let server = Server::running(&database, &body).await;
     server.create(&steady("person", &["a", "b", "c"])).await;
     for name in ["limit", "person"] {
         play(&server, name, 6, 6).await;
@@ -235,7 +232,7 @@ async fn a_page_without_a_result_claims_none(database: TestDatabase) {
         for claim in ["ship ", "we will know", "can still win", "still open", "this result is"] {
             assert!(!pages.contains(claim), "{name}, {claim}: {pages}");
         }
-        let shown = verdict(&server, name).await["concluded"]["winner"].clone();
+        let shown = server.verdict(name).await["concluded"]["winner"].clone();
         let shown = format!(
             "98 % of the pages show only {}, without a proof.",
             shown.as_str().expect("an id")
@@ -254,10 +251,8 @@ async fn equal_winners_are_no_rivals(database: TestDatabase) {
     server.create(&body).await;
     play(&server, "search", 120, 5).await;
     server.clock.advance_ms(300_000);
-    eventually("two winners", async || {
-        (verdict(&server, "search").await["winners"] == json!(["a", "b"])).then_some(())
-    })
-    .await;
+    until("two winners", async || server.verdict("search").await["winners"] == json!(["a", "b"]))
+        .await;
     let page = result(&server, "search").await;
     assert!(page.contains("are equally good") && page.contains("any of them"), "{page}");
     let text = pages(&server, "search").await;
@@ -269,13 +264,12 @@ async fn equal_winners_are_no_rivals(database: TestDatabase) {
 }
 
 async fn shares_and_counts_agree(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     play(&server, "search", 10, 7).await;
     let evidence = server.get("/experiments/search/evidence").await.text();
     assert!(evidence.contains("title=\"7:3\">70</td>"), "7:3 is 70 %: {evidence}");
     assert!(evidence.contains("title=\"3:7\">30</td>"), "{evidence}");
-    let regret = server.get("/v1/experiments/search/regret").await.json(200);
+    let regret = server.report("search", "regret").await;
     let shown = format!("id=\"plug-in\">{:.2}<", regret["copeland_regret"].as_f64().unwrap());
     assert!(evidence.contains(&shown), "{shown}: {evidence}");
     let list = text(&server.get("/").await.text()).to_lowercase();

@@ -3,9 +3,9 @@
 
 use serde_json::json;
 
-use super::walk::{pages, play, result, text, verdict};
+use super::walk::{pages, play, result, text};
 use crate::support::TestDatabase;
-use crate::support::client::steady;
+use crate::support::client::{steady, with};
 use crate::support::service::Server;
 
 on_sqlite! {
@@ -28,15 +28,16 @@ const PROMISES: [&str; 8] = [
 async fn an_ended_experiment_promises_nothing(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     for (name, duels, winner) in [("early", 9, "b"), ("late", 200, "a")] {
-        let mut body = steady(name, &["a", "b", "c"]);
-        body["control"] = json!("c");
-        body["segments"] = json!(["phone", "desktop"]);
+        let body = with(
+            steady(name, &["a", "b", "c"]),
+            json!({"control": "c", "segments": ["phone", "desktop"]}),
+        );
         server.create(&body).await;
         play(&server, name, duels, 9).await;
         let page = pages(&server, name).await;
         assert!(PROMISES.iter().any(|promise| page.contains(promise)), "{name}: {page}");
         server.patch(name, &json!({"status": "concluded", "winner": winner})).await.json(200);
-        let found = verdict(&server, name).await.to_string();
+        let found = server.verdict(name).await.to_string();
         let all = [pages(&server, name).await, text(&server.get("/").await.text()), found].concat();
         for promise in PROMISES {
             assert!(!all.contains(promise), "{name}, {promise}: {all}");
@@ -46,16 +47,14 @@ async fn an_ended_experiment_promises_nothing(database: TestDatabase) {
 }
 
 async fn a_proof_against_the_control_outlives_the_end(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let mut body = steady("search", &["a", "b", "c"]);
-    body["control"] = json!("c");
-    server.create(&body).await;
+    let body = with(steady("search", &["a", "b", "c"]), json!({"control": "c"}));
+    let server = Server::running(&database, &body).await;
     for number in 0..150 {
         let duel = server.pair("search").await;
         let left_wins = duel["right"] == "c" || (duel["left"] != "c" && number % 2 == 0);
         server.answer("search", &duel, if left_wins { "left" } else { "right" }).await;
     }
-    let found = verdict(&server, "search").await;
+    let found = server.verdict("search").await;
     let better = &found["control"];
     assert_eq!((&found["state"], &better["proven"]), (&json!("open"), &json!("better")), "{found}");
     let change = json!({"status": "concluded", "winner": better["ranker"]});
