@@ -5,7 +5,7 @@ use rankduel_store::{AppendUnit, Appended, StoreError};
 use serde_json::json;
 
 use crate::store_contract::fixtures::{NOW, create, new_event, whole_log};
-use crate::support::client::{eventually, steady};
+use crate::support::client::{steady, until};
 use crate::support::server::{outcome, rankduel};
 use crate::support::service::{Server, Settings};
 use crate::support::{Kind, fresh_database, fresh_distributed_database};
@@ -73,10 +73,7 @@ async fn a_locked_experiment_delays_no_other() {
     let client = server.client();
     let body = json!({"duel_id": stuck["duel_id"], "outcome": "left"});
     let waiting = tokio::spawn(async move { client.feedback("locked", &body).await });
-    eventually("a commit that waits for the lock", async || {
-        (database.count(WAITING).await > 0).then_some(())
-    })
-    .await;
+    until("a commit that waits for the lock", async || database.count(WAITING).await > 0).await;
     assert_eq!(server.answer("healthy", &healthy, "left").await, 1);
     assert!(!waiting.is_finished(), "the other experiment waited for the lock");
     drop(held);

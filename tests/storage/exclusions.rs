@@ -1,20 +1,19 @@
 //! An excluded unit counts as if it had never answered: for every policy, whenever it is excluded.
 
-use dueling_bandits::{Answer, InFlight, PolicyRng, PolicySpec, TieRule, step_rng};
-use interleaving::{CreditSheet, CreditSlot, Team};
+use dueling_bandits::{Answer, InFlight, PolicyRng, Selection, TieRule, step_rng};
+use interleaving::Team;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
-use rankduel_engine::tokens::page_payload::sheet_to_text;
 use rankduel_store::LogEntry;
 use rankduel_store::events::*;
 use serde_json::json;
-use uuid::Uuid;
 
-const SEED: u64 = 0xfeed;
-const CREATED_AT: i64 = 1_790_000_000_000;
+use crate::events::{CREATED_AT, SEED, clicks, entry, fold_all, outcome, sheet};
+use crate::pins::pin::every_policy;
+
 /// The unit that is excluded, and one that never answers.
 const MACHINE: u64 = 0;
 const NOBODY: u64 = 99;
@@ -52,14 +51,9 @@ fn steps() -> impl Strategy<Value = Step> {
 
 /// Every policy among three rankers, with cohorts or without.
 fn specs() -> Vec<ExperimentSpec> {
-    PolicySpec::KINDS
-        .iter()
-        .enumerate()
-        .map(|(number, (kind, description))| {
-            let mut policy = json!({"kind": kind});
-            if description.parameters.iter().any(|parameter| parameter.name == "horizon") {
-                policy["horizon"] = json!(200);
-            }
+    let numbered = every_policy(200).into_iter().enumerate();
+    numbered
+        .map(|(number, policy)| {
             let spec = json!({
                 "rankers": ["a", "b", "c"], "policy": policy, "ties": TieRule::Half,
                 "duel_ttl_seconds": 60, "answer_window_seconds": 30 * (number % 2), "seed": SEED,
@@ -74,31 +68,14 @@ fn exclusion(unit: u64) -> Exclusion {
 }
 
 fn folded(spec: &ExperimentSpec, log: &[LogEntry]) -> Fold {
-    log.iter().fold(Fold::start(spec, SEED, CREATED_AT), |mut fold, entry| {
-        fold.apply(entry).expect("an entry that follows");
-        fold
-    })
-}
-
-fn sheet() -> String {
-    let slot = |place: u32| CreditSlot {
-        ranks: [place + 1, (place ^ 1) + 1],
-        team: Some([Team::Left, Team::Right][place as usize % 2]),
-        competitive: true,
-    };
-    let slots = (0..4).map(slot).collect();
-    sheet_to_text(&CreditSheet { depths: [10, 10], informative: true, fell_back: false, slots })
+    fold_all(Fold::start(spec, SEED, CREATED_AT), log)
 }
 
 /// The log of a service that excludes `MACHINE` after `at` answers, and the spec at its end.
 fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSpec, Vec<LogEntry>) {
     let (mut log, mut fold) = (Vec::new(), Fold::start(&spec, SEED, CREATED_AT));
     let mut rng: PolicyRng = step_rng(7, 7);
-    let entry = |log: &[LogEntry], event| {
-        let position = log.len() as u64 + 1;
-        let recorded_at = CREATED_AT + 1000 * position as i64;
-        LogEntry { position, nonce: position.into(), recorded_at, event }
-    };
+    let entry = |log: &[LogEntry], event| entry(log.len() as u64 + 1, None, event);
     for (number, step) in script.iter().enumerate() {
         if number == at {
             spec = spec.with_exclusion(exclusion(MACHINE));
@@ -108,40 +85,22 @@ fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSp
             fold = folded(&spec, &log);
         }
         let selection = fold.policy().select(&InFlight::new(), &mut rng);
-        let (first, second) = (selection.duel.first as u16, selection.duel.second as u16);
-        let (batch, ticket, chosen_at) = (selection.batch, selection.ticket, fold.position());
         let unit = (step.unit < 4).then_some(step.unit);
-        let (answer, first_left) = (step.answer, step.first_left);
+        let first_left = step.first_left;
         let duel = log.len() as u128 + 1;
         let issued_at = CREATED_AT + 1000 * duel as i64 - step.delay;
-        let event = match step.clicks && first != second {
-            true => Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
-                duel: Uuid::from_u128(duel),
-                clicks: vec![(u16::from(first_left), 1)],
-                sheet: Some(sheet()),
-                method: 1,
-                first,
-                second,
-                first_left,
-                batch,
-                ticket,
-                chosen_at,
-                issued_at,
-                unit,
-                segment: None,
-            }))),
-            false => Event::Outcome(OutcomeEvent {
-                first,
-                second,
-                first_left,
-                answer,
-                batch,
-                ticket,
-                chosen_at,
-                issued_at,
-                unit,
-                segment: None,
-            }),
+        let event = match step.clicks && !selection.duel.is_self() {
+            true => {
+                let sheet = sheet([Team::Left, Team::Right].into_iter().cycle().take(4));
+                let clicks = clicks(selection, duel, 1, sheet, vec![u16::from(first_left)]);
+                let clicks = ClicksEvent { first_left, issued_at, unit, ..clicks };
+                Event::Control(ControlEvent::Clicks(Box::new(clicks)))
+            }
+            false => {
+                let chosen_at = fold.position();
+                let outcome = outcome(selection, step.answer);
+                Event::Outcome(OutcomeEvent { first_left, chosen_at, issued_at, unit, ..outcome })
+            }
         };
         let answered = entry(&log, event);
         fold.apply(&answered).expect("an entry that follows");
@@ -166,18 +125,8 @@ fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSp
 fn without_machine(log: &[LogEntry]) -> Vec<LogEntry> {
     let replaced = |entry: &LogEntry| {
         let nothing = |issued_at| {
-            Event::Outcome(OutcomeEvent {
-                first: 0,
-                second: 0,
-                first_left: true,
-                answer: Answer::None,
-                batch: None,
-                ticket: 0,
-                chosen_at: 0,
-                issued_at,
-                unit: None,
-                segment: None,
-            })
+            let nothing = outcome(Selection::of(0, 0), Answer::None);
+            Event::Outcome(OutcomeEvent { issued_at, ..nothing })
         };
         let event = match &entry.event {
             Event::Outcome(outcome) if outcome.unit == Some(MACHINE) => nothing(outcome.issued_at),

@@ -7,7 +7,7 @@ use std::process::Command;
 use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, steady, until};
 use crate::support::server::{Process, outcome, rankduel};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -57,10 +57,7 @@ async fn assert_stopped(client: &Client, answer: &Value) {
     client.pair("search").await;
     let body = steady("other", &["a", "b"]);
     client.post("/v1/experiments", &body).await.problem(ProblemKind::Unavailable);
-    eventually("a server that is not ready", async || {
-        (client.get("/readyz").await.status == 503).then_some(())
-    })
-    .await;
+    until("a server that is not ready", async || client.get("/readyz").await.status == 503).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

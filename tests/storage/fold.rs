@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::events::{self, CREATED_AT, SEED, entries, entry, fold_all, paused};
+use crate::pins::pin::every_policy;
 use crate::support::{Kind, fresh_database};
 use dueling_bandits::{
     Answer, BatchPair, InFlight, PolicyRng, PolicySpec, Selection, TieRule, step_rng,
 };
-use interleaving::{self, CreditSheet, CreditSlot, Team};
+use interleaving::Team;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -14,28 +16,15 @@ use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::{LoadedExperiment, Process};
 use rankduel_engine::metrics::Metrics;
-use rankduel_engine::tokens::page_payload::sheet_to_text;
 use rankduel_store::events::*;
 use rankduel_store::*;
 use serde_json::json;
-use uuid::Uuid;
 
-const CREATED_AT: i64 = 1_790_000_000_000;
-const SEED: u64 = 0xfeed;
 const PROCESS: Process = Process { id: 1, since_ms: 0 };
 
 /// Every kind with its defaults, and a small horizon where one is required.
 fn policies() -> Vec<PolicySpec> {
-    PolicySpec::KINDS
-        .iter()
-        .map(|(kind, description)| {
-            let wants_horizon =
-                description.parameters.iter().any(|parameter| parameter.name == "horizon");
-            let text =
-                if wants_horizon { format!("{kind}:horizon=200") } else { (*kind).to_string() };
-            PolicySpec::from_text(&text).expect("a policy")
-        })
-        .collect()
+    every_policy(200)
 }
 
 fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSpec {
@@ -128,35 +117,15 @@ fn ends() -> impl Strategy<Value = End> {
 const SLOTS: [u16; 2] = [6, 10];
 
 fn sheet(slots: u16) -> String {
-    let slot = |place: u16| CreditSlot {
-        ranks: [u32::from(place) + 1, u32::from(place ^ 1) + 1],
-        team: Some([Team::Left, Team::Right, Team::Both][usize::from(place) % 5 % 3]),
-        competitive: place % 5 % 3 < 2,
-    };
-    let slots = (0..slots).map(slot).collect();
-    sheet_to_text(&CreditSheet { depths: [10, 10], informative: true, fell_back: false, slots })
+    let teams =
+        (0..slots).map(|place| [Team::Left, Team::Right, Team::Both][usize::from(place) % 5 % 3]);
+    events::sheet(teams)
 }
 
-/// Clicks on the page of a duel, on its first `slots` slots.
 fn clicks(selection: Selection, duel: Nonce, method: usize, slots: u16, on: &[Index]) -> Event {
-    let mut clicks: Vec<_> = on.iter().map(|place| (place.index(slots.into()) as u16, 1)).collect();
-    clicks.sort_unstable();
-    clicks.dedup();
-    Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
-        duel: Uuid::from_u128(duel),
-        first: selection.duel.first as u16,
-        second: selection.duel.second as u16,
-        first_left: duel.is_multiple_of(2),
-        batch: selection.batch,
-        ticket: selection.ticket,
-        chosen_at: 0,
-        issued_at: CREATED_AT + duel as i64 % 1000,
-        unit: None,
-        segment: None,
-        method: method as u32,
-        sheet: Some(sheet(slots)),
-        clicks,
-    })))
+    let on = on.iter().map(|place| place.index(slots.into()) as u16).collect();
+    let event = events::clicks(selection, duel, method as u32, sheet(slots), on);
+    Event::Control(ControlEvent::Clicks(Box::new(event)))
 }
 
 const METHODS: [&str; 4] =
@@ -179,10 +148,7 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
     let mut log: Vec<LogEntry> = Vec::new();
     let mut waiting: Vec<(usize, Option<Nonce>, Event)> = Vec::new();
     let write_under = |fold: &mut Fold, log: &mut Vec<LogEntry>, nonce: Option<Nonce>, event| {
-        let position = log.len() as u64 + 1;
-        let recorded_at = CREATED_AT + 1000 * position as i64;
-        let entry =
-            LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event };
+        let entry = entry(log.len() as u64 + 1, nonce, event);
         fold.apply(&entry).expect("an entry that follows");
         log.push(entry);
     };
@@ -256,15 +222,7 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
                     );
                 }
             }
-            Step::Paused => {
-                let event = ControlEvent::Status {
-                    status: Status::Paused,
-                    winner: None,
-                    archived: false,
-                    reason: None,
-                };
-                write(&mut fold, &mut log, Event::Control(event));
-            }
+            Step::Paused => write(&mut fold, &mut log, paused()),
         }
         let due: Vec<_> = waiting.extract_if(.., |(at, _, _)| *at <= now).collect();
         for (_, nonce, event) in due {
@@ -275,18 +233,7 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
 }
 
 fn outcome(selection: Selection, answer: Answer, first_left: bool, chosen_at: u64) -> Event {
-    Event::Outcome(OutcomeEvent {
-        first: selection.duel.first as u16,
-        second: selection.duel.second as u16,
-        first_left,
-        answer,
-        batch: selection.batch,
-        ticket: selection.ticket,
-        chosen_at,
-        issued_at: CREATED_AT,
-        unit: None,
-        segment: None,
-    })
+    Event::Outcome(OutcomeEvent { first_left, chosen_at, ..events::outcome(selection, answer) })
 }
 
 /// Results for all open comparisons of a batch, each with a winner.
@@ -307,13 +254,6 @@ fn results(pairs: &[BatchPair], wins: &[Index]) -> Vec<PairResult> {
             }
         })
         .collect()
-}
-
-fn fold_all<'a>(mut fold: Fold, log: impl IntoIterator<Item = &'a LogEntry>) -> Fold {
-    for entry in log {
-        fold.apply(entry).expect("an entry that follows");
-    }
-    fold
 }
 
 /// Check that two folds are in the same state.
@@ -338,17 +278,6 @@ fn assert_same_policy(one: &Fold, other: &Fold, what: &str) {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn the_same_log_gives_the_same_state(script in scripts(), rankers in 2..6usize, ties in tie_rules()) {
-        for policy in policies() {
-            let mut spec = experiment(policy, rankers, ties);
-            let log = log_of(&mut spec, &script);
-            let (one, other) = (fold_all(start(&spec), &log), fold_all(start(&spec), &log));
-            assert_same(&one, &other, spec.policy.kind());
-            prop_assert_eq!(one.position(), log.len() as u64);
-        }
-    }
 
     #[test]
     fn chunks_give_the_same_state_however_the_log_is_split(
@@ -588,19 +517,6 @@ proptest! {
 /// The policies whose state consists only of sums over the answers.
 const STATE_IS_THE_COUNTS: &[&str] = &["uniform", "d-ts", "d-ts-plus"];
 
-/// Log entries for these events, numbered from 1.
-fn entries(events: impl Iterator<Item = Event>) -> Vec<LogEntry> {
-    (1..)
-        .zip(events)
-        .map(|(position, event)| LogEntry {
-            position,
-            nonce: position.into(),
-            recorded_at: CREATED_AT,
-            event,
-        })
-        .collect()
-}
-
 #[test]
 fn a_snapshot_of_another_experiment_is_refused() {
     let spec = |rankers, policy| {
@@ -684,19 +600,9 @@ async fn a_cancelled_catch_up_can_be_repeated() {
     let store = database.store().await;
     let spec = experiment(PolicySpec::from_text("d-ts").expect("a policy"), 4, TieRule::Half);
     let (record, loaded) = created(&*store, "long", &spec).await;
-    let outcome = |number: u16| {
-        Event::Outcome(OutcomeEvent {
-            first: number % 4,
-            second: (number + 1) % 4,
-            first_left: true,
-            answer: if number.is_multiple_of(3) { Answer::Second } else { Answer::First },
-            batch: None,
-            ticket: 0,
-            chosen_at: 0,
-            issued_at: CREATED_AT,
-            unit: None,
-            segment: None,
-        })
+    let outcome = |number: usize| {
+        let answer = if number.is_multiple_of(3) { Answer::Second } else { Answer::First };
+        outcome(Selection::of(number % 4, (number + 1) % 4), answer, true, 0)
     };
     let log = entries((0..6000).map(outcome));
     let events: Vec<_> = log
@@ -722,38 +628,12 @@ fn kept_after_a_gap(kept: &[LogEntry]) -> Vec<LogEntry> {
     vec![LogEntry { position: last.position + 2, nonce: last.nonce + 2, ..last }]
 }
 
-/// Each policy supports roster changes exactly if its description says so. A log with roster
-/// changes that the policy does not support is refused.
-#[test]
-fn roster_changes_fold_where_the_policy_supports_them() {
-    for policy in policies() {
-        let spec = experiment(policy, 3, TieRule::Half);
-        let fixed = spec.policy.description().fixed_rankers.is_some();
-        let kind = spec.policy.kind();
-        let comes = ControlEvent::RankerEnlisted { ranker: 3, id: "ranker-3".into() };
-        for event in [comes, ControlEvent::RankerRetired { ranker: 1, reason: None }] {
-            let mut fold = start(&spec);
-            let before = fold.save();
-            let entry = LogEntry {
-                position: 1,
-                nonce: 1,
-                recorded_at: CREATED_AT,
-                event: Event::Control(event),
-            };
-            assert_eq!(fold.apply(&entry).is_err(), fixed, "{kind}");
-            assert_eq!(fold.save() == before, fixed, "{kind}");
-        }
-    }
-}
-
 #[test]
 fn the_last_two_rankers_cannot_be_retired() {
     let spec = experiment(PolicySpec::from_text("uniform").expect("a policy"), 3, TieRule::Half);
-    let goes = |position, ranker| LogEntry {
-        position,
-        nonce: position.into(),
-        recorded_at: CREATED_AT,
-        event: Event::Control(ControlEvent::RankerRetired { ranker, reason: None }),
+    let goes = |position, ranker| {
+        let event = ControlEvent::RankerRetired { ranker, reason: None };
+        entry(position, None, Event::Control(event))
     };
     let mut fold = fold_all(start(&spec), &[goes(1, 0)]);
     let before = fold.save();

@@ -6,6 +6,7 @@
 mod support;
 
 mod distributed;
+mod events;
 mod exclusions;
 mod files;
 mod fold;

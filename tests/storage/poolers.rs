@@ -4,7 +4,7 @@ use rankduel_store::{StoreError, connect};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Executor as _, Row as _};
 
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, steady, until};
 use crate::support::pooler::Pooler;
 use crate::support::server::{Process, outcome, rankduel};
 use crate::support::{Kind, fresh_database, fresh_pooled_database};
@@ -147,8 +147,8 @@ async fn servers_behind_a_pooler_follow_each_other() {
         let duel = polling.next_duel("search").await;
         assert_eq!(listening.answer("search", &duel, "right").await, position + 1);
         for client in [&listening, &polling] {
-            eventually("the entries of the other server", async || {
-                (client.position("search").await == position + 1).then_some(())
+            until("the entries of the other server", async || {
+                client.position("search").await == position + 1
             })
             .await;
         }

@@ -1,17 +1,15 @@
 //! The segment of a page stays with its answer, and nothing else depends on it.
 
-use interleaving::{CreditSheet, CreditSlot, Team};
+use dueling_bandits::Selection;
+use interleaving::Team;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
-use rankduel_engine::tokens::page_payload::sheet_to_text;
-use rankduel_store::LogEntry;
 use rankduel_store::audience::{Audience, Segment};
 use rankduel_store::events::{ClicksEvent, ControlEvent, Event, Exclusion, UnitHash};
 use serde_json::json;
-use uuid::Uuid;
 
-const SEED: u64 = 0xfeed;
-const CREATED_AT: i64 = 1_790_000_000_000;
+use crate::events::{self, CREATED_AT, SEED, entry, sheet};
+
 const DUEL: u128 = 7;
 
 fn spec() -> ExperimentSpec {
@@ -25,28 +23,10 @@ fn segment(name: &str) -> Segment {
 }
 
 fn clicks(audience: Audience) -> Event {
-    let slot = |team| CreditSlot { ranks: [1, 2], team: Some(team), competitive: true };
-    let slots = [Team::Left, Team::Right].map(slot).to_vec();
-    let sheet = CreditSheet { depths: [2, 2], informative: true, fell_back: false, slots };
-    Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
-        duel: Uuid::from_u128(DUEL),
-        first: 0,
-        second: 1,
-        first_left: true,
-        batch: None,
-        ticket: 0,
-        chosen_at: 0,
-        issued_at: CREATED_AT,
-        method: 1,
-        sheet: Some(sheet_to_text(&sheet)),
-        clicks: vec![(0, 1)],
-        unit: audience.unit,
-        segment: audience.segment,
-    })))
-}
-
-fn entry(position: u64, nonce: u128, event: Event) -> LogEntry {
-    LogEntry { position, nonce, recorded_at: CREATED_AT, event }
+    let sheet = sheet([Team::Left, Team::Right].into_iter());
+    let Audience { unit, segment } = audience;
+    let event = events::clicks(Selection::of(0, 1), DUEL, 1, sheet, vec![0]);
+    Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent { unit, segment, ..event })))
 }
 
 /// A page is saved between its clicks and the entry that settles it.
@@ -63,7 +43,7 @@ fn a_saved_page_keeps_its_audience() {
                 let mut position = 0;
                 let mut next = |nonce, event| {
                     position += 1;
-                    entry(position, nonce, event)
+                    entry(position, Some(nonce), event)
                 };
                 if spec.excluded_units().next().is_some() {
                     let excludes = ControlEvent::UnitsExcluded(exclusion.clone());
@@ -96,7 +76,7 @@ fn no_state_depends_on_the_segment() {
     let folded = |segment| {
         let mut fold = Fold::start(&spec(), SEED, CREATED_AT);
         let audience = Audience { unit: Some(3), segment };
-        fold.apply(&entry(1, DUEL, clicks(audience))).expect("clicks that settle their duel");
+        fold.apply(&entry(1, Some(DUEL), clicks(audience))).expect("clicks that settle their duel");
         fold.save()
     };
     assert_eq!(folded(None), folded(Some(segment("mobile"))));

@@ -103,7 +103,7 @@ async fn play_claims(server: &Server) {
     // the windows of all pages end
     server.clock.advance_ms(70_000);
     eventually("the values", async || {
-        let claims = server.get(&format!("/v1/experiments/{CLAIMS}/claims")).await.json(200);
+        let claims = server.report(CLAIMS, "claims").await;
         let counted = |claim: &Value| claim["metric"]["pages"].as_u64() > Some(0);
         claims["claims"].as_array().expect("a list").iter().any(counted).then_some(())
     })
@@ -123,7 +123,7 @@ async fn click(client: &Client, name: &str, duel: &Value) {
 /// The facts of an experiment that must stay true.
 async fn truth(client: &Client, store: &SharedStore, name: &str) -> Value {
     let standings = client.standings(name).await;
-    let mut verdict = client.get(&format!("/v1/experiments/{name}/verdict")).await.json(200);
+    let mut verdict = client.verdict(name).await;
     // a simulation, which only forecasts, and a message for people
     for member in ["duels_to_go", "duels_to_go_reason", "sentence"] {
         verdict.as_object_mut().expect("an object").remove(member);
@@ -132,7 +132,7 @@ async fn truth(client: &Client, store: &SharedStore, name: &str) -> Value {
         .map(|member| (member.to_owned(), standings[member].clone()))
         .into_iter()
         .collect();
-    let mut claims = client.get(&format!("/v1/experiments/{name}/claims")).await.json(200);
+    let mut claims = client.report(name, "claims").await;
     for claim in claims["claims"].as_array_mut().expect("a list") {
         claim.as_object_mut().expect("an object").remove("duels_to_go");
     }

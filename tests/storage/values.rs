@@ -8,8 +8,7 @@ use rankduel_store::LogEntry;
 use rankduel_store::events::*;
 use serde_json::json;
 
-const CREATED_AT: i64 = 1_790_000_000_000;
-const SEED: u64 = 0xfeed;
+use crate::events::{CREATED_AT, SEED, entries, entry, fold_all};
 
 fn spec() -> ExperimentSpec {
     let metrics = json!([
@@ -65,16 +64,6 @@ fn events() -> Vec<Event> {
     events.into_iter().map(Event::Control).collect()
 }
 
-fn entry(number: usize, event: &Event) -> LogEntry {
-    let position = number as u64 + 1;
-    LogEntry {
-        position,
-        nonce: position.into(),
-        recorded_at: CREATED_AT + 150 * number as i64,
-        event: event.clone(),
-    }
-}
-
 #[test]
 fn a_snapshot_goes_on_as_the_fold() {
     let mut spec = spec();
@@ -83,21 +72,19 @@ fn a_snapshot_goes_on_as_the_fold() {
     spec.roster_changes.enlisted = 1;
     spec = spec.with_control("b".into());
     let mut fold = Fold::start(&spec, SEED, CREATED_AT);
-    let events = events();
-    for (number, event) in events.iter().enumerate() {
-        fold.apply(&entry(number, event)).expect("an entry that follows");
+    let often = |entry: LogEntry| LogEntry {
+        recorded_at: CREATED_AT + 150 * entry.position as i64,
+        ..entry
+    };
+    let log: Vec<_> = entries(events()).into_iter().map(often).collect();
+    let whole = fold_all(Fold::start(&spec, SEED, CREATED_AT), &log).save();
+    for (number, entry) in log.iter().enumerate() {
+        fold.apply(entry).expect("an entry that follows");
         if number % 37 == 0 {
             let saved = fold.save();
-            let mut restored = Fold::restore(&spec, SEED, &saved).expect("a state of this spec");
+            let restored = Fold::restore(&spec, SEED, &saved).expect("a state of this spec");
             assert_eq!(restored.save(), saved);
-            for (number, event) in events.iter().enumerate().skip(number + 1) {
-                restored.apply(&entry(number, event)).expect("an entry that follows");
-            }
-            let mut whole = Fold::start(&spec, SEED, CREATED_AT);
-            for (number, event) in events.iter().enumerate() {
-                whole.apply(&entry(number, event)).expect("an entry that follows");
-            }
-            assert_eq!(restored.save(), whole.save());
+            assert_eq!(fold_all(restored, &log[number + 1..]).save(), whole);
         }
     }
     let held = fold.guardrails().expect("guardrails");
@@ -121,6 +108,6 @@ fn a_value_that_is_no_number_of_a_metric_is_refused() {
         let values = [vec![Some(value)], Vec::new()];
         let page = PageValues::of(1, [0, 1], CREATED_AT, None, values);
         let event = Event::Control(ControlEvent::Values { pages: vec![page] });
-        assert!(fold().apply(&entry(0, &event)).is_err(), "{value}");
+        assert!(fold().apply(&entry(1, None, event)).is_err(), "{value}");
     }
 }

@@ -3,20 +3,18 @@
 
 use dueling_bandits::run::Run;
 use dueling_bandits::{Answer, InFlight, Policy, PolicySpec, Selection, Setup, step_rng};
-use interleaving::{self, CreditSheet, CreditSlot, Team};
+use interleaving::Team;
 use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
 use rankduel_engine::fold::Fold;
-use rankduel_engine::tokens::page_payload::sheet_to_text;
 use rankduel_store::events::*;
 use rankduel_store::*;
 use serde_json::json;
-use uuid::Uuid;
+
+use crate::events::{self, CREATED_AT, SEED, entry, fold_all, paused};
 
 use super::pin::{assert_pinned, every_policy, pin};
 use super::script::Script;
 
-pub const SEED: u64 = 0xfeed;
-const CREATED_AT: i64 = 1_790_000_000_000;
 const STEPS: u64 = 400;
 const RANKERS: usize = 4;
 const SLOTS: u16 = 6;
@@ -44,35 +42,14 @@ fn experiment(policy: PolicySpec) -> ExperimentSpec {
 }
 
 fn sheet() -> String {
-    let slot = |place: u16| CreditSlot {
-        ranks: [u32::from(place) + 1, u32::from(place ^ 1) + 1],
-        team: Some([Team::Left, Team::Right, Team::Both][usize::from(place) % 3]),
-        competitive: place % 3 < 2,
-    };
-    let slots = (0..SLOTS).map(slot).collect();
-    sheet_to_text(&CreditSheet { depths: [10, 10], informative: true, fell_back: false, slots })
+    let team = |place: u16| [Team::Left, Team::Right, Team::Both][usize::from(place) % 3];
+    events::sheet((0..SLOTS).map(team))
 }
 
 fn clicks(selection: Selection, duel: Nonce, method: u32, script: &mut Script) -> Event {
-    let mut clicks: Vec<_> =
-        (0..script.below(3)).map(|_| (script.below(SLOTS.into()) as u16, 1)).collect();
-    clicks.sort_unstable();
-    clicks.dedup();
-    Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
-        duel: Uuid::from_u128(duel),
-        first: selection.duel.first as u16,
-        second: selection.duel.second as u16,
-        first_left: duel.is_multiple_of(2),
-        batch: selection.batch,
-        ticket: selection.ticket,
-        chosen_at: 0,
-        issued_at: CREATED_AT + (duel % 1000) as i64,
-        unit: None,
-        segment: None,
-        method,
-        sheet: Some(sheet()),
-        clicks,
-    })))
+    let on = (0..script.below(3)).map(|_| script.below(SLOTS.into()) as u16).collect();
+    let event = events::clicks(selection, duel, method, sheet(), on);
+    Event::Control(ControlEvent::Clicks(Box::new(event)))
 }
 
 /// Writes a log and folds it.
@@ -83,10 +60,7 @@ struct Writing {
 
 impl Writing {
     fn write(&mut self, nonce: Option<Nonce>, event: Event) {
-        let position = self.log.len() as u64 + 1;
-        let recorded_at = CREATED_AT + 1000 * position as i64;
-        let entry =
-            LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event };
+        let entry = entry(self.log.len() as u64 + 1, nonce, event);
         self.fold.apply(&entry).expect("an entry that follows");
         self.log.push(entry);
     }
@@ -122,13 +96,7 @@ pub fn played(policy: &PolicySpec) -> Played {
             writing.write(None, Event::Control(ControlEvent::Interleaving { version: 2, method }));
         }
         if step == 250 {
-            let event = ControlEvent::Status {
-                status: Status::Paused,
-                winner: None,
-                archived: false,
-                reason: None,
-            };
-            writing.write(None, Event::Control(event));
+            writing.write(None, paused());
         }
         next(&mut writing, step, &mut script);
     }
@@ -191,21 +159,10 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
                 _ => Answer::Second,
             };
             let chosen_at = writing.fold.position();
-            writing.write(
-                None,
-                Event::Outcome(OutcomeEvent {
-                    first: first as u16,
-                    second: second as u16,
-                    first_left: step.is_multiple_of(2),
-                    answer,
-                    batch: selection.batch,
-                    ticket: selection.ticket,
-                    chosen_at,
-                    issued_at: CREATED_AT,
-                    unit: None,
-                    segment: None,
-                }),
-            );
+            let first_left = step.is_multiple_of(2);
+            let outcome = events::outcome(selection, answer);
+            let outcome = OutcomeEvent { first_left, chosen_at, ..outcome };
+            writing.write(None, Event::Outcome(outcome));
         }
     }
 }
@@ -255,10 +212,7 @@ fn every_experiment_folds_and_selects_as_pinned() {
         .iter()
         .map(|policy| {
             let Played { spec, log, fold } = played(policy);
-            let again = log.iter().fold(Fold::start(&spec, SEED, CREATED_AT), |mut fold, entry| {
-                fold.apply(entry).expect("an entry that follows");
-                fold
-            });
+            let again = fold_all(Fold::start(&spec, SEED, CREATED_AT), &log);
             assert_eq!(
                 again.save(),
                 fold.save(),

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::support::TestDatabase;
-use crate::support::client::{eventually, steady};
+use crate::support::client::{assert_has, eventually, steady, until};
 use crate::support::failing_store::{FailingStore, Mode};
 use crate::support::server::{outcome, rankduel};
 use crate::support::service::{Server, Settings};
@@ -36,9 +36,9 @@ async fn twenty_large_ones(server: &Server) {
 }
 
 async fn room(server: &Server) {
-    eventually("room", async || {
+    until("room", async || {
         let bytes: u64 = server.service.loaded().iter().map(|loaded| loaded.bytes()).sum();
-        (bytes <= LIMIT).then_some(())
+        bytes <= LIMIT
     })
     .await;
 }
@@ -68,10 +68,7 @@ async fn idle_experiments_are_evicted_and_reload_unchanged(database: TestDatabas
     let out = server.pair("batch").await;
     // An experiment with a batch comparison in flight is not idle.
     server.clock.advance_ms(61_000);
-    eventually("the eviction of idle experiments", async || {
-        (server.service.loaded().len() == 1).then_some(())
-    })
-    .await;
+    until("the eviction of idle experiments", async || server.service.loaded().len() == 1).await;
     assert_eq!(server.service.loaded()[0].name, "batch", "a comparison of its batch is in flight");
     assert_eq!(database.count("select count(*) from snapshot").await, 1);
 
@@ -126,10 +123,7 @@ async fn requests_during_an_eviction_are_not_lost(database: TestDatabase) {
     assert_eq!(database.count("select count(*) from log where kind = 0").await, answers);
     let server = Server::start(database.connect().await).await;
     let standings = server.standings("search").await;
-    assert_eq!(
-        (&standings["duels"], &standings["self_duels"]),
-        (&json!(answers), &json!(self_duels))
-    );
+    assert_has(&standings, json!({"duels": answers, "self_duels": self_duels}));
 }
 
 async fn memory_is_bounded(database: TestDatabase) {
@@ -162,18 +156,15 @@ async fn an_experiment_that_hangs_delays_neither_memory_nor_keys(database: TestD
     let mut command = rankduel(&["keys", "create", "first", "--scope", "admin"]);
     command.env("RANKDUEL_DATABASE_URL", &database.url);
     assert_eq!(outcome(command).0, Some(0));
-    eventually("a key is needed", async || {
-        (server.get("/v1/experiments/e1").await.status == 401).then_some(())
-    })
-    .await;
+    until("a key is needed", async || server.get("/v1/experiments/e1").await.status == 401).await;
     let status = "select count(*) from experiment where status = 'concluded'";
     assert_eq!(database.count(status).await, 0);
 
     store.set(Mode::Fine);
-    eventually("the conclusion", async || {
+    until("the conclusion", async || {
         // it may have left memory
         server.service.experiment("stuck").await.expect("an experiment");
-        (database.count(status).await == 1).then_some(())
+        database.count(status).await == 1
     })
     .await;
     server.stop().await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{NEVER_LOOKS, serve};
 use crate::support::TestDatabase;
-use crate::support::client::{Answer, Client, eventually, steady};
+use crate::support::client::{Answer, Client, steady, until, with};
 use crate::support::server::{Process, outcome, rankduel};
 
 on_both_databases! {
@@ -67,7 +67,7 @@ async fn polling_detects_the_loss(database: TestDatabase) {
     client.create(&steady("search", &["a", "b", "c"])).await;
     answer(&client, 10, "left", 0).await;
     database.execute(GO_BACK).await;
-    eventually("the loss report", async || (regressions(&client).await > 0).then_some(())).await;
+    until("the loss report", async || regressions(&client).await > 0).await;
     assert_eq!(client.position("search").await, 6);
     answer(&client, 5, "none", 6).await;
     assert_matches_the_log(&database, process, &client, 11).await;
@@ -139,8 +139,8 @@ async fn click(client: &Client, name: &str, page: &Value, on: &str, last: bool) 
 async fn clicks_count_although_the_log_lost_their_page(database: TestDatabase) {
     let (process, client) = serve(&database, &NEVER_LOOKS);
     for (name, settle_after_seconds) in [("search", 600), ("timed", 1), ("changed", 600)] {
-        let mut body = steady(name, &["a", "b"]);
-        body["settle_after_seconds"] = json!(settle_after_seconds);
+        let body =
+            with(steady(name, &["a", "b"]), json!({"settle_after_seconds": settle_after_seconds}));
         client.create(&body).await;
         for _ in 0..6 {
             let duel = client.pair(name).await;
@@ -164,9 +164,9 @@ async fn clicks_count_although_the_log_lost_their_page(database: TestDatabase) {
     assert_eq!(client.standings("changed").await["duels"], 6, "nobody knows the method");
     let again = click(&client, "changed", &changed[1], "r", true).await;
     again.problem(ProblemKind::InvalidDuel);
-    eventually("the settling of a lost page", async || {
+    until("the settling of a lost page", async || {
         let settled = "select count(*) from log where detail like '%settled%'";
-        (database.count(settled).await > 0).then_some(())
+        database.count(settled).await > 0
     })
     .await;
     assert_eq!(client.standings("timed").await["duels"], 6);

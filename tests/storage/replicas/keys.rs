@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::serve;
 use crate::support::TestDatabase;
-use crate::support::client::{eventually, steady};
+use crate::support::client::{eventually, steady, until};
 use crate::support::server::{outcome, rankduel};
 
 on_postgres! {
@@ -66,8 +66,8 @@ async fn no_duel_is_refused_during_key_rotation(database: TestDatabase) {
     let (_, list, _) = signing_keys(&database, &["list"]);
     assert!(list.contains("will sign") && list.contains("signs "), "{list}");
     for client in [&one, &other] {
-        eventually("a duel of the new key", async || {
-            (key_of(&client.next_duel("search").await) == new_key).then_some(())
+        until("a duel of the new key", async || {
+            key_of(&client.next_duel("search").await) == new_key
         })
         .await;
     }

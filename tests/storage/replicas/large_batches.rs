@@ -6,7 +6,7 @@ use rankduel_engine::fold::Fold;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::eventually;
+use crate::support::client::until;
 use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
@@ -55,8 +55,8 @@ async fn results_of_many_pairs_give_the_state_of_the_log(database: TestDatabase)
         let posted = server.post(RESULTS, &results).await.json(200);
         assert_eq!(posted["status"], "recorded");
         let position = server.position("search").await;
-        eventually("the results at the other server", async || {
-            (other.position("search").await == position).then_some(())
+        until("the results at the other server", async || {
+            other.position("search").await == position
         })
         .await;
         assert_eq!(other.post(RESULTS, &results).await.json(200)["status"], "duplicate");

@@ -1,8 +1,6 @@
 //! Several servers on one database: replication, eviction, key rotation, and stops.
 
 mod archived;
-mod assaults;
-mod batches;
 mod capacity;
 mod gone_back;
 mod keys;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::serve;
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, steady, until, with};
 
 on_postgres! {
     pieces_at_two_servers_are_one_outcome
@@ -30,9 +30,7 @@ async fn send(client: &Client, page: &Value, piece: Value, last: bool) -> Value 
 async fn pieces_at_two_servers_are_one_outcome(database: TestDatabase) {
     let ((_one, one), (_other, other)) =
         (serve(&database, &["--log", "warn"]), serve(&database, &["--log", "warn"]));
-    let mut body = steady("search", &["a", "b"]);
-    body["settle_after_seconds"] = json!(8);
-    one.create(&body).await;
+    one.create(&with(steady("search", &["a", "b"]), json!({"settle_after_seconds": 8}))).await;
     // Half of them are settled by their last piece, at either server; the others by their settling
     // time, at both servers at once.
     let mut pages = Vec::new();
@@ -51,10 +49,8 @@ async fn pieces_at_two_servers_are_one_outcome(database: TestDatabase) {
     }
     let expected = json!({"left": 0, "right": 5, "tie": 5, "none": 0});
     for client in [&one, &other] {
-        eventually("all are settled", async || {
-            (client.standings("search").await["outcomes"] == expected).then_some(())
-        })
-        .await;
+        until("all are settled", async || client.standings("search").await["outcomes"] == expected)
+            .await;
     }
     // Ten pages with two pieces each, and one entry that settles each page.
     assert_eq!(database.count("select count(*) from log").await, 30);

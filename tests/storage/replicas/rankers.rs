@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rankduel::http::ProblemKind;
-use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use super::{NEVER_LOOKS, serve};
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, assert_verifies, eventually, until};
 use crate::support::server::Process;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -22,7 +21,7 @@ async fn change(client: &Client, body: Value) {
 }
 
 async fn retired(client: &Client) -> Vec<String> {
-    let experiment = client.get("/v1/experiments/search").await.json(200);
+    let experiment = client.experiment("search").await;
     let rankers = experiment["rankers"].as_array().expect("rankers");
     let gone = rankers.iter().filter(|ranker| ranker["retired"] == true);
     gone.map(|ranker| ranker["id"].as_str().expect("an id").to_owned()).collect()
@@ -56,8 +55,7 @@ async fn agree(database: &TestDatabase, clients: &[&Client], duels: u64) {
     })
     .await;
     let store = database.connect().await;
-    let findings = verify(&*store, "search").await.expect("an answer");
-    assert_eq!(findings.wrong, Vec::<String>::new());
+    assert_verifies(&*store, "search").await;
 }
 
 async fn all_servers_serve_during_roster_changes(database: TestDatabase) {
@@ -148,7 +146,7 @@ async fn a_server_with_a_stale_roster_does_no_harm(database: TestDatabase) {
 async fn a_change_is_checked_against_the_current_roster(database: TestDatabase) {
     let ((_one, _), (_other, other)) = servers_with_one_stale_roster(&database).await;
     let concluded = |winner: &str| json!({"status": "concluded", "winner": winner});
-    other.patch("search", &concluded("a")).await.problem_at(ProblemKind::InvalidRequest, "/winner");
+    other.refuses_change("search", &concluded("a"), "/winner").await;
     let experiment = other.patch("search", &concluded("d")).await.json(200);
     assert_eq!(experiment["winner"], "d");
     assert_eq!(retired(&other).await, ["a"]);
@@ -168,10 +166,7 @@ async fn notifications_carry_roster_changes_on_postgresql() {
     .await;
     other.standings("search").await;
     change(&one, json!({"retire": "b"})).await;
-    eventually("the retired ranker at the other server", async || {
-        (retired(&other).await == ["b"]).then_some(())
-    })
-    .await;
+    until("the retired ranker at the other server", async || retired(&other).await == ["b"]).await;
     for _ in 0..100 {
         assert!(!shows(&other.next_duel("search").await, "b"));
     }

@@ -1,7 +1,7 @@
 //! Each process reads the entries of the others, after a notification or by polling.
 
 use super::{NEVER_LOOKS, serve};
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, eventually, steady, until};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_postgres! {
@@ -14,10 +14,8 @@ async fn both_follow(database: &TestDatabase, flags: &[&str]) {
     one.create(&steady("search", &["a", "b", "c"])).await;
     assert_eq!(other.position("search").await, 0, "the other has it in memory");
     let arrives = async |at: &Client, position| {
-        eventually("the entries of the other server", async || {
-            (at.position("search").await >= position).then_some(())
-        })
-        .await;
+        until("the entries of the other server", async || at.position("search").await >= position)
+            .await;
     };
     for position in (1..=20).step_by(2) {
         let duel = one.next_duel("search").await;
@@ -29,7 +27,7 @@ async fn both_follow(database: &TestDatabase, flags: &[&str]) {
     }
     one.patch("search", &serde_json::json!({"status": "paused"})).await.json(200);
     eventually("the change at the other server", async || {
-        let experiment = other.get("/v1/experiments/search").await.json(200);
+        let experiment = other.experiment("search").await;
         (experiment["status"] == "paused").then(|| assert_eq!(experiment["version"], 2))
     })
     .await;
@@ -68,8 +66,8 @@ async fn a_lost_listening_connection_is_restored() {
             .await;
         let duel = one.next_duel("search").await;
         assert_eq!(one.answer("search", &duel, "left").await, position);
-        eventually("entries whose notification was lost", async || {
-            (other.position("search").await == position).then_some(())
+        until("entries whose notification was lost", async || {
+            other.position("search").await == position
         })
         .await;
     }

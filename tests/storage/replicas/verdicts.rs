@@ -10,7 +10,7 @@ use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, eventually, until};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
@@ -158,8 +158,8 @@ async fn the_verdict_is_a_function_of_the_log(database: TestDatabase) {
 
     // servers that start from a snapshot, without the log before it
     servers[0].clock.advance_ms(2 * 3_600_000);
-    eventually("the snapshot of an idle experiment", async || {
-        (database.count("select count(*) from snapshot").await > 0).then_some(())
+    until("the snapshot of an idle experiment", async || {
+        database.count("select count(*) from snapshot").await > 0
     })
     .await;
     for server in servers {

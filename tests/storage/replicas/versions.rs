@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{NEVER_LOOKS, serve};
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually, steady};
+use crate::support::client::{Client, eventually, steady, until};
 
 on_both_databases! {
     a_spec_of_a_newer_version_is_refused
@@ -90,9 +90,9 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
              update experiment set head = 2 where name = 'newer';",
         )
         .await;
-    eventually("the refusal", async || {
+    until("the refusal", async || {
         let answer = client.get("/v1/experiments/newer/standings").await;
-        (answer.status == 503).then_some(())
+        answer.status == 503
     })
     .await;
     assert_only_this_one_is_refused(&client, "newer", "enlisted").await;

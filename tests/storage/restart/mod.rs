@@ -1,12 +1,9 @@
-//! The program is killed or stopped under load; after a restart, everything that it acknowledged is
-//! there.
+//! Restarts: policies, snapshots and pages with pieces of clicks go on as they were. `tests/faults`
+//! has those under load.
 
-mod kill;
 mod pieces;
 mod policies;
 mod snapshots;
-mod storm;
-mod terminate;
 
 use crate::support::TestDatabase;
 use crate::support::client::Client;

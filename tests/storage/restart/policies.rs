@@ -123,7 +123,7 @@ async fn every_policy_continues_after_a_restart(database: TestDatabase) {
         assert_eq!(after["position"], fold.position(), "{kind}");
         assert_eq!(after["champion"], RANKERS[fold.policy().champion()], "{kind}");
         if fold.policy().batches().is_some() {
-            let batch = client.get(&format!("/v1/experiments/{kind}/batch")).await.json(200);
+            let batch = client.report(kind, "batch").await;
             let answered: u32 = fold.policy().batch_pairs().iter().map(|pair| pair.answered).sum();
             assert_eq!(
                 (&batch["number"], &batch["answered"]),

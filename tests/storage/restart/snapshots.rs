@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{answer_many, serve, stop};
 use crate::support::TestDatabase;
-use crate::support::client::{eventually, steady};
+use crate::support::client::{steady, until};
 
 on_both_databases! {
     a_start_uses_the_snapshot
@@ -29,10 +29,7 @@ async fn kept(database: &TestDatabase) -> Kept {
     let (process, client) = serve(database);
     client.create(&steady("search", &["a", "b", "c"])).await;
     answer_many(&client, "search").await;
-    eventually("a snapshot", async || {
-        (database.count("select count(*) from snapshot").await > 0).then_some(())
-    })
-    .await;
+    until("a snapshot", async || database.count("select count(*) from snapshot").await > 0).await;
     let standings = client.standings("search").await;
     stop(process);
     let store = database.connect().await;

@@ -50,7 +50,7 @@ async fn filled(database: &TestDatabase) -> Value {
         server.answer("search", &duel, outcome).await;
         server.clock.advance_ms(number as i64 % 3);
     }
-    let batch = server.get("/v1/experiments/search/batch").await.json(200);
+    let batch = server.report("search", "batch").await;
     let results: Vec<_> = batch["pairs"]
         .as_array()
         .expect("pairs")

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{filled, run, succeed};
 use crate::support::TestDatabase;
-use crate::support::client::{eventually, steady};
+use crate::support::client::{steady, until, with};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
@@ -24,8 +24,7 @@ on_both_databases! {
 const PATH: &str = "/v1/experiments/search";
 
 async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a,b", "c"])).await;
+    let server = Server::running(&database, &steady("search", &["a,b", "c"])).await;
     server.create(&steady("empty", &["a", "b"])).await;
     let mut expected = Vec::new();
     for (outcome, unit, segment) in [
@@ -123,13 +122,12 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
 }
 
 async fn the_table_has_the_probability_of_a_pair(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
     let body = json!({
         "name": "search", "rankers": ["a", "b", "c", "twin"], "canary": ["a", "twin"],
         "canary_share": 0.1, "control": "c", "alone": 0.4, "policy": {"kind": "uniform"},
         "seed": 5, "conclude_at": "never", "answer_window_seconds": 0, "watch": 0.0,
     });
-    server.create(&body).await;
+    let server = Server::running(&database, &body).await;
     let ask = async |body: Value| {
         let duel = server.post(&format!("{PATH}/next-duel"), &body).await.json(200);
         server.answer("search", &duel, "none").await;
@@ -164,8 +162,7 @@ async fn the_table_has_the_probability_of_a_pair(database: TestDatabase) {
 }
 
 async fn results_are_split_by_segment(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     server.create(&steady("empty", &["a", "b"])).await;
     let answer = async |segment: Option<&str>, unit: Option<&str>, winner: &str| {
         let body = json!({"unit": unit, "segment": segment});
@@ -258,9 +255,7 @@ async fn results_by_segment_wait_for_complete_cohorts(database: TestDatabase) {
         ServiceSettings { maintain_every: Duration::from_millis(20), ..ServiceSettings::default() };
     let settings = Settings { service, ..Settings::default() };
     let server = Server::with(database.store().await, settings).await;
-    let mut body = steady("search", &["a", "b"]);
-    body["answer_window_seconds"] = json!(60);
-    server.create(&body).await;
+    server.create(&with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 60}))).await;
     let answered = || -> u64 {
         let lines = succeed(&database, &["segments", "search", "--format", "jsonl"]);
         let row = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
@@ -276,9 +271,9 @@ async fn results_by_segment_wait_for_complete_cohorts(database: TestDatabase) {
     assert!(code == Some(0) && said.contains("answers that do not count yet: 5"), "{said}");
     server.clock.advance_ms(120_000);
     let path = format!("{PATH}/verdict");
-    eventually("the answers to be complete", async || {
+    until("the answers to be complete", async || {
         let verdict: Value = server.get(&path).await.json(200);
-        (verdict["rests_on"]["answers"] == 5).then_some(())
+        verdict["rests_on"]["answers"] == 5
     })
     .await;
     assert_eq!(answered(), 5);
@@ -303,8 +298,7 @@ async fn a_pruned_log_has_no_rows_of_its_pruned_pages(database: TestDatabase) {
 }
 
 async fn the_matrix_of_an_experiment_can_be_simulated(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["bm25", "neural, v2"])).await;
+    let server = Server::running(&database, &steady("search", &["bm25", "neural, v2"])).await;
     // `bm25` wins two of three duels
     for number in 0..3 {
         let duel = server.pair("search").await;

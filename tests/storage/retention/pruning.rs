@@ -82,8 +82,7 @@ async fn an_unknown_snapshot_format_is_refused(database: TestDatabase) {
 
 /// A repeat is refused, also after pruning; so only expired duels are pruned.
 async fn entries_of_unexpired_duels_are_not_pruned(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.create(&steady("search", &["a", "b"])).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     // Two hours ago, and now; a duel expires after an hour.
     let now = rankduel_engine::clock::Clock::now_ms(&rankduel_engine::clock::SystemClock);
     server.clock.advance_ms(now - 7_300_000 - crate::support::service::START_MS);

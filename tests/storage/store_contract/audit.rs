@@ -3,55 +3,14 @@
 use rankduel_engine::access::Actor;
 use rankduel_store::events::Status;
 use rankduel_store::*;
-use serde_json::json;
 
 use super::fixtures::*;
 use crate::support::TestDatabase;
 
 on_all_databases! {
-    the_audit_log_is_paginated_newest_first
     a_change_and_its_note_are_one_transaction
     corrupt_key_rows_are_reported
     a_change_without_its_note_is_rolled_back
-}
-
-async fn the_audit_log_is_paginated_newest_first(database: TestDatabase) {
-    let store = database.store().await;
-    let by = Actor::service().in_request("the-request");
-    let notes: Vec<_> = (0..7)
-        .map(|number| AuditNote {
-            before: (number % 2 == 0).then(|| json!({"number": number})),
-            ..AuditNote::of_experiment(
-                &by,
-                "key-created",
-                ["one", "other"][number % 2],
-                NOW + number as i64,
-            )
-        })
-        .collect();
-    for note in &notes {
-        store.add_api_key(&api_key("one"), None, note).await.unwrap();
-    }
-    let (mut before, mut seen) = (i64::MAX, Vec::new());
-    loop {
-        let page = store.audit(None, before, 3).await.unwrap();
-        let Some(last) = page.last() else { break };
-        before = last.id;
-        seen.extend(page);
-    }
-    seen.reverse();
-    assert_eq!(seen.len(), notes.len());
-    for (entry, note) in seen.iter().zip(&notes) {
-        assert_eq!((entry.at, &*entry.what, &entry.subject), (note.at, note.what, &note.subject));
-        assert_eq!(
-            (&entry.experiment, &entry.before, &entry.after),
-            (&note.experiment, &note.before, &None)
-        );
-        assert_eq!((&*entry.who, entry.request_id.as_deref()), ("service", Some("the-request")));
-    }
-    let of_other = store.audit(Some("other"), i64::MAX, 10).await.unwrap();
-    assert_eq!(of_other.iter().map(|entry| entry.at - NOW).collect::<Vec<_>>(), [5, 3, 1]);
-    assert_eq!(store.audit(Some("nobody"), i64::MAX, 10).await.unwrap(), []);
 }
 
 async fn a_change_and_its_note_are_one_transaction(database: TestDatabase) {

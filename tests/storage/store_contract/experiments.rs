@@ -9,7 +9,6 @@ use crate::support::TestDatabase;
 on_all_databases! {
     an_experiment_is_created_once_and_found_by_name
     a_change_needs_the_newest_version
-    archived_experiments_are_not_listed_and_keep_their_name
     experiments_are_listed_by_the_bytes_of_their_names
     every_name_is_listed
     strings_round_trip
@@ -133,41 +132,6 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     }
     assert_eq!(done, 1);
     assert_eq!(whole_log(&store, before.id).await.len(), 4);
-}
-
-async fn archived_experiments_are_not_listed_and_keep_their_name(database: TestDatabase) {
-    let store = database.store().await;
-    let one = create(&store, "one").await;
-    create(&store, "two").await;
-    store.append(&[(one.id, new_event(1, 1))], NOW).await.unwrap();
-    let archive = Change { archived_at: Some(NOW + 1), ..Change::default() };
-    let event = ControlEvent::Status {
-        status: Status::Running,
-        winner: None,
-        archived: true,
-        reason: None,
-    };
-    let event = NewEvent::new(2, Event::Control(event));
-    let Changed::Done(archived) =
-        store.change_experiment(one.id, 1, &archive, event, NOW + 1).await.unwrap()
-    else {
-        panic!("it is not stale")
-    };
-    assert_eq!(archived.archived_at, Some(NOW + 1));
-
-    let listed: Vec<_> =
-        store.experiments(None, 10).await.unwrap().into_iter().map(|record| record.name).collect();
-    assert_eq!(listed, ["two"]);
-    assert_eq!(store.experiment("one").await.unwrap(), Some(archived.clone()));
-    let again = NewExperiment {
-        name: "one".into(),
-        spec: "{}".into(),
-        seed: 9,
-        created_at: NOW + 2,
-        audit: None,
-    };
-    assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(archived));
-    assert_eq!(whole_log(&store, one.id).await.len(), 2, "its log is kept");
 }
 
 async fn experiments_are_listed_by_the_bytes_of_their_names(database: TestDatabase) {

@@ -138,50 +138,6 @@ async fn postgres_reads_a_young_log_in_bounded_chunks() {
 }
 
 #[tokio::test]
-async fn postgres_reconnects_after_idle_connections_were_killed() {
-    let database = fresh_database(Kind::Postgres).await;
-    let store = database.store().await;
-    let id = create(&store, "one").await.id;
-    for nonce in 1..=3 {
-        database.execute(KILL).await;
-        // A recently used connection counts as busy.
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        assert_eq!(
-            store.append(&[(id, new_event(nonce, 1))], NOW).await.unwrap(),
-            [Appended::Recorded(nonce as u64)]
-        );
-    }
-}
-
-const KILL: &str = "select pg_terminate_backend(pid) from pg_stat_activity
-     where datname = current_database() and application_name = 'rankduel'";
-
-#[tokio::test]
-async fn postgres_recovers_from_a_connection_killed_in_use() {
-    let database = fresh_database(Kind::Postgres).await;
-    let store = database.store().await;
-    let id = create(&store, "one").await.id;
-    let held = database.hold("begin; select * from experiment for update").await;
-    let waiting = {
-        let store = store.clone();
-        tokio::spawn(async move { store.append(&[(id, new_event(1, 1))], NOW).await })
-    };
-    const WAITING: &str = "select count(*) from pg_stat_activity
-         where datname = current_database() and application_name = 'rankduel'
-           and wait_event_type = 'Lock'";
-    while database.count(WAITING).await == 0 {
-        assert!(!waiting.is_finished(), "the append does not wait for the lock");
-    }
-    database.execute(KILL).await;
-    assert_unavailable(waiting.await.unwrap());
-    drop(held);
-    // Until then, other recently used connections may be taken for healthy ones.
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    assert_eq!(store.append(&[(id, new_event(1, 1))], NOW).await.unwrap(), [Appended::Recorded(1)]);
-    assert_eq!(whole_log(&store, id).await.len(), 1);
-}
-
-#[tokio::test]
 async fn a_read_only_postgres_is_unavailable_for_writes() {
     let database = fresh_database(Kind::Postgres).await;
     let id = create(&database.store().await, "one").await.id;

@@ -9,18 +9,15 @@ use crate::support::TestDatabase;
 
 on_all_databases! {
     a_log_is_dense_and_ordered
-    a_nonce_counts_once_within_a_call
     a_nonce_counts_once_across_calls
     nonces_are_per_experiment
     unknown_experiments_are_missing
     every_event_round_trips
-    a_log_is_read_in_chunks
     large_chunks_equal_small_ones
     events_are_found_by_nonce
     corrupt_rows_are_reported
     one_call_appends_ten_thousand_events
     clicks_are_too_late_once_their_duel_is_settled
-    an_archived_log_refuses_new_events_and_recognizes_repeats
 }
 
 async fn a_log_is_dense_and_ordered(database: TestDatabase) {
@@ -62,31 +59,6 @@ async fn a_log_is_dense_and_ordered(database: TestDatabase) {
         (4, 1, NOW),
         "appending changes the head alone"
     );
-}
-
-async fn a_nonce_counts_once_within_a_call(database: TestDatabase) {
-    let store = database.store().await;
-    let id = create(&store, "one").await.id;
-    let call = [
-        (id, new_event(1, 1)),
-        (id, new_event(2, 2)),
-        (id, new_event(1, 1)),
-        (id, new_event(2, 3)),
-        (id, new_event(3, 3)),
-    ];
-    assert_eq!(
-        store.append(&call, NOW).await.unwrap(),
-        [
-            Appended::Recorded(1),
-            Appended::Recorded(2),
-            Appended::Duplicate(1),
-            Appended::Conflict(2),
-            Appended::Recorded(3)
-        ]
-    );
-    let log = whole_log(&store, id).await;
-    assert_eq!(log.iter().map(|entry| entry.nonce).collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(log[1].event, outcome(2), "the first event is kept");
 }
 
 async fn a_nonce_counts_once_across_calls(database: TestDatabase) {
@@ -195,34 +167,6 @@ async fn every_event_round_trips(database: TestDatabase) {
     assert_eq!(whole_log(&store, id).await, expected);
     store.append(&[(id, new_event(5000, 1))], i64::MAX).await.unwrap();
     assert_eq!(whole_log(&store, id).await.last().unwrap().recorded_at, i64::MAX);
-}
-
-async fn a_log_is_read_in_chunks(database: TestDatabase) {
-    let store = database.store().await;
-    let (id, other) = (create(&store, "one").await.id, create(&store, "two").await.id);
-    let call: Vec<_> = (1..=250)
-        .flat_map(|number| {
-            [(id, new_event(number.into(), number)), (other, new_event(number.into(), number + 1))]
-        })
-        .collect();
-    store.append(&call, NOW).await.unwrap();
-    let mut paged = Vec::new();
-    let mut sizes = Vec::new();
-    loop {
-        let after = paged.last().map_or(0, |entry: &LogEntry| entry.position);
-        let page = store.read(id, after, 100).await.unwrap();
-        if page.is_empty() {
-            break;
-        }
-        sizes.push(page.len());
-        paged.extend(page);
-    }
-    assert_eq!(sizes, [100, 100, 50]);
-    assert_eq!(paged, whole_log(&store, id).await);
-    assert_eq!(store.read(id, 0, 0).await.unwrap(), []);
-    assert_eq!(store.read(id, 249, 10).await.unwrap(), paged[249..]);
-    assert_eq!(store.read(id, 250, 10).await.unwrap(), []);
-    assert_eq!(store.read(id, u64::MAX, 10).await.unwrap(), []);
 }
 
 /// Chunks of some thousand entries use another query.
@@ -389,23 +333,4 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
     for (entry, event) in log.iter().zip(events[..3].iter().chain([&events[4], &late[3]])) {
         assert_eq!((entry.nonce, &entry.event), (event.nonce, &event.event));
     }
-}
-
-async fn an_archived_log_refuses_new_events_and_recognizes_repeats(database: TestDatabase) {
-    let store = database.store().await;
-    let (gone, open) = (create(&store, "gone").await, create(&store, "open").await);
-    store.append(&[(gone.id, new_event(1, 1))], NOW).await.unwrap();
-    archive(&store, &gone).await;
-    assert!(store.heads(&[gone.id]).await.unwrap()[0].archived);
-    let call = [
-        (gone.id, new_event(1, 1)),
-        (open.id, new_event(2, 2)),
-        (gone.id, new_event(3, 3)),
-        (gone.id, new_event(1, 2)),
-    ];
-    assert_eq!(
-        store.append(&call, NOW).await.unwrap(),
-        [Appended::Duplicate(1), Appended::Recorded(1), Appended::Archived, Appended::Conflict(1)]
-    );
-    assert_eq!(whole_log(&store, gone.id).await.len(), 3);
 }

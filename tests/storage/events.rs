@@ -1,0 +1,91 @@
+//! Entries of a log as a service writes them, for tests of folds.
+
+use dueling_bandits::{Answer, Selection};
+use interleaving::{CreditSheet, CreditSlot, Team};
+use rankduel_engine::fold::Fold;
+use rankduel_engine::tokens::page_payload::sheet_to_text;
+use rankduel_store::events::*;
+use rankduel_store::*;
+use uuid::Uuid;
+
+pub const CREATED_AT: i64 = 1_790_000_000_000;
+pub const SEED: u64 = 0xfeed;
+
+/// The answer of a selected duel, issued at once, without a unit.
+pub fn outcome(selection: Selection, answer: Answer) -> OutcomeEvent {
+    OutcomeEvent {
+        first: selection.duel.first as u16,
+        second: selection.duel.second as u16,
+        first_left: true,
+        answer,
+        batch: selection.batch,
+        ticket: selection.ticket,
+        chosen_at: 0,
+        issued_at: CREATED_AT,
+        unit: None,
+        segment: None,
+    }
+}
+
+/// Clicks on some slots of the page of a selected duel, without a unit.
+pub fn clicks(
+    selection: Selection,
+    duel: Nonce,
+    method: u32,
+    sheet: String,
+    mut on: Vec<u16>,
+) -> ClicksEvent {
+    on.sort_unstable();
+    on.dedup();
+    ClicksEvent {
+        duel: Uuid::from_u128(duel),
+        first: selection.duel.first as u16,
+        second: selection.duel.second as u16,
+        first_left: duel.is_multiple_of(2),
+        batch: selection.batch,
+        ticket: selection.ticket,
+        chosen_at: 0,
+        issued_at: CREATED_AT + (duel % 1000) as i64,
+        unit: None,
+        segment: None,
+        method,
+        sheet: Some(sheet),
+        clicks: on.into_iter().map(|slot| (slot, 1)).collect(),
+    }
+}
+
+/// The sheet of a page whose slots are of these teams; slots of both are not competitive.
+pub fn sheet(teams: impl Iterator<Item = Team>) -> String {
+    let slot = |(place, team): (u32, Team)| CreditSlot {
+        ranks: [place + 1, (place ^ 1) + 1],
+        competitive: team != Team::Both,
+        team: Some(team),
+    };
+    let slots = (0..).zip(teams).map(slot).collect();
+    sheet_to_text(&CreditSheet { depths: [10, 10], informative: true, fell_back: false, slots })
+}
+
+/// An entry, a second after the one before it.
+pub fn entry(position: u64, nonce: Option<Nonce>, event: Event) -> LogEntry {
+    let recorded_at = CREATED_AT + 1000 * position as i64;
+    LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event }
+}
+
+/// Entries of these events, numbered from 1.
+pub fn entries(events: impl IntoIterator<Item = Event>) -> Vec<LogEntry> {
+    (1..).zip(events).map(|(position, event)| entry(position, None, event)).collect()
+}
+
+/// The experiment is paused.
+pub fn paused() -> Event {
+    let status = Status::Paused;
+    Event::Control(ControlEvent::Status { status, winner: None, archived: false, reason: None })
+}
+
+/// A fold after further entries.
+pub fn fold_all<'a>(mut fold: Fold, log: impl IntoIterator<Item = &'a LogEntry>) -> Fold {
+    for entry in log {
+        fold.apply(entry).expect("an entry that follows");
+    }
+    fold
+}
