@@ -2,6 +2,7 @@
 
 use dueling_bandits::{Answer, Selection};
 use interleaving::{CreditSheet, CreditSlot, Team};
+use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::tokens::page_payload::sheet_to_text;
 use rankduel_store::events::*;
@@ -88,4 +89,19 @@ pub fn fold_all<'a>(mut fold: Fold, log: impl IntoIterator<Item = &'a LogEntry>)
         fold.apply(entry).expect("an entry that follows");
     }
     fold
+}
+
+/// An experiment, and the fold of its log up to a position.
+pub async fn folded(store: &SharedStore, name: &str, until: u32) -> (ExperimentRecord, Fold) {
+    let record = store.experiment(name).await.expect("a store").expect("an experiment");
+    let spec = ExperimentSpec::read(&record.spec).expect("a spec");
+    let log = store.read(record.id, 0, until).await.expect("the log");
+    let fold = fold_all(Fold::start(&spec, record.seed, record.created_at), &log);
+    (record, fold)
+}
+
+/// The state of a fold as the store keeps it.
+pub fn snapshot(record: &ExperimentRecord, fold: &Fold, created_at: i64) -> Snapshot {
+    let (experiment, position) = (record.id, fold.position());
+    Snapshot { experiment, position, format: fold.format(), state: fold.save(), created_at }
 }

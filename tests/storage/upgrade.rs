@@ -11,11 +11,10 @@
 use std::path::{Path, PathBuf};
 
 use dueling_bandits::{InFlight, step_rng};
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::fold::Fold;
 use rankduel_store::SharedStore;
 use serde_json::{Map, Value, json};
 
+use crate::events::folded;
 use crate::support::client::{Client, eventually};
 use crate::support::server::{outcome, rankduel};
 use crate::support::service::Server;
@@ -144,12 +143,7 @@ async fn truth(client: &Client, store: &SharedStore, name: &str) -> Value {
 
 /// The next fifty selections of the log in the database, folded here, with nothing in flight.
 async fn selections(store: &SharedStore, name: &str) -> Value {
-    let record = store.experiment(name).await.expect("a store").expect("an experiment");
-    let spec: ExperimentSpec = serde_json::from_str(&record.spec).expect("a spec");
-    let mut fold = Fold::start(&spec, record.seed, record.created_at);
-    for entry in store.read(record.id, 0, 10_000).await.expect("the log") {
-        fold.apply(&entry).expect("an entry that follows");
-    }
+    let (_, fold) = folded(store, name, 10_000).await;
     let select = |step| {
         let duel = fold.policy().select(&InFlight::new(), &mut step_rng(77, step)).duel;
         format!("{}{}", duel.first, duel.second)

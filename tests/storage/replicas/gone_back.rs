@@ -2,12 +2,10 @@
 //! lagged takes over. The servers report the loss and fold the existing log again.
 
 use rankduel::http::ProblemKind;
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::fold::Fold;
-use rankduel_store::Snapshot;
 use serde_json::{Value, json};
 
 use super::{NEVER_LOOKS, serve};
+use crate::events::{folded, snapshot};
 use crate::support::TestDatabase;
 use crate::support::client::{Answer, Client, steady, until, with};
 use crate::support::server::{Process, outcome, rankduel};
@@ -91,19 +89,8 @@ async fn a_snapshot_beyond_the_log_is_not_used(database: TestDatabase) {
     process.signal("TERM");
     assert_eq!(process.wait().0, Some(0));
     let store = database.connect().await;
-    let record = store.experiment("search").await.expect("a store").expect("an experiment");
-    let spec = ExperimentSpec::read(&record.spec).expect("a spec");
-    let mut fold = Fold::start(&spec, record.seed, record.created_at);
-    for entry in store.read(record.id, 0, 10).await.expect("the log") {
-        fold.apply(&entry).expect("an entry that follows");
-    }
-    let snapshot = Snapshot {
-        experiment: record.id,
-        position: 10,
-        format: fold.format(),
-        state: fold.save(),
-        created_at: 0,
-    };
+    let (record, fold) = folded(&store, "search", 10).await;
+    let snapshot = snapshot(&record, &fold, 0);
     store.save_snapshot(&snapshot).await.expect("a store");
     assert_eq!(database.count("select max(position) from snapshot").await, 10);
     database.execute(GO_BACK).await;

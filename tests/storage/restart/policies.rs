@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use dueling_bandits::parameters::Description;
 use dueling_bandits::{Duel, InFlight, PolicyRng, PolicySpec};
 use rand::SeedableRng as _;
-use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::{folded_from_the_start, serve, stop};
+use crate::events::folded;
 use crate::support::TestDatabase;
 use crate::support::client::Client;
 
@@ -70,16 +70,9 @@ async fn live_all(client: &Client) -> Vec<(&'static str, Seen)> {
     callers.join_all().await
 }
 
-/// The state of the log in the database, folded here.
-async fn folded(database: &TestDatabase, kind: &str) -> Fold {
-    let store = database.connect().await;
-    let record = store.experiment(kind).await.expect("a store").expect("an experiment");
-    let spec: ExperimentSpec = serde_json::from_str(&record.spec).expect("a spec");
-    let mut fold = Fold::start(&spec, record.seed, record.created_at);
-    for entry in store.read(record.id, 0, 10_000).await.expect("the log") {
-        fold.apply(&entry).expect("an entry that follows");
-    }
-    fold
+/// The fold of an experiment's log.
+async fn fold_of(database: &TestDatabase, kind: &str) -> Fold {
+    folded(&database.connect().await, kind, u32::MAX).await.1
 }
 
 /// Every pair (with its batch) that a state may select next when nothing is in flight. It is a
@@ -111,7 +104,7 @@ async fn every_policy_continues_after_a_restart(database: TestDatabase) {
     let (process, client) = serve(&database);
     let mut told_apart = 0;
     for (kind, seen, before) in before {
-        let fold = folded(&database, kind).await;
+        let fold = fold_of(&database, kind).await;
         let after = client.standings(kind).await;
         for same in ["outcomes", "leaders", "wins", "ties", "duels"] {
             assert_eq!(after[same], before[same], "{kind}: {same}");
@@ -157,7 +150,7 @@ async fn every_policy_continues_after_a_restart(database: TestDatabase) {
     let mut last = Vec::new();
     for &(kind, _) in PolicySpec::KINDS {
         let standings = client.standings(kind).await;
-        let fold = folded(&database, kind).await;
+        let fold = fold_of(&database, kind).await;
         assert!(fold.position() > 0 && standings["position"] == fold.position(), "{kind}");
         assert_eq!(standings["champion"], RANKERS[fold.policy().champion()], "{kind}");
         last.push((kind, standings));

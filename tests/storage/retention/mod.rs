@@ -6,13 +6,11 @@ mod refused;
 mod transfer;
 mod verifying;
 
+use crate::events::{folded, snapshot};
 use crate::support::TestDatabase;
 use crate::support::client::steady;
 use crate::support::server::{outcome, rankduel};
 use crate::support::service::Server;
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::fold::Fold;
-use rankduel_store::Snapshot;
 use serde_json::{Value, json};
 
 /// A time at which every issued duel has expired by now: 2020-01-01.
@@ -72,19 +70,8 @@ async fn filled(database: &TestDatabase) -> Value {
     server.stop().await;
 
     let store = database.connect().await;
-    let record = store.experiment("search").await.expect("a store").expect("an experiment");
-    let spec = ExperimentSpec::read(&record.spec).expect("a spec");
-    let mut fold = Fold::start(&spec, record.seed, record.created_at);
-    for entry in store.read(record.id, 0, 30).await.expect("the log") {
-        fold.apply(&entry).expect("an entry that follows");
-    }
-    let snapshot = Snapshot {
-        experiment: record.id,
-        position: 30,
-        format: fold.format(),
-        state: fold.save(),
-        created_at: LONG_AGO_MS,
-    };
+    let (record, fold) = folded(&store, "search", 30).await;
+    let snapshot = snapshot(&record, &fold, LONG_AGO_MS);
     store.save_snapshot(&snapshot).await.expect("a snapshot");
     store.close().await;
     standings

@@ -4,15 +4,13 @@
 use std::sync::Arc;
 
 use rankduel::http::ProblemKind;
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::{LoadedExperiment, Process};
 use rankduel_engine::metrics::Metrics;
-use rankduel_store::Snapshot;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{filled, run, succeed};
+use crate::events::{folded, snapshot};
 use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -345,19 +343,8 @@ async fn a_log_that_does_not_end_at_the_head_is_not_served(database: TestDatabas
     for with_snapshot in [false, true] {
         if with_snapshot {
             let store = database.connect().await;
-            let record = store.experiment("young").await.expect("a store").expect("an experiment");
-            let spec = ExperimentSpec::read(&record.spec).expect("a spec");
-            let mut fold = Fold::start(&spec, record.seed, record.created_at);
-            for entry in store.read(record.id, 0, 10).await.expect("the log") {
-                fold.apply(&entry).expect("an entry that follows");
-            }
-            let snapshot = Snapshot {
-                experiment: record.id,
-                position: record.head,
-                format: fold.format(),
-                state: fold.save(),
-                created_at: 0,
-            };
+            let (record, fold) = folded(&store, "young", 10).await;
+            let snapshot = snapshot(&record, &fold, 0);
             store.save_snapshot(&snapshot).await.expect("a snapshot");
             store.close().await;
         }
