@@ -1,10 +1,11 @@
 //! Beat the Mean: its choices against explicitly computed sums, and the outcomes used after a
 //! removal.
 
-use dueling_bandits::{Duel, InFlight, Observation, Outcome};
+use dueling_bandits::{Duel, InFlight, Outcome};
 use rand::RngExt;
 
 use crate::arena::{fold, rng, start};
+use crate::support::answer;
 
 /// Comparisons and rewards of each ranker as first against each as second.
 struct Counts {
@@ -118,19 +119,9 @@ fn outcomes_with_a_removed_ranker_count_in_the_tally_only() {
     }
     assert!(even && selected_2 == 60, "ranker 2 is removed");
     let before = policy.champion();
-    let late = Observation {
-        duel: Duel::new(2, 1 - before),
-        outcome: Outcome::Second,
-        batch: None,
-        ticket: 0,
-    };
     for _ in 0..500 {
-        policy.observe(&late);
-        policy.observe(&Observation {
-            duel: Duel::new(1 - before, 2),
-            outcome: Outcome::First,
-            ..late
-        });
+        policy.observe(&answer(2, 1 - before, Outcome::Second));
+        policy.observe(&answer(1 - before, 2, Outcome::First));
     }
     assert_eq!(policy.champion(), before);
     assert!(policy.tally().half_wins(1 - before, 2) >= 2_000);

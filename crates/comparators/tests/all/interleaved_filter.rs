@@ -1,9 +1,10 @@
 //! Interleaved Filter 2 against explicitly computed rounds, and with concurrent requests.
 
-use dueling_bandits::{Duel, InFlight, Observation, Outcome};
+use dueling_bandits::{Duel, InFlight, Outcome};
 use rand::RngExt;
 
 use crate::arena::{fold, rng, start};
+use crate::support::answer;
 
 #[test]
 fn one_duel_at_a_time_it_runs_in_whole_round_robins() {
@@ -88,12 +89,7 @@ fn only_duels_of_the_candidate_with_a_ranker_left_are_used() {
     let candidate = policy.champion();
     let [a, b] = [(candidate + 1) % 3, (candidate + 2) % 3];
     let mut observe = |first, second, outcome| {
-        policy.observe(&Observation {
-            duel: Duel::new(first, second),
-            outcome,
-            batch: None,
-            ticket: 0,
-        });
+        policy.observe(&answer(first, second, outcome));
     };
     // a duel without the candidate has no effect, however often it occurs
     for _ in 0..50 {

@@ -1,17 +1,13 @@
 //! Self-Sparring: its sampling distribution and its champion.
 
 use comparators::Bandit;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome};
+use dueling_bandits::{InFlight, Outcome};
 
 use crate::arena::{rng, start};
+use crate::support::answer;
 
 fn observe(policy: &mut dyn Bandit, first: usize, second: usize, outcome: Outcome) {
-    policy.observe(&Observation {
-        duel: Duel::new(first, second),
-        outcome,
-        batch: None,
-        ticket: 0,
-    });
+    policy.observe(&answer(first, second, outcome));
 }
 
 /// The shares of 6000 selections in which ranker 0 is first and second.

@@ -8,6 +8,7 @@ use rand::RngExt;
 use super::arena::{
     assert_empirical_winner, explore, explores_to_its_horizon, fold, matrix, rng, run, start, step,
 };
+use super::support::answer;
 
 /// The explorations with one unknown per pair, and the one with one unknown per ranker.
 const KINDS: [&str; 3] =
@@ -135,12 +136,7 @@ fn an_accepted_ranker_is_shown_alone_forever() {
         let before = policy.tally().wins(4, 0);
         // late outcomes are counted and change nothing else
         for _ in 0..10_000 {
-            policy.observe(&Observation {
-                duel: Duel::new(4, 0),
-                outcome: Outcome::First,
-                batch: None,
-                ticket: 0,
-            });
+            policy.observe(&answer(4, 0, Outcome::First));
         }
         assert_eq!(policy.tally().wins(4, 0), before + 10_000.0);
         let selection = policy.select(&InFlight::new(), &mut requests);
