@@ -9,7 +9,7 @@ use crate::support::client::{
     Answer, Client, assert_has, assert_verifies, eventually, steady, with,
 };
 use crate::support::service::Server;
-use crate::support::{Kind, TestDatabase, fresh_database};
+use crate::support::{TestDatabase, fresh_database_beside};
 
 on_both_databases! {
     every_server_and_every_copy_excludes_the_same_units
@@ -153,11 +153,7 @@ async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatab
     let store = database.connect().await;
     let mut file = Vec::new();
     export(&*store, "search", &mut file).await.expect("a file");
-    let other = fresh_database(match database.kind {
-        Kind::Sqlite => Kind::Postgres,
-        Kind::Postgres => Kind::Sqlite,
-    })
-    .await;
+    let other = fresh_database_beside(&database).await;
     let copy = other.store().await;
     let imported = import(&*copy, &mut &file[..], None, None).await.expect("an import");
     assert!(matches!(imported, Import::New { .. }));

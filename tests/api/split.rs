@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::client::{Client, JSON, assert_has, assert_verifies, eventually, steady, with};
 use crate::support::service::{Server, Settings};
-use crate::support::{Kind, TestDatabase, fresh_database};
+use crate::support::{TestDatabase, fresh_database_beside};
 
 on_both_databases! {
     a_segment_is_an_experiment_of_its_own_at_every_server
@@ -162,11 +162,7 @@ async fn a_segment_is_an_experiment_of_its_own_at_every_server(database: TestDat
 
     // folded from the log, then from snapshots, then as a copy in a database of the other kind
     let store = database.connect().await;
-    let other = fresh_database(match database.kind {
-        Kind::Sqlite => Kind::Postgres,
-        Kind::Postgres => Kind::Sqlite,
-    })
-    .await;
+    let other = fresh_database_beside(&database).await;
     let copies = other.store().await;
     let rebuilt = Server::start(database.connect().await).await;
     for (name, here) in names.into_iter().zip(&here) {

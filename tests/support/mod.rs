@@ -91,6 +91,15 @@ pub async fn fresh_database(kind: Kind) -> TestDatabase {
     }
 }
 
+/// A new, empty database of the other kind, for copies.
+pub async fn fresh_database_beside(database: &TestDatabase) -> TestDatabase {
+    fresh_database(match database.kind {
+        Kind::Sqlite => Kind::Postgres,
+        Kind::Postgres => Kind::Sqlite,
+    })
+    .await
+}
+
 /// A new, empty PostgreSQL database behind a pooler in transaction mode.
 pub async fn fresh_pooled_database() -> TestDatabase {
     let mut database = fresh_database(Kind::Postgres).await;

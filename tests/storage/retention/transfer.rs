@@ -7,7 +7,7 @@ use rankduel_store::NewEvent;
 use rankduel_store::events::{Event, OutcomeEvent};
 
 use super::{filled, run, standings, succeed};
-use crate::support::{Kind, TestDatabase, fresh_database};
+use crate::support::{Kind, TestDatabase, fresh_database, fresh_database_beside};
 
 on_both_databases! {
     an_export_is_imported_unchanged
@@ -17,11 +17,7 @@ on_both_databases! {
 
 /// An empty database of the other kind.
 async fn other_database(database: &TestDatabase) -> TestDatabase {
-    let other = fresh_database(match database.kind {
-        Kind::Sqlite => Kind::Postgres,
-        Kind::Postgres => Kind::Sqlite,
-    })
-    .await;
+    let other = fresh_database_beside(database).await;
     succeed(&other, &["migrate"]);
     other
 }
