@@ -324,7 +324,7 @@ async fn an_experiment_in_use_stays(database: TestDatabase) {
 }
 
 async fn values_of_those_who_saw_the_whole_do_not_count(database: TestDatabase) {
-    let server = Server::with(database.store().await, quick()).await;
+    let server = Server::with(database.store().await, Settings::quick()).await;
     let mut body = search();
     body["metrics"] = json!([{"name": "failed", "cap": 1, "limit": 0.5, "on_harm": "tell"}]);
     body["value_window_seconds"] = json!(60);
