@@ -47,6 +47,10 @@ impl Engine {
         let whole = self.registry.get(&from.experiment).await?;
         // whatever was accepted before this time is in the log that is read now
         let now = self.now_ms();
+        // other processes append their pages every few seconds, within the slack below
+        if !self.flush_pages(&whole).await {
+            return Ok(false);
+        }
         whole.catch_up(&*self.store).await?;
         if whole.is_broken() {
             return Ok(false);
