@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::service::Service;
 use crate::service::error::ServiceError;
+use crate::service::settings_changes::SettingsChange;
+use crate::service::spec_changes::Excluded;
+use crate::service::{Service, lifecycle, roster_changes, settings_changes, spec_changes, splits};
+use dueling_bandits::PolicySpec;
 use rankduel_engine::access::Actor;
 use rankduel_engine::consistency::sound_spec;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::events::{ControlEvent, Event};
+use rankduel_store::audience::Segment;
+use rankduel_store::events::{ControlEvent, Event, Status};
 use rankduel_store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Nonce};
 
 /// The audit log's name of most changes.
@@ -45,20 +49,93 @@ impl Decided {
     }
 }
 
-/// Make the change that `decide` returns, if any, provided that the experiment is at
-/// `expected_version` (`None` for any version). If another change comes first and the version
-/// does not matter, `decide` is called again.
-pub(super) async fn change_experiment(
+/// A change that somebody requests.
+#[derive(Debug, Clone)]
+pub enum Requested {
+    /// Another policy, which folds the log from its beginning.
+    Policy(PolicySpec),
+    /// The ranker that people see today. Claims are made against it with the answers to duels
+    /// issued from now on.
+    Control(String),
+    /// Another method of interleaving, from the next log position on.
+    Interleaving(interleaving::Spec),
+    /// One more ranker.
+    Enlist(Ranker),
+    /// A ranker that is never selected again; answers of its open duels still count.
+    Retire {
+        /// Its id.
+        id: String,
+        /// Why the service does it by itself.
+        reason: Option<String>,
+    },
+    /// Units without whose answers the log is folded anew.
+    Exclude(Excluded),
+    /// A declared segment becomes an experiment of its own, with this name or one made of both
+    /// names. What is claimed about all traffic starts again.
+    Split {
+        /// The segment.
+        segment: Segment,
+        /// The name of its experiment.
+        experiment: Option<String>,
+    },
+    /// Another status. Concluding sets the winner: this one, or the leader that every report names.
+    Status {
+        /// The status.
+        status: Status,
+        /// The winner.
+        winner: Option<String>,
+    },
+    /// A concluded experiment is no longer listed and cannot be changed. Its log stays.
+    Archive,
+    /// Other settings.
+    Settings(SettingsChange),
+}
+
+/// The newest state of an experiment, on which a change is decided.
+pub(super) struct Newest<'a> {
+    pub service: &'a Service,
+    pub loaded: &'a LoadedExperiment,
+    pub record: &'a ExperimentRecord,
+    pub spec: &'a ExperimentSpec,
+    /// The winner of a conclusion that names none.
+    pub leader: Option<&'a str>,
+    pub by: &'a Actor,
+}
+
+/// What a requested change comes to: nothing, if the experiment is so already.
+pub(super) type Decision = Result<Option<Decided>, ServiceError>;
+
+impl Requested {
+    fn decide(&self, on: &Newest<'_>) -> Decision {
+        match self {
+            Self::Policy(policy) => spec_changes::policy(on, policy),
+            Self::Control(id) => spec_changes::control(on, id),
+            Self::Interleaving(method) => spec_changes::interleaving(on, *method),
+            Self::Enlist(ranker) => roster_changes::enlist(on, ranker),
+            Self::Retire { id, reason } => roster_changes::retire(on, id, reason.as_deref()),
+            Self::Exclude(excluded) => spec_changes::exclude(on, excluded),
+            Self::Split { segment, experiment } => {
+                splits::split(on, *segment, experiment.as_deref())
+            }
+            Self::Status { status, winner } => lifecycle::status(on, *status, winner.as_deref()),
+            Self::Archive => lifecycle::archived(on),
+            Self::Settings(settings) => settings_changes::set(on, settings),
+        }
+    }
+}
+
+/// Make a change, provided that the experiment is at `expected_version` (`None` for any version).
+/// If another change comes first and the version does not matter, it is decided again. A change to
+/// what is so already changes nothing.
+pub async fn change(
     service: &Service,
     name: &str,
     expected_version: Option<u64>,
+    requested: &Requested,
     by: &Actor,
-    decide: impl Fn(
-        &LoadedExperiment,
-        &ExperimentRecord,
-        &ExperimentSpec,
-    ) -> Result<Option<Decided>, ServiceError>,
 ) -> Result<Arc<LoadedExperiment>, ServiceError> {
+    let leader = lifecycle::leader_of(service, name, requested).await?;
+    let leader = leader.as_deref();
     loop {
         let loaded = service.experiment(name).await?;
         let (record, spec) = newest_record(service, &loaded).await?;
@@ -73,8 +150,8 @@ pub(super) async fn change_experiment(
             }
             continue;
         }
-        let Some(Decided { mut change, event, action, before, after }) =
-            decide(&loaded, &record, &spec)?
+        let on = Newest { service, loaded: &loaded, record: &record, spec: &spec, leader, by };
+        let Some(Decided { mut change, event, action, before, after }) = requested.decide(&on)?
         else {
             return service.experiment(name).await;
         };
@@ -90,6 +167,18 @@ pub(super) async fn change_experiment(
             }
         }
     }
+}
+
+/// Check a change without making it. Another one may still come first.
+pub(crate) fn check(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    requested: &Requested,
+    by: &Actor,
+) -> Result<(), ServiceError> {
+    let record = loaded.record();
+    let on = Newest { service, loaded, record: &record, spec: &loaded.spec, leader: None, by };
+    requested.decide(&on).map(drop)
 }
 
 /// The newest record in the store, and its spec. The record in memory may be older if another

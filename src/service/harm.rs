@@ -10,11 +10,10 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::service::Service;
-use crate::service::change::{commit_change, newest_record};
+use crate::service::change::{Requested, change, commit_change, newest_record};
 use crate::service::error::ServiceError;
 use crate::service::lifecycle::audited_status;
 use crate::service::reports::guardrails::{Harm, harms};
-use crate::service::roster_changes::retire;
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::OnHarm;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -43,8 +42,9 @@ pub(super) async fn act_on_harm(
         match harm.on_harm {
             OnHarm::Tell => {}
             OnHarm::Retire if harm.is_active && !is_control => {
-                let (by, why) = (Actor::service(), Some(&*harm.sentence));
-                match retire(service, &loaded.name, None, id, why, &by).await {
+                let reason = Some(harm.sentence.clone());
+                let retire = Requested::Retire { id: id.clone(), reason };
+                match change(service, &loaded.name, None, &retire, &Actor::service()).await {
                     Ok(_) => {
                         tracing::warn!(
                             experiment = loaded.name,

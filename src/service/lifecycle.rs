@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::service::change::{CHANGED, Decided, change_experiment};
+use crate::service::change::{CHANGED, Decided, Decision, Newest, Requested, change};
 use crate::service::error::ServiceError;
 use crate::service::reports::leader::lead;
 use crate::service::splits::refuse_serving;
@@ -62,70 +62,64 @@ pub async fn create(
     Ok((service.engine.registry.get(name).await?, is_new))
 }
 
-/// Set the status, if the experiment is at `expected_version` (`None` for any version).
-/// Concluding sets the winner: the given one, or the leader that every report names.
-pub async fn set_status(
+/// The leader that every report names, for a conclusion that names no winner.
+pub(super) async fn leader_of(
     service: &Service,
     name: &str,
-    expected_version: Option<u64>,
-    status: Status,
-    winner: Option<&str>,
-    by: &Actor,
-) -> Result<Arc<LoadedExperiment>, ServiceError> {
-    let leader = match (status, winner) {
-        (Status::Concluded, None) => {
-            let loaded = service.experiment(name).await?;
-            let leader = lead(&service.reports, &loaded).await?.leader;
-            loaded.spec.rankers.get(leader).map(|ranker| ranker.id.clone())
-        }
-        _ => None,
+    requested: &Requested,
+) -> Result<Option<String>, ServiceError> {
+    let Requested::Status { status: Status::Concluded, winner: None } = requested else {
+        return Ok(None);
     };
-    change_experiment(service, name, expected_version, by, |loaded, record, _| {
-        let is_concluded = record.status == Status::Concluded;
-        let leader = leader.as_deref().filter(|_| !is_concluded);
-        let winner = new_winner(loaded, record, status, winner.or(leader))?;
-        if record.status == status && record.winner == winner {
-            return Ok(None);
-        }
-        let after = ExperimentRecord { status, winner, ..record.clone() };
-        Ok(Some(Decided {
-            change: Change { status: Some(status), winner: Some(winner), ..Change::default() },
-            event: ControlEvent::Status { status, winner, archived: false, reason: None },
-            action: CHANGED,
-            before: Some(audited_status(loaded, record)),
-            after: Some(audited_status(loaded, &after)),
-        }))
-    })
-    .await
+    let loaded = service.experiment(name).await?;
+    let leader = lead(&service.reports, &loaded).await?.leader;
+    Ok(loaded.spec.rankers.get(leader).map(|ranker| ranker.id.clone()))
 }
 
-/// Archive a concluded experiment: it is no longer listed and cannot be changed. Its log stays.
-/// Idempotent.
+pub(super) fn status(on: &Newest<'_>, status: Status, winner: Option<&str>) -> Decision {
+    let &Newest { loaded, record, .. } = on;
+    let leader = on.leader.filter(|_| record.status != Status::Concluded);
+    let winner = new_winner(loaded, record, status, winner.or(leader))?;
+    if record.status == status && record.winner == winner {
+        return Ok(None);
+    }
+    let after = ExperimentRecord { status, winner, ..record.clone() };
+    Ok(Some(Decided {
+        change: Change { status: Some(status), winner: Some(winner), ..Change::default() },
+        event: ControlEvent::Status { status, winner, archived: false, reason: None },
+        action: CHANGED,
+        before: Some(audited_status(loaded, record)),
+        after: Some(audited_status(loaded, &after)),
+    }))
+}
+
+/// Archive a concluded experiment. Idempotent.
 pub async fn archive(
     service: &Service,
     name: &str,
     expected_version: Option<u64>,
     by: &Actor,
 ) -> Result<(), ServiceError> {
-    let now = service.now_ms();
     refuse_serving(service, &*service.experiment(name).await?).await?;
-    let archived = change_experiment(service, name, expected_version, by, |loaded, record, _| {
-        if record.status != Status::Concluded {
-            return Err(ServiceError::NotConcluded(name.into()));
-        }
-        let (status, winner) = (record.status, record.winner);
-        Ok(Some(Decided {
-            change: Change { archived_at: Some(now), ..Change::default() },
-            event: ControlEvent::Status { status, winner, archived: true, reason: None },
-            action: "experiment-archived",
-            before: Some(audited_status(loaded, record)),
-            after: None,
-        }))
-    });
-    match archived.await {
+    match change(service, name, expected_version, &Requested::Archive, by).await {
         Ok(_) | Err(ServiceError::Archived(_)) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+pub(super) fn archived(on: &Newest<'_>) -> Decision {
+    let &Newest { loaded, record, .. } = on;
+    if record.status != Status::Concluded {
+        return Err(ServiceError::NotConcluded(record.name.clone()));
+    }
+    let (status, winner) = (record.status, record.winner);
+    Ok(Some(Decided {
+        change: Change { archived_at: Some(on.service.now_ms()), ..Change::default() },
+        event: ControlEvent::Status { status, winner, archived: true, reason: None },
+        action: "experiment-archived",
+        before: Some(audited_status(loaded, record)),
+        after: None,
+    }))
 }
 
 /// The status of a record as the audit log keeps it.

@@ -1,7 +1,7 @@
 //! The use cases of the API, without HTTP: one file each: functions of [`Service`].
 
 pub mod batches;
-mod change;
+pub mod change;
 pub(crate) mod conclusion;
 mod core;
 mod duel_id;
@@ -16,7 +16,7 @@ mod notices;
 pub mod pages;
 pub mod reports;
 pub mod retention;
-pub mod roster_changes;
+mod roster_changes;
 pub mod settings_changes;
 pub mod spec_changes;
 pub mod splits;

@@ -5,143 +5,111 @@
 //! keeps its index forever, so that duels issued before a change still name the same rankers after
 //! it.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
-use crate::service::Service;
-use crate::service::change::{Decided, change_experiment};
+use crate::service::change::{Decided, Decision, Newest};
 use crate::service::error::ServiceError;
 use dueling_bandits::MIN_RANKERS;
-use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::{
     ExperimentSpec, FieldError, RANKERS_MAX, Ranker, WHOLE_COVERAGE, excerpt,
 };
-use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::{ControlEvent, Status};
 
-/// Add a ranker, if the experiment is at `expected_version` (`None` for any version). Adding an
-/// active ranker with the same description changes nothing.
-pub async fn enlist(
-    service: &Service,
-    name: &str,
-    expected_version: Option<u64>,
-    ranker: Ranker,
-    by: &Actor,
-) -> Result<Arc<LoadedExperiment>, ServiceError> {
-    let audited = (json!({"enlisted": null}), json!({"enlisted": ranker}));
-    change_roster(service, name, expected_version, by, audited, |spec| {
-        if let Some(known) = spec.ranker_index(&ranker.id) {
-            let id = &ranker.id;
-            if spec.is_retired(known) {
-                return Err(fixed(format!(
-                    "ranker `{id}` was retired from experiment `{name}`, and its old duels would count for the new \
-                     ranker; enlist it under another id"
-                )));
-            }
-            return match spec.rankers[known] == ranker {
-                true => Ok(None),
-                false => Err(fixed(format!(
-                    "experiment `{name}` has a ranker `{id}` with a different description"
-                ))),
-            };
-        }
-        if spec.rankers.len() >= RANKERS_MAX {
+/// Adding an active ranker with the same description changes nothing.
+pub(super) fn enlist(on: &Newest<'_>, ranker: &Ranker) -> Decision {
+    let &Newest { spec, .. } = on;
+    let name = &on.record.name;
+    if let Some(known) = spec.ranker_index(&ranker.id) {
+        let id = &ranker.id;
+        if spec.is_retired(known) {
             return Err(fixed(format!(
-                "experiment `{name}` has had {RANKERS_MAX} rankers, including retired ones, which is the \
-                 limit; create another experiment with those that are still of interest"
+                "ranker `{id}` was retired from experiment `{name}`, and its old duels would count for the new \
+                     ranker; enlist it under another id"
             )));
         }
-        let index = spec.rankers.len();
-        let changed = spec.with_enlisted(ranker.clone());
-        let errors: Vec<_> = changed
-            .errors()
-            .into_iter()
-            .filter_map(|error| {
-                let at = error.pointer.strip_prefix(&format!("/rankers/{index}"))?;
-                Some(FieldError::new(format!("/enlist{at}"), error.detail))
-            })
-            .collect();
-        if !errors.is_empty() {
-            return Err(ServiceError::Invalid(errors));
-        }
-        let event = ControlEvent::RankerEnlisted { ranker: index as u16, id: ranker.id.clone() };
-        Ok(Some((changed, event)))
-    })
-    .await
+        return match spec.rankers[known] == *ranker {
+            true => Ok(None),
+            false => Err(fixed(format!(
+                "experiment `{name}` has a ranker `{id}` with a different description"
+            ))),
+        };
+    }
+    if spec.rankers.len() >= RANKERS_MAX {
+        return Err(fixed(format!(
+            "experiment `{name}` has had {RANKERS_MAX} rankers, including retired ones, which is the \
+                 limit; create another experiment with those that are still of interest"
+        )));
+    }
+    let index = spec.rankers.len();
+    let changed = spec.with_enlisted(ranker.clone());
+    let errors: Vec<_> = changed
+        .errors()
+        .into_iter()
+        .filter_map(|error| {
+            let at = error.pointer.strip_prefix(&format!("/rankers/{index}"))?;
+            Some(FieldError::new(format!("/enlist{at}"), error.detail))
+        })
+        .collect();
+    if !errors.is_empty() {
+        return Err(ServiceError::Invalid(errors));
+    }
+    let event = ControlEvent::RankerEnlisted { ranker: index as u16, id: ranker.id.clone() };
+    let audited = (json!({"enlisted": null}), json!({"enlisted": ranker}));
+    changed_roster(on, &changed, event, audited)
 }
 
-/// Retire a ranker, if the experiment is at `expected_version` (`None` for any version). It is
-/// never selected again; answers of its open duels still count. `reason` says why the service does
-/// it by itself. Idempotent.
-pub async fn retire(
-    service: &Service,
-    name: &str,
-    expected_version: Option<u64>,
-    id: &str,
-    reason: Option<&str>,
-    by: &Actor,
-) -> Result<Arc<LoadedExperiment>, ServiceError> {
+/// `reason` says why the service does it by itself.
+pub(super) fn retire(on: &Newest<'_>, id: &str, reason: Option<&str>) -> Decision {
+    let &Newest { spec, .. } = on;
+    let name = &on.record.name;
+    let Some(index) = spec.ranker_index(id) else {
+        let detail = format!("experiment `{name}` has no ranker `{}`", excerpt(id));
+        return Err(ServiceError::field("/retire", detail));
+    };
+    if spec.is_retired(index) {
+        return Ok(None);
+    }
+    let is_shown = spec.coverage < WHOLE_COVERAGE || spec.alone > 0.0;
+    if is_shown && spec.control.as_deref() == Some(id) {
+        return Err(fixed(format!(
+            "ranker `{id}` is the control of experiment `{name}`, which is shown alone (`coverage`, `alone`); name \
+                 another control first"
+        )));
+    }
+    if spec.held_out() == Some(index) {
+        return Err(fixed(format!(
+            "ranker `{id}` of experiment `{name}` is the second id of its canary and takes no part in the \
+                 tournament; retire its first id to end the comparison"
+        )));
+    }
+    if spec.roster().is_none_or(|roster| roster.active().len() <= MIN_RANKERS) {
+        return Err(fixed(format!(
+            "without ranker `{id}`, experiment `{name}` would have fewer than {MIN_RANKERS} rankers; enlist another \
+                 one first, or conclude the experiment"
+        )));
+    }
+    let changed = spec.with_retired(index);
+    if let Some(error) = changed.errors().into_iter().next() {
+        return Err(fixed(format!("without ranker `{id}`, {}", error.detail)));
+    }
     let mut after = json!({"retired": id});
     if let Some(reason) = reason {
         after["reason"] = json!(reason);
     }
-    let audited = (json!({"retired": null}), after);
-    change_roster(service, name, expected_version, by, audited, |spec| {
-        let Some(index) = spec.ranker_index(id) else {
-            let detail = format!("experiment `{name}` has no ranker `{}`", excerpt(id));
-            return Err(ServiceError::field("/retire", detail));
-        };
-        if spec.is_retired(index) {
-            return Ok(None);
-        }
-        let is_shown = spec.coverage < WHOLE_COVERAGE || spec.alone > 0.0;
-        if is_shown && spec.control.as_deref() == Some(id) {
-            return Err(fixed(format!(
-                "ranker `{id}` is the control of experiment `{name}`, which is shown alone (`coverage`, `alone`); name \
-                 another control first"
-            )));
-        }
-        if spec.held_out() == Some(index) {
-            return Err(fixed(format!(
-                "ranker `{id}` of experiment `{name}` is the second id of its canary and takes no part in the \
-                 tournament; retire its first id to end the comparison"
-            )));
-        }
-        if spec.roster().is_none_or(|roster| roster.active().len() <= MIN_RANKERS) {
-            return Err(fixed(format!(
-                "without ranker `{id}`, experiment `{name}` would have fewer than {MIN_RANKERS} rankers; enlist another \
-                 one first, or conclude the experiment"
-            )));
-        }
-        let changed = spec.with_retired(index);
-        if let Some(error) = changed.errors().into_iter().next() {
-            return Err(fixed(format!("without ranker `{id}`, {}", error.detail)));
-        }
-        let reason = reason.map(str::to_owned);
-        let event = ControlEvent::RankerRetired { ranker: index as u16, reason };
-        Ok(Some((changed, event)))
-    })
-    .await
+    let reason = reason.map(str::to_owned);
+    let event = ControlEvent::RankerRetired { ranker: index as u16, reason };
+    changed_roster(on, &changed, event, (json!({"retired": null}), after))
 }
 
-/// Make the roster change that `decide` returns for the current spec: the changed spec and the
-/// event, or `None` for no change.
-async fn change_roster(
-    service: &Service,
-    name: &str,
-    expected_version: Option<u64>,
-    by: &Actor,
+fn changed_roster(
+    on: &Newest<'_>,
+    changed: &ExperimentSpec,
+    event: ControlEvent,
     (before, after): (serde_json::Value, serde_json::Value),
-    decide: impl Fn(&ExperimentSpec) -> Result<Option<(ExperimentSpec, ControlEvent)>, ServiceError>,
-) -> Result<Arc<LoadedExperiment>, ServiceError> {
-    change_experiment(service, name, expected_version, by, |_, record, spec| {
-        let Some((changed, event)) = decide(spec)? else { return Ok(None) };
-        refuse_fixed(record, spec)?;
-        Ok(Some(Decided::of_spec(&changed, event, before.clone(), after.clone())))
-    })
-    .await
+) -> Decision {
+    refuse_fixed(on.record, on.spec)?;
+    Ok(Some(Decided::of_spec(changed, event, before, after)))
 }
 
 /// Refuse any roster change that the status or the policy does not allow.

@@ -1,18 +1,13 @@
 //! Changes of the settings of an experiment.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
-use crate::service::Service;
-use crate::service::change::{Decided, change_experiment};
+use crate::service::change::{Decided, Decision, Newest};
 use crate::service::error::ServiceError;
 use dueling_bandits::evidence::Target;
-use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::{
     ConcludeAt, ConcludeAtChange, Errors, ExperimentSpec, FieldError, MAX_WINDOWS, Settings,
 };
-use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::ControlEvent;
 
 /// The settings to change; `None` leaves one as it is.
@@ -41,7 +36,7 @@ impl SettingsChange {
     }
 
     /// The spec with these settings, which may be invalid.
-    pub fn of(&self, spec: &ExperimentSpec) -> Result<ExperimentSpec, ServiceError> {
+    fn of(&self, spec: &ExperimentSpec) -> Result<ExperimentSpec, ServiceError> {
         let mut settings = spec.settings();
         settings.coverage = self.coverage.unwrap_or(settings.coverage);
         if let Some(description) = &self.description {
@@ -99,37 +94,27 @@ fn refuse_other_target(spec: &ExperimentSpec, at: Option<ConcludeAt>) -> Result<
     Ok(())
 }
 
-/// Change settings, if the experiment is at `expected_version` (`None` for any version). Setting
-/// what is set already changes nothing.
-pub async fn set(
-    service: &Service,
-    name: &str,
-    expected_version: Option<u64>,
-    change: &SettingsChange,
-    by: &Actor,
-) -> Result<Arc<LoadedExperiment>, ServiceError> {
-    change_experiment(service, name, expected_version, by, |loaded, _, spec| {
-        let changed = change.of(spec)?;
-        let (before, after) = (spec.settings(), changed.settings());
-        if before == after {
-            return Ok(None);
-        }
-        let window = after.answer_window_seconds;
-        let answer_window_seconds = (window != before.answer_window_seconds).then_some(window);
-        let mut errors = changed.errors();
-        if answer_window_seconds.is_some() && loaded.fold()?.cohorts().windows() >= MAX_WINDOWS {
-            let detail =
-                format!("the experiment has had {MAX_WINDOWS} answer windows, which is the limit");
-            errors.push(FieldError::new("/answer_window_seconds", detail));
-        }
-        if !errors.is_empty() {
-            return Err(ServiceError::Invalid(errors));
-        }
-        let (old, new) = difference(&before, &after);
-        let event = ControlEvent::Settings { answer_window_seconds };
-        Ok(Some(Decided::of_spec(&changed, event, old, new)))
-    })
-    .await
+pub(super) fn set(on: &Newest<'_>, change: &SettingsChange) -> Decision {
+    let &Newest { loaded, spec, .. } = on;
+    let changed = change.of(spec)?;
+    let (before, after) = (spec.settings(), changed.settings());
+    if before == after {
+        return Ok(None);
+    }
+    let window = after.answer_window_seconds;
+    let answer_window_seconds = (window != before.answer_window_seconds).then_some(window);
+    let mut errors = changed.errors();
+    if answer_window_seconds.is_some() && loaded.fold()?.cohorts().windows() >= MAX_WINDOWS {
+        let detail =
+            format!("the experiment has had {MAX_WINDOWS} answer windows, which is the limit");
+        errors.push(FieldError::new("/answer_window_seconds", detail));
+    }
+    if !errors.is_empty() {
+        return Err(ServiceError::Invalid(errors));
+    }
+    let (old, new) = difference(&before, &after);
+    let event = ControlEvent::Settings { answer_window_seconds };
+    Ok(Some(Decided::of_spec(&changed, event, old, new)))
 }
 
 /// The members that differ, with their old and their new values.

@@ -10,9 +10,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::service::Service;
-use crate::service::change::{CHANGED, Decided, change_experiment};
+use crate::service::change::{CHANGED, Decided, Decision, Newest};
 use crate::service::error::ServiceError;
-use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
 use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Split, SplitFrom, name_error};
 use rankduel_engine::loaded::LoadedExperiment;
@@ -20,64 +19,55 @@ use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, Status};
 use rankduel_store::{AuditNote, Change, ExperimentId, NewExperiment, experiment_id};
 
-/// Make a segment an experiment of its own, with this name or one made of both names, if the
-/// experiment is at `expected_version` (`None` for any version). What is claimed about all traffic
-/// starts again. Splitting it off again changes nothing.
-pub async fn split(
-    service: &Service,
-    name: &str,
-    expected_version: Option<u64>,
-    (segment, own_name): (Segment, Option<&str>),
-    by: &Actor,
-) -> Result<Arc<LoadedExperiment>, ServiceError> {
-    change_experiment(service, name, expected_version, by, |_, record, spec| {
-        if let Some(Split { experiment, .. }) = spec.split_of(segment) {
-            if own_name.is_none_or(|own| own == experiment) {
-                return Ok(None);
-            }
-            let detail = format!("`{segment}` is the experiment `{experiment}` already");
-            return Err(ServiceError::field("/split/experiment", detail));
+/// Splitting a segment off again changes nothing.
+pub(super) fn split(on: &Newest<'_>, segment: Segment, own_name: Option<&str>) -> Decision {
+    let &Newest { record, spec, by, .. } = on;
+    let name = &record.name;
+    if let Some(Split { experiment, .. }) = spec.split_of(segment) {
+        if own_name.is_none_or(|own| own == experiment) {
+            return Ok(None);
         }
-        let own_name = own_name.map_or_else(|| format!("{name}.{segment}"), str::to_owned);
-        if let Some(error) = split_error(spec, record.status, segment) {
-            return Err(ServiceError::field("/split/segment", error));
-        }
-        if let Some(FieldError { detail, .. }) = name_error(&own_name) {
-            let detail = format!("`{own_name}` is no name: {detail}; choose another one");
-            return Err(ServiceError::field("/split/experiment", detail));
-        }
-        let method = CurrentMethod::of(record, &spec.pages)
-            .map_err(|why| ServiceError::unreadable(name, why))?;
-        let from = SplitFrom { experiment: name.to_owned(), segment };
-        let own = spec.of_segment(from, method.method);
-        if let Some(FieldError { pointer, detail }) = own.errors().into_iter().next() {
-            let detail = format!("its experiment would be invalid at `{pointer}`: {detail}");
-            return Err(ServiceError::field("/split/segment", detail));
-        }
-        let split = Split { segment, experiment: own_name.clone() };
-        let (text, now) = (own.to_text(), service.now_ms());
-        let audit = AuditNote::of_experiment(by, "experiment-created", &own_name, now)
-            .changed(None, serde_json::from_str(&text).ok());
-        let new = NewExperiment {
-            name: own_name.clone(),
-            spec: text,
-            seed: record.seed,
-            created_at: now,
-            audit: Some(audit),
-        };
-        Ok(Some(Decided {
-            change: Change {
-                spec: Some(spec.with_split(split.clone()).to_text()),
-                creates: Some(Box::new(new)),
-                ..Change::default()
-            },
-            event: ControlEvent::Split { segment, experiment: own_name.clone() },
-            action: CHANGED,
-            before: Some(json!({"split": null})),
-            after: Some(json!({"split": split})),
-        }))
-    })
-    .await
+        let detail = format!("`{segment}` is the experiment `{experiment}` already");
+        return Err(ServiceError::field("/split/experiment", detail));
+    }
+    let own_name = own_name.map_or_else(|| format!("{name}.{segment}"), str::to_owned);
+    if let Some(error) = split_error(spec, record.status, segment) {
+        return Err(ServiceError::field("/split/segment", error));
+    }
+    if let Some(FieldError { detail, .. }) = name_error(&own_name) {
+        let detail = format!("`{own_name}` is no name: {detail}; choose another one");
+        return Err(ServiceError::field("/split/experiment", detail));
+    }
+    let method = CurrentMethod::of(record, &spec.pages)
+        .map_err(|why| ServiceError::unreadable(name, why))?;
+    let from = SplitFrom { experiment: name.clone(), segment };
+    let own = spec.of_segment(from, method.method);
+    if let Some(FieldError { pointer, detail }) = own.errors().into_iter().next() {
+        let detail = format!("its experiment would be invalid at `{pointer}`: {detail}");
+        return Err(ServiceError::field("/split/segment", detail));
+    }
+    let split = Split { segment, experiment: own_name.clone() };
+    let (text, now) = (own.to_text(), on.service.now_ms());
+    let audit = AuditNote::of_experiment(by, "experiment-created", &own_name, now)
+        .changed(None, serde_json::from_str(&text).ok());
+    let new = NewExperiment {
+        name: own_name.clone(),
+        spec: text,
+        seed: record.seed,
+        created_at: now,
+        audit: Some(audit),
+    };
+    Ok(Some(Decided {
+        change: Change {
+            spec: Some(spec.with_split(split.clone()).to_text()),
+            creates: Some(Box::new(new)),
+            ..Change::default()
+        },
+        event: ControlEvent::Split { segment, experiment: own_name.clone() },
+        action: CHANGED,
+        before: Some(json!({"split": null})),
+        after: Some(json!({"split": split})),
+    }))
 }
 
 /// Why a segment cannot be split off.

@@ -63,10 +63,11 @@ impl Change for OfExperiment {
         self.action.body(&self.subject, body, errors)
     }
 
-    async fn check(&self, _: &Page, body: Map<String, Value>) -> ApiResult<()> {
+    async fn check(&self, page: &Page, body: Map<String, Value>) -> ApiResult<()> {
+        let (service, loaded) = (&page.state.service, &self.subject.loaded);
         match self.action {
             Action::Archive => Ok(()),
-            _ => check_change(&self.subject.loaded.spec, extract::object(body)?),
+            _ => check_change(service, loaded, extract::object(body)?, &page.caller.actor()),
         }
     }
 

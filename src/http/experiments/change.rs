@@ -17,11 +17,12 @@ use crate::http::conditional::expected_version;
 use crate::http::extract::{JsonBody, Object, PathOf};
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::http::{schemas, spec_bodies};
-use crate::service::error::ServiceError;
-use crate::service::settings_changes::{self, SettingsChange};
-use crate::service::{Service, lifecycle, roster_changes, spec_changes, splits};
+use crate::service::change::Requested;
+use crate::service::settings_changes::SettingsChange;
+use crate::service::spec_changes::Excluded;
+use crate::service::{self, Service};
 use rankduel_engine::access::Actor;
-use rankduel_engine::experiment_spec::{ConcludeAtChange, ExperimentSpec, FieldError, Ranker};
+use rankduel_engine::experiment_spec::{ConcludeAtChange, Ranker};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::audience::Segment;
 use rankduel_store::events::{Status, UnitHash};
@@ -156,36 +157,43 @@ pub(crate) async fn change_experiment(
     by: &Actor,
 ) -> ApiResult<Arc<LoadedExperiment>> {
     require_one_change(&body)?;
+    let requested = requested(body, &*service.experiment(name).await?)?;
+    Ok(service::change::change(service, name, version, &requested, by).await?)
+}
+
+/// Check a change without making it.
+pub(crate) fn check_change(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    body: ExperimentChange,
+    by: &Actor,
+) -> ApiResult<()> {
+    require_one_change(&body)?;
+    Ok(service::change::check(service, loaded, &requested(body, loaded)?, by)?)
+}
+
+/// The change that a body asks for.
+fn requested(body: ExperimentChange, loaded: &LoadedExperiment) -> ApiResult<Requested> {
     Ok(match body {
         ExperimentChange { policy: Some(policy), .. } => {
-            let loaded = service.experiment(name).await?;
             let (at, errors) = (loaded.spec.conclude_at, loaded.spec.errors);
-            let policy = spec_bodies::policy_of_experiment(Some(policy), at, errors)?;
-            spec_changes::set_policy(service, name, version, policy, by).await?
+            Requested::Policy(spec_bodies::policy_of_experiment(Some(policy), at, errors)?)
         }
-        ExperimentChange { control: Some(id), .. } => {
-            spec_changes::set_control(service, name, version, &id, by).await?
-        }
-        ExperimentChange { enlist: Some(ranker), .. } => {
-            roster_changes::enlist(service, name, version, ranker, by).await?
-        }
-        ExperimentChange { retire: Some(id), .. } => {
-            roster_changes::retire(service, name, version, &id, None, by).await?
-        }
+        ExperimentChange { control: Some(id), .. } => Requested::Control(id),
+        ExperimentChange { enlist: Some(ranker), .. } => Requested::Enlist(ranker),
+        ExperimentChange { retire: Some(id), .. } => Requested::Retire { id, reason: None },
         ExperimentChange { exclude: Some(Object(exclude)), .. } => {
             let ExcludeBody { units, hashes, reason } = exclude;
-            spec_changes::exclude(service, name, version, (&units, hashes), reason, by).await?
+            Requested::Exclude(Excluded { units, hashes, reason })
         }
         ExperimentChange { split: Some(Object(SplitBody { segment, experiment })), .. } => {
-            let of = (segment, experiment.as_deref());
-            splits::split(service, name, version, of, by).await?
+            Requested::Split { segment, experiment }
         }
         ExperimentChange { status: Some(status), winner, .. } => {
-            lifecycle::set_status(service, name, version, status, winner.as_deref(), by).await?
+            Requested::Status { status, winner }
         }
         ExperimentChange { interleaving: Some(method), .. } => {
-            let method = spec_bodies::interleaving(method)?;
-            spec_changes::set_interleaving(service, name, version, method, by).await?
+            Requested::Interleaving(spec_bodies::interleaving(method)?)
         }
         body => {
             let change = settings_of(body);
@@ -195,44 +203,9 @@ pub(crate) async fn change_experiment(
                               `answer_window_seconds`, `coverage`";
                 return Err(invalid("", detail));
             }
-            settings_changes::set(service, name, version, &change, by).await?
+            Requested::Settings(change)
         }
     })
-}
-
-/// Check a change as far as its body and the spec of the experiment tell. Making it checks more.
-pub(crate) fn check_change(spec: &ExperimentSpec, body: ExperimentChange) -> ApiResult<()> {
-    require_one_change(&body)?;
-    let (changed, start) = match body {
-        ExperimentChange { policy: Some(policy), .. } => {
-            let policy =
-                spec_bodies::policy_of_experiment(Some(policy), spec.conclude_at, spec.errors)?;
-            (spec.under(policy), "/policy".to_owned())
-        }
-        ExperimentChange { control: Some(id), .. } => {
-            (spec.with_control(id), "/control".to_owned())
-        }
-        ExperimentChange { enlist: Some(ranker), .. } => {
-            (spec.with_enlisted(ranker), format!("/rankers/{}", spec.rankers.len()))
-        }
-        ExperimentChange { interleaving: Some(method), .. } => {
-            return spec_bodies::interleaving(method).map(drop);
-        }
-        ExperimentChange { status: None, retire: None, exclude: None, split: None, .. } => {
-            (settings_of(body).of(spec)?, String::new())
-        }
-        _ => return Ok(()),
-    };
-    let errors: Vec<_> = changed
-        .errors()
-        .into_iter()
-        .filter_map(|error| {
-            let rest = error.pointer.strip_prefix(&start)?;
-            let start = if start.starts_with("/rankers") { "/enlist" } else { &start };
-            Some(FieldError::new(format!("{start}{rest}"), error.detail))
-        })
-        .collect();
-    if errors.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(errors).into()) }
 }
 
 fn settings_of(body: ExperimentChange) -> SettingsChange {

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dueling_bandits::Answer;
+use rankduel::service::change::{Requested, change};
 use rankduel::service::error::ServiceError;
 use rankduel::service::feedback::{self, Feedback, FeedbackContent, Receipt};
 use rankduel::service::reports::standings::{StandingsInput, standings_of};
 use rankduel::service::units::NamedAudience;
 use rankduel::service::verify::verify;
-use rankduel::service::{Service, ServiceSettings, lifecycle, roster_changes};
+use rankduel::service::{Service, ServiceSettings, lifecycle};
 use rankduel_engine::access::Actor;
 use rankduel_engine::clock::{Clock as _, ManualClock};
 use rankduel_engine::error::EngineError;
@@ -195,10 +196,8 @@ impl World {
         let service = &self.replicas[replica].service;
         // The second request finds the ranker.
         for _ in 0..2 {
-            let by = Actor::anyone();
-            roster_changes::enlist(service, NAMES[OPEN], None, ranker.clone(), &by)
-                .await
-                .map_err(text_of)?;
+            let enlist = Requested::Enlist(ranker.clone());
+            change(service, NAMES[OPEN], None, &enlist, &Actor::anyone()).await.map_err(text_of)?;
         }
         self.rankers.push(id);
         self.known[replica] = self.retired.len();
@@ -210,8 +209,8 @@ impl World {
         let service = &self.replicas[replica].service;
         let before = self.retired.contains(&id);
         let must_stay = !before && self.rankers.len() - self.retired.len() == 2;
-        match roster_changes::retire(service, NAMES[OPEN], None, &id, None, &Actor::anyone()).await
-        {
+        let retire = Requested::Retire { id: id.clone(), reason: None };
+        match change(service, NAMES[OPEN], None, &retire, &Actor::anyone()).await {
             Err(ServiceError::FixedRankers(_)) if must_stay => {}
             Ok(_) if !must_stay => {
                 if !before {
