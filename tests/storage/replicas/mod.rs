@@ -1,6 +1,8 @@
 //! Several servers on one database: replication, eviction, key rotation, and stops.
 
 mod archived;
+mod assaults;
+mod batches;
 mod capacity;
 mod gone_back;
 mod keys;
