@@ -66,21 +66,16 @@ impl Parameters for BeatTheMean {
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
         let k = setup.rankers;
-        let counts =
-            Counts { plays: vec![0; k * k], half_wins: vec![0; k * k], left: vec![true; k] };
-        Box::new(MeanBandit::new(self.clone(), setup, Tally::new(k), counts))
+        Box::new(MeanBandit {
+            parameters: self.clone(),
+            seed: setup.seed,
+            log_confidence: libm::log(2.0 * self.horizon as f64 * k as f64),
+            tally: Tally::new(k),
+            results: vec![Standing::default(); k * k],
+            standings: vec![Standing::default(); k],
+            active: (0..k).collect(),
+        })
     }
-}
-
-/// The results of each ranker as first ranker, and the remaining rankers.
-#[derive(Debug, Clone)]
-struct Counts {
-    /// `n[b][b']`, row-major `K × K`, row = first ranker.
-    plays: Vec<u64>,
-    /// `w[b][b']`, in halves.
-    half_wins: Vec<u64>,
-    /// Whether each ranker is in `A`.
-    left: Vec<bool>,
 }
 
 /// `n_b` and `w_b`, the latter in halves.
@@ -118,23 +113,17 @@ struct MeanBandit {
     /// `ln(1/δ)`.
     log_confidence: f64,
     tally: Tally,
-    counts: Counts,
-    /// For each ranker, its results against the remaining ones: sums over the rows of `counts`.
+    /// `n[b][b']` and `w[b][b']`, row-major `K × K`, row = first ranker.
+    results: Vec<Standing>,
+    /// For each ranker, its results against the remaining ones: sums over the rows of `results`.
     standings: Vec<Standing>,
     /// `A`, ascending.
     active: Vec<usize>,
 }
 
 impl MeanBandit {
-    fn new(parameters: BeatTheMean, setup: Setup, tally: Tally, counts: Counts) -> Self {
-        let k = setup.rankers;
-        let active: Vec<usize> = (0..k).filter(|&b| counts.left[b]).collect();
-        let sum = |of: &[u64], b: usize| active.iter().map(|&other| of[b * k + other]).sum();
-        let standing =
-            |b| Standing { plays: sum(&counts.plays, b), half_wins: sum(&counts.half_wins, b) };
-        let standings = (0..k).map(standing).collect();
-        let log_confidence = libm::log(2.0 * parameters.horizon as f64 * k as f64);
-        Self { parameters, seed: setup.seed, log_confidence, tally, counts, standings, active }
+    fn remains(&self, ranker: usize) -> bool {
+        self.active.binary_search(&ranker).is_ok()
     }
 
     /// `c(n)`.
@@ -150,10 +139,10 @@ impl MeanBandit {
     /// most one ranker.
     fn compare(&mut self, first: usize, second: usize, half_win: u64) {
         let cell = first * self.tally.rankers() + second;
-        self.counts.plays[cell] += 1;
-        self.counts.half_wins[cell] += half_win;
-        self.standings[first].plays += 1;
-        self.standings[first].half_wins += half_win;
+        for standing in [&mut self.results[cell], &mut self.standings[first]] {
+            standing.plays += 1;
+            standing.half_wins += half_win;
+        }
         self.eliminate();
     }
 
@@ -176,12 +165,11 @@ impl MeanBandit {
             [only] => only,
             _ => tied[step_rng(self.seed, self.tally.steps()).random_range(0..tied.len())],
         };
-        self.counts.left[out] = false;
         self.active.retain(|&b| b != out);
-        for b in 0..self.standings.len() {
-            let cell = b * self.tally.rankers() + out;
-            self.standings[b].plays -= self.counts.plays[cell];
-            self.standings[b].half_wins -= self.counts.half_wins[cell];
+        for (b, standing) in self.standings.iter_mut().enumerate() {
+            let against = self.results[b * self.tally.rankers() + out];
+            standing.plays -= against.plays;
+            standing.half_wins -= against.half_wins;
         }
     }
 }
@@ -209,15 +197,14 @@ impl Bandit for MeanBandit {
         let (first, second) = (observation.duel.first, observation.duel.second);
         self.tally.record(observation.duel, observation.outcome);
         let compared = !matches!(observation.outcome, Outcome::Void | Outcome::None);
-        if compared && self.counts.left[first] && self.counts.left[second] && self.active.len() > 1
-        {
+        if compared && self.remains(first) && self.remains(second) && self.active.len() > 1 {
             self.compare(first, second, u64::from(observation.outcome.half_wins().0));
         }
     }
 
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
         for folded in 0..count {
-            if !self.parameters.self_pairs || !self.counts.left[ranker] || self.active.len() == 1 {
+            if !self.parameters.self_pairs || !self.remains(ranker) || self.active.len() == 1 {
                 self.tally.skip(count - folded);
                 return;
             }
@@ -232,87 +219,5 @@ impl Bandit for MeanBandit {
         let better =
             |a: usize, b: usize| if self.standings[a].is_below(self.standings[b]) { b } else { a };
         self.active.iter().copied().reduce(better).unwrap_or(0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bandit(gamma: f64, kappa: f64, plays: [[u64; 3]; 3], wins: [[u64; 3]; 3]) -> MeanBandit {
-        let parameters = BeatTheMean { horizon: 1000, gamma, kappa, self_pairs: true };
-        let half_wins = wins.concat().into_iter().map(|wins| 2 * wins).collect();
-        let counts = Counts { plays: plays.concat(), half_wins, left: vec![true; 3] };
-        MeanBandit::new(parameters, Setup { rankers: 3, seed: 1 }, Tally::new(3), counts)
-    }
-
-    fn close(got: f64, wanted: f64) {
-        assert!((got - wanted).abs() < 5e-7, "{got}, expected {wanted}");
-    }
-
-    const PLAYS: [[u64; 3]; 3] = [[300, 310, 290], [295, 305, 300], [310, 290, 300]];
-
-    // the worked examples, T = 1000 and K = 3
-
-    #[test]
-    fn the_radius() {
-        let none = [[0; 3]; 3];
-        let exact = bandit(1.0, 3.0, none, none);
-        close(exact.log_confidence, 8.699515);
-        close(exact.radius(0), 1.0);
-        close(exact.radius(100), 0.884848);
-        close(exact.radius(500), 0.395716);
-        close(exact.radius(900), 0.294949);
-        close(bandit(1.3, 3.0, none, none).radius(900), 0.498464);
-        close(bandit(1.2, 1.0, none, none).radius(900), 0.141576);
-    }
-
-    #[test]
-    fn the_worst_ranker_is_removed_once_it_is_certain() {
-        let wins = [[150, 290, 284], [60, 150, 285], [10, 30, 150]];
-        let mut bandit = bandit(1.0, 3.0, PLAYS, wins);
-        for (b, mean) in [(0, 0.804444), (1, 0.55), (2, 0.211111)] {
-            close(bandit.standings[b].mean(), mean);
-        }
-        bandit.eliminate();
-        assert_eq!(bandit.active, [0, 1]);
-        assert_eq!(bandit.standings[0], Standing { plays: 610, half_wins: 880 });
-        assert_eq!(bandit.standings[1], Standing { plays: 600, half_wins: 420 });
-        close(bandit.standings[0].mean(), 0.721311);
-        close(bandit.radius(600), 0.361238);
-        bandit.eliminate();
-        assert_eq!(bandit.active, [0, 1]);
-    }
-
-    #[test]
-    fn no_ranker_is_removed_while_it_is_uncertain() {
-        let wins = [[150, 270, 280], [60, 150, 235], [30, 60, 140]];
-        let mut bandit = bandit(1.0, 3.0, PLAYS, wins);
-        bandit.eliminate();
-        assert_eq!(bandit.active, [0, 1, 2]);
-    }
-
-    #[test]
-    fn the_sums_kept_are_the_sums_over_the_rows() {
-        let mut bandit = bandit(1.0, 0.2, [[0; 3]; 3], [[0; 3]; 3]);
-        let mut rng = step_rng(4, 4);
-        for _ in 0..400 {
-            let duel = bandit.select(&InFlight::new(), &mut rng).duel;
-            if duel.is_self() {
-                bandit.observe_self_duels(duel.first, 1);
-            } else {
-                let outcome = if duel.first < duel.second { Outcome::First } else { Outcome::Half };
-                bandit.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
-            }
-            let again = MeanBandit::new(
-                bandit.parameters.clone(),
-                Setup { rankers: 3, seed: 1 },
-                bandit.tally.clone(),
-                bandit.counts.clone(),
-            );
-            assert_eq!(again.standings, bandit.standings);
-            assert_eq!(again.active, bandit.active);
-        }
-        assert_eq!(bandit.active, [0]);
     }
 }

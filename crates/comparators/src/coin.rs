@@ -23,27 +23,3 @@ pub fn heads(seed: u64, steps: u64, count: u64) -> u64 {
         (steps / 64 + 1..end / 64).map(|number| u64::from(word(number).count_ones())).sum();
     head + middle + u64::from(upto(end).count_ones())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::heads;
-
-    #[test]
-    fn coins_counted_together_are_the_coins_one_by_one() {
-        for (steps, count) in
-            [(0, 0), (0, 1), (0, 64), (63, 1), (63, 2), (5, 58), (5, 59), (70, 300), (128, 128)]
-        {
-            let single: u64 = (steps..steps + count).map(|step| heads(9, step, 1)).sum();
-            assert_eq!(heads(9, steps, count), single, "{count} after {steps}");
-        }
-    }
-
-    #[test]
-    fn coins_are_fair_and_differ_between_seeds() {
-        // the standard deviation is sqrt(n)/2 = 500 at n = 10^6; allow five of them
-        for seed in 0..4 {
-            assert!(heads(seed, 17, 1_000_000).abs_diff(500_000) < 2_500);
-        }
-        assert_ne!(heads(1, 0, 1_000_000), heads(2, 0, 1_000_000));
-    }
-}

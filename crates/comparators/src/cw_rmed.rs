@@ -10,7 +10,7 @@
 //! - A duel of step 1 has the ticket `FORCED` and does not change the lists. Neither does a duel
 //!   whose pair is not in the list.
 
-mod exploration;
+pub mod exploration;
 mod state;
 
 use serde::{Deserialize, Serialize};
@@ -19,12 +19,23 @@ use crate::bandit::{Bandit, Parameters};
 use dueling_bandits::parameters::require;
 use dueling_bandits::{InvalidPolicy, Setup};
 
-pub use state::Evaluate;
-use state::{Optimum, Rules, State};
+use state::{Optimum, State};
 
 /// Largest number of rankers. The forced exploration takes some 11 duels a pair in 10⁵ steps, and a
 /// step costs more than K² operations.
 const MOST_RANKERS: usize = 32;
+
+/// When step 3 plans the next list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evaluate {
+    /// After every draw, as published.
+    #[default]
+    Draw,
+    /// Once all pairs of the list are drawn. Takes a fraction of the time, and gives a different
+    /// sequence of duels.
+    Loop,
+}
 
 /// Parameters of CW-RMED.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,13 +61,6 @@ impl Default for CwRmed {
 #[serde(transparent)]
 pub struct EcwRmed(pub CwRmed);
 
-impl CwRmed {
-    fn state(&self, rankers: usize, optimum: Optimum) -> Box<dyn Bandit> {
-        let &Self { alpha, beta, literal, evaluate } = self;
-        Box::new(State::new(rankers, Rules { optimum, alpha, beta, literal, evaluate }))
-    }
-}
-
 impl Parameters for CwRmed {
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
         let (alpha, beta) = (self.alpha, self.beta);
@@ -76,7 +80,7 @@ impl Parameters for CwRmed {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        self.state(setup.rankers, Optimum::LinearProgram)
+        Box::new(State::new(setup.rankers, self.clone(), Optimum::LinearProgram))
     }
 }
 
@@ -86,6 +90,6 @@ impl Parameters for EcwRmed {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        self.0.state(setup.rankers, Optimum::ClosedForm)
+        Box::new(State::new(setup.rankers, self.0.clone(), Optimum::ClosedForm))
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::bandit::{Bandit, Parameters};
 use dueling_bandits::parameters::require;
 use dueling_bandits::{InvalidPolicy, Setup};
-use tournament::{Kind, Rules, Tournament};
+use tournament::{Rules, Tournament};
 
 /// Parameters of MergeRUCB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,30 +66,11 @@ impl MergeRucb {
             libm::pow((4.0 * self.alpha - 1.0) * square / (slack * self.delta), 1.0 / slack).ceil()
         })
     }
-
-    fn rules(&self, rankers: usize) -> Rules {
-        Rules {
-            kind: Kind::Rucb,
-            batch_size: self.batch_size,
-            alpha: self.alpha,
-            constant: self.constant(rankers),
-        }
-    }
 }
 
-impl MergeDts {
-    fn rules(&self) -> Rules {
-        Rules {
-            kind: Kind::Dts,
-            batch_size: self.batch_size,
-            alpha: self.alpha,
-            constant: self.constant,
-        }
-    }
-}
-
-fn require_batch_size(batch_size: usize) -> Result<(), InvalidPolicy> {
-    require((2..=64).contains(&batch_size), "batch_size", batch_size, "from 2 to 64")
+fn require_shared(batch_size: usize, alpha: f64) -> Result<(), InvalidPolicy> {
+    require((2..=64).contains(&batch_size), "batch_size", batch_size, "from 2 to 64")?;
+    require(alpha > 0.0 && alpha.is_finite(), "alpha", alpha, "a finite number above 0")
 }
 
 fn require_constant(constant: f64) -> Result<(), InvalidPolicy> {
@@ -103,13 +84,7 @@ fn require_constant(constant: f64) -> Result<(), InvalidPolicy> {
 
 impl Parameters for MergeRucb {
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        require_batch_size(self.batch_size)?;
-        require(
-            self.alpha > 0.0 && self.alpha.is_finite(),
-            "alpha",
-            self.alpha,
-            "a finite number above 0",
-        )?;
+        require_shared(self.batch_size, self.alpha)?;
         require(self.delta > 0.0 && self.delta < 1.0, "delta", self.delta, "between 0 and 1")?;
         if self.constant.is_none() {
             let alpha = self.alpha;
@@ -121,23 +96,20 @@ impl Parameters for MergeRucb {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        Box::new(Tournament::new(setup, self.rules(setup.rankers)))
+        let &Self { batch_size, alpha, .. } = self;
+        let constant = self.constant(setup.rankers);
+        Box::new(Tournament::merge_rucb(setup, Rules { batch_size, alpha, constant }))
     }
 }
 
 impl Parameters for MergeDts {
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
-        require_batch_size(self.batch_size)?;
-        require(
-            self.alpha > 0.0 && self.alpha.is_finite(),
-            "alpha",
-            self.alpha,
-            "a finite number above 0",
-        )?;
+        require_shared(self.batch_size, self.alpha)?;
         require_constant(self.constant)
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        Box::new(Tournament::new(setup, self.rules()))
+        let &Self { batch_size, alpha, constant } = self;
+        Box::new(Tournament::merge_dts(setup, Rules { batch_size, alpha, constant }))
     }
 }

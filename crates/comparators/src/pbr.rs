@@ -126,33 +126,3 @@ impl Exploration for Race {
         (1..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// (`𝒞`, `𝒟`) of rankers with these certain wins and losses.
-    fn sets(verdicts: &[(usize, usize)]) -> (Vec<usize>, Vec<usize>) {
-        let of: Vec<_> = verdicts.iter().map(|&(won, lost)| Verdicts { won, lost }).collect();
-        (
-            (0..of.len()).filter(|&i| is_selected(&of, i)).collect(),
-            (0..of.len()).filter(|&i| is_discarded(&of, i)).collect(),
-        )
-    }
-
-    #[test]
-    fn radii_are_those_of_the_paper() {
-        let radius = Radius::finite(4 * 4, 1000, 0.1);
-        for (n, expected) in [(10.0, 0.796_118), (100.0, 0.251_755)] {
-            assert!((radius.after(n) - expected).abs() < 5e-7);
-        }
-    }
-
-    #[test]
-    fn rankers_are_selected_and_discarded_as_soon_as_it_is_certain() {
-        let four = [(3, 0), (1, 1), (0, 1), (0, 2)];
-        assert_eq!(sets(&four), (vec![0], vec![1, 2, 3]));
-        let six = [(5, 0), (4, 1), (2, 2), (0, 2), (0, 3), (0, 3)];
-        assert_eq!(sets(&six), (vec![0], vec![1, 2, 3, 4, 5]));
-    }
-}

@@ -127,29 +127,3 @@ impl Exploration for Elicitation {
         self.ranking(tally)[0]
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dueling_bandits::policies::explore::Interval;
-
-    #[test]
-    fn one_pair_of_rankers_is_ambiguous() {
-        let mut rank_el = Elicitation::new(4, Radius::finite(pair_count(4), 1000, 0.1));
-        // the pairs (0, 3) and (1, 2) are open
-        for (low, high) in [(0, 1), (0, 2), (1, 3), (2, 3)] {
-            let sure = Interval { low: 0.9, high: 1.0 };
-            rank_el.intervals.set(pair_index(low, high) as u32, sure);
-        }
-        let bounds = |i: usize| (rank_el.intervals.lower(i), rank_el.intervals.upper(i));
-        assert_eq!([0, 1, 2, 3].map(bounds), [(2, 3), (1, 2), (1, 2), (0, 1)]);
-        let ranking = rank_el.ranking(&Tally::new(4));
-        assert_eq!(ranking, [0, 1, 2, 3]);
-        assert_eq!(rank_el.distance_bound(&ranking), 1);
-        let ambiguous: Vec<usize> = (0..4).filter(|&i| rank_el.is_ambiguous(i)).collect();
-        assert_eq!(ambiguous, [1, 2]);
-        // (0, 3) is open, but contains no ambiguous ranker
-        rank_el.choose_pairs();
-        assert_eq!(rank_el.turns.open(), [pair_index(1, 2) as u32]);
-    }
-}

@@ -25,29 +25,19 @@ pub struct SelfSparring {}
 
 impl Parameters for SelfSparring {
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        Box::new(Posteriors::new(Tally::new(setup.rankers)))
+        let records = vec![(0, 0); setup.rankers];
+        Box::new(Posteriors { tally: Tally::new(setup.rankers), records })
     }
 }
 
 #[derive(Debug)]
 struct Posteriors {
     tally: Tally,
-    /// Half wins and half losses of each ranker against all others, derived from the tally.
+    /// Half wins and half losses of each ranker against all others.
     records: Vec<(u64, u64)>,
 }
 
 impl Posteriors {
-    fn new(tally: Tally) -> Self {
-        let all = 0..tally.rankers();
-        let sum =
-            |of: &dyn Fn(usize) -> u32| -> u64 { all.clone().map(|j| u64::from(of(j))).sum() };
-        let records = all
-            .clone()
-            .map(|i| (sum(&|j| tally.half_wins(i, j)), sum(&|j| tally.half_wins(j, i))))
-            .collect();
-        Self { tally, records }
-    }
-
     /// The ranker with the largest value in one sample of `Beta(a_i, b_i)`.
     fn sampled_best(&self, rng: &mut PolicyRng) -> usize {
         let mut best = (0, f64::NEG_INFINITY);

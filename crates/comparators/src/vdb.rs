@@ -44,19 +44,22 @@ fn learning_rate(folded: u64) -> f64 {
 
 impl Parameters for Vdb {
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        let k = setup.rankers;
-        let state = State {
-            tally: Tally::new(k),
+        let none = vec![0.0; setup.rankers];
+        let mut players = Players {
+            tally: Tally::new(setup.rankers),
             folded: 0,
-            first_losses: vec![0.0; k],
-            second_losses: vec![0.0; k],
+            first_losses: none.clone(),
+            second_losses: none,
+            first_weights: Vec::new(),
+            second_weights: Vec::new(),
         };
-        Box::new(Players::new(state))
+        players.weigh();
+        Box::new(players)
     }
 }
 
-#[derive(Debug, Clone)]
-struct State {
+#[derive(Debug)]
+struct Players {
     tally: Tally,
     /// `t - 1`: outcomes and self-duels that the players have learned from.
     folded: u64,
@@ -64,35 +67,23 @@ struct State {
     first_losses: Vec<f64>,
     /// `L` of the second ranker's player, shifted in the same way.
     second_losses: Vec<f64>,
-}
-
-#[derive(Debug)]
-struct Players {
-    state: State,
-    /// Weights of the first ranker's player, derived from the state.
+    /// Weights of the first ranker's player, derived from its losses.
     first_weights: Vec<f64>,
-    /// Weights of the second ranker's player, derived from the state.
+    /// Weights of the second ranker's player, derived from its losses.
     second_weights: Vec<f64>,
 }
 
 impl Players {
-    fn new(state: State) -> Self {
-        let mut players = Self { state, first_weights: Vec::new(), second_weights: Vec::new() };
-        players.weigh();
-        players
-    }
-
     fn weigh(&mut self) {
-        let rate = learning_rate(self.state.folded);
-        self.first_weights = weights(&self.state.first_losses, rate);
-        self.second_weights = weights(&self.state.second_losses, rate);
+        let rate = learning_rate(self.folded);
+        self.first_weights = weights(&self.first_losses, rate);
+        self.second_weights = weights(&self.second_losses, rate);
     }
 
     /// Learn from the outcome of `duel`, whose rankers were drawn with `probabilities`. The loss of
     /// the first ranker is `first_loss`; that of the second is `1 - first_loss`.
     fn learn(&mut self, duel: Duel, probabilities: (f64, f64), first_loss: f64) {
-        let rate = learning_rate(self.state.folded);
-        let state = &mut self.state;
+        let rate = learning_rate(self.folded);
         let estimate =
             |losses: &mut [f64], weights: &[f64], drawn: usize, probability: f64, loss: f64| {
                 add_losses(losses, weights, rate * rate, drawn, probability, loss);
@@ -100,28 +91,18 @@ impl Players {
                 // the same shift of all losses does not change the weights
                 losses.iter_mut().for_each(|loss| *loss -= least);
             };
-        estimate(
-            &mut state.first_losses,
-            &self.first_weights,
-            duel.first,
-            probabilities.0,
-            first_loss,
-        );
-        estimate(
-            &mut state.second_losses,
-            &self.second_weights,
-            duel.second,
-            probabilities.1,
-            1.0 - first_loss,
-        );
-        state.folded += 1;
+        let (losses, weights) = (&mut self.first_losses, &self.first_weights);
+        estimate(losses, weights, duel.first, probabilities.0, first_loss);
+        let (losses, weights) = (&mut self.second_losses, &self.second_weights);
+        estimate(losses, weights, duel.second, probabilities.1, 1.0 - first_loss);
+        self.folded += 1;
         self.weigh();
     }
 }
 
 impl Bandit for Players {
     fn tally(&self) -> &Tally {
-        &self.state.tally
+        &self.tally
     }
 
     fn select(&self, _in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
@@ -133,7 +114,7 @@ impl Bandit for Players {
 
     fn observe(&mut self, observation: &Observation) {
         let duel = observation.duel;
-        self.state.tally.record(duel, observation.outcome);
+        self.tally.record(duel, observation.outcome);
         let first_loss = match observation.outcome {
             Outcome::First => 0.0,
             Outcome::Half => 0.5,
@@ -146,7 +127,7 @@ impl Bandit for Players {
     }
 
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
-        self.state.tally.skip(count);
+        self.tally.skip(count);
         let least = 0.5 / self.first_weights.len() as f64;
         for _ in 0..count {
             let probabilities =
@@ -157,108 +138,7 @@ impl Bandit for Players {
 
     /// The ranker with the smallest sum of both players' losses; the lowest index on a tie.
     fn champion(&self) -> usize {
-        let loss = |i: usize| self.state.first_losses[i] + self.state.second_losses[i];
+        let loss = |i: usize| self.first_losses[i] + self.second_losses[i];
         (1..self.first_weights.len()).fold(0, |best, i| if loss(i) < loss(best) { i } else { best })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::weights::LEAST;
-    use super::*;
-
-    fn close(got: &[f64], wanted: &[f64], tolerance: f64) {
-        assert_eq!(got.len(), wanted.len());
-        for (a, b) in got.iter().zip(wanted) {
-            assert!((a - b).abs() < tolerance, "{got:?} is not {wanted:?}");
-        }
-    }
-
-    const FIRST: [f64; 4] = [10.0, 4.0, 0.0, 7.5];
-    const SECOND: [f64; 4] = [8.0, 0.0, 3.0, 6.0];
-
-    // the worked examples
-
-    #[test]
-    fn weights_of_three() {
-        close(&weights(&[0.0; 3], 2.0), &[1.0 / 3.0; 3], 1e-12);
-        close(
-            &weights(&[3.0, 0.0, 0.0], 2.0 / 2.0_f64.sqrt()),
-            &[0.077431856, 0.461284072, 0.461284072],
-            1e-9,
-        );
-    }
-
-    #[test]
-    fn weights_of_four_at_t_25() {
-        assert_eq!(learning_rate(24), 0.8);
-        close(&weights(&FIRST, 0.4), &[0.090145071, 0.220280339, 0.564770843, 0.124803748], 1e-9);
-        close(&weights(&FIRST, 0.8), &[0.037861936, 0.133272638, 0.770499476, 0.058365949], 1e-9);
-        close(&weights(&SECOND, 0.8)[1..2], &[0.697093], 5e-7);
-    }
-
-    /// Losses of both players after the duel (2, 1) at t = 25, which ranker 2 loses; without the
-    /// common shift.
-    fn updated() -> [[f64; 4]; 2] {
-        let rate = learning_rate(24);
-        [(FIRST, 2, 1.0), (SECOND, 1, 0.0)].map(|(mut losses, drawn, loss)| {
-            let weights = weights(&losses, rate);
-            add_losses(&mut losses, &weights, rate * rate, drawn, weights[drawn], loss);
-            losses
-        })
-    }
-
-    #[test]
-    fn an_update_at_t_25() {
-        let [first, second] = updated();
-        close(&first, &[10.0, 4.0, 1.148930, 7.5], 5e-7);
-        close(&second, &[8.0, -0.217264, 3.0, 6.0], 5e-7);
-    }
-
-    #[test]
-    fn the_same_update_through_the_policy() {
-        let state = State {
-            tally: Tally::new(4),
-            folded: 24,
-            first_losses: FIRST.to_vec(),
-            second_losses: SECOND.to_vec(),
-        };
-        let mut players = Players::new(state);
-        let ticket = ticket(players.first_weights[2], players.second_weights[1]);
-        let duel = Duel::new(2, 1);
-        players.observe(&Observation { duel, outcome: Outcome::Second, batch: None, ticket });
-        let shifted = updated().map(|losses| {
-            let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
-            losses.map(|loss| loss - least)
-        });
-        // tickets have single precision
-        close(&players.state.first_losses, &shifted[0], 1e-6);
-        close(&players.state.second_losses, &shifted[1], 1e-6);
-        assert_eq!(players.state.folded, 25);
-    }
-
-    #[test]
-    fn weights_sum_to_one_however_far_apart_the_losses_are() {
-        for k in [2, 3, 100, 1024] {
-            for spread in [0.0, 1e-3, 1.0, 1e4, 1e9] {
-                for rate in [4.0, 0.1, 1e-4] {
-                    let losses: Vec<f64> = (0..k).map(|i| spread * (i * i % 7) as f64).collect();
-                    let weights = weights(&losses, rate);
-                    let sum: f64 = weights.iter().sum();
-                    assert!((sum - 1.0).abs() < 1e-12, "{k} {spread} {rate}: {sum}");
-                    assert!(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_ticket_of_another_policy_is_not_read_as_probabilities() {
-        for foreign in [0, 1, 17, 1 << 32, u64::MAX, 5 << 32 | 9] {
-            assert_eq!(probabilities(foreign), None);
-        }
-        let (first, second) = probabilities(ticket(0.25, 1e-12)).unwrap();
-        assert_eq!(first, 0.25);
-        assert!((second / LEAST - 1.0).abs() < 1e-7);
     }
 }

@@ -1,9 +1,8 @@
 //! The state of CW-RMED and ECW-RMED.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bandit::Bandit;
 use crate::cw_rmed::exploration::Tournament;
+use crate::cw_rmed::{CwRmed, Evaluate};
 use dueling_bandits::math::divergence;
 use dueling_bandits::policies::choose;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
@@ -11,36 +10,16 @@ use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection
 /// Ticket of a duel of step 1.
 const FORCED: u64 = 1;
 
-/// When step 3 plans the next list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evaluate {
-    /// After every draw, as published.
-    #[default]
-    Draw,
-    /// Once all pairs of the list are drawn. Takes a fraction of the time, and gives a different
-    /// sequence of duels.
-    Loop,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Optimum {
     LinearProgram,
     ClosedForm,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
-    pub(super) optimum: Optimum,
-    pub(super) alpha: f64,
-    pub(super) beta: f64,
-    pub(super) literal: bool,
-    pub(super) evaluate: Evaluate,
-}
-
 #[derive(Debug)]
 pub(super) struct State {
-    rules: Rules,
+    parameters: CwRmed,
+    optimum: Optimum,
     tally: Tally,
     /// `L_R`: the pairs to draw in this loop, at [`place`].
     remaining: Vec<bool>,
@@ -61,9 +40,10 @@ fn places(rankers: usize) -> impl Iterator<Item = Duel> {
 }
 
 impl State {
-    pub(super) fn new(rankers: usize, rules: Rules) -> Self {
-        let pairs: Vec<bool> = places(rankers).map(|pair| !pair.is_self()).collect();
-        Self { rules, tally: Tally::new(rankers), next: vec![false; pairs.len()], remaining: pairs }
+    pub(super) fn new(rankers: usize, parameters: CwRmed, optimum: Optimum) -> Self {
+        let remaining: Vec<bool> = places(rankers).map(|pair| !pair.is_self()).collect();
+        let next = vec![false; remaining.len()];
+        Self { parameters, optimum, tally: Tally::new(rankers), remaining, next }
     }
 
     /// Step 1: whether a pair has too few comparisons, or a mean too close to 1/2, at the next step
@@ -71,10 +51,10 @@ impl State {
     fn is_scarce(&self, i: usize, j: usize, t: f64, on_the_way: u32) -> bool {
         let plays = self.tally.plays(i, j) + f64::from(on_the_way);
         let log = libm::log(t);
-        if plays == 0.0 || plays < self.rules.alpha * log.sqrt() {
+        if plays == 0.0 || plays < self.parameters.alpha * log.sqrt() {
             return true;
         }
-        let near = self.rules.beta / libm::log(log).max(1.0); // NaN and -∞ become 1
+        let near = self.parameters.beta / libm::log(log).max(1.0); // NaN and -∞ become 1
         let close = match self.tally.mean(i, j) {
             Some(mean) => mean == 0.5 || (mean - 0.5).abs() < near,
             None => true,
@@ -97,7 +77,7 @@ impl State {
     fn draw(&mut self, drawn: usize) {
         self.remaining[drawn] = false;
         let is_worked_off = !self.remaining.contains(&true);
-        if self.rules.evaluate == Evaluate::Draw || is_worked_off {
+        if self.parameters.evaluate == Evaluate::Draw || is_worked_off {
             self.plan_next();
         }
         if is_worked_off {
@@ -119,15 +99,15 @@ impl State {
         // evidence in units of the amount needed; at t = 1 any evidence suffices
         let unclipped = |i: usize, j: usize| self.tally.plays(i, j) * divergence[i * k + j] / log_t;
         let evidence = |i: usize, j: usize| unclipped(i, j).min(1.0);
-        let outside_box =
-            self.rules.literal && places(k).any(|pair| unclipped(pair.first, pair.second) > 1.0);
+        let outside_box = self.parameters.literal
+            && places(k).any(|pair| unclipped(pair.first, pair.second) > 1.0);
         let sure =
             |&i1: &usize| !outside_box && tournament.least_evidence(i1, evidence) >= 1.0 - 1e-12;
         let sure_of = tournament.candidates().find(sure);
         let (winner, plan) = match sure_of {
             Some(winner) => (winner, None),
             None => {
-                let plans = tournament.candidates().map(|i1| match self.rules.optimum {
+                let plans = tournament.candidates().map(|i1| match self.optimum {
                     Optimum::LinearProgram => (i1, tournament.optimal_plan(i1)),
                     Optimum::ClosedForm => (i1, tournament.efficient_plan(i1)),
                 });
@@ -193,115 +173,5 @@ impl Bandit for State {
                 return self.tally.skip(count - done);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dueling_bandits::step_rng;
-
-    const ECW: Rules = Rules {
-        optimum: Optimum::ClosedForm,
-        alpha: 3.0,
-        beta: 0.01,
-        literal: false,
-        evaluate: Evaluate::Draw,
-    };
-    const CW: Rules = Rules { optimum: Optimum::LinearProgram, ..ECW };
-
-    /// A policy with these wins, `steps` steps and `list` as the pairs to draw.
-    fn at(rules: Rules, wins: [[u32; 4]; 4], steps: u64, list: &[(usize, usize)]) -> State {
-        let mut state = State::new(4, rules);
-        for pair in places(4) {
-            let (i, j) = (pair.first, pair.second);
-            state.tally.record_run(pair, Outcome::First, wins[i][j]);
-            state.tally.record_run(pair, Outcome::Second, wins[j][i]);
-            state.remaining[place(i, j)] = list.contains(&(i, j));
-        }
-        state.tally.skip(steps - state.tally.steps());
-        state
-    }
-
-    type Pairs = Vec<(usize, usize)>;
-
-    /// `L_R` and `L_N`.
-    fn lists(state: &State) -> (Pairs, Pairs) {
-        let pairs = |list: &[bool]| {
-            let all = places(4).map(|pair| (pair.first, pair.second));
-            all.filter(|&(i, j)| list[place(i, j)]).collect()
-        };
-        (pairs(&state.remaining), pairs(&state.next))
-    }
-
-    fn answer(first: usize, second: usize, outcome: Outcome) -> Observation {
-        Observation { duel: Duel::new(first, second), outcome, batch: None, ticket: 0 }
-    }
-
-    const SURE: [[u32; 4]; 4] =
-        [[0, 120, 130, 125], [80, 0, 36, 4], [70, 4, 0, 37], [75, 36, 3, 0]];
-    const UNSURE: [[u32; 4]; 4] = [[0, 24, 26, 23], [16, 0, 36, 4], [14, 4, 0, 37], [17, 36, 3, 0]];
-
-    /// The next list, after the pair of ranker 0 with itself is drawn at step `t`.
-    fn next_list(rules: Rules, wins: [[u32; 4]; 4], t: u64) -> Vec<(usize, usize)> {
-        let mut state = at(rules, wins, t - 1, &[(0, 0)]);
-        state.observe_self_duels(0, 1);
-        let (remaining, next) = lists(&state);
-        assert!(next.is_empty());
-        remaining
-    }
-
-    #[test]
-    fn worked_lists() {
-        assert_eq!(next_list(ECW, SURE, 730), [(0, 0)]);
-        assert_eq!(next_list(CW, SURE, 730), [(0, 0)]);
-        let literal = Rules { literal: true, ..ECW };
-        assert_eq!(next_list(literal, SURE, 730), [(0, 0), (1, 0), (3, 0)]);
-        assert_eq!(next_list(ECW, UNSURE, 400), [(0, 0), (1, 0), (2, 0), (3, 0)]);
-        // the linear program may distribute the evidence differently, but must require some
-        let planned = next_list(CW, UNSURE, 400);
-        assert!(planned.contains(&(0, 0)) && planned.len() > 1, "{planned:?}");
-    }
-
-    #[test]
-    fn a_drawn_pair_leaves_the_list_and_planned_pairs_wait_for_the_next() {
-        let mut state = at(ECW, UNSURE, 399, &[(1, 0), (3, 0), (2, 1)]);
-        state.observe(&answer(1, 0, Outcome::Void));
-        let (remaining, next) = lists(&state);
-        assert_eq!(remaining, [(2, 1), (3, 0)]);
-        assert_eq!(next, [(0, 0), (1, 0), (2, 0)], "(3, 0) is still to be drawn in this loop");
-        // outcomes that are late, without information or of forced draws draw nothing
-        let before = lists(&state);
-        state.observe(&answer(1, 0, Outcome::First));
-        state.observe(&answer(2, 1, Outcome::None));
-        state.observe(&Observation { ticket: FORCED, ..answer(2, 1, Outcome::First) });
-        assert_eq!(lists(&state), before);
-        // at the end of the loop, the next list becomes current
-        state.observe(&answer(2, 1, Outcome::First));
-        state.observe(&answer(0, 3, Outcome::First));
-        assert_eq!(lists(&state), (vec![(0, 0), (1, 0), (2, 0), (3, 0)], vec![]));
-    }
-
-    #[test]
-    fn evaluating_per_loop_plans_at_its_end() {
-        let rules = Rules { evaluate: Evaluate::Loop, ..ECW };
-        let mut state = at(rules, UNSURE, 398, &[(1, 0), (3, 0)]);
-        state.observe(&answer(1, 0, Outcome::Void));
-        assert_eq!(lists(&state), (vec![(3, 0)], vec![]));
-        state.observe(&answer(3, 0, Outcome::Void));
-        assert_eq!(lists(&state).0, [(0, 0), (1, 0), (2, 0), (3, 0)]);
-    }
-
-    #[test]
-    fn pairs_within_a_hundredth_of_even_are_repeated() {
-        let duel = |of_2: u32, of_1: u32| {
-            let mut wins = SURE;
-            (wins[2][1], wins[1][2]) = (of_2, of_1);
-            let state = at(ECW, wins, 910, &[(0, 0)]);
-            state.select(&InFlight::new(), &mut step_rng(1, 0)).duel
-        };
-        assert_eq!(duel(20, 20), Duel::new(2, 1));
-        assert_eq!(duel(101, 100), Duel::new(2, 1));
-        assert_eq!(duel(120, 100), Duel::new(0, 0));
     }
 }

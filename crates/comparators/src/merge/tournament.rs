@@ -8,15 +8,8 @@ use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use dueling_bandits::policies::choose;
 use dueling_bandits::{Duel, InFlight, Observation, PolicyRng, Selection, Setup, Tally, step_rng};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Rucb,
-    Dts,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
-    pub(super) kind: Kind,
     /// `p`.
     pub(super) batch_size: usize,
     pub(super) alpha: f64,
@@ -30,23 +23,21 @@ pub(super) struct Tournament {
     seed: u64,
     tally: Tally,
     batches: RankerBatches,
-    /// MergeDTS: follows from the tally.
+    /// MergeDTS only. Follows from the tally.
     win_probabilities: Option<WinProbabilities>,
 }
 
 impl Tournament {
-    pub(super) fn new(Setup { rankers, seed }: Setup, rules: Rules) -> Self {
-        let mut batches = RankerBatches::new(rankers, rules.batch_size, &mut step_rng(seed, 0));
-        if rules.kind == Kind::Dts {
-            batches.join_singletons();
-        }
-        Self::of(rules, seed, Tally::new(rankers), batches)
+    pub(super) fn merge_rucb(Setup { rankers, seed }: Setup, rules: Rules) -> Self {
+        let batches = RankerBatches::new(rankers, rules.batch_size, &mut step_rng(seed, 0));
+        Self { rules, seed, tally: Tally::new(rankers), batches, win_probabilities: None }
     }
 
-    fn of(rules: Rules, seed: u64, tally: Tally, batches: RankerBatches) -> Self {
-        let win_probabilities =
-            (rules.kind == Kind::Dts).then(|| WinProbabilities::new(tally.rankers(), &tally));
-        Self { rules, seed, tally, batches, win_probabilities }
+    pub(super) fn merge_dts(setup: Setup, rules: Rules) -> Self {
+        let mut tournament = Self::merge_rucb(setup, rules);
+        tournament.batches.join_singletons();
+        let win_probabilities = WinProbabilities::new(setup.rankers, &tournament.tally);
+        Self { win_probabilities: Some(win_probabilities), ..tournament }
     }
 
     /// `α ln(t + C)`.
@@ -101,29 +92,6 @@ impl Tournament {
     }
 }
 
-impl Tournament {
-    /// Steps 3 to 6.
-    fn record(&mut self, observation: &Observation) {
-        let duel = observation.duel;
-        if duel.is_self() {
-            return self.observe_self_duels(duel.first, 1);
-        }
-        self.tally.record(duel, observation.outcome); // step 3
-        let mut rng = step_rng(self.seed, self.tally.steps());
-        let width = self.width();
-        // step 4; the pair of a late duel may be in two batches by now, and then counts in the
-        // tally only
-        if let Some(at) = self.batches.common(duel.first, duel.second) {
-            let tally = &self.tally;
-            self.batches.prune(at, duel, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut rng);
-        }
-        if self.rules.kind == Kind::Dts {
-            self.batches.join_singletons();
-        }
-        self.batches.merge(self.tally.rankers(), self.rules.batch_size, &mut rng); // step 6
-    }
-}
-
 /// `u[i][j]` with `width = α ln(t + C)`; duels in flight count in the radius only.
 fn upper(tally: &Tally, i: usize, j: usize, width: f64, pending: u32) -> f64 {
     let pending = f64::from(pending);
@@ -152,11 +120,23 @@ impl Bandit for Tournament {
         })
     }
 
+    /// Steps 3 to 6.
     fn observe(&mut self, observation: &Observation) {
-        self.record(observation);
-        if let Some(win_probabilities) = &mut self.win_probabilities {
-            win_probabilities.update(&self.tally, observation.duel.first, observation.duel.second);
+        let Duel { first, second } = observation.duel;
+        self.tally.record(observation.duel, observation.outcome); // step 3
+        let mut rng = step_rng(self.seed, self.tally.steps());
+        let width = self.width();
+        // step 4; the pair of a late duel may be in two batches by now, and then counts in the
+        // tally only
+        if let Some(at) = self.batches.common(first, second) {
+            let tally = &self.tally;
+            self.batches.prune(at, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut rng);
         }
+        if let Some(win_probabilities) = &mut self.win_probabilities {
+            self.batches.join_singletons();
+            win_probabilities.update(&self.tally, first, second);
+        }
+        self.batches.merge(self.tally.rankers(), self.rules.batch_size, &mut rng); // step 6
     }
 
     fn observe_self_duels(&mut self, _ranker: usize, count: u64) {

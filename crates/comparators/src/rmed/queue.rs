@@ -1,9 +1,9 @@
-//! Pairs that RMED must draw regardless of its estimates.
+//! The pairs that RMED draws first.
 
 use rand::RngExt;
 
 use dueling_bandits::pairs::{pair_at, pair_count, pair_index};
-use dueling_bandits::{Duel, InFlight, PolicyRng, Tally};
+use dueling_bandits::{Duel, InFlight, PolicyRng};
 
 /// The initial phase: draws every unordered pair a fixed number of times, in rounds.
 #[derive(Debug)]
@@ -63,53 +63,5 @@ impl InitialQueue {
         let waiting = || from_start().find(|&at| self.drawn[at] < self.draws);
         let found = open(self.round + 1).or_else(|| open(self.draws)).or_else(waiting);
         pair_at(found.unwrap_or(self.at))
-    }
-}
-
-/// RMED2's step 2: the pairs with `N < α ln ln t`.
-///
-/// Only the first of them is kept. Comparisons are never taken back, so earlier pairs need no check
-/// until the bound passes the next half.
-#[derive(Debug)]
-pub struct Scarce {
-    alpha: f64,
-    /// Required comparisons of a pair, in halves.
-    needed: u64,
-    first: Option<usize>,
-}
-
-impl Scarce {
-    /// The scarce pairs before the first step.
-    pub fn new(alpha: f64) -> Self {
-        Self { alpha, needed: 0, first: None }
-    }
-
-    /// Update after a folded step.
-    pub fn follow(&mut self, tally: &Tally) {
-        let t = tally.steps() as f64 + 1.0;
-        let bound = if t >= 3.0 { self.alpha * libm::log(libm::log(t)) } else { 0.0 };
-        let needed = (2.0 * bound).ceil().max(0.0) as u64;
-        if needed != self.needed {
-            self.needed = needed;
-            self.first = self.find(tally, 0, |_| 0);
-        } else if let Some(first) = self.first {
-            self.first = self.find(tally, first, |_| 0);
-        }
-    }
-
-    /// The pair to draw; skips pairs whose missing comparisons are all in flight.
-    pub fn select(&self, tally: &Tally, in_flight: &InFlight) -> Option<Duel> {
-        let on_the_way = |pair: Duel| 2 * u64::from(in_flight.of(pair.first, pair.second));
-        self.find(tally, self.first?, on_the_way).map(pair_at)
-    }
-
-    /// The first pair from `from` on with too few comparisons, including those `on_the_way` (in
-    /// halves).
-    fn find(&self, tally: &Tally, from: usize, on_the_way: impl Fn(Duel) -> u64) -> Option<usize> {
-        (from..pair_count(tally.rankers())).find(|&at| {
-            let pair = pair_at(at);
-            let plays = tally.half_plays(pair.first, pair.second);
-            plays < self.needed && plays + on_the_way(pair) < self.needed
-        })
     }
 }

@@ -1,8 +1,9 @@
 //! The state of RMED1, RMED2 and RMED2FH.
 
 use crate::bandit::Bandit;
-use crate::rmed::queue::{InitialQueue, Scarce};
+use crate::rmed::queue::InitialQueue;
 use dueling_bandits::math::divergence;
+use dueling_bandits::pairs::{pair_at, pair_count};
 use dueling_bandits::policies::choose;
 use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
 
@@ -52,15 +53,8 @@ pub(super) struct State {
     terms: Vec<f64>,
     /// `I_i`, in nats.
     divergence: Vec<f64>,
-    /// `I* + ln t + f(K)` of an earlier step.
-    most: f64,
-    /// Before this step, `most` separates the same rankers as the current step's bound does; `None`
-    /// after an outcome.
-    most_until: Option<f64>,
     /// `i*`.
     likeliest: usize,
-    /// RMED2: the first pair with too few comparisons.
-    scarce: Option<Scarce>,
 }
 
 impl State {
@@ -75,13 +69,7 @@ impl State {
             frozen: None,
             terms: vec![0.0; rankers * rankers],
             divergence: vec![0.0; rankers],
-            most: 0.0,
-            most_until: None,
             likeliest: 0,
-            scarce: match version {
-                Version::Two { alpha } => Some(Scarce::new(alpha)),
-                Version::One | Version::FixedHorizon { .. } => None,
-            },
         }
     }
 
@@ -109,29 +97,6 @@ impl State {
     fn update_divergence(&mut self, i: usize) {
         let k = self.tally.rankers();
         self.divergence[i] = self.terms[i * k..][..k].iter().sum();
-        self.most_until = None;
-    }
-
-    /// Update the bound of `J_i` to the step that was just folded. Keeps the old bound while the
-    /// same rankers are within it.
-    fn update_most(&mut self) {
-        let t = self.tally.steps() as f64;
-        if self.most_until.is_some_and(|until| t < until) {
-            return;
-        }
-        let before_log = self.divergence[self.likeliest] + self.slack;
-        self.most = before_log + libm::log(t);
-        // look ahead only in a run of self-duels: an outcome would void the result at once
-        self.most_until = Some(if self.most_until.is_none() {
-            t
-        } else {
-            let outside =
-                self.divergence.iter().copied().filter(|&divergence| divergence > self.most);
-            let nearest = outside.fold(f64::INFINITY, f64::min);
-            // stop before the step at which the next ranker comes within the bound, by a margin
-            // larger than the rounding error
-            libm::exp(nearest - before_log) * (1.0 - 1e-6)
-        });
     }
 
     /// `i*`; the lowest index on a tie.
@@ -148,13 +113,15 @@ impl State {
     /// Steps 5 and 6, after a draw of `drawn` as the first ranker of a duel.
     fn work_off(&mut self, drawn: usize) {
         self.remaining[drawn] = false;
-        self.update_most();
+        // J_i at the step that was just folded
+        let most =
+            self.divergence[self.likeliest] + self.slack + libm::log(self.tally.steps() as f64);
         let mut loop_goes_on = false;
         for ((&remains, next), &divergence) in
             self.remaining.iter().zip(&mut self.next).zip(&self.divergence)
         {
             loop_goes_on |= remains;
-            *next |= !remains && divergence <= self.most;
+            *next |= !remains && divergence <= most;
         }
         if !loop_goes_on {
             // never empty: i* was tested too, and it is always within the bound
@@ -193,6 +160,17 @@ impl State {
             }
         }
         best.map(|(j, _)| j)
+    }
+
+    /// Step 2 of RMED2: the first pair with `N < α ln ln t`. Skips pairs whose missing comparisons
+    /// are all in flight.
+    fn scarce(&self, in_flight: &InFlight) -> Option<Duel> {
+        let Version::Two { alpha } = self.version else { return None };
+        let needed = alpha * log_log((self.tally.steps() + 1) as f64);
+        let is_scarce = |&Duel { first, second }: &Duel| {
+            self.tally.plays(first, second) + f64::from(in_flight.of(first, second)) < needed
+        };
+        (0..pair_count(self.tally.rankers())).map(pair_at).find(is_scarce)
     }
 
     /// Step 3: the opponent of `l`.
@@ -240,9 +218,7 @@ impl Bandit for State {
             let Duel { first, second } = queue.select(in_flight, rng);
             return Selection { ticket: INITIAL, ..Selection::of(first, second) };
         }
-        if let Some(Duel { first, second }) =
-            self.scarce.as_ref().and_then(|scarce| scarce.select(&self.tally, in_flight))
-        {
+        if let Some(Duel { first, second }) = self.scarce(in_flight) {
             return Selection { ticket: FORCED, ..Selection::of(first, second) };
         }
         let mut list = (0..self.remaining.len()).filter(|&l| self.remaining[l]);
@@ -265,9 +241,6 @@ impl Bandit for State {
             }
             self.likeliest = self.least_divergence();
         }
-        if let Some(scarce) = &mut self.scarce {
-            scarce.follow(&self.tally);
-        }
         let outside_lists =
             self.initial.is_none() && matches!(observation.ticket, FORCED | INITIAL);
         if observation.outcome != Outcome::None && !outside_lists {
@@ -282,144 +255,9 @@ impl Bandit for State {
                 self.work_off(ranker);
             }
         }
-        if let Some(scarce) = &mut self.scarce {
-            scarce.follow(&self.tally);
-        }
     }
 
     fn champion(&self) -> usize {
         self.likeliest
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dueling_bandits::step_rng;
-
-    /// The count matrices of the worked examples: row = winner, with the number of self-duels that
-    /// brings `t` to its value.
-    const A: ([[u32; 4]; 4], u64) = ([[0, 9, 8, 4], [3, 0, 7, 2], [2, 5, 0, 6], [4, 6, 2, 0]], 1);
-    const C: ([[u32; 4]; 4], u64) =
-        ([[0, 40, 5, 30], [20, 0, 8, 25], [45, 42, 0, 48], [20, 25, 2, 0]], 19);
-    const D: ([[u32; 4]; 4], u64) =
-        ([[0, 14, 15, 4], [6, 0, 3, 9], [5, 17, 0, 16], [6, 11, 4, 0]], 0);
-
-    fn answer(first: usize, second: usize, outcome: Outcome) -> Observation {
-        Observation { duel: Duel::new(first, second), outcome, batch: None, ticket: 0 }
-    }
-
-    /// A policy with these counts, after its initial phase, with `list` as its list.
-    fn at_loop(
-        version: Version,
-        (wins, self_duels): ([[u32; 4]; 4], u64),
-        list: &[usize],
-    ) -> State {
-        let mut state = State::new(4, version);
-        for (i, row) in wins.iter().enumerate() {
-            for (j, &wins) in row.iter().enumerate() {
-                for _ in 0..wins {
-                    state.observe(&answer(i, j, Outcome::First));
-                }
-            }
-        }
-        state.observe_self_duels(0, self_duels);
-        state.initial = None;
-        state.remaining = (0..4).map(|i| list.contains(&i)).collect();
-        state.next = vec![false; 4];
-        state
-    }
-
-    fn selected(state: &State) -> Duel {
-        state.select(&InFlight::new(), &mut step_rng(1, 0)).duel
-    }
-
-    /// RMED2 without forced draws, so that only its rule determines the selection.
-    const RMED2: Version = Version::Two { alpha: 0.001 };
-
-    #[test]
-    fn worked_opponents() {
-        let opponents = |version: Version, counts: ([[u32; 4]; 4], u64)| {
-            [0, 1, 2, 3].map(|l| {
-                let duel = selected(&at_loop(version, counts, &[l]));
-                assert_eq!(duel.first, l);
-                duel.second
-            })
-        };
-        assert_eq!(opponents(Version::One, A), [3, 0, 0, 0]);
-        assert_eq!(opponents(RMED2, A), [3, 0, 0, 2]);
-        assert_eq!(opponents(Version::One, C), [2, 2, 2, 2]);
-        assert_eq!(opponents(Version::One, D), [3, 0, 0, 2]);
-        assert_eq!(opponents(RMED2, D), [3, 2, 0, 2]);
-        // A with 24 comparisons of 2 and 3 at t = 76: the ratio test fails and the likeliest winner
-        // is the opponent
-        let counts = [[0, 9, 8, 4], [3, 0, 7, 2], [2, 5, 0, 18], [4, 6, 6, 0]];
-        assert_eq!(opponents(RMED2, (counts, 1))[3], 0);
-        for (counts, star) in [(A, 0), (C, 2), (D, 0)] {
-            assert_eq!(at_loop(Version::One, counts, &[0]).champion(), star);
-        }
-    }
-
-    /// The rankers that satisfy `J` at `t`: after a draw of the only ranker in the list, they are
-    /// the next list.
-    #[test]
-    fn worked_lists() {
-        let plausible = |counts: ([[u32; 4]; 4], u64)| {
-            let mut state = at_loop(Version::One, counts, &[0]);
-            state.observe_self_duels(0, 1);
-            (0..4).filter(|&i| state.remaining[i]).collect::<Vec<_>>()
-        };
-        // the folded step has the index t of the example
-        assert_eq!(plausible(A), [0, 1, 2, 3]);
-        assert_eq!(plausible(C), [2]);
-        assert_eq!(plausible(D), [0, 2, 3]);
-    }
-
-    #[test]
-    fn frozen_opponents_are_those_of_the_initial_phase() {
-        let mut state = State::new(4, Version::FixedHorizon { log_log: 1.0, draws: 3 });
-        let wins = [[0, 3, 3, 0], [0, 0, 3, 2], [0, 0, 0, 2], [3, 1, 1, 0]];
-        for round in 0..3 {
-            for (i, j) in (1..4).flat_map(|j| (0..j).map(move |i| (i, j))) {
-                assert!(state.frozen.is_none());
-                let outcome = if round < wins[i][j] { Outcome::First } else { Outcome::Second };
-                state.observe(&answer(i, j, outcome));
-            }
-        }
-        assert!(state.initial.is_none());
-        // b̂(1): 0 has (p[3][1] + p[3][0] - 1)/ln 2 = (1/3 + 1 - 1)/ln 2, its only opponent; b̂(2):
-        // 0 against 1, with (1/3 + 1/3 - 1)/ln 2; b̂(3): 1 and 2 tie, so the lowest
-        assert_eq!(state.frozen, Some(vec![Some(3), Some(0), Some(1), Some(1)]));
-    }
-
-    #[test]
-    fn rmed2_forces_pairs_with_too_few_comparisons() {
-        let counts = [[0, 30, 30, 30], [5, 0, 4, 30], [5, 1, 0, 30], [5, 5, 5, 0]];
-        let mut state = at_loop(Version::Two { alpha: 3.0 }, (counts, 0), &[0]);
-        // t = 181: 3 ln ln 181 = 4.9 comparisons
-        assert_eq!(selected(&state), Duel::new(0, 0));
-        state.observe_self_duels(0, 400); // 3 ln ln 581 = 5.5
-        let forced = state.select(&InFlight::new(), &mut step_rng(4, 0));
-        assert_eq!(forced.duel, Duel::new(1, 2));
-        // a pair in flight is not requested twice
-        let mut in_flight = InFlight::new();
-        in_flight.add(2, 1, 1);
-        let other = state.select(&in_flight, &mut step_rng(4, 0)).duel;
-        assert_ne!(other, Duel::new(1, 2));
-        // forced draws do not change the lists
-        let before = (state.remaining.clone(), state.next.clone());
-        state.observe(&forced.observed(Outcome::First));
-        assert_eq!((state.remaining.clone(), state.next.clone()), before);
-        assert_ne!(selected(&state), Duel::new(1, 2));
-    }
-
-    /// A late outcome whose first ranker is not in the list counts and is tested, but draws
-    /// nothing.
-    #[test]
-    fn late_outcomes_draw_nothing() {
-        let mut state = at_loop(Version::One, D, &[2]);
-        state.observe(&answer(0, 1, Outcome::First));
-        assert_eq!(state.remaining, [false, false, true, false]);
-        assert_eq!(state.next, [true, false, false, true]);
     }
 }

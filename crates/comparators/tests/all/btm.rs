@@ -24,13 +24,13 @@ impl Counts {
 
 #[test]
 fn the_incremental_form_plays_and_removes_as_the_reference_implementation() {
-    let (k, horizon, kappa) = (5, 3_000.0f64, 0.4);
+    let (k, horizon, gamma, kappa) = (5, 3_000.0f64, 1.2f64, 0.28);
     let mut removed = 0;
     for seed in 0..6 {
         let mut requests = rng(seed);
         let strengths: Vec<f64> = (0..k).map(|_| requests.random()).collect();
         // without self-pairs, because this test does not see their coins
-        let text = format!("btm:horizon={horizon},gamma=1,kappa={kappa},self_pairs=false");
+        let text = format!("btm:horizon={horizon},gamma={gamma},kappa={kappa},self_pairs=false");
         let mut policy = start(&text, k, seed);
         let mut counts = Counts { plays: vec![vec![0.0; k]; k], rewards: vec![vec![0.0; k]; k] };
         let mut left: Vec<usize> = (0..k).collect();
@@ -71,7 +71,7 @@ fn the_incremental_form_plays_and_removes_as_the_reference_implementation() {
             let radius = if fewest == 0.0 {
                 1.0
             } else {
-                kappa * ((2.0 * horizon * k as f64).ln() / fewest).sqrt()
+                kappa * gamma * gamma * ((2.0 * horizon * k as f64).ln() / fewest).sqrt()
             };
             let worst = standings.iter().map(|s| s.1).fold(f64::INFINITY, f64::min);
             let best = standings.iter().map(|s| s.1).fold(0.0, f64::max);

@@ -1,9 +1,11 @@
-//! CW-RMED and ECW-RMED: the forced exploration. The unit tests cover the lists of pairs and the
-//! optimisation.
+//! CW-RMED and ECW-RMED: the forced exploration and the lists of pairs.
 
 use dueling_bandits::{InFlight, Observation, Outcome, Selection};
+use rand::RngExt;
 
-use crate::support::{rng, start};
+use crate::arena::{answer, fold, matrix};
+use crate::reference::cw_rmed::ReferenceCwRmed;
+use crate::support::{ReferencePolicy, rng, start};
 
 #[test]
 fn every_pair_is_explored_and_close_pairs_are_repeated() {
@@ -35,6 +37,35 @@ fn every_pair_is_explored_and_close_pairs_are_repeated() {
         }
         asked.dedup();
         assert!(asked.len() >= 6, "{asked:?}");
+    }
+}
+
+#[test]
+fn both_are_the_reference_implementation() {
+    let rankers = matrix("cyclic-4");
+    for (text, is_efficient, by_loop, literal) in [
+        ("ecw-rmed", true, false, false),
+        ("ecw-rmed:literal=true", true, false, true),
+        ("ecw-rmed:evaluate=loop", true, true, false),
+        ("cw-rmed", false, false, false),
+    ] {
+        let mut rng = rng(63);
+        let mut policy = start(text, 4, 1);
+        let mut reference = ReferenceCwRmed::new(4, is_efficient, by_loop, literal);
+        let mut unforced = 0;
+        for step in 0..600 {
+            let selection = policy.select(&InFlight::new(), &mut rng);
+            assert_eq!(selection.duel, reference.select(&mut rng), "{text}, step {step}");
+            let outcome = match rng.random_range(0..20) {
+                0 => Outcome::Half,
+                1 => Outcome::None,
+                _ => answer(&rankers, selection.duel, &mut rng),
+            };
+            unforced += u32::from(!selection.duel.is_self() && selection.ticket == 0);
+            reference.fold(selection.duel, outcome);
+            fold(policy.as_mut(), selection, outcome);
+        }
+        assert!(unforced > 50, "{text}: {unforced} duels from the lists");
     }
 }
 

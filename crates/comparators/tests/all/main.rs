@@ -5,6 +5,7 @@
 mod arena;
 mod btm;
 mod contract;
+mod cw_plans;
 mod cw_rmed;
 mod doubler;
 mod explore;
