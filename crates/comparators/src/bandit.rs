@@ -2,14 +2,15 @@
 
 use std::fmt::Debug;
 
+use dueling_bandits::evidence::Verdict;
+use dueling_bandits::run::Run;
 use dueling_bandits::{
     InFlight, InvalidPolicy, Observation, Policy, PolicyRng, Selection, Setup, Tally,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A policy in a simulation. The methods are those of [`Policy`] with the same names; a boxed
-/// served policy has them too.
+/// A policy in a simulation. The methods are those of [`Policy`] with the same names.
 pub trait Bandit: Send + Sync + Debug {
     /// The win counts and the number of steps folded so far.
     fn tally(&self) -> &Tally;
@@ -28,35 +29,41 @@ pub trait Bandit: Send + Sync + Debug {
         self.tally().copeland_leader()
     }
 
-    /// The served policy behind this one; `None` for a comparator.
-    fn served(&self) -> Option<&dyn Policy> {
+    /// The run of the served policy behind this one; `None` for a comparator.
+    fn served(&self) -> Option<&Run> {
         None
+    }
+
+    /// The verdict; `None` before there is one, and for a comparator.
+    fn verdict(&self) -> Option<&Verdict> {
+        self.served()?.verdict().verdict()
     }
 }
 
-impl Bandit for Box<dyn Policy> {
+/// A served policy, with the verdict on its answers.
+impl Bandit for Run {
     fn tally(&self) -> &Tally {
-        (**self).tally()
+        Policy::tally(self)
     }
 
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        (**self).select(in_flight, rng)
+        Policy::select(self, in_flight, rng)
     }
 
     fn observe(&mut self, observation: &Observation) {
-        (**self).observe(observation);
+        Policy::observe(self, observation);
     }
 
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
-        (**self).observe_self_duels(ranker, count);
+        Policy::observe_self_duels(self, ranker, count);
     }
 
     fn champion(&self) -> usize {
-        (**self).champion()
+        Policy::champion(self)
     }
 
-    fn served(&self) -> Option<&dyn Policy> {
-        Some(&**self)
+    fn served(&self) -> Option<&Run> {
+        Some(self)
     }
 }
 

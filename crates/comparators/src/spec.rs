@@ -1,7 +1,7 @@
 //! Policies by name: those that the service serves, and the comparators.
 
 use dueling_bandits::run::Run;
-use dueling_bandits::{InvalidPolicy, Policy, PolicySpec, Setup};
+use dueling_bandits::{InvalidPolicy, PolicySpec, Setup};
 use serde_json::Value;
 
 use crate::{Bandit, Comparator};
@@ -77,10 +77,7 @@ impl Spec {
     /// The policy before its first observation. Call [`Spec::validate`] first.
     pub fn start(&self, setup: Setup) -> Box<dyn Bandit> {
         match self {
-            Self::Served(spec) => {
-                let run: Box<dyn Policy> = Box::new(Run::of(spec.start(setup)));
-                Box::new(run)
-            }
+            Self::Served(spec) => Box::new(Run::of(spec.start(setup))),
             Self::Comparator(spec) => spec.start(setup),
             Self::Own(own) => (own.start)(setup),
         }

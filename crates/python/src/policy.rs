@@ -1,10 +1,8 @@
 //! Policies and the duels that they select.
 
 use comparators::{Bandit, Comparator, Spec};
-use dueling_bandits::evidence;
-use dueling_bandits::run::Run;
 use dueling_bandits::{
-    InFlight, Outcome, Policy as _, PolicyRng, PolicySpec, Selection, Setup, Tally, step_rng,
+    InFlight, Outcome, PolicyRng, PolicySpec, Selection, Setup, Tally, step_rng,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyIndexError;
@@ -108,64 +106,11 @@ impl DuelArgument<'_> {
     }
 }
 
-/// A policy that has started: one that the service serves, with the verdict on its answers, or a
-/// comparator.
-pub enum Started {
-    /// One that the service serves.
-    Served(Box<Run>),
-    /// One for simulations only.
-    Comparator(Box<dyn Bandit>),
-}
-
-impl Started {
-    /// The policy before its first observation. The spec was validated.
-    pub fn new(spec: &Spec, setup: Setup) -> Self {
-        match spec {
-            Spec::Served(spec) => Self::Served(Box::new(Run::of(spec.start(setup)))),
-            spec @ (Spec::Comparator(_) | Spec::Own(_)) => Self::Comparator(spec.start(setup)),
-        }
-    }
-
-    fn tally(&self) -> &Tally {
-        match self {
-            Self::Served(run) => run.tally(),
-            Self::Comparator(bandit) => bandit.tally(),
-        }
-    }
-
-    /// The next duel.
-    pub fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        match self {
-            Self::Served(run) => run.select(in_flight, rng),
-            Self::Comparator(bandit) => bandit.select(in_flight, rng),
-        }
-    }
-
-    /// Fold the outcome of a duel. That of a self-duel is not read.
-    pub fn observe(&mut self, selection: Selection, outcome: Outcome) {
-        let ranker = selection.duel.first;
-        match (self, selection.duel.is_self()) {
-            (Self::Served(run), false) => run.observe(&selection.observed(outcome)),
-            (Self::Served(run), true) => run.observe_self_duels(ranker, 1),
-            (Self::Comparator(bandit), false) => bandit.observe(&selection.observed(outcome)),
-            (Self::Comparator(bandit), true) => bandit.observe_self_duels(ranker, 1),
-        }
-    }
-
-    /// The ranker to recommend now.
-    pub fn champion(&self) -> usize {
-        match self {
-            Self::Served(run) => run.champion(),
-            Self::Comparator(bandit) => bandit.champion(),
-        }
-    }
-
-    /// The verdict; `None` before there is one, and for comparators.
-    pub fn verdict(&self) -> Option<&evidence::Verdict> {
-        match self {
-            Self::Served(run) => run.verdict().verdict(),
-            Self::Comparator(_) => None,
-        }
+/// Fold the outcome of a duel. That of a self-duel is not read.
+pub fn fold(policy: &mut dyn Bandit, selection: Selection, outcome: Outcome) {
+    match selection.duel.is_self() {
+        true => policy.observe_self_duels(selection.duel.first, 1),
+        false => policy.observe(&selection.observed(outcome)),
     }
 }
 
@@ -177,7 +122,7 @@ impl Started {
 #[pyclass(module = "dueling_bandits")]
 pub struct Policy {
     spec: String,
-    started: Started,
+    policy: Box<dyn Bandit>,
     rng: PolicyRng,
 }
 
@@ -189,8 +134,8 @@ impl Policy {
         check_rankers(rankers)?;
         let read = Spec::from_text(&spec).map_err(value_error)?;
         read.validate(rankers).map_err(value_error)?;
-        let started = guarded(|| Started::new(&read, Setup { rankers, seed }))?;
-        Ok(Self { spec, started, rng: step_rng(seed, 0) })
+        let policy = guarded(|| read.start(Setup { rankers, seed }))?;
+        Ok(Self { spec, policy, rng: step_rng(seed, 0) })
     }
 
     /// Choose the next duel. Nothing is learned by it.
@@ -204,7 +149,7 @@ impl Policy {
             let duel = duel.of(self.rankers())?.duel;
             open.add(duel.first, duel.second, 1);
         }
-        guarded(|| Duel(self.started.select(&open, &mut self.rng)))
+        guarded(|| Duel(self.policy.select(&open, &mut self.rng)))
     }
 
     /// Learn from the outcome of a duel, in any order and at any time.
@@ -216,36 +161,36 @@ impl Policy {
     fn observe(&mut self, duel: DuelArgument<'_>, outcome: Option<f64>) -> PyResult<()> {
         let selection = duel.of(self.rankers())?;
         let outcome = self::outcome(outcome)?;
-        guarded(|| self.started.observe(selection, outcome))
+        guarded(|| fold(&mut *self.policy, selection, outcome))
     }
 
     /// The ranker to recommend now.
     fn champion(&self) -> PyResult<usize> {
-        guarded(|| self.started.champion())
+        guarded(|| self.policy.champion())
     }
 
     /// The verdict; None before there is one, and for policies of `policy_kinds("comparator")`.
     #[getter]
     fn verdict(&self) -> Option<Verdict> {
-        self.started.verdict().map(Verdict::of)
+        self.policy.verdict().map(Verdict::of)
     }
 
     /// The number of rankers.
     #[getter]
     fn rankers(&self) -> usize {
-        self.started.tally().rankers()
+        self.policy.tally().rankers()
     }
 
     /// The number of outcomes so far, self-duels included.
     #[getter]
     fn steps(&self) -> u64 {
-        self.started.tally().steps()
+        self.policy.tally().steps()
     }
 
     /// The wins of each ranker (row) against each other (column), as a new array.
     #[getter]
     fn wins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        wins(py, self.started.tally())
+        wins(py, self.policy.tally())
     }
 
     fn __repr__(&self) -> String {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use comparators::{RunSeeds, Spec, fingerprint};
+use comparators::{Bandit, RunSeeds, Spec, fingerprint};
 use dueling_bandits::preference::{self, Regret};
 use dueling_bandits::{InFlight, Outcome, PolicyRng, Selection, Setup};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
 use crate::matrix::PreferenceMatrix;
-use crate::policy::{DuelArgument, Started};
+use crate::policy::{DuelArgument, fold};
 use crate::{guarded, value_error};
 
 /// Steps between two looks at the rest of the simulation.
@@ -43,7 +43,7 @@ trait Player {
 
 /// A policy of this workspace.
 struct Native<'a> {
-    started: Started,
+    policy: Box<dyn Bandit>,
     in_flight: InFlight,
     progress: &'a Progress,
 }
@@ -52,20 +52,20 @@ impl Player for Native<'_> {
     type Error = Infallible;
 
     fn select(&mut self, rng: &mut PolicyRng) -> Result<Selection, Infallible> {
-        Ok(self.started.select(&self.in_flight, rng))
+        Ok(self.policy.select(&self.in_flight, rng))
     }
 
     fn observe(&mut self, selection: Selection, outcome: Outcome) -> Result<(), Infallible> {
-        self.started.observe(selection, outcome);
+        fold(&mut *self.policy, selection, outcome);
         Ok(())
     }
 
     fn champion(&self) -> Result<usize, Infallible> {
-        Ok(self.started.champion())
+        Ok(self.policy.champion())
     }
 
     fn verdict(&self) -> Option<(usize, u64)> {
-        self.started.verdict().map(|verdict| (verdict.winner(), verdict.comparisons))
+        self.policy.verdict().map(|verdict| (verdict.winner(), verdict.comparisons))
     }
 
     fn pause(&mut self, steps: u64) -> Result<bool, Infallible> {
@@ -242,9 +242,8 @@ impl Plan {
 
     /// A run of a policy of this workspace.
     fn native(&self, spec: &Spec, number: u64, progress: &Progress) -> PyResult<Option<Record>> {
-        let start = |setup| {
-            Ok(Native { started: Started::new(spec, setup), in_flight: InFlight::new(), progress })
-        };
+        let start =
+            |setup| Ok(Native { policy: spec.start(setup), in_flight: InFlight::new(), progress });
         let run = guarded(|| self.run(number, start))?;
         run.map_err(|never| match never {})
     }

@@ -19,7 +19,7 @@ use dueling_bandits::evidence::{Target, VerdictTracker};
 use dueling_bandits::forecast::{Forecast, Present, forecast, forecast_budget};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{InFlight, Observation, PolicyRng, Roster, TieRule};
+use dueling_bandits::{InFlight, Observation, Policy, PolicyRng, Roster, TieRule};
 
 mod results;
 mod truth;
