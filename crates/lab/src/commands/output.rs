@@ -88,25 +88,3 @@ pub(super) fn shell_quoted(argument: impl AsRef<OsStr>) -> String {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_with_special_characters_are_quoted() {
-        let quoted = |text: &str| shell_quoted(text);
-        assert_eq!(quoted("d-ts:alpha=0.51,prior=1"), "d-ts:alpha=0.51,prior=1");
-        assert_eq!(quoted("my file"), "'my file'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
-
-    #[test]
-    fn file_names_are_plain() {
-        assert_eq!(file_stem("btl:100:1"), "btl-100-1");
-        assert_eq!(file_stem("data/my matrix.csv"), "my-matrix");
-        assert_eq!(file_stem("hard:5:1:0.2"), "hard-5-1-0-2");
-        assert_eq!(file_stem("a/.."), "--");
-    }
-}

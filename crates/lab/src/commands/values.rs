@@ -62,29 +62,3 @@ pub(super) fn delay(text: &str) -> Result<Delay, String> {
         Some(_) => Err("it must be a number of steps or geometric:MEAN".into()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_whole_numbers_in_range() {
-        for (text, number) in
-            [("100", 100), ("1e5", 100_000), ("1_000", 1000), ("2.5e1", 25), ("0", 0)]
-        {
-            assert_eq!(count(text, 0, 1_000_000), Ok(number), "{text}");
-        }
-        for text in ["", "x", "-1", "1.5", "1e7", "NaN", "inf", "1e300"] {
-            assert!(count(text, 0, 1_000_000).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn delays_are_steps_or_geometric() {
-        assert_eq!(delay("7"), Ok(Delay::Steps(7)));
-        assert_eq!(delay("geometric:2.5"), Ok(Delay::Geometric { mean: 2.5 }));
-        for text in ["-1", "geometric", "geometric:-1", "geometric:NaN", "exponential:3", "1e9"] {
-            assert!(delay(text).is_err(), "{text}");
-        }
-    }
-}

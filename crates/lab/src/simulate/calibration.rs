@@ -199,36 +199,3 @@ impl Trial {
         (0..matrix.rankers()).map(|ranker| !is_wrong(matrix, self.target, ranker)).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use comparators::Spec;
-
-    #[test]
-    fn an_easy_matrix_gets_the_right_verdict_and_regret_estimates() {
-        let matrix = PreferenceMatrix::from_pairs(3, |_, _| 0.9).unwrap();
-        let trial = Trial {
-            name: "easy".into(),
-            matrix,
-            drift: None,
-            entrant: Entrant { text: "uniform".into(), spec: Spec::from_text("uniform").unwrap() },
-            horizon: 600,
-            looks: vec![100, 600],
-            runs: 60,
-            seed: 3,
-            target: Target { confidence: 0.95, margin: 0.0 },
-            feedback: Feedback::default(),
-        };
-        let progress = Progress::new();
-        let found = trial.run(&progress).unwrap();
-        assert_eq!(progress.steps(), trial.total_steps());
-        assert_eq!((found.runs, found.verdict.decided, found.verdict.wrong), (60, 60, 0));
-        // Scores 2, 1, 0 of 2: showing a ranker costs 0, 1/2, 1, so a uniform step costs 1/2.
-        let end = &found.regret[1];
-        assert!((end.truth - 300.0).abs() < 10.0, "{}", end.truth);
-        assert!((end.plug_in - end.truth).abs() < 1e-6, "all pairs are ordered correctly by then");
-        assert!(end.coverage > 0.9, "{}", end.coverage);
-        assert!((end.condorcet.unwrap()[0] - 600.0 * 0.8 / 3.0).abs() < 10.0);
-    }
-}

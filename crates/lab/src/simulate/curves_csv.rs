@@ -66,14 +66,3 @@ pub fn write_runs(reports: &[Report]) -> String {
 fn seven_digits(value: f64) -> String {
     format!("{value:.6e}").parse::<f64>().unwrap_or(value).to_string()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_seven_digits() {
-        assert_eq!(seven_digits(123_456_789.0), "123456800");
-        assert_eq!(seven_digits(0.000_123_456_78), "0.0001234568");
-    }
-}

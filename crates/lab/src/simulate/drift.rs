@@ -20,7 +20,7 @@ impl Drift {
 
     /// The preferences at `step`, if they differ from those of the step before. `from` has the
     /// first values, for as many rankers.
-    pub(super) fn changed(&self, from: &PreferenceMatrix, step: u64) -> Option<PreferenceMatrix> {
+    pub fn changed(&self, from: &PreferenceMatrix, step: u64) -> Option<PreferenceMatrix> {
         if step <= self.first || step > self.last.max(self.first + 1) {
             return None;
         }
@@ -33,31 +33,5 @@ impl Drift {
         };
         let matrix = PreferenceMatrix::from_pairs(from.rankers(), between);
         Some(matrix.expect("as many rankers, and probabilities"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn preferences_move_linearly_or_jump() {
-        let matrix = |p| PreferenceMatrix::from_pairs(2, |_, _| p).unwrap();
-        let from = matrix(0.9);
-        let path = |drift: &Drift| {
-            let mut now = from.win_probability(0, 1);
-            let steps = 1..=8;
-            let at = steps.map(|step| {
-                if let Some(changed) = drift.changed(&from, step) {
-                    now = changed.win_probability(0, 1);
-                }
-                (now * 100.0).round() as u32
-            });
-            at.collect::<Vec<_>>()
-        };
-        let linear = Drift::new(matrix(0.5), 2, 6);
-        assert_eq!(path(&linear), [90, 90, 80, 70, 60, 50, 50, 50]);
-        let jump = Drift::new(matrix(0.5), 3, 3);
-        assert_eq!(path(&jump), [90, 90, 90, 50, 50, 50, 50, 50]);
     }
 }

@@ -63,15 +63,6 @@ pub enum Delay {
     Outstanding(usize),
 }
 
-impl Feedback {
-    /// Whether every outcome is known before the next duel is selected.
-    pub(super) fn is_immediate(&self) -> bool {
-        self.batch_steps <= 1
-            && self.replicas <= 1
-            && matches!(self.delay, Delay::Steps(0) | Delay::Outstanding(0 | 1))
-    }
-}
-
 /// A duel that waits for its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pending {
@@ -124,7 +115,10 @@ impl Outstanding {
             Delay::Steps(_) | Delay::Outstanding(_) => None,
         };
         Self {
-            delay: feedback.delay,
+            delay: match feedback.delay {
+                Delay::Outstanding(0 | 1) => Delay::Steps(0),
+                delay => delay,
+            },
             batch_steps: feedback.batch_steps.max(1),
             geometric,
             dated: BinaryHeap::new(),
@@ -149,7 +143,7 @@ impl Outstanding {
     /// The next duel whose outcome is delivered after step `step`; `None` when there are no more.
     pub fn next(&mut self, step: u64, rng: &mut PolicyRng) -> Option<Pending> {
         if let Delay::Outstanding(most) = self.delay
-            && self.undated.len() >= most.max(1)
+            && self.undated.len() >= most
         {
             let answered = self.undated.swap_remove(rng.random_range(0..self.undated.len()));
             self.date(step, answered);

@@ -20,6 +20,7 @@
 //! divergence each, found by sorting. The least sum is a linear program to which such sets are
 //! added until none is violated.
 
+use dueling_bandits::math::divergence;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use serde::Serialize;
@@ -43,7 +44,7 @@ pub struct Least {
 pub fn information_bound(matrix: &PreferenceMatrix, error: f64, margin: f64) -> Option<Least> {
     let divergences = Divergences::new(matrix, margin);
     let regret = Regret::copeland(matrix);
-    let needed = divergence(error, 1.0 - error);
+    let needed = divergence::between(error, 1.0 - error);
     let least = |price: &dyn Fn(usize, usize) -> f64| {
         let right = (0..matrix.rankers()).filter(|&a| divergences.is_right(a));
         let sums = right.map(|a| divergences.least(a, price)).collect::<Option<Vec<f64>>>()?;
@@ -69,15 +70,15 @@ type Cut = Vec<(usize, usize, f64)>;
 impl Divergences {
     fn new(matrix: &PreferenceMatrix, margin: f64) -> Self {
         let k = matrix.rankers();
-        let of = |divergence: &dyn Fn(f64) -> Option<f64>| {
+        let of = |distance: &dyn Fn(f64) -> Option<f64>| {
             let pairs = (0..k).flat_map(|x| (0..k).map(move |y| (x, y)));
-            pairs.map(|(x, y)| divergence(matrix.win_probability(x, y))).collect()
+            pairs.map(|(x, y)| distance(matrix.win_probability(x, y))).collect()
         };
         let (low, high) = (0.5 - margin, 0.5 + margin);
         Self {
             rankers: k,
-            not_beating: of(&|p| (p > low).then(|| divergence(p, low))),
-            surely_beating: of(&|p| (p < high || p == 0.5).then(|| divergence(p, high))),
+            not_beating: of(&|p| (p > low).then(|| divergence::between(p, low))),
+            surely_beating: of(&|p| (p < high || p == 0.5).then(|| divergence::between(p, high))),
         }
     }
 
@@ -187,100 +188,4 @@ fn cheapest_duels(
     }
     let solution = problem.solve().ok()?.into_solution().ok()?;
     Some(duels.iter().map(|&count| solution.var_value(count).max(0.0) / scale).collect())
-}
-
-/// `d(p, q)`.
-fn divergence(p: f64, q: f64) -> f64 {
-    let term = |a: f64, b: f64| if a > 0.0 { a * libm::log(a / b) } else { 0.0 };
-    term(p, q) + term(1.0 - p, 1.0 - q)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Two rankers: one pair, so the least number of duels is `1 / d(p, 1/2)` for each nat. Each
-    /// costs half of the regret of the worse ranker, which is 1.
-    #[test]
-    fn two_rankers() {
-        let matrix = PreferenceMatrix::from_pairs(2, |_, _| 0.6).unwrap();
-        let bound = information_bound(&matrix, 0.05, 0.0).unwrap();
-        let expected = divergence(0.05, 0.95) / divergence(0.6, 0.5);
-        assert!((bound.duels / expected - 1.0).abs() < 1e-6, "{bound:?} {expected}");
-        assert!((bound.regret / expected - 0.5).abs() < 1e-6, "{bound:?} {expected}");
-    }
-
-    /// Two even winners cannot be told apart without a margin.
-    #[test]
-    fn two_even_winners() {
-        let matrix = PreferenceMatrix::from_pairs(2, |_, _| 0.5).unwrap();
-        assert_eq!(information_bound(&matrix, 0.05, 0.0), None);
-        assert!(information_bound(&matrix, 0.05, 0.02).is_some());
-    }
-
-    /// Three rankers: 0 beats 1 and 2, and 1 beats 2. For 1 to be better it must beat 0, at a
-    /// distance of `s d`. For 2 to be better it must beat 0, and beat 1 or have 1 beat 0, at a
-    /// distance of `t d + min(r e, s d)`. So it is best to spend nothing on the pair of 0 and 2. A
-    /// duel of 0 and 1 costs a regret of 1/4, one of 0 and 2 costs 1/2, and one of 1 and 2 costs
-    /// 3/4.
-    #[test]
-    fn three_rankers() {
-        let beats = |i: usize, j: usize| if (i, j) == (1, 2) { 0.8 } else { 0.7 };
-        let matrix = PreferenceMatrix::from_pairs(3, beats).unwrap();
-        let (d, e) = (divergence(0.7, 0.5), divergence(0.8, 0.5));
-        let expected = divergence(0.05, 0.95) * (1.0 / d + 1.0 / e);
-        let bound = information_bound(&matrix, 0.05, 0.0).unwrap();
-        assert!((bound.duels / expected - 1.0).abs() < 1e-3, "{bound:?} {expected}");
-        // `s d` is 1, and so is `r e` or `t d`, whichever is cheaper
-        let of_regret = divergence(0.05, 0.95) * (0.25 / d + f64::min(0.75 / e, 0.5 / d));
-        assert!((bound.regret / of_regret - 1.0).abs() < 1e-3, "{bound:?} {of_regret}");
-    }
-
-    /// The nearest preferences by trying all: 4 rankers in a cycle, shares as the program chose.
-    #[test]
-    fn no_closer_preferences_than_those_of_the_bound() {
-        let beats =
-            |i: usize, j: usize| if (i, j) == (0, 2) { 0.35 } else { 0.65 + 0.02 * j as f64 };
-        let matrix = PreferenceMatrix::from_pairs(4, beats).unwrap();
-        for margin in [0.0, 0.05] {
-            let divergences = Divergences::new(&matrix, margin);
-            for a in (0..4).filter(|&a| divergences.is_right(a)) {
-                let place = |x: usize, y: usize| y * (y - 1) / 2 + x;
-                let shares = [0.1, 0.2, 0.15, 0.25, 0.05, 0.25];
-                let found =
-                    divergences.others(a).filter_map(|j| divergences.nearest(a, j, &shares, place));
-                let nearest = found.map(|(value, _)| value).fold(f64::INFINITY, f64::min);
-                assert!((nearest - by_trying(&matrix, a, margin, &shares)).abs() < 1e-12);
-            }
-        }
-    }
-
-    /// Each pair stays, moves to `1/2 - margin` or to `1/2 + margin` (just across).
-    fn by_trying(matrix: &PreferenceMatrix, a: usize, margin: f64, shares: &[f64]) -> f64 {
-        let pairs: Vec<(usize, usize)> = (0..4).flat_map(|y| (0..y).map(move |x| (x, y))).collect();
-        let mut least = f64::INFINITY;
-        for code in 0..3_usize.pow(6) {
-            let (mut upper, mut lower, mut distance) = ([0; 4], [0; 4], 0.0);
-            let mut rest = code;
-            for (at, &(x, y)) in pairs.iter().enumerate() {
-                let p = matrix.win_probability(x, y);
-                // x at least as good as the margin allows, y likewise; x and y sure winners
-                let (target, sure_x, sure_y) = match rest % 3 {
-                    0 => (p, p >= 0.5 + margin && p > 0.5, p <= 0.5 - margin && p < 0.5),
-                    1 => (0.5 + margin, true, false),
-                    _ => (0.5 - margin, false, true),
-                };
-                rest /= 3;
-                distance += shares[at] * divergence(p, target);
-                upper[x] += usize::from(!sure_y);
-                upper[y] += usize::from(!sure_x);
-                lower[x] += usize::from(sure_x);
-                lower[y] += usize::from(sure_y);
-            }
-            if (0..4).any(|j| j != a && lower[j] > upper[a]) {
-                least = f64::min(least, distance);
-            }
-        }
-        least
-    }
 }

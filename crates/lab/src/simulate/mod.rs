@@ -23,8 +23,8 @@ pub mod production;
 mod progress;
 mod replicas;
 pub mod report;
-mod run;
-mod run_all;
+pub mod run;
+pub mod run_all;
 mod tournament;
 
 pub use drift::Drift;
@@ -33,4 +33,4 @@ pub use information_bound::{Least, information_bound};
 pub use progress::Progress;
 pub use report::{Curve, Point, Report};
 pub use run_all::run_all;
-pub use tournament::{Entrant, Tournament};
+pub use tournament::{Drawn, Entrant, Tournament};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::feedback::{Feedback, Pending};
 use comparators::Bandit;
-use dueling_bandits::{Answer, Duel, InFlight, Observation, Selection, TieRule};
+use dueling_bandits::{Answer, Duel, InFlight, Selection, TieRule};
 
 /// One server.
 #[derive(Debug)]
@@ -66,16 +66,6 @@ impl Replicas {
         (&*replica.policy, &replica.in_flight)
     }
 
-    /// The only server has shown a duel, whose outcome is known at once or lost.
-    pub fn at_once(&mut self, selection: Selection, answer: Option<Answer>) {
-        let policy = &mut *self.replicas[0].policy;
-        if selection.duel.is_self() {
-            policy.observe_self_duels(selection.duel.first, 1);
-        } else if let Some(answer) = answer {
-            observe(policy, self.tie_rule, self.folding_seed, selection, answer);
-        }
-    }
-
     /// A server has issued a duel that waits for its outcome.
     pub fn issued(&mut self, replica: usize, duel: Duel) {
         self.replicas[replica].in_flight.add(duel.first, duel.second, 1);
@@ -128,27 +118,11 @@ impl Replicas {
                     if issued_by == number {
                         replica.in_flight.remove(selection.duel.first, selection.duel.second, 1);
                     }
-                    observe(
-                        &mut *replica.policy,
-                        self.tie_rule,
-                        self.folding_seed,
-                        selection,
-                        answer,
-                    );
+                    let steps = replica.policy.tally().steps();
+                    let outcome = self.tie_rule.resolve(answer, self.folding_seed, steps);
+                    replica.policy.observe(&selection.observed(outcome));
                 }
             }
         }
     }
-}
-
-fn observe(
-    policy: &mut dyn Bandit,
-    ties: TieRule,
-    seed: u64,
-    selection: Selection,
-    answer: Answer,
-) {
-    let Selection { duel, batch, ticket } = selection;
-    let outcome = ties.resolve(answer, seed, policy.tally().steps());
-    policy.observe(&Observation { duel, outcome, batch, ticket });
 }

@@ -6,6 +6,8 @@ use serde::Serialize;
 use special::Beta;
 
 use super::plot::{Look, Plot, PlotPoint, Scale, Series, grouped, legend};
+use super::run::Run;
+use super::tournament::Tournament;
 use dueling_bandits::preference::RegretKind;
 
 /// The regret of several policies on one matrix.
@@ -60,7 +62,7 @@ pub struct Point {
 
 impl Point {
     /// Mean and spread of `regrets`. Sums are in the given order.
-    pub(super) fn of(step: u64, regrets: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
+    pub fn of(step: u64, regrets: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
         let runs = regrets.len() as f64;
         let mean = regrets.clone().sum::<f64>() / runs;
         let squares: f64 = regrets.clone().map(|regret| (regret - mean) * (regret - mean)).sum();
@@ -131,6 +133,43 @@ fn jackknife_of_deviation(values: &[f64], mean: f64, squares: f64) -> f64 {
 }
 
 impl Report {
+    /// The report of the runs of each policy, over the steps that the first run of every policy has
+    /// reached; `None` if one of them has reached no checkpoint.
+    pub fn of(tournament: &Tournament, checkpoints: &[u64], runs: &[Vec<Run>]) -> Option<Self> {
+        let first_reached = |runs: &Vec<Run>| runs.first().map_or(0, |run| run.regrets.len());
+        let depth = runs.iter().map(first_reached).min()?;
+        let &horizon = checkpoints[..depth].last()?;
+        let reached =
+            |runs: &Vec<Run>| runs.iter().take_while(|run| run.regrets.len() >= depth).count();
+        let count = runs.iter().map(reached).min()?;
+        let curves = tournament
+            .entrants
+            .iter()
+            .zip(runs)
+            .map(|(entrant, runs)| Curve {
+                policy: entrant.text.clone(),
+                checkpoints: (0..depth)
+                    .map(|at| {
+                        Point::of(checkpoints[at], runs[..count].iter().map(|run| run.regrets[at]))
+                    })
+                    .collect(),
+                microseconds_per_step: {
+                    let time: f64 = runs[..count].iter().map(|run| run.time.as_secs_f64()).sum();
+                    let steps: u64 = runs[..count].iter().map(|run| run.steps).sum();
+                    time * 1e6 / steps as f64
+                },
+                runs: runs[..count].iter().map(|run| run.regrets[..depth].to_vec()).collect(),
+            })
+            .collect();
+        Some(Self {
+            matrix: tournament.name.clone(),
+            horizon,
+            runs: count as u64,
+            regret: tournament.regret_kind,
+            policies: curves,
+        })
+    }
+
     /// The report as a plot over logarithmic time, with the 95 % confidence band of the mean. The
     /// plot omits the first thousandth of the time, in which policies learn little.
     pub fn plot(&self, y_scale: Scale) -> Plot {
@@ -269,42 +308,5 @@ fn align(rows: &[Vec<String>], text: &mut String) {
             };
         }
         text.push('\n');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_of_student_are_those_of_the_tables() {
-        for (freedom, quantile) in
-            [(1.0, 12.7062), (3.0, 3.182446), (9.0, 2.262157), (99.0, 1.984217), (499.0, 1.964729)]
-        {
-            let found = student_t(freedom);
-            assert!((found - quantile).abs() < 1e-4, "{freedom}: {found}");
-        }
-    }
-
-    #[test]
-    fn a_bad_run_shows_in_the_median() {
-        let of = |regrets: &[f64]| Point::of(7, regrets.iter().copied());
-        let bad = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 955.0]);
-        assert_eq!((bad.mean, bad.median, bad.is_skewed()), (100.0, 5.5, true));
-        let even = of(&[1.0, 2.0, 4.0]);
-        assert_eq!((even.median, even.is_skewed()), (2.0, false));
-        let half = of(&[1.0, 3.0]).half_interval.expect("two runs");
-        assert!((half - 12.7062).abs() < 1e-3);
-        assert_eq!(of(&[1.0]).half_interval, None);
-    }
-
-    #[test]
-    fn the_spread_has_an_interval_too() {
-        let of = |regrets: &[f64]| Point::of(7, regrets.iter().copied());
-        assert_eq!(of(&[1.0, 3.0]).deviation_half_interval, None);
-        // Without one of 1, 2, 3, 4 the deviations are 1, 1.527525, 1.527525, 1; the jackknife of
-        // these is 0.456850, and the quantile with 3 degrees of freedom 3.182446.
-        let half = of(&[4.0, 1.0, 3.0, 2.0]).deviation_half_interval.expect("four runs");
-        assert!((half - 3.182446 * 0.456850).abs() < 1e-4, "{half}");
     }
 }

@@ -100,31 +100,3 @@ impl Tournament {
         self.horizon.saturating_mul(self.runs).saturating_mul(self.entrants.len() as u64)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_run_draws_its_own_gap() {
-        let matrix = PreferenceMatrix::named("hard:8:1").unwrap().unwrap();
-        let plain = Tournament::new("t", matrix, RegretKind::Condorcet, Vec::new(), 10).unwrap();
-        let drawn = Tournament { drawn: Some(Drawn::OneWinner), ..plain.clone() };
-        assert_eq!(plain.of_run(3).matrix, plain.matrix);
-        let gaps: Vec<f64> = (0..400)
-            .map(|run| {
-                let of_run = drawn.of_run(run);
-                let winner = of_run.matrix.condorcet_winner().expect("one ranker beats all");
-                let other = (winner + 1) % 8;
-                let gap = of_run.matrix.margin(winner, other);
-                assert_eq!(of_run.regret.of_step(other, other), gap);
-                gap
-            })
-            .collect();
-        assert!(gaps.iter().all(|gap| (0.0..0.5).contains(gap)));
-        // uniform on (0, 1/2): mean 1/4, standard error 0.0072
-        let mean = gaps.iter().sum::<f64>() / 400.0;
-        assert!((mean - 0.25).abs() < 0.03, "{mean}");
-        assert_eq!(drawn.of_run(5).matrix, drawn.of_run(5).matrix);
-    }
-}

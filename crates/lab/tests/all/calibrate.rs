@@ -1,5 +1,11 @@
 //! `lab calibrate` with preferences that drift, under the conditions of production, and of claims.
 
+use comparators::Spec;
+use dueling_bandits::evidence::Target;
+use dueling_bandits::preference::PreferenceMatrix;
+use lab::simulate::calibration::Trial;
+use lab::simulate::{Drift, Entrant, Feedback, Progress};
+
 use super::{json, printed, refused};
 
 /// The columns of the only row that this command prints.
@@ -85,6 +91,9 @@ fn what_is_clear_is_claimed_and_what_is_false_is_not() {
         // a bound may be too high in 4 % of experiments
         assert!(made == 20 && wrong <= 3, "{claim}: {found}");
     }
+    // no event in n: 1 - 0.025^(1/n)
+    let of_drift = &found[0]["claims"][8]["wrong_share_at_most"];
+    assert!((of_drift.as_f64().unwrap() - (1.0 - 0.025_f64.powf(0.05))).abs() < 1e-9, "{found}");
     for claim in ["unhurt", "safe", "drift"] {
         assert_eq!(made(&found, claim), (0, 0), "{claim}: {found}");
     }
@@ -132,4 +141,52 @@ fn invalid_drifts_are_refused() {
         let base = "calibrate --preferences cyclic-4 --policy uniform --horizon 10";
         refused(&format!("{base} {more}"), why);
     }
+}
+
+#[test]
+fn an_easy_matrix_gets_the_right_verdict_and_regret_estimates() {
+    let matrix = PreferenceMatrix::from_pairs(3, |_, _| 0.9).unwrap();
+    let trial = Trial {
+        name: "easy".into(),
+        matrix,
+        drift: None,
+        entrant: Entrant { text: "uniform".into(), spec: Spec::from_text("uniform").unwrap() },
+        horizon: 600,
+        looks: vec![100, 600],
+        runs: 60,
+        seed: 3,
+        target: Target { confidence: 0.95, margin: 0.0 },
+        feedback: Feedback::default(),
+    };
+    let progress = Progress::new();
+    let found = trial.run(&progress).unwrap();
+    assert_eq!(progress.steps(), trial.total_steps());
+    assert_eq!((found.runs, found.verdict.decided, found.verdict.wrong), (60, 60, 0));
+    // Scores 2, 1, 0 of 2: showing a ranker costs 0, 1/2, 1, so a uniform step costs 1/2.
+    let end = &found.regret[1];
+    assert!((end.truth - 300.0).abs() < 10.0, "{}", end.truth);
+    assert!((end.plug_in - end.truth).abs() < 1e-6, "all pairs are ordered correctly by then");
+    assert!(end.coverage > 0.9, "{}", end.coverage);
+    assert!((end.condorcet.unwrap()[0] - 600.0 * 0.8 / 3.0).abs() < 10.0);
+}
+
+#[test]
+fn preferences_move_linearly_or_jump() {
+    let matrix = |p| PreferenceMatrix::from_pairs(2, |_, _| p).unwrap();
+    let from = matrix(0.9);
+    let path = |drift: &Drift| {
+        let mut now = from.win_probability(0, 1);
+        let steps = 1..=8;
+        let at = steps.map(|step| {
+            if let Some(changed) = drift.changed(&from, step) {
+                now = changed.win_probability(0, 1);
+            }
+            (now * 100.0).round() as u32
+        });
+        at.collect::<Vec<_>>()
+    };
+    let linear = Drift::new(matrix(0.5), 2, 6);
+    assert_eq!(path(&linear), [90, 90, 80, 70, 60, 50, 50, 50]);
+    let jump = Drift::new(matrix(0.5), 3, 3);
+    assert_eq!(path(&jump), [90, 90, 90, 50, 50, 50, 50, 50]);
 }

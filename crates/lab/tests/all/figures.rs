@@ -3,6 +3,9 @@
 use std::fs::read_to_string;
 use std::path::Path;
 
+use dueling_bandits::preference::PreferenceMatrix;
+use lab::simulate::Progress;
+use lab::simulate::figures::gaps::{csv, measure};
 use lab::simulate::figures::{Content, FIGURES};
 use lab::simulate::plot::legend;
 
@@ -157,4 +160,20 @@ fn figures_are_listed_and_unknown_ones_refused() {
         assert!(list.contains(figure.name) && list.contains(figure.source), "{}", figure.name);
     }
     refused("figures copeland-99", "there is no figure `copeland-99`; choose one of: copeland-1");
+}
+
+#[test]
+fn every_subset_is_counted_once() {
+    let matrix = PreferenceMatrix::named("arxiv-6").unwrap().unwrap();
+    let gaps = measure(&matrix, &[1, 2, 4, 6], 30, 1, &Progress::new());
+    assert_eq!(gaps.iter().map(|of| of.size).collect::<Vec<_>>(), [2, 4, 6]);
+    for of_size in &gaps {
+        assert_eq!(of_size.winners.values().sum::<u64>(), 30);
+        assert_eq!(of_size.losses.values().sum::<u64>(), 30);
+    }
+    // all six: one winner without a loss, Δ = 0.04 and Δmin = 0.01
+    let all = &gaps[2];
+    assert_eq!((all.winners.get(&1), all.losses.get(&0)), (Some(&30), Some(&30)));
+    assert!((all.advantage.unwrap().mean - 16.0).abs() < 1e-6);
+    assert!(csv(&gaps).contains("\n6,C,1,30,\n6,L_C,0,30,\n6,mean of D^2/D_min^2,1"));
 }

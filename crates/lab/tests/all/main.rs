@@ -1,13 +1,17 @@
-//! The tests of the crate in one binary. Commands run as processes.
+//! The tests of the crate in one binary. Commands run as processes; the others test the library.
 
 mod balance;
 mod bench;
 mod calibrate;
 mod estimate;
 mod figures;
+mod information_bound;
 mod letor;
+mod plots;
+mod run;
 mod sensitivity;
 mod simulate;
+mod tournaments;
 
 use std::process::{Command, Output};
 

@@ -182,7 +182,7 @@ fn the_table_is_labelled() {
 #[test]
 fn a_folder_of_results_has_curves_plots_and_the_command() {
     let directory = tempfile::tempdir().unwrap();
-    let folder = directory.path().join("new/results");
+    let folder = directory.path().join("new/it's");
     let arguments = format!(
         "simulate --policy uniform --preferences arxiv-6 --preferences btl:5:1 --horizon 1000 \
          --runs 3 --out {}",
@@ -225,7 +225,9 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
         assert!(svg.contains(">Uniform pairs</text>") && svg.contains("Mean of 3 runs"));
     }
     let command = std::fs::read_to_string(folder.join("command.txt")).unwrap();
-    let words = arguments.split_whitespace().collect::<Vec<_>>().join(" ");
+    let quoted = format!("'{}'", folder.display().to_string().replace('\'', r"'\''"));
+    let words = arguments.replace(&folder.display().to_string(), &quoted);
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(command.lines().nth(1), Some(&*format!("lab {words} --format json")));
 }
 

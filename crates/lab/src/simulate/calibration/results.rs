@@ -234,17 +234,3 @@ pub(in crate::simulate) fn share_at_most(hits: u64, all: u64) -> f64 {
     let (a, b) = (hits as f64 + 1.0, (all - hits) as f64);
     0.975_f64.inv_inc_beta(a, b, a.ln_beta(b))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_exact_upper_bound_is_the_published_one() {
-        // No event in n: 1 - 0.025^(1/n).
-        assert!((share_at_most(0, 100) - (1.0 - 0.025_f64.powf(0.01))).abs() < 1e-9);
-        // Clopper and Pearson: 10 of 100.
-        assert!((share_at_most(10, 100) - 0.1762).abs() < 1e-4);
-        assert_eq!(share_at_most(7, 7), 1.0);
-    }
-}
