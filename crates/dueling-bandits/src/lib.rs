@@ -64,7 +64,6 @@
 
 pub mod beta_sampling;
 pub mod claims;
-pub mod counts;
 pub mod duel;
 pub mod evidence;
 pub mod forecast;
@@ -85,7 +84,6 @@ mod saved_state;
 pub mod tally;
 pub mod win_probability;
 
-pub use counts::CountsError;
 pub use duel::{Duel, Observation, PairCounts, Selection};
 pub use in_flight::InFlight;
 pub use outcome::{Answer, Outcome, TieRule};

@@ -32,36 +32,3 @@ pub fn pairs_by_strips(rankers: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// Number of columns of a strip: with four bytes each, those of a row are read at once.
 pub(crate) const STRIP: usize = 16;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn indices_run_through_all_pairs() {
-        let mut index = 0;
-        for high in 1..1024 {
-            for low in 0..high {
-                assert_eq!((pair_index(low, high), pair_index(high, low)), (index, index));
-                assert_eq!(pair_at(index), Duel::new(low, high));
-                index += 1;
-            }
-            assert_eq!(pair_count(high + 1), index);
-        }
-    }
-
-    #[test]
-    fn strips_have_each_pair_once_and_the_others_of_a_ranker_in_order() {
-        for rankers in [0, 1, 2, 15, 16, 17, 50] {
-            let mut others = vec![Vec::new(); rankers];
-            for (low, high) in pairs_by_strips(rankers) {
-                assert!(low < high);
-                others[low].push(high);
-                others[high].push(low);
-            }
-            for (ranker, others) in others.iter().enumerate() {
-                assert!(others.iter().copied().eq((0..rankers).filter(|&other| other != ranker)));
-            }
-        }
-    }
-}

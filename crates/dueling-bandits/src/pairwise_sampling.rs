@@ -286,25 +286,3 @@ fn score_rows<S: Simd>(
         scores[owner] += won.reduce_sum() + won_tied;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Duel, Outcome, Tally};
-
-    #[test]
-    fn the_quick_way_gives_the_leading_bits_of_the_probability() {
-        for plays in (0..300).chain([1_000, 2_001, 19_999]) {
-            for half_wins in 0..=2 * plays {
-                let mut tally = Tally::new(2);
-                let (wins, halves) = (half_wins / 2, half_wins % 2);
-                tally.record_run(Duel::new(0, 1), Outcome::First, wins);
-                tally.record_run(Duel::new(0, 1), Outcome::Half, halves);
-                tally.record_run(Duel::new(0, 1), Outcome::Second, plays - wins - halves);
-                let quick = leading_bits_of(&tally, 0, 1);
-                let plain = leading_bits(scaled_probability(&tally, 0, 1));
-                assert_eq!(quick, plain, "{half_wins} half wins in {plays} comparisons");
-            }
-        }
-    }
-}

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Policy, Tally};
+use crate::Policy;
 
 /// The inputs that every policy needs to start, in addition to its own parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,16 +76,10 @@ pub enum Values {
     OneOf(&'static [&'static str]),
 }
 
-/// Starts a policy of kind `P` from a tally.
-pub type StartFromTally<P> = fn(&P, Setup, Tally) -> Box<dyn Policy>;
-
 /// The parameters of one kind of policy.
 pub trait PolicyParameters: Serialize + DeserializeOwned {
     /// The description of the kind for users.
     const DESCRIPTION: Description;
-
-    /// Starts the policy from win counts; `None` if its state is more than counts.
-    const FROM_TALLY: Option<StartFromTally<Self>> = None;
 
     /// Check the ranges of the parameters for `rankers` rankers.
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy>;

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::Policy;
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, read_parameters};
-use crate::{Policy, Tally};
 
 macro_rules! policies {
     ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $kind:tt,)*) => {
@@ -31,13 +31,6 @@ macro_rules! policies {
             pub const KINDS: &'static [(&'static str, &'static Description)] =
                 &[$(($kind, &<$parameters as PolicyParameters>::DESCRIPTION),)*];
 
-            /// The kinds that can start from win counts ([`PolicySpec::from_counts`]).
-            pub fn kinds_from_counts() -> impl Iterator<Item = &'static str> {
-                [$(($kind, <$parameters as PolicyParameters>::FROM_TALLY.is_some()),)*]
-                    .into_iter()
-                    .filter_map(|(kind, starts)| starts.then_some(kind))
-            }
-
             /// The kind's name.
             pub fn kind(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $kind,)* }
@@ -56,16 +49,6 @@ macro_rules! policies {
             /// The policy before its first observation. Call [`PolicySpec::validate`] first.
             pub fn start(&self, setup: Setup) -> Box<dyn Policy> {
                 match self { $(Self::$variant(parameters) => parameters.start(setup),)* }
-            }
-
-            /// The policy whose state is `tally`; `None` if its state is more than counts.
-            pub(crate) fn start_from_tally(&self, setup: Setup, tally: Tally) -> Option<Box<dyn Policy>> {
-                match self {
-                    $(Self::$variant(parameters) => {
-                        let start = <$parameters as PolicyParameters>::FROM_TALLY?;
-                        Some(start(parameters, setup, tally))
-                    })*
-                }
             }
 
             /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None`

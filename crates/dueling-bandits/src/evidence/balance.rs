@@ -332,19 +332,6 @@ mod tests {
         ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)
     }
 
-    #[test]
-    fn coin_evidence_is_a_martingale_of_fair_coins() {
-        for (heads, tails) in [(0, 0), (3, 1), (40, 60), (5000, 5100)] {
-            let now = coin_evidence(heads, tails);
-            let next =
-                f64::midpoint(coin_evidence(heads + 1, tails), coin_evidence(heads, tails + 1));
-            assert!((next / now - 1.0).abs() < 1e-7, "{heads}, {tails}: {now} then {next}");
-        }
-        assert!((coin_evidence(0, 0) - 1.0).abs() < 1e-12);
-        assert!(coin_evidence(60, 40) < 1000.0 && coin_evidence(90, 30) > 1000.0);
-        assert!(coin_evidence(1_000_000, 0).is_finite());
-    }
-
     /// Over all ways in which 12 of 130 duels of three pairs can be the missing ones.
     #[test]
     fn a_bet_on_pairs_gains_nothing_on_average_if_every_duel_is_as_likely_to_be_missing() {

@@ -8,6 +8,8 @@
 //! For whole `W` and `L` this is a product of `2 (W + L)` factors. With few outcomes that is much
 //! faster than six logarithms of the gamma function, and has no smaller precision.
 
+use crate::evidence::balance::ln_beta;
+
 /// Most outcomes of a pair whose probability is computed as a product.
 const FEW: usize = 64;
 /// A product below this is added to the sum of the logarithms. The smallest further factor is far
@@ -72,10 +74,6 @@ impl<const N: usize> PredictiveEvidence<N> {
     pub fn ln(&self) -> [f64; N] {
         std::array::from_fn(|at| self.ln[at] + libm::log(self.product[at]))
     }
-}
-
-fn ln_beta(a: f64, b: f64) -> f64 {
-    libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
 
 #[cfg(test)]

@@ -70,27 +70,3 @@ impl Covariance {
 fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| a * b).sum()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_is_the_inverse() {
-        // its inverse is [[14, 6, 2], [6, 12, 4], [2, 4, 16]] / 44
-        let precision = vec![4.0, -2.0, 0.0, -2.0, 5.0, -1.0, 0.0, -1.0, 3.0];
-        let covariance = Covariance::inverse_of(precision, 3);
-        for (i, j, expected) in [(0, 1, 14.0), (1, 0, 14.0), (0, 2, 26.0), (1, 2, 20.0)] {
-            let found = covariance.of_difference(i, j);
-            assert!((found - expected / 44.0).abs() < 1e-12, "{i}, {j}: {found}");
-        }
-        // the columns of Mᵀ add up to the covariance
-        let columns: Vec<Vec<f64>> = (0..3)
-            .map(|k| covariance.correlate(&[0, 1, 2].map(|row| f64::from(u8::from(row == k)))))
-            .collect();
-        let entry = |i: usize, j: usize| columns.iter().map(|c| c[i] * c[j]).sum::<f64>();
-        assert!((entry(0, 0) - 14.0 / 44.0).abs() < 1e-12);
-        assert!((entry(0, 2) - 2.0 / 44.0).abs() < 1e-12);
-        assert!((entry(1, 2) - 4.0 / 44.0).abs() < 1e-12);
-    }
-}

@@ -51,12 +51,6 @@ impl Bounds {
         Self::of(Tally::new(rankers), Roster::new(rankers), alpha)
     }
 
-    /// The bounds of a tally whose rankers are all active.
-    pub fn from_tally(tally: Tally, alpha: f64) -> Self {
-        let roster = Roster::new(tally.rankers());
-        Self::of(tally, roster, alpha)
-    }
-
     /// The bounds of a tally; `None` if `retired` does not fit it. Inverse of [`Bounds::parts`].
     pub fn from_parts(tally: Tally, retired: &[u16], alpha: f64) -> Option<Self> {
         let roster = Roster::with_retired(tally.rankers(), retired)?;

@@ -8,9 +8,10 @@
 mod first_candidate;
 mod sampler;
 
-use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
+use crate::Policy;
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
-use crate::{Policy, Tally};
+use crate::policies::bounds::Bounds;
 
 pub(crate) use sampler::{Sampler, Ties};
 
@@ -39,17 +40,13 @@ macro_rules! kind {
                 fixed_rankers: None,
             };
 
-            const FROM_TALLY: Option<StartFromTally<Self>> = Some(|p, _, tally| {
-                Box::new(Sampler::from_tally(tally, p.alpha, Ties::$ties))
-            });
-
             fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
                 require_alpha(self.alpha)
             }
 
             fn start(&self, setup: Setup) -> Box<dyn Policy> {
-                let tally = Tally::new(setup.rankers);
-                Box::new(Sampler::from_tally(tally, self.alpha, Ties::$ties))
+                let bounds = Bounds::new(setup.rankers, self.alpha);
+                Box::new(Sampler::new(bounds, Ties::$ties))
             }
 
             fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup, StartFromTally};
+use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally};
 
@@ -23,15 +23,13 @@ impl PolicyParameters for Uniform {
         fixed_rankers: None,
     };
 
-    const FROM_TALLY: Option<StartFromTally<Self>> =
-        Some(|_, _, tally| Box::new(UniformPairs::new(tally)));
-
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         Ok(())
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        Box::new(UniformPairs::new(Tally::new(setup.rankers)))
+        let (tally, roster) = (Tally::new(setup.rankers), Roster::new(setup.rankers));
+        Box::new(UniformPairs { tally, roster })
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
@@ -47,12 +45,6 @@ impl PolicyParameters for Uniform {
 struct UniformPairs {
     tally: Tally,
     roster: Roster,
-}
-
-impl UniformPairs {
-    fn new(tally: Tally) -> Self {
-        Self { roster: Roster::new(tally.rankers()), tally }
-    }
 }
 
 impl Policy for UniformPairs {

@@ -12,13 +12,14 @@
 
 mod policy;
 
+use crate::Policy;
 use crate::evidence::Target;
 use crate::parameters::{
-    Description, InvalidPolicy, Parameter, PolicyParameters, Setup, StartFromTally, Values, require,
+    Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 use crate::policies::alpha::{ALPHA, DEFAULT_ALPHA, require_alpha};
+use crate::policies::bounds::Bounds;
 use crate::policies::verdict::policy::Deciding;
-use crate::{Policy, Tally};
 
 /// Parameters of D-TS-Verdict.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -71,9 +72,6 @@ impl PolicyParameters for DoubleThompsonVerdict {
         fixed_rankers: None,
     };
 
-    const FROM_TALLY: Option<StartFromTally<Self>> =
-        Some(|p, _, tally| Box::new(Deciding::from_tally(tally, p.alpha, p.target())));
-
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
         require_alpha(self.alpha)?;
         let Self { confidence, margin, .. } = *self;
@@ -82,7 +80,7 @@ impl PolicyParameters for DoubleThompsonVerdict {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
-        Box::new(Deciding::from_tally(Tally::new(setup.rankers), self.alpha, self.target()))
+        Box::new(Deciding::new(Bounds::new(setup.rankers, self.alpha), self.target()))
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {

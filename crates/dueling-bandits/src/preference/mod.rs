@@ -5,7 +5,6 @@
 //! - [`builtin`]: published and generated matrices by name.
 //! - [`load`]: a matrix by name or from a file.
 //! - [`winners`]: the best rankers under each notion of best.
-//! - [`orders`]: the first rankers of the best orders.
 //! - [`regret`]: the cost of exploration.
 //! - [`hardness`]: what decides the regret of CCB and SCB, and the bounds on it.
 
@@ -14,7 +13,6 @@ pub mod csv;
 pub mod hardness;
 pub mod load;
 pub mod matrix;
-pub mod orders;
 pub mod regret;
 pub mod winners;
 

@@ -7,7 +7,6 @@
 //! | Borda | has the largest mean `P` against the others | always |
 //! | random walk | is visited most by a walk that moves to a better ranker more often | always |
 //! | von Neumann | a mixed strategy that no ranker beats in expectation | always |
-//! | Slater, Kemeny | is the first of an order that contradicts `P` least | always, perhaps several |
 //!
 //! Scores that differ by rounding alone are level: see [`LEVEL`].
 //!
@@ -182,14 +181,6 @@ impl PreferenceMatrix {
         }
         Ok(strategy)
     }
-
-    /// `min_j Σ_i x[i] (P[i][j] - 1/2)`: the margin of `strategy` against its worst opponent. No
-    /// strategy has more than 0; a von Neumann winner has 0 up to rounding.
-    pub fn worst_margin(&self, strategy: &[f64]) -> f64 {
-        let k = self.rankers();
-        let against = |j: usize| -> f64 { (0..k).map(|i| strategy[i] * self.margin(i, j)).sum() };
-        (0..k).map(against).fold(f64::INFINITY, f64::min)
-    }
 }
 
 /// The tightest tolerance of the solver.
@@ -201,7 +192,7 @@ fn exact() -> SolveOptions {
 
 /// The indices of the largest values, none of which is negative, and of those [`LEVEL`] with them;
 /// in ascending order.
-pub(super) fn leaders(values: &[f64]) -> Vec<usize> {
+fn leaders(values: &[f64]) -> Vec<usize> {
     let best = values.iter().copied().fold(0.0, f64::max);
     (0..values.len()).filter(|&i| values[i] >= best * (1.0 - LEVEL)).collect()
 }

@@ -1,5 +1,6 @@
 //! Conclusions from counts: known results, and properties that hold for all counts.
 
+use dueling_bandits::evidence::balance::coin_evidence;
 use dueling_bandits::evidence::history::CHECKPOINTS_MAX;
 use dueling_bandits::evidence::off_policy::{self, Answers};
 use dueling_bandits::evidence::{
@@ -10,7 +11,9 @@ use dueling_bandits::math::mixture::evidence_against_half;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use dueling_bandits::win_probability::probability_above_half;
-use dueling_bandits::{Duel, Observation, Outcome, PolicyRng, PolicySpec, Roster, Tally, TieRule};
+use dueling_bandits::{
+    Duel, Outcome, Policy, PolicyRng, PolicySpec, Roster, Selection, Tally, TieRule,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -263,6 +266,17 @@ fn decided_pairs_have_no_spread() {
     assert!((condorcet.mean - 12.5).abs() < 0.1, "{condorcet:?}");
 }
 
+/// The policy of uniform pairs after these whole wins.
+fn uniform_after(counts: &Tally) -> Box<dyn Policy> {
+    let rankers = counts.rankers();
+    let mut policy = PolicySpec::Uniform(Default::default()).start(Setup { rankers, seed: 0 });
+    for (i, j) in (0..rankers).flat_map(|i| (0..rankers).map(move |j| (i, j))) {
+        let won = Selection::of(i, j).observed(Outcome::First);
+        policy.observe_run(&won, counts.half_wins(i, j) / 2);
+    }
+    policy
+}
+
 #[test]
 fn forecasts_of_clear_cases() {
     let target = Target { confidence: 0.95, margin: 0.0 };
@@ -270,13 +284,7 @@ fn forecasts_of_clear_cases() {
         let roster = Roster::new(counts.rankers());
         let tracker = VerdictTracker::of_counts(target, counts, roster.active());
         let present = Present { tally: counts, roster: &roster, tracker: &tracker };
-        let wins = |i: usize| {
-            (0..counts.rankers()).map(|j| counts.half_wins(i, j) / 2).collect::<Vec<u32>>()
-        };
-        let wins: Vec<_> = (0..counts.rankers()).map(wins).collect();
-        let uniform = PolicySpec::Uniform(Default::default());
-        let copy = || uniform.from_counts(&wins, None).ok();
-        forecast(present, copy, budget, || true, &mut rng())
+        forecast(present, || Some(uniform_after(counts)), budget, || true, &mut rng())
     };
     let too_few = |comparisons, least| Err(NoForecast::TooFew { comparisons, least });
     assert_eq!(ask(&Tally::new(3), 1000), too_few(0, 120));
@@ -304,10 +312,7 @@ fn a_forecast_on_a_small_budget_is_near_the_whole_one() {
     let roster = Roster::new(3);
     let tracker = VerdictTracker::of_counts(target, &counts, roster.active());
     let present = Present { tally: &counts, roster: &roster, tracker: &tracker };
-    let wins: Vec<Vec<u32>> =
-        (0..3).map(|i| (0..3).map(|j| counts.half_wins(i, j) / 2).collect()).collect();
-    let uniform = PolicySpec::Uniform(Default::default());
-    let copy = || uniform.from_counts(&wins, None).ok();
+    let copy = || Some(uniform_after(&counts));
     let ask = |budget: u64| forecast(present, copy, budget, || true, &mut rng());
     let whole = ask(10_000_000).unwrap();
     let (mut predicted, mut with_high) = (0, 0);
@@ -385,7 +390,7 @@ fn the_estimated_regret_of_another_policy_is_its_true_regret() {
             }
             let first = rng.random::<f64>() < matrix.win_probability(duel.first, duel.second);
             let outcome = if first { Outcome::First } else { Outcome::Second };
-            policy.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
+            policy.observe(&Selection::of(duel.first, duel.second).observed(outcome));
         }
         real.push(regret.of_appearances(&shown));
 
@@ -453,29 +458,6 @@ fn a_resampled_log_has_as_many_answers_with_the_same_shares() {
     assert!(differ > 350, "{differ}");
     // 4000 answers with a share of 0.9: within five standard errors
     assert!((3505..=3695).contains(&wins), "{wins}");
-}
-
-/// Counts alone reproduce a policy that observed the comparisons.
-#[test]
-fn a_policy_from_counts_equals_one_that_observed_the_duels() {
-    let wins = vec![vec![0, 7, 2], vec![3, 0, 9], vec![2, 1, 0]];
-    for kind in ["uniform", "d-ts", "d-ts-plus"] {
-        let spec = PolicySpec::from_text(kind).unwrap();
-        let mut seen = spec.start(Setup { rankers: 3, seed: 0 });
-        for (i, row) in wins.iter().enumerate() {
-            for (j, &count) in row.iter().enumerate() {
-                for _ in 0..count {
-                    let (duel, outcome) = (Duel::new(i, j), Outcome::First);
-                    seen.observe(&Observation { duel, outcome, batch: None, ticket: 0 });
-                }
-            }
-        }
-        seen.observe_self_duels(1, 6);
-        assert_eq!(spec.from_counts(&wins, Some(30)).unwrap().save(), seen.save(), "{kind}");
-    }
-    for kind in ["ccb", "scb", "scomp2:horizon=100"] {
-        assert!(PolicySpec::from_text(kind).unwrap().from_counts(&wins, None).is_err(), "{kind}");
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -567,4 +549,16 @@ fn adding_a_ranker_to_a_history_changes_nothing_else() {
     assert!(late.is_sound(3));
     late.compared(Duel::new(2, 0), 5);
     assert!(late.rate(0, 2) > 0.0);
+}
+
+#[test]
+fn coin_evidence_is_a_martingale_of_fair_coins() {
+    for (heads, tails) in [(0, 0), (3, 1), (40, 60), (5000, 5100)] {
+        let now = coin_evidence(heads, tails);
+        let next = f64::midpoint(coin_evidence(heads + 1, tails), coin_evidence(heads, tails + 1));
+        assert!((next / now - 1.0).abs() < 1e-7, "{heads}, {tails}: {now} then {next}");
+    }
+    assert!((coin_evidence(0, 0) - 1.0).abs() < 1e-12);
+    assert!(coin_evidence(60, 40) < 1000.0 && coin_evidence(90, 30) > 1000.0);
+    assert!(coin_evidence(1_000_000, 0).is_finite());
 }

@@ -4,17 +4,20 @@
 //! - [`pins`]: states and selections that must never change
 //! - [`preference`]: preference matrices, their files, and invariants
 //! - [`winners`]: the winners of a matrix under each notion of best
+//! - [`basics`]: pairs and covariances
 //! - [`certificate`]: the stopping rule, against the capital of every truth
 //! - [`claims`]: the claims beside the verdict
 //! - [`coverage`]: how often the estimated regret holds the true one
 //! - [`effect`]: the size of a certified difference, against the true one
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
+//! - [`hardness`]: bounds on the regret of a matrix
 //! - [`ladder`]: intervals of a pair from the evidence of the verdict
 //! - [`refuters`]: the capital that follows the leader
 //! - [`regret_bounds`]: the bounds of regret, against every way the open pairs can turn out
 //! - [`scores`]: answers that count by how much of a page decided
 //! - [`reference`]: the policies as their papers print them, to compare with
 
+mod basics;
 mod certificate;
 mod claims;
 mod cohorts;
@@ -22,6 +25,7 @@ mod control_claims;
 mod coverage;
 mod effect;
 mod evidence;
+mod hardness;
 mod heavy_units;
 mod ladder;
 mod pins;

@@ -281,7 +281,7 @@ proptest! {
         let strategy = matrix.von_neumann_strategy().unwrap();
         prop_assert!(strategy.iter().all(|weight| *weight >= 0.0));
         prop_assert!((strategy.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        let worst = matrix.worst_margin(&strategy);
+        let worst = crate::winners::worst_margin(&matrix, &strategy);
         prop_assert!((-1e-9..=1e-12).contains(&worst), "worst margin {}", worst);
     }
 

@@ -1,9 +1,7 @@
 //! The winners of a preference matrix under each notion of best, with known answers.
 
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::preference::orders::MAX_ORDERED;
 use dueling_bandits::{Duel, Outcome, Tally};
-use proptest::prelude::*;
 
 fn matrix(name: &str) -> PreferenceMatrix {
     PreferenceMatrix::named(name).expect("a built-in name").expect("a valid name")
@@ -74,6 +72,14 @@ fn a_walk_among_certain_wins_ends_at_the_ranker_that_beats_all() {
     }
 }
 
+/// `min_j Σ_i x[i] (P[i][j] - 1/2)`: the margin of `strategy` against its worst opponent. No
+/// strategy has more than 0; a von Neumann winner has 0 up to rounding.
+pub fn worst_margin(matrix: &PreferenceMatrix, strategy: &[f64]) -> f64 {
+    let k = matrix.rankers();
+    let against = |j: usize| -> f64 { (0..k).map(|i| strategy[i] * matrix.margin(i, j)).sum() };
+    (0..k).map(against).fold(f64::INFINITY, f64::min)
+}
+
 #[test]
 fn the_largest_cycles_are_solved() {
     // 60 rankers in one Smith set
@@ -84,7 +90,8 @@ fn the_largest_cycles_are_solved() {
     .unwrap();
     assert!(tangle.smith_set().len() > 50);
     let strategy = tangle.von_neumann_strategy().unwrap();
-    assert!(tangle.worst_margin(&strategy) >= -1e-9, "{}", tangle.worst_margin(&strategy));
+    let worst = worst_margin(&tangle, &strategy);
+    assert!(worst >= -1e-9, "{worst}");
 }
 
 /// Rankers in a circle: each beats the next ones with these probabilities.
@@ -106,8 +113,6 @@ fn all_rankers_of_a_symmetric_circle_win() {
             assert_eq!(circle.borda_winners(), all, "{ahead:?}");
             assert_eq!(circle.random_walk_winners(), all, "{ahead:?}");
             assert_eq!(circle.normalised_walk_winners(), all, "{ahead:?}");
-            assert_eq!(circle.slater_winners(), Some(all.clone()), "{ahead:?}");
-            assert_eq!(circle.kemeny_winners(), Some(all), "{ahead:?}");
         }
     }
     // rankers that are even with all others win too, however many they are
@@ -123,7 +128,6 @@ fn a_small_difference_is_no_tie() {
         PreferenceMatrix::from_pairs(3, |i, _| if i == 0 { 0.500_002 } else { 0.5 }).unwrap();
     assert_eq!(near.borda_winners(), [0]);
     assert_eq!(near.random_walk_winners(), [0]);
-    assert_eq!(near.kemeny_winners(), Some(vec![0]));
 }
 
 #[test]
@@ -142,64 +146,4 @@ fn the_first_of_equal_leaders_leads_the_counts() {
     let (first, second): (f64, f64) = (sum(0), sum(1));
     assert!(second > first && second - first < 1e-12, "{first} {second}");
     assert_eq!(tally.copeland_leader(), 0);
-}
-
-#[test]
-fn the_best_orders_of_cycles() {
-    // 0 over 1 by 0.4, 1 over 2 by 0.1, 2 over 0 by 0.2: Kemeny contradicts the weakest, Slater any
-    let rows = [vec![0.5, 0.9, 0.3], vec![0.1, 0.5, 0.6], vec![0.7, 0.4, 0.5]];
-    let cycle = PreferenceMatrix::from_rows(&rows).unwrap();
-    assert_eq!(cycle.kemeny_winners(), Some(vec![2]));
-    assert_eq!(cycle.slater_winners(), Some(vec![0, 1, 2]));
-    for name in ["arxiv-6", "arithmetic-8", "cyclic-4"] {
-        assert_eq!(matrix(name).kemeny_winners(), Some(vec![0]), "{name}");
-        assert_eq!(matrix(name).slater_winners(), Some(vec![0]), "{name}");
-    }
-    let most = format!("cycle:{MAX_ORDERED}:1");
-    assert_eq!(matrix(&most).slater_winners(), Some(matrix(&most).copeland_winners()));
-    assert_eq!(matrix("cycle:17:1").kemeny_winners(), None);
-}
-
-/// All orders of `0..k`.
-fn orders(k: usize) -> Vec<Vec<usize>> {
-    if k == 0 {
-        return vec![Vec::new()];
-    }
-    let shorter = orders(k - 1);
-    let longer = |order: &Vec<usize>, at: usize| {
-        let mut order = order.clone();
-        order.insert(at, k - 1);
-        order
-    };
-    (0..k).flat_map(|at| shorter.iter().map(move |order| longer(order, at))).collect()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-
-    #[test]
-    fn the_best_orders_are_the_best_of_all(
-        k in 2_usize..=6, twentieths in prop::collection::vec(0_u32..=20, 15),
-    ) {
-        let mut next = twentieths.into_iter();
-        let mut win = || next.next().unwrap();
-        let matrix = PreferenceMatrix::from_pairs(k, |_, _| f64::from(win()) / 20.0).unwrap();
-        // in whole twentieths, so that no tolerance is needed
-        let kemeny = |i: usize, j: usize| (20.0 * matrix.win_probability(i, j)).round() as u32;
-        let slater = |i: usize, j: usize| u32::from(matrix.beats(i, j));
-        let first = |gain: &dyn Fn(usize, usize) -> u32| {
-            let sum = |order: &Vec<usize>| -> u32 {
-                (0..k).flat_map(|a| (a + 1..k).map(move |b| (a, b)))
-                    .map(|(a, b)| gain(order[a], order[b])).sum()
-            };
-            let best = orders(k).iter().map(sum).max();
-            let of_best = orders(k).into_iter().filter(|order| Some(sum(order)) == best);
-            let mut first: Vec<usize> = of_best.map(|order| order[0]).collect();
-            first.sort_unstable();
-            first.dedup();
-            Some(first)
-        };
-        prop_assert_eq!(matrix.kemeny_winners(), first(&kemeny));
-        prop_assert_eq!(matrix.slater_winners(), first(&slater));
-    }
 }

@@ -52,9 +52,10 @@ pub(super) fn default_seed_exponent() -> f64 {
     0.5
 }
 
-/// Declares the parameters of a policy with a seed set.
-macro_rules! seeded_parameters {
-    ($(#[$doc:meta])* $name:ident) => {
+/// Declares the parameters of a policy: those that all three have, and `seed_exponent` if it has a
+/// seed set.
+macro_rules! batch_parameters {
+    ($(#[$doc:meta])* $name:ident $(, $seed_exponent:ident)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -70,9 +71,11 @@ macro_rules! seeded_parameters {
             /// The comparisons that count as evidence.
             #[serde(default)]
             pub estimates: Option<Estimates>,
-            /// `e`: each ranker is a seed with probability `K^-e`.
-            #[serde(default = "default_seed_exponent")]
-            pub seed_exponent: f64,
+            $(
+                /// `e`: each ranker is a seed with probability `K^-e`.
+                #[serde(default = "default_seed_exponent")]
+                pub $seed_exponent: f64,
+            )?
         }
 
         impl $name {
@@ -83,7 +86,7 @@ macro_rules! seeded_parameters {
                     batches: None,
                     elimination: Elimination::default(),
                     estimates: None,
-                    seed_exponent: default_seed_exponent(),
+                    $($seed_exponent: default_seed_exponent(),)?
                 }
             }
 
@@ -99,7 +102,7 @@ macro_rules! seeded_parameters {
         }
     };
 }
-pub(super) use seeded_parameters;
+pub(super) use batch_parameters;
 
 /// The shared parameters of one experiment, as given.
 #[derive(Debug, Clone, Copy)]

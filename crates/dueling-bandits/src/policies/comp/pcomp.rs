@@ -6,42 +6,13 @@ use crate::policies::comp::evidence::{Elimination, Estimates, Evidence};
 use crate::policies::comp::field::Field;
 use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::{
-    BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON,
+    BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON, batch_parameters,
 };
 use crate::{Duel, Policy};
 
-/// Parameters of PCOMP.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pcomp {
-    /// `T`, in comparisons.
-    pub horizon: u64,
-    /// `B`; if absent, the logarithm of the horizon to base 2, rounded down.
-    #[serde(default)]
-    pub batches: Option<u32>,
-    /// When a ranker is clearly beaten.
-    #[serde(default)]
-    pub elimination: Elimination,
-    /// The comparisons that count as evidence.
-    #[serde(default)]
-    pub estimates: Option<Estimates>,
-}
-
-impl Pcomp {
-    /// The default parameters for a horizon.
-    pub fn new(horizon: u64) -> Self {
-        Self { horizon, batches: None, elimination: Elimination::default(), estimates: None }
-    }
-
-    /// The parameters that all three have.
-    fn shared(&self) -> BatchParameters {
-        BatchParameters {
-            horizon: self.horizon,
-            batches: self.batches,
-            elimination: self.elimination,
-            estimates: self.estimates,
-        }
-    }
+batch_parameters! {
+    /// Parameters of PCOMP.
+    Pcomp
 }
 
 impl PolicyParameters for Pcomp {

@@ -9,14 +9,14 @@ use crate::policies::comp::field::Field;
 use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::{
     BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON, SEED_EXPONENT,
-    default_seed_exponent, seeded_parameters, validate_seed_exponent,
+    batch_parameters, default_seed_exponent, validate_seed_exponent,
 };
 use crate::policies::comp::pcomp::AllPairs;
 use crate::{Duel, Policy, step_rng};
 
-seeded_parameters! {
+batch_parameters! {
     /// Parameters of SCOMP.
-    Scomp
+    Scomp, seed_exponent
 }
 
 impl PolicyParameters for Scomp {

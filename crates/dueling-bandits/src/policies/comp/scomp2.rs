@@ -7,15 +7,15 @@ use crate::policies::comp::field::Field;
 use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::{
     BATCHES, BatchParameters, ELIMINATION, ESTIMATES, FIXED_RANKERS, HORIZON, SEED_EXPONENT,
-    default_seed_exponent, seeded_parameters, validate_seed_exponent,
+    batch_parameters, default_seed_exponent, validate_seed_exponent,
 };
 use crate::policies::comp::pcomp::AllPairs;
 use crate::policies::comp::scomp::{are_seeds, draw_seeds};
 use crate::{Duel, Policy};
 
-seeded_parameters! {
+batch_parameters! {
     /// Parameters of SCOMP2.
-    Scomp2
+    Scomp2, seed_exponent
 }
 
 impl PolicyParameters for Scomp2 {

@@ -35,10 +35,6 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn from_tally(tally: Tally, alpha: f64, ties: Ties) -> Self {
-        Self::new(Bounds::from_tally(tally, alpha), ties)
-    }
-
     pub(crate) fn new(bounds: Bounds, ties: Ties) -> Self {
         let (rankers, tally) = (bounds.tally().rankers(), bounds.tally());
         Self { win_probabilities: WinProbabilities::new(rankers, tally), bounds, ties }

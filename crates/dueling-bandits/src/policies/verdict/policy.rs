@@ -84,11 +84,7 @@ struct Saved {
 }
 
 impl Deciding {
-    pub(super) fn from_tally(tally: Tally, alpha: f64, target: Target) -> Self {
-        Self::of(Bounds::from_tally(tally, alpha), target)
-    }
-
-    fn of(bounds: Bounds, target: Target) -> Self {
+    pub(super) fn new(bounds: Bounds, target: Target) -> Self {
         Self {
             explorer: Sampler::new(bounds, Ties::ByRegret),
             target,
@@ -113,7 +109,7 @@ impl Deciding {
         let bounds = Bounds::from_parts(saved.tally, &saved.retired, alpha)?;
         let plan = Plan::restore(&saved.plan, bounds.active())?;
         let (planned_at, is_stale) = (saved.planned_at, saved.is_stale);
-        Some(Self { plan, planned_at, is_stale, ..Self::of(bounds, target) })
+        Some(Self { plan, planned_at, is_stale, ..Self::new(bounds, target) })
     }
 
     fn active(&self) -> &[usize] {

@@ -13,6 +13,7 @@ mod pairwise_sampling;
 mod parameters;
 mod resume;
 mod rosters;
+mod savage;
 mod scb;
 mod support;
 mod verdict;

@@ -156,6 +156,33 @@ impl WinProbabilitySource for Later {
     }
 }
 
+/// The probabilities of a tally, always computed exactly.
+struct Exactly<'a>(&'a Tally);
+
+impl WinProbabilitySource for Exactly<'_> {
+    fn above_half(&self, i: usize, j: usize) -> f64 {
+        self.0.above_half(i, j)
+    }
+}
+
+#[test]
+fn the_quick_way_gives_the_leading_bits_of_the_probability() {
+    for plays in (0..300).chain([1_000, 2_001, 19_999]) {
+        for half_wins in 0..=2 * plays {
+            let mut tally = Tally::new(2);
+            let (wins, halves) = (half_wins / 2, half_wins % 2);
+            tally.record_run(Duel::new(0, 1), Outcome::First, wins);
+            tally.record_run(Duel::new(0, 1), Outcome::Half, halves);
+            tally.record_run(Duel::new(0, 1), Outcome::Second, plays - wins - halves);
+            let (quick, plain) =
+                (WinProbabilities::new(2, &tally), WinProbabilities::new(2, &Exactly(&tally)));
+            let bits =
+                |of: &WinProbabilities| format!("{of:?}").split("stale").next().map(String::from);
+            assert_eq!(bits(&quick), bits(&plain), "{half_wins} half wins in {plays} comparisons");
+        }
+    }
+}
+
 #[test]
 fn winners_follow_their_probabilities_and_can_be_drawn_again() {
     const DRAWS: u32 = 40_000;
