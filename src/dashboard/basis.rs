@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{counted, name, number, percent, seconds};
+use super::layout::{counted, name, number, percent, seconds, with_code};
 use super::view::View;
 
 /// The sentences.
@@ -59,7 +59,7 @@ pub(super) fn section(view: &View) -> Markup {
                 }
             }
             p { "It assumes:" }
-            ul { @for assumption in &basis.assumptions { li { (assumption) } } }
+            ul { @for assumption in &basis.assumptions { li { (with_code(assumption)) } } }
         }
     }
 }

@@ -77,9 +77,14 @@ impl Axis {
     }
 }
 
+/// Whether so much is known about a pair that its share is worth a number.
+pub(crate) fn is_narrow((low, high): (f64, f64)) -> bool {
+    100.0 * (high - low) <= WIDEST
+}
+
 impl Row {
     fn is_drawn(&self) -> bool {
-        self.measured.is_some() && 100.0 * (self.interval.1 - self.interval.0) <= WIDEST
+        self.measured.is_some() && is_narrow(self.interval)
     }
 }
 

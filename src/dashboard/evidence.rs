@@ -3,15 +3,14 @@
 use maud::{Markup, html};
 
 use super::chart::{Chart, Line, ticks};
-use super::layout::{Tab, margin_points, name, number, of_experiments, part, percent, quantity};
+use super::layout::{Tab, margin_points, number, of_experiments, part, percent, quantity};
 use super::race;
 use super::result::head;
 use super::view::View;
 use crate::service::reports::regret::{RegretPoint, RegretReport};
 
-/// Most rankers in the table of who beats whom, and most in the other tables.
+/// Most rankers in the table of who beats whom.
 const MATRIX_MAX: usize = 16;
-const ROWS_MAX: usize = 64;
 /// Fewer answers than this are grey.
 const FEW: f64 = 100.0;
 const REPORTS: [&str; 7] =
@@ -22,9 +21,8 @@ pub(crate) fn page(view: &View) -> Markup {
     html! {
         (head(view, Tab::Evidence))
         @if view.has_compared() {
-            (race::section(view))
+            (part("race", "The race to the result", &race::figure(view)))
             (matrix(view))
-            (chances(view))
         } @else { p { "No page has had a winner yet." } }
         @if let Some(report) = &view.regret { (regret(view, report)) }
         (addresses(view))
@@ -80,12 +78,14 @@ fn matrix(view: &View) -> Markup {
             table.matrix {
                 thead { tr {
                     th scope="col" { "Ranker, best first" }
+                    th scope="col" { "Chance" }
                     @for (number, &j) in shown.iter().enumerate() {
                         th scope="col" { abbr title=(view.ids[j]) { (number + 1) } }
                     }
                 } }
                 tbody { @for (number, &i) in shown.iter().enumerate() { tr {
                     th scope="row" { (cut(number + 1, &view.ids[i])) }
+                    td.chance { (percent(view.verdict.rankers[i].best_probability)) }
                     @for &j in shown {
                         @if i == j { td.self { span.sr { "itself" } span aria-hidden="true" { "·" } } } @else { (cell(i, j)) }
                     }
@@ -95,25 +95,11 @@ fn matrix(view: &View) -> Markup {
         p.note {
             "Blue: these pages alone prove that the row is "
             @if view.verdict.margin > 0.0 { "at most " (margin_points(view.verdict.margin)) " behind. " } @else { "better. " }
-            "Orange: that the column is. On a narrow screen the names stay in place and the numbers scroll."
+            "Orange: that the column is. The chance of being best is no proof: a model of the preferences gives it, and rankers that "
+            "are best together share it."
         }
     };
     part("matrix", "Who beats whom", &content)
-}
-
-/// The probability of being best.
-fn chances(view: &View) -> Markup {
-    let content = html! {
-        p.note { "No proof: a model of the preferences gives these. Rankers that are best together share a chance. The sum is 100\u{202f}%." }
-        table.places {
-            thead { tr { th scope="col" { "Ranker" } th.n scope="col" { "Chance" } } }
-            tbody { @for &i in view.active().iter().take(ROWS_MAX) { tr {
-                th scope="row" { (name(&view.ids[i])) }
-                td.n { (percent(view.verdict.rankers[i].best_probability)) }
-            } } }
-        }
-    };
-    part("chances", "Chance of being best, by a model", &content)
 }
 
 /// Regret over time, with its bounds.

@@ -142,11 +142,6 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// A share of answers as a percentage, to a tenth as reports say it.
-pub(crate) fn rate_percent(share: f64) -> String {
-    format!("{}\u{a0}%", (1000.0 * share).round() / 10.0)
-}
-
 /// A difference of shares in points, with its sign.
 pub(crate) fn points(share: f64) -> String {
     let tenths = (1000.0 * share).round() / 10.0;
@@ -191,13 +186,18 @@ pub(crate) fn spoken(id: &str) -> String {
     format!("\u{2068}{id}\u{2069}")
 }
 
-/// Names as an enumeration: the first four, and how many others.
+/// Names of rankers as an enumeration.
 pub(crate) fn names(ids: &[&str]) -> Markup {
-    let (shown, rest) = ids.split_at(if ids.len() <= 5 { ids.len() } else { 4 });
+    enumerated(&ids.iter().map(|id| name(id)).collect::<Vec<_>>())
+}
+
+/// An enumeration: the first four, and how many others.
+pub(crate) fn enumerated(items: &[Markup]) -> Markup {
+    let (shown, rest) = items.split_at(if items.len() <= 5 { items.len() } else { 4 });
     html! {
-        @for (index, id) in shown.iter().enumerate() {
+        @for (index, item) in shown.iter().enumerate() {
             @if index > 0 { @if rest.is_empty() && index + 1 == shown.len() { " and " } @else { ", " } }
-            (name(id))
+            (item)
         }
         @if !rest.is_empty() { " and " (rest.len()) " others" }
     }
@@ -227,20 +227,20 @@ pub(crate) fn labels(ids: &[String]) -> Vec<String> {
     ids.iter().map(short).collect()
 }
 
+fn written(unix_ms: i64, format: &str) -> String {
+    jiff::Timestamp::from_millisecond(unix_ms)
+        .map_or_else(|_| unix_ms.to_string(), |time| time.strftime(format).to_string())
+}
+
 /// A day, such as `Mon 30 Nov`; with its year if that is not the year of `now`.
 pub(crate) fn day(unix_ms: i64, now_ms: i64) -> String {
-    let written = |ms: i64, format: &str| {
-        jiff::Timestamp::from_millisecond(ms)
-            .map_or_else(|_| ms.to_string(), |time| time.strftime(format).to_string())
-    };
     let is_near = written(unix_ms, "%Y") == written(now_ms, "%Y");
     written(unix_ms, if is_near { "%a\u{a0}%-d\u{a0}%b" } else { "%a\u{a0}%-d\u{a0}%b\u{a0}%Y" })
 }
 
 /// A time of a day: `10:26 UTC`, with the day if it is another one.
 pub(crate) fn hour(unix_ms: i64, now_ms: i64) -> String {
-    let time = jiff::Timestamp::from_millisecond(unix_ms)
-        .map_or_else(|_| unix_ms.to_string(), |time| time.strftime("%H:%M\u{a0}UTC").to_string());
+    let time = written(unix_ms, "%H:%M\u{a0}UTC");
     match (day(unix_ms, now_ms), day(now_ms, now_ms)) {
         (day, today) if day == today => time,
         (day, _) => format!("{time} on {day}"),
@@ -267,12 +267,8 @@ pub(crate) fn seconds(seconds: f64) -> String {
 
 /// A time, to the second.
 pub(crate) fn timestamp(unix_ms: i64) -> Markup {
-    time(&rankduel_engine::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000)))
-}
-
-/// A time in RFC 3339.
-pub(crate) fn time(text: &str) -> Markup {
-    let people = text.split(['.', 'Z']).next().unwrap_or(text).replace('T', " ");
+    let text = rankduel_engine::clock::rfc3339(unix_ms - unix_ms.rem_euclid(1000));
+    let people = text.split(['.', 'Z']).next().unwrap_or_default().replace('T', " ");
     html! { time datetime=(text) { (people) " UTC" } }
 }
 
@@ -359,6 +355,13 @@ pub(crate) fn fact(label: &str, value: &Markup) -> Markup {
     html! { div { dt { (label) } dd { (value) } } }
 }
 
+/// An error or a reason as a sentence.
+pub(crate) fn capitalized(detail: &str) -> String {
+    let mut letters = detail.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+}
+
 /// Text in which every second piece between backticks is code.
 pub(crate) fn with_code(text: &str) -> Markup {
     html! {
@@ -376,66 +379,4 @@ fn tied(text: &str) -> String {
         if follows && letter == ' ' { '\u{a0}' } else { letter }
     };
     text.chars().map(tie).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_are_shortened_to_what_no_other_has() {
-        let ids = [
-            "bm25",
-            "neural-two-tower-bge-m3-finetuned-on-click-logs-q3",
-            "neural-two-tower-multilingual-e5-large-instruct",
-            "a-name-of-one-letter-parts-x-x-x-x",
-        ];
-        let ids = ids.map(str::to_owned);
-        assert_eq!(labels(&ids), ["bm25", "finetuned", "multilingual", "name"]);
-    }
-
-    #[test]
-    fn times_are_days_or_hours_in_words() {
-        let now = 1_790_000_000_000;
-        assert_eq!(moment(now + 3_600_000, now), "15:13\u{a0}UTC");
-        assert_eq!(moment(now + 10 * 3_600_000, now), "00:13\u{a0}UTC on Tue\u{a0}22\u{a0}Sep");
-        assert_eq!(moment(now + 5 * 86_400_000, now), "Sat\u{a0}26\u{a0}Sep");
-        assert_eq!(moment(now + 200 * 86_400_000, now), "Fri\u{a0}9\u{a0}Apr\u{a0}2027");
-    }
-
-    #[test]
-    fn errors_are_of_as_many_experiments_as_it_takes() {
-        assert_eq!(of_experiments(0.05), "5\u{a0}of\u{a0}100");
-        assert_eq!(of_experiments(1.0 - 0.999), "1\u{a0}of\u{a0}1\u{202f}000");
-        assert_eq!((points(0.0504), points(-0.0001)), ("+5.0".into(), "+0.0".into()));
-        assert_eq!(
-            (margin_points(0.01), margin_points(0.025)),
-            ("1\u{a0}point".into(), "2.5\u{a0}points".into())
-        );
-    }
-
-    #[test]
-    fn numbers_are_grouped_and_have_few_digits() {
-        assert_eq!(number(0), "0");
-        assert_eq!(number(999), "999");
-        assert_eq!(number(1_000), "1\u{202f}000");
-        assert_eq!(number(1_234_567), "1\u{202f}234\u{202f}567");
-        assert_eq!(quantity(12_345.6), "12\u{202f}346");
-        assert_eq!(
-            (quantity(0.0), quantity(0.125), quantity(12.34)),
-            ("0".into(), "0.12".into(), "12.3".into())
-        );
-        assert_eq!(
-            (percent(0.5), percent(0.001), percent(1.0)),
-            ("50\u{202f}%".into(), "0.1\u{202f}%".into(), "100\u{202f}%".into())
-        );
-        assert_eq!(
-            (seconds(0.25), seconds(600.0), seconds(86_400.0)),
-            ("250\u{a0}ms".into(), "10\u{a0}min".into(), "24\u{a0}h".into())
-        );
-        assert_eq!(
-            (&*percent(0.0001), &*percent(0.9999)),
-            ("<\u{202f}0.1\u{202f}%", ">\u{202f}99.9\u{202f}%")
-        );
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::layout::{Mark, Visitor, badge, day, hour, moment, name, number, timestamp};
-use super::say::{When, shows};
+use super::say::{When, ruled_out, shows};
 use super::view::Pace;
 use crate::service::Service;
 use crate::service::conclusion::days_since;
@@ -41,6 +41,8 @@ pub(crate) struct Summary {
     hurts: bool,
     /// When the result came, in Unix milliseconds.
     decided_at: Option<i64>,
+    /// When it ended without a result, if its log still says so.
+    ended_at: Option<i64>,
     /// Whether it has a result and goes on by itself, for the control, for segments or for its
     /// least number of days.
     goes_on: bool,
@@ -58,6 +60,8 @@ impl Summary {
         let lead = lead(&service.reports, &loaded).await.ok()?;
         let (_, alarms) = traffic(service, &loaded).await.ok()?;
         let verdict = known_verdict(&loaded);
+        let is_open = lead.winners.is_empty();
+        let ended_at = if is_open { ended_at(service, &loaded).await } else { None };
         let fold = loaded.fold().ok()?;
         let is_better = |held: &ControlClaims| {
             matches!(held.progress(lead.leader, Claim::Better), Progress::Decided { .. })
@@ -69,7 +73,8 @@ impl Summary {
             pages: fold.counts().answered_duels() + fold.counts().self_duels,
             control: fold.claims().and_then(|held| Some((held.control()?, is_better(held)))),
             hurts: fold.segments().is_some_and(|held| held.hurt_segments().next().is_some()),
-            decided_at: last.filter(|_| !lead.winners.is_empty()),
+            decided_at: last.filter(|_| !is_open),
+            ended_at,
             goes_on: loaded.spec.conclude_at.is_some_and(|at| {
                 let days = days_since(loaded.with_record(|record| record.created_at), now);
                 fold.settled_verdict(&at).is_none() || at.min_days.is_some_and(|least| days < least)
@@ -95,6 +100,13 @@ impl Summary {
     fn id(&self, ranker: usize) -> Markup {
         name(self.loaded.spec.rankers.get(ranker).map_or("", |ranker| &ranker.id))
     }
+}
+
+/// When an experiment was concluded, from its log, in Unix milliseconds.
+async fn ended_at(service: &Service, loaded: &LoadedExperiment) -> Option<i64> {
+    let since = loaded.fold().ok().filter(|fold| fold.is_concluded())?.status_since();
+    let entries = service.engine.store.read(loaded.id, since.checked_sub(1)?, 1).await.ok()?;
+    entries.first().filter(|entry| entry.position == since).map(|entry| entry.recorded_at)
 }
 
 /// Compute the forecast of an experiment that runs. Without one, its row has no date.
@@ -152,10 +164,9 @@ fn none_yet(visitor: Visitor) -> Markup {
     html! {
         section.part {
             h2 { "No experiments yet" }
-            @if visitor.manages {
-                p { a href="/new-experiment" { "Create one" } " with the rankers that you want to compare, or with the API:" }
-            } @else {
-                p { "Create one with the rankers that you want to compare:" }
+            p {
+                @if visitor.manages { a href="/new-experiment" { "Create one" } } @else { "Create one" }
+                " with the rankers that you want to compare, for instance with the API:"
             }
             pre tabindex="0" { code {
                 "curl -X POST \"$RANKDUEL/v1/experiments\" -H 'Content-Type: application/json' \\\n"
@@ -207,8 +218,7 @@ fn when(summary: &Summary, record: &ExperimentRecord) -> Markup {
             (None, Status::Running, Some((When::About(at, _), _))) => { "about " (moment(at, now)) }
             (None, Status::Running, Some((When::Far, _))) => { "not in 90 days" }
             (None, Status::Running, _) => span.quiet { "no date yet" },
-            // the record keeps the time of its last change, which can be a later one
-            (None, Status::Concluded, _) => { "ended by " (moment(record.updated_at, now)) }
+            (None, Status::Concluded, _) => { "ended" @if let Some(at) = summary.ended_at { " " (moment(at, now)) } }
             (None, ..) => span.quiet { "–" },
         }
     }
@@ -218,7 +228,6 @@ fn when(summary: &Summary, record: &ExperimentRecord) -> Markup {
 fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
     let lead = &summary.lead;
     let leader = summary.id(lead.leader);
-    let out = lead.rivals - lead.open;
     let result = |shown: usize| {
         let is_today = summary.control.is_some_and(|(control, _)| control == shown);
         html! {
@@ -242,12 +251,7 @@ fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
             }
             (_, 0) if !lead.compared => { @if summary.pages == 0 { "No answers yet." } @else { "No page has had a winner yet." } }
             (_, 0) => {
-                (leader) " leads; "
-                @match (lead.rivals, out) {
-                    (1, _) => { "its rival is not ruled out." }
-                    (rivals, 0) => { "none of " (rivals) " rivals is ruled out." }
-                    (rivals, out) => { (out) " of " (rivals) " rivals " @if out == 1 { "is" } @else { "are" } " ruled out." }
-                }
+                (leader) " leads; " (ruled_out(lead.rivals - lead.open, lead.rivals)) "."
             }
             (_, 1) => { (result(lead.leader)) }
             (_, several) => { @if summary.may_ship() { "Ship any of " (several) ", such as " } @else { (several) " are the best, such as " } (leader) "." }

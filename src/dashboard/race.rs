@@ -5,7 +5,7 @@ use std::f64::consts::LN_10;
 use maud::{Markup, html};
 
 use super::chart::{Chart, Line};
-use super::layout::{counted, day, hour, moment, name, number, part, quantity, spoken, with_code};
+use super::layout::{counted, day, hour, name, number, quantity, spoken};
 use super::say::When;
 use super::view::View;
 use crate::service::reports::verdict::RankerVerdict;
@@ -19,42 +19,8 @@ const HOUR_MS: i64 = 3_600_000;
 /// Parts of the time axis.
 const PARTS: i64 = 4;
 
-/// The section while there is no result.
-pub(crate) fn when(view: &View) -> Markup {
-    let sentence = match (view.when(), view.waiting()) {
-        (When::Waits, Some(waiting)) => html! {
-            "The answers that wait are enough. The first of them count at " (hour(waiting.next_count_ms, view.now))
-            ", and the result can come then. Dashed: where the lines would go."
-        },
-        (When::About(at, high), _) => html! {
-            "About " (moment(at, view.now))
-            @if let Some(high) = high { ", by " (moment(high, view.now)) " in 9 of 10 forecasts" }
-            "."
-        },
-        (When::Far, _) => {
-            html! { "Not within 90 days at the present speed: the lead is too small, or too few pages come." }
-        }
-        (When::Unknown(why), _) => {
-            html! { "There is no date yet" @if !why.is_empty() { ": " (with_code(&why)) } "." }
-        }
-        (When::Waits, None) => html! { "There is no date yet." },
-    };
-    let content = html! {
-        p { (sentence) }
-        (figure(view))
-    };
-    part("when", "When will we know?", &content)
-}
-
-/// The section afterwards.
-pub(crate) fn section(view: &View) -> Markup {
-    let content = html! {
-        (figure(view))
-    };
-    part("race", "The race to the result", &content)
-}
-
-fn figure(view: &View) -> Markup {
+/// The picture, and how to read it.
+pub(crate) fn figure(view: &View) -> Markup {
     if view.fold.roster.active().len() > RANKERS_MAX {
         return html! { p.note { "The race is drawn for up to " (RANKERS_MAX) " rankers." } };
     }
@@ -75,7 +41,11 @@ fn figure(view: &View) -> Markup {
                 @if !view.is_over() {
                     "The result waits for " (name(&view.ids[*weakest])) ", at "
                     span #weakest { (quantity(row.evidence_against.unwrap_or(1.0))) } ". "
-                    @if matches!(view.when(), When::About(_, Some(_))) { "The shaded time holds 8 of 10 forecasts. " }
+                    @match view.when() {
+                        When::About(_, Some(_)) => "The shaded time holds 8 of 10 forecasts.",
+                        When::Waits => "Dashed lines show where the answers that wait would lead.",
+                        _ => "",
+                    }
                 }
             }
         } @else { p.note { "Too few answers count for a picture." } }

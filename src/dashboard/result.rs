@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::dots::{Dots, Row};
+use super::dots::{Dots, Row, is_narrow};
 use super::layout::{
-    self, Mark, Tab, counted, day, hour, margin_points, moment, name, number, of_experiments, part,
-    percent, points, rate_percent, spoken, with_code,
+    self, Mark, Tab, capitalized, counted, day, hour, margin_points, moment, name, number, part,
+    percent, points, spoken, with_code,
 };
 use super::say::{Say, When, buttons, say};
-use super::view::{View, Whom};
+use super::view::{DAY_MS, View, Whom};
 use super::{basis, race, safe, splits, whom};
 use crate::service::reports::claims::{ClaimKind, ControlView};
 use crate::service::reports::drift::DriftClaim;
@@ -45,9 +45,9 @@ pub(crate) fn page(view: &View) -> Markup {
     html! {
         (head(view, Tab::Result))
         (card(view, &answer))
-        @if !view.is_over() { (race::when(view)) }
+        @if view.has_compared() && !view.is_over() { (part("when", "When will we know?", &race::figure(view))) }
         @if view.has_compared() { (much(view)) }
-        (safe::section(view))
+        @if view.pages > 0 { (safe::section(view)) }
         @if let Some(Whom::Known(report)) = whom && view.has_compared() { (whom::section(view, report)) }
         @if view.pages > 0 { (cost(view)) }
         div.folds {
@@ -66,7 +66,7 @@ pub(crate) fn head(view: &View, tab: Tab) -> Markup {
 /// The line below the name.
 fn meta(view: &View) -> Markup {
     let gone = view.order.len() - view.active().len() - usize::from(view.twin.is_some());
-    let days = (view.now - view.record.created_at) / 86_400_000;
+    let days = (view.now - view.record.created_at) / DAY_MS;
     let spec = &view.loaded.spec;
     html! {
         @if !spec.description.is_empty() { bdi { (spec.description) } br; }
@@ -101,7 +101,8 @@ fn card(view: &View, answer: &Say) -> Markup {
                     }
                 }
             }
-            dl.tiles { @for tile in tiles(view) {
+            @let tiles = tiles(view);
+            @if !tiles.is_empty() { dl.tiles { @for tile in tiles {
                 div {
                     dt { a href={ "#" (tile.section) } { (tile.question) } }
                     dd {
@@ -109,7 +110,7 @@ fn card(view: &View, answer: &Say) -> Markup {
                         p.b { (tile.more) }
                     }
                 }
-            } }
+            } } }
         }
     }
 }
@@ -137,7 +138,7 @@ fn tiles(view: &View) -> Vec<Tile> {
 }
 
 fn better(view: &View) -> Tile {
-    let (open, out) = (view.rivals(false), view.rivals(true).len());
+    let open = view.rivals(false);
     let rivals = view.active().len() - 1;
     let answer = match (view.is_decided(), view.has_ended()) {
         (true, _) if view.verdict.winners.len() > 1 => {
@@ -150,21 +151,24 @@ fn better(view: &View) -> Tile {
     let more = match (view.is_decided(), open.first(), view.verdict.effects.first()) {
         (true, _, Some(closest)) => html! {
             "Closest: " (view.short(&closest.rival))
-            @if let Some(rate) = closest.win_rate { ", " (points(rate - 0.5)) " measured" }
+            @if let Some(rate) = measured(closest) { ", " (points(rate - 0.5)) " measured" }
         },
         (false, Some(closest), _) => html! {
-            @if rivals > 1 { (out) " of " (rivals) " rivals are ruled out. " }
+            @if rivals > 1 { (capitalized(&view.ruled_out())) " " }
             "Over " (view.short(&closest.rival)) ": "
-            @let rival = view.loaded.spec.ranker_index(&closest.rival).unwrap_or_default();
-            @match (closest.win_rate, view.fold.expected.mean(view.leader(), rival)) {
-                (Some(rate), _) => { (points(rate - 0.5)) " measured" }
-                (None, Some(rate)) => { (points(rate - 0.5)) " measured, with the answers that wait" }
-                (None, None) => { "no answer counts yet" }
+            @match measured(closest) {
+                Some(rate) => { (points(rate - 0.5)) " measured" }
+                None => "too few pages",
             }
         },
         _ => Markup::default(),
     };
     Tile::new(("Is it better?", "much"), answer, more)
+}
+
+/// The measured share of wins against a rival, if they have met on enough pages to say it.
+pub(crate) fn measured(effect: &Effect) -> Option<f64> {
+    effect.win_rate.filter(|_| is_narrow((effect.low, effect.high)))
 }
 
 fn against_control(view: &View, control: &ControlView) -> Tile {
@@ -176,21 +180,8 @@ fn against_control(view: &View, control: &ControlView) -> Tile {
         (None, true) => (Mark::None, "Not proven"),
         (None, false) => (Mark::Wait, "Not known yet"),
     };
-    let more = html! {
-        (view.short(&control.ranker))
-        @match control.win_rate {
-            _ if control.ranker == control.control => { @if view.is_decided() { " is best" } @else { " leads" } }
-            None => { " has not met " (view.short(&control.control)) }
-            Some(rate) => {
-                " won " (rate_percent(rate)) " against " (view.short(&control.control))
-                @match (control.proven, control.at_least, control.at_most) {
-                    (Some(ClaimKind::Better), Some(least), _) => { ": at least " (rate_percent(least)) },
-                    (Some(ClaimKind::Worse), _, Some(most)) => { ": at most " (rate_percent(most)) },
-                    _ => {}
-                }
-            }
-        }
-    };
+    let says = control.sentence.strip_prefix(&format!("`{}`", control.ranker)).unwrap_or_default();
+    let more = html! { (view.short(&control.ranker)) (with_code(says)) };
     Tile::new(("Better than today's?", "much"), (mark, html! { (answer) }), more)
 }
 
@@ -226,14 +217,18 @@ fn time(view: &View) -> Tile {
             html! { "About " (moment(at, view.now)) },
             html! { @match high {
                 Some(high) => { "9 of 10 forecasts: by " (moment(high, view.now)) }
-                None => { "The latest day is not known" }
+                None => { "It can take much longer" }
             } },
         ),
-        (When::Far, _) => (html! { "Not in 90 days" }, html! { "The lead is too small" }),
-        (When::Unknown(_) | When::Waits, _) => (
-            html! { "No date yet" },
-            html! { @if view.runs() { "More answers are needed" } @else { "The experiment is paused" } },
-        ),
+        (When::Far, _) => {
+            (html! { "Not in 90 days" }, html! { "The lead is too small, or too few pages come" })
+        }
+        (When::Unknown(why), _) if view.runs() => {
+            (html! { "No date yet" }, with_code(&capitalized(&why)))
+        }
+        (When::Unknown(_) | When::Waits, _) => {
+            (html! { "No date yet" }, html! { @if !view.runs() { "The experiment is paused" } })
+        }
     };
     Tile::new(("When will we know?", "when"), (Mark::Wait, answer), more)
 }
@@ -299,7 +294,7 @@ fn much(view: &View) -> Markup {
         margin: Some(verdict.margin),
         rows: rows.collect(),
     };
-    let example = shown.iter().find_map(|effect| Some((effect, effect.win_rate?)));
+    let example = shown.iter().find_map(|effect| Some((effect, measured(effect)?)));
     let content = html! {
         p {
             "The dot shows the measured lead, the bar where the true lead lies. Right of zero, " (name(leader)) " is better."
@@ -316,7 +311,7 @@ fn much(view: &View) -> Markup {
                 " pages and " (name(&effect.rival)) " on " (format!("{:.1}", 100.0 * (1.0 - rate))) "."
             }
             " The left end of each bar comes from the proof itself. Each right end alone is wrong in at most "
-            (of_experiments(1.0 - verdict.confidence)) " experiments."
+            (view.error()) " experiments."
             @if shown.iter().any(is_left) {
                 " A rival that is ruled out although its bar reaches left of the line loses to others, or was ruled out before."
             }
@@ -355,7 +350,6 @@ fn cost(view: &View) -> Markup {
 }
 
 fn words(view: &View) -> Markup {
-    let error = of_experiments(1.0 - view.verdict.confidence);
     html! {
         details #words {
             summary { "What the words mean" }
@@ -364,7 +358,7 @@ fn words(view: &View) -> Markup {
                 dt { "Mixed page" } dd { "A page that interleaves the results of two rankers. The one whose results get more clicks wins it." }
                 dt { "Answer" } dd { "What a searcher clicked on a mixed page. Only the first answer of each person counts, where your backend names people." }
                 dt { "Best" } dd { "Beats the most other rankers (the Copeland winner)." }
-                dt { "Wrong in at most " (error) } dd { "If you ran so many experiments and read each one as often as you like, no more of them would ever show you a false result." }
+                dt { "Wrong in at most " (view.error()) } dd { "If you ran so many experiments and read each one as often as you like, no more of them would ever show you a false result." }
                 dt { "Evidence" } dd { "100 means: if the claim were false, luck alone would reach 100 at most once in 100 experiments." }
             }
         }

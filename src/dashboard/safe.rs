@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Mark, name, number, of_experiments, part, table};
+use super::layout::{Mark, counted, number, of_experiments, part, table};
 use super::result::Tile;
 use super::view::View;
 use crate::service::reports::claims::{Claim, ClaimKind, ClaimState};
@@ -21,36 +21,44 @@ pub(crate) fn leader_does_harm(view: &View) -> bool {
     claims.any(|claim| is(claim, ClaimKind::Harm) && claim.ranker.as_deref() == Some(leader))
 }
 
+/// How many limits the leader has, and how many of them it is proven to be within.
+fn limits(view: &View) -> (usize, usize) {
+    let leader = view.verdict.leader.as_str();
+    let limits = view.fold.guardrails.iter().filter(|claim| claim.claim == ClaimKind::Safe);
+    let limits = limits.filter(|claim| claim.ranker.as_deref() == Some(leader));
+    let is_trusted = |claim: &Claim| claim.metric.as_ref().is_some_and(|it| !it.uneven);
+    let hold = |claim: &&Claim| is(claim, ClaimKind::Safe) && is_trusted(claim);
+    (limits.clone().count(), limits.filter(hold).count())
+}
+
+/// Whether the leader is proven to be within all its limits, if it has any.
+pub(crate) fn holds_all(view: &View) -> bool {
+    let (limits, hold) = limits(view);
+    limits == hold
+}
+
 /// The tile of the page; `None` without metrics.
 pub(crate) fn tile(view: &View) -> Option<Tile> {
     let claims = &view.fold.guardrails;
     let leader = view.verdict.leader.as_str();
-    let of_leader = || claims.iter().filter(|claim| claim.ranker.as_deref() == Some(leader));
-    let mut harmful: Vec<&str> = Vec::new();
-    for claim in claims.iter().filter(|claim| is(claim, ClaimKind::Harm)) {
-        let ranker = claim.ranker.as_deref().unwrap_or_default();
-        if !harmful.contains(&ranker) {
-            harmful.push(ranker);
-        }
-    }
+    let harmful = claims.iter().filter(|claim| is(claim, ClaimKind::Harm));
+    let mut harmful = harmful.filter_map(|claim| claim.ranker.as_deref());
     claims.first()?;
-    let mut safe = of_leader().filter(|claim| claim.claim == ClaimKind::Safe).peekable();
-    let is_trusted = |claim: &Claim| claim.metric.as_ref().is_some_and(|it| !it.uneven);
-    let is_safe =
-        safe.peek().is_some() && safe.all(|claim| is(claim, ClaimKind::Safe) && is_trusted(claim));
-    let (mark, answer) = match (leader_does_harm(view), is_safe) {
+    let (limits, hold) = limits(view);
+    let (mark, answer) = match (leader_does_harm(view), hold == limits) {
+        _ if limits == 0 => (Mark::None, html! { "It is today's" }),
         (true, _) => (Mark::No, html! { "No, it does harm" }),
         (false, true) => (Mark::Yes, html! { "Yes, within every limit" }),
         (false, false) if view.has_ended() => (Mark::None, html! { "Not proven" }),
         (false, false) => (Mark::Wait, html! { "Not known yet" }),
     };
     let more = html! {
-        (view.short(leader)) "."
-        @if let Some(first) = harmful.iter().find(|ranker| **ranker != leader) {
+        (view.short(leader)) " holds " (hold) " of " (counted(limits as u64, "limit", "limits")) "."
+        @if let Some(first) = harmful.find(|ranker| *ranker != leader) {
             " " (view.short(first)) " does harm."
         }
     };
-    Some(Tile { question: "Is it safe?", section: "safe", mark, answer, more })
+    Some(Tile::new(("Is it safe?", "safe"), (mark, answer), more))
 }
 
 /// The section of the page; nothing without metrics.
@@ -61,13 +69,23 @@ pub(crate) fn section(view: &View) -> Markup {
     if claims.is_empty() {
         return Markup::default();
     }
-    let rows = html! { @for pair in claims.chunk_by(is_pair) { (row(view, pair)) } };
+    let heads = ["Ranker", "Metric", "Result", "Mean", "Limit", "Pages"];
+    let is_first = |pair: &&[Claim]| {
+        pair[0].ranker.as_ref() == Some(&view.verdict.leader)
+            || pair.iter().any(|claim| is(claim, ClaimKind::Harm))
+    };
+    let (first, others): (Vec<_>, Vec<_>) = claims.chunk_by(is_pair).partition(is_first);
+    let rows = |of: &[&[Claim]]| html! { @for pair in of { (row(view, pair)) } };
     let content = html! {
         p {
             "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every page counts, clicked or not, and a missing value counts as the worst. A ranker within the limit is said to do harm in at most "
             (of_experiments(error)) " experiments."
         }
-        (table("Metrics", &["Ranker", "Metric", "Result", "Mean", "Limit", "Pages"], &rows))
+        (table("Metrics", &heads, &rows(&first)))
+        @if !others.is_empty() { details #safe-others {
+            summary { "The other rankers" }
+            (table("Metrics of the other rankers", &heads, &rows(&others)))
+        } }
     };
     part("safe", "Is it safe?", &content)
 }
@@ -93,7 +111,7 @@ fn row(view: &View, pair: &[Claim]) -> Markup {
     };
     html! {
         tr {
-            td { (name(ranker)) }
+            td { (view.short(ranker)) }
             td {
                 code { (metric.name) }
                 @match metric.of {
@@ -103,7 +121,7 @@ fn row(view: &View, pair: &[Claim]) -> Markup {
                 }
             }
             td { (mark.icon()) " " (result) }
-            td { @match metric.mean { Some(mean) => (quantity(mean)), None => "no page" } }
+            td { @match metric.mean { Some(mean) => (quantity(mean).replace('-', "−")), None => "no page" } }
             td { (quantity(metric.limit)) }
             td { (number(metric.pages)) }
         }

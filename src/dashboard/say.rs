@@ -3,9 +3,10 @@
 use maud::{Markup, html};
 
 use super::layout::{
-    Mark, counted, hour, moment, name, names, number, of_experiments, percent, with_code,
+    Mark, capitalized, counted, enumerated, hour, moment, name, names, number, of_experiments,
+    percent, with_code,
 };
-use super::view::{Pace, View};
+use super::view::{DAY_MS, Pace, View};
 use super::{safe, whom};
 use crate::service::reports::claims::{ClaimKind, ControlView};
 use crate::service::reports::verdict::{DuelsToGo, Verdict};
@@ -14,7 +15,6 @@ use rankduel_store::events::Status;
 
 /// A forecast that is further away is no date.
 const FAR_DAYS: i64 = 90;
-const DAY_MS: i64 = 86_400_000;
 
 /// The answer.
 pub(crate) struct Say {
@@ -144,11 +144,6 @@ fn against_control(view: &View) -> Option<(Mark, Markup, Option<Markup>)> {
     })
 }
 
-/// The error of a result.
-fn error(view: &View) -> String {
-    of_experiments(1.0 - view.verdict.confidence)
-}
-
 /// Nothing was learned yet.
 fn empty(view: &View) -> Say {
     let (duels, issued) = (view.verdict.duels, view.traffic.pairs);
@@ -210,8 +205,8 @@ fn open(view: &View) -> Say {
             @if !view.runs() { " Resume it to learn more." }
         },
         error: html! {
-            @if waits { "A result will be wrong in at most " (error(view)) " experiments. Answers that wait are no result yet." }
-            @else { "Rivals are ruled out by mistake in at most " (error(view)) " experiments." }
+            @if waits { "A result will be wrong in at most " (view.error()) " experiments. Answers that wait are no result yet." }
+            @else { "Rivals are ruled out by mistake in at most " (view.error()) " experiments." }
             (error_of_better(view))
         },
         advice: html! {
@@ -242,22 +237,25 @@ fn limits(view: &View) -> Markup {
     }
 }
 
+/// How many rivals are ruled out.
+pub(super) fn ruled_out(out: usize, rivals: usize) -> String {
+    match (out, rivals) {
+        (0, 1) => "its rival is not ruled out".into(),
+        (0, _) => format!("none of {rivals} rivals is ruled out"),
+        (1, _) => format!("1 of {rivals} rivals is ruled out"),
+        _ => format!("{out} of {rivals} rivals are ruled out"),
+    }
+}
+
 /// How many rivals are ruled out, and which are not.
 fn standing(view: &View) -> Markup {
-    let (open, out) = (view.rivals(false), view.rivals(true).len());
-    let rivals = view.active().len() - 1;
-    let ids: Vec<&str> = open.iter().map(|effect| effect.rival.as_str()).collect();
+    let open: Vec<_> = view.rivals(false).iter().map(|of| view.short(&of.rival)).collect();
     html! {
-        @match (rivals, out, &ids[..]) {
-            (1, _, _) => { (names(&ids)) " is not ruled out yet." }
-            (_, 0, _) => { "None of the " (rivals) " rivals is ruled out yet: " (names(&ids)) " can still win." }
-            (_, _, ids) => {
-                (out) " of " (rivals) " rivals " @if out == 1 { "is" } @else { "are" } " ruled out. "
-                @match ids {
-                    [closest, _, ..] => { (ids.len()) " can still win: " (names(ids)) "; " (name(closest)) " is closest." }
-                    _ => { "One can still win: " (names(ids)) "." }
-                }
-            }
+        (capitalized(&view.ruled_out()))
+        @match &open[..] {
+            [closest, _, ..] => { " " (open.len()) " can still win: " (enumerated(&open)) "; " (closest) " is closest." }
+            [one] => { " " (one) " can still win." }
+            [] => {}
         }
     }
 }
@@ -281,7 +279,7 @@ fn result(view: &View) -> Say {
     Say {
         mark: match &control {
             _ if doubted || harms || view.has_changed() => Mark::No,
-            _ if other.is_some() => Mark::Wait,
+            _ if other.is_some() || until.is_some() => Mark::Wait,
             Some((mark, ..)) => *mark,
             None => Mark::Yes,
         },
@@ -301,11 +299,11 @@ fn result(view: &View) -> Say {
         },
         paragraph: html! {
             (with_code(&verdict.claim))
-            (whom::exceptions(view, view.whom.as_ref()))
+            @if !harms && !safe::holds_all(view) { " That it is within every limit is not proven." }
             @if let Some(shown) = other { " Somebody concluded the experiment on " (name(shown)) " nevertheless." }
         },
         error: html! {
-            "This result is wrong in at most " (error(view)) " experiments"
+            "This result is wrong in at most " (view.error()) " experiments"
             @if both { "; counting that the winner beats each of the others, in at most " (twice) }
             @if proven == Some(ClaimKind::Better) { "; counting the comparison with what you run now, in at most " (with_control) }
             "."
@@ -331,7 +329,6 @@ fn stopped(view: &View) -> Say {
     let concluded = verdict.concluded.as_ref();
     let shown = concluded.and_then(|done| done.winner.as_ref()).unwrap_or(&verdict.leader);
     let by_itself = concluded.is_some_and(|done| done.automatic);
-    let (out, rivals) = (view.rivals(true).len(), view.active().len() - 1);
     let better = proven_better(view).filter(|control| control.ranker == *shown);
     Say {
         mark: Mark::None,
@@ -346,14 +343,11 @@ fn stopped(view: &View) -> Say {
             @else { "Somebody concluded it on " (name(shown)) ". " }
             @if verdict.rests_on.excluded_units > 0 { "Without the answers of the excluded units, the " } @else { "The " }
             "evidence is not enough for a result"
-            @if view.has_compared() {
-                ": " (out) " of " (counted(rivals as u64, "rival", "rivals")) " of " (name(&verdict.leader)) " "
-                @if out == 1 { "is" } @else { "are" } " ruled out"
-            }
+            @if view.has_compared() { ": " (name(&verdict.leader)) " led, and " (view.ruled_out()) }
             "."
         },
         error: html! {
-            "A result would have been wrong in at most " (error(view)) " experiments."
+            "A result would have been wrong in at most " (view.error()) " experiments."
             (error_of_better(view))
         },
         advice: html! { "Weigh what speaks for " (name(shown)) " before you make it the default, or resume the experiment." },

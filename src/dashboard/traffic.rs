@@ -3,10 +3,12 @@
 use dueling_bandits::claims::alone::Split;
 use maud::{Markup, html};
 
-use super::layout::{Tab, fact, name, number, part, percent, seconds, time, timestamp};
+use super::layout::{Tab, fact, name, number, part, percent, seconds, timestamp};
 use super::result::head;
 use super::view::View;
+use crate::service::batches::OpenBatch;
 use crate::service::reports::alarms::SERVER_EVIDENCE;
+use crate::service::reports::statistics::page_statistics;
 
 /// Most rankers in the table.
 const ROWS_MAX: usize = 64;
@@ -18,7 +20,6 @@ pub(crate) fn page(view: &View) -> Markup {
         (flow(view))
         (shown(view))
         (pages(view))
-        (batch(view))
     }
 }
 
@@ -59,6 +60,7 @@ fn flow(view: &View) -> Markup {
                 (number(left)) " : " (number(right))
                 @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
             }))
+            @if let Some(batch) = &view.batch { (fact("Comparisons of the open batch", &answered(batch))) }
             (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
                 Some(_) if traffic.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
                 Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
@@ -71,6 +73,16 @@ fn flow(view: &View) -> Markup {
         }
     };
     part("traffic", "Traffic", &content)
+}
+
+/// How much of a batch is answered. The policy adapts when it is complete.
+fn answered(batch: &OpenBatch) -> Markup {
+    html! {
+        @if batch.number.is_some() {
+            (number(batch.answered.min(batch.needed))) " of " (number(batch.needed)) " answered, "
+            (number(batch.in_flight)) " in flight"
+        } @else { "no batch is open" }
+    }
 }
 
 /// Units by arm, and whether they are split evenly.
@@ -96,7 +108,7 @@ fn shown(view: &View) -> Markup {
                 @let share = own as f64 / places.max(1) as f64;
                 tr {
                     th scope="row" {
-                        (name(&view.ids[i]))
+                        (view.short(&view.ids[i]))
                         @if view.twin == Some(i) { " " span.badge { "canary" } }
                         @else if !view.fold.roster.is_active(i) { " " span.badge { "retired" } }
                     }
@@ -115,7 +127,7 @@ fn shown(view: &View) -> Markup {
 
 /// How balanced the interleaved pages are.
 fn pages(view: &View) -> Markup {
-    let statistics = view.statistics();
+    let statistics = page_statistics(&view.loaded, &view.fold.statistics);
     if statistics.versions.is_empty() && statistics.canary.is_none() {
         return Markup::default();
     }
@@ -143,27 +155,4 @@ fn pages(view: &View) -> Markup {
         }
     };
     part("interleaved", "Interleaved pages", &content)
-}
-
-fn batch(view: &View) -> Markup {
-    let Some(batch) = &view.batch else { return Markup::default() };
-    let (needed, answered, in_flight) = (batch.needed, batch.answered, batch.in_flight);
-    let content = html! {
-        @if let Some(number_of) = batch.number {
-            p {
-                "Batch " (number_of) @if let Some(at) = &batch.opened_at { ", open since " (time(at)) } ": "
-                b { (number(answered.min(needed))) " of " (number(needed)) } " comparisons of " (number(batch.pairs_total as u64))
-                " pairs are answered; " (number(in_flight)) " are in flight."
-            }
-            progress max=(needed.max(1)) value=(answered.min(needed)) aria-labelledby="batch-h" {
-                (percent(answered as f64 / needed.max(1) as f64))
-            }
-            p.note { "The policy adapts when the batch is complete. Until then it issues the pairs of this batch." }
-        } @else if view.has_ended() {
-            p { "No batch is open: the experiment issues no more comparisons." }
-        } @else {
-            p { "The policy has run all its batches and shows its winner." }
-        }
-    };
-    part("batch", "Batch", &content)
 }

@@ -14,7 +14,7 @@ use crate::service::reports::guardrails;
 use crate::service::reports::regret::{RegretReport, regret};
 use crate::service::reports::segments::{SegmentsReport, recent_segments};
 use crate::service::reports::single_flight::Computed;
-use crate::service::reports::statistics::{Statistics, StatisticsInput, page_statistics};
+use crate::service::reports::statistics::StatisticsInput;
 use crate::service::reports::traffic::{TrafficSummary, traffic};
 use crate::service::reports::verdict::{Effect, RankerVerdict, Verdict, VerdictState, verdict};
 use crate::service::reports::verdict_basis::Waiting;
@@ -28,12 +28,12 @@ use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
 
-use super::layout::{Tab, Visitor, labels};
-use super::say::When;
+use super::layout::{Tab, Visitor, labels, of_experiments};
+use super::say::{When, ruled_out};
 
 /// The speed of an experiment is that of its pages in so many newest days.
 const SPEED_DAYS: i64 = 7;
-const DAY_MS: i64 = 86_400_000;
+pub(crate) const DAY_MS: i64 = 86_400_000;
 
 /// The results by segment.
 pub(crate) enum Whom {
@@ -118,7 +118,7 @@ impl Parts {
 
 /// The part of the fold that a page needs.
 pub(crate) struct Copied {
-    statistics: StatisticsInput,
+    pub statistics: StatisticsInput,
     pub pace: Pace,
     /// The evidence for the leader over time.
     pub race: Vec<RacePoint>,
@@ -210,11 +210,6 @@ impl View {
         Self { labels: labels(&ids), parts, fold, loaded, record, visitor, ids, order, twin, pages }
     }
 
-    /// Results of interleaved pages.
-    pub fn statistics(&self) -> Statistics {
-        page_statistics(&self.loaded, &self.fold.statistics)
-    }
-
     /// The answers that wait, if any do.
     pub fn waiting(&self) -> Option<&Waiting> {
         self.verdict.waiting.as_ref()
@@ -241,7 +236,7 @@ impl View {
     /// The short name of a ranker, and its whole one where it is pointed at.
     pub fn short(&self, id: &str) -> Markup {
         let label = self.loaded.spec.ranker_index(id).map_or(id, |index| &self.labels[index]);
-        html! { bdi.r title=[(label != id).then_some(id)] { (label) } }
+        html! { bdi.r.nb title=[(label != id).then_some(id)] { (label) } }
     }
 
     /// Whether preferences have changed, and the result is of both times.
@@ -268,15 +263,15 @@ impl View {
     /// The rivals of the leader that are ruled out or not, the one with the least evidence against
     /// it first. Several winners are not rivals of one another.
     pub fn rivals(&self, ruled_out: bool) -> Vec<&Effect> {
-        let of = |id: &str| self.verdict.rankers.iter().find(|row| row.id == id);
-        let evidence = |effect: &&Effect| of(&effect.rival).and_then(|row| row.evidence_against);
-        let is_rival = |effect: &&Effect| of(&effect.rival).is_some_and(|row| !row.certain);
-        let rivals = self.verdict.effects.iter().filter(is_rival);
-        let mut rivals: Vec<_> = rivals.filter(|effect| effect.ruled_out == ruled_out).collect();
-        rivals.sort_by(|one, other| {
-            evidence(one).unwrap_or(0.0).total_cmp(&evidence(other).unwrap_or(0.0))
-        });
-        rivals
+        let of =
+            |row: &RankerVerdict| self.verdict.effects.iter().find(|effect| effect.rival == row.id);
+        let rivals = self.evidence().into_iter().filter_map(|(_, row)| of(row));
+        rivals.filter(|effect| effect.ruled_out == ruled_out).collect()
+    }
+
+    /// How many rivals are ruled out, in words.
+    pub fn ruled_out(&self) -> String {
+        ruled_out(self.rivals(true).len(), self.active().len() - 1)
     }
 
     /// The rivals with the evidence against them, the least first.
@@ -286,6 +281,11 @@ impl View {
         let of = |row: &RankerVerdict| row.evidence_against.unwrap_or(0.0);
         rows.sort_by(|one, other| of(one.1).total_cmp(&of(other.1)));
         rows
+    }
+
+    /// The error of a result, as a share of experiments.
+    pub fn error(&self) -> String {
+        of_experiments(1.0 - self.verdict.confidence)
     }
 
     /// When the result is expected.

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::dots::{Dots, Row};
-use super::layout::{Mark, counted, name, number, part, spoken, with_code};
-use super::result::Tile;
+use super::layout::{Mark, counted, enumerated, name, number, part, spoken, with_code};
+use super::result::{Tile, measured};
 use super::view::{View, Whom};
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::segments::{OpponentRow, SegmentRow, SegmentsReport};
@@ -13,8 +13,6 @@ use crate::service::reports::segments::{OpponentRow, SegmentRow, SegmentsReport}
 const SEGMENTS_MAX: usize = 30;
 /// Most other rankers with a picture.
 const OTHERS_MAX: usize = 12;
-/// Most segments in a sentence.
-const LISTED_MAX: usize = 8;
 /// The error of all segments together.
 const ERROR: &str = "5\u{a0}of\u{a0}100";
 
@@ -50,13 +48,9 @@ fn loses(row: &OpponentRow) -> bool {
     row.high < 0.5
 }
 
-/// Segments, one after the other: the first of them, and how many others.
+/// Segments as an enumeration.
 fn listed(segments: &[Option<&str>]) -> Markup {
-    let shown = &segments[..segments.len().min(LISTED_MAX)];
-    html! {
-        @for (index, segment) in shown.iter().enumerate() { @if index > 0 { ", " } (label(*segment)) }
-        @if segments.len() > shown.len() { " and " (segments.len() - shown.len()) " others" }
-    }
+    enumerated(&segments.iter().map(|segment| label(*segment)).collect::<Vec<_>>())
 }
 
 fn label(segment: Option<&str>) -> Markup {
@@ -67,8 +61,9 @@ fn label(segment: Option<&str>) -> Markup {
 pub(crate) fn tile(view: &View, of: &Whom) -> Tile {
     let claimed = view.verdict.segments.as_ref().and_then(|of| claimed(view, of));
     let (mark, answer, more) = claimed.unwrap_or_else(|| counted_so_far(view, of));
-    let section = if matches!(of, Whom::Known(_)) { "whom" } else { "much" };
-    Tile { question: "For whom?", section, mark, answer, more }
+    let has_section = matches!(of, Whom::Known(report) if is_named(report));
+    let section = if has_section { "whom" } else { "much" };
+    Tile::new(("For whom?", section), (mark, answer), more)
 }
 
 /// The mark, the answer and more from the claims about declared segments, once there is a winner.
@@ -99,7 +94,7 @@ fn counted_so_far(view: &View, of: &Whom) -> (Mark, Markup, Markup) {
         Whom::Known(report) if !is_named(report) => (
             Mark::None,
             html! { "You named no segments" },
-            html! { "Send " code { "segment" } " with each page" },
+            html! { "Send " code { "segment" } " with each page, such as the device" },
         ),
         Whom::Known(report) => {
             let rows = || report.segments.iter().filter(|row| row.segment.is_some());
@@ -133,10 +128,10 @@ fn counted_so_far(view: &View, of: &Whom) -> (Mark, Markup, Markup) {
     }
 }
 
-/// The segments in which the winner is not the best one, as a sentence: those of the claims about
-/// declared segments, otherwise those whose answers say so.
-pub(crate) fn exceptions(view: &View, of: Option<&Whom>) -> Markup {
-    let segments: Vec<_> = match (&view.verdict.segments, of) {
+/// The end of "ship it": the segments in which another ranker beats the winner, from the claims
+/// about declared segments, otherwise from the answers of each.
+pub(crate) fn but_not_in(view: &View) -> Markup {
+    let segments: Vec<_> = match (&view.verdict.segments, &view.whom) {
         (Some(claims), _) => claims.hurt.iter().map(|name| Some(name.as_str())).collect(),
         (None, Some(Whom::Known(report))) => {
             let loses = |row: &&SegmentRow| row.opponents.iter().any(loses);
@@ -145,56 +140,40 @@ pub(crate) fn exceptions(view: &View, of: Option<&Whom>) -> Markup {
         }
         _ => Vec::new(),
     };
-    html! {
-        @if !segments.is_empty() { " But not for everybody: another ranker beats it in " (listed(&segments)) "." }
-    }
+    html! { @if !segments.is_empty() { ", but not in " (listed(&segments)) } "." }
 }
 
-/// The end of "ship it": the declared segments in which the winner is proven to lose.
-pub(crate) fn but_not_in(view: &View) -> Markup {
-    let hurt = view.verdict.segments.iter().flat_map(|claims| &claims.hurt);
-    let hurt: Vec<_> = hurt.map(|segment| Some(segment.as_str())).collect();
-    html! { @if !hurt.is_empty() { ", but not in " (listed(&hurt)) } "." }
-}
-
-/// The section: against the closest rival, or the one that wins a segment.
+/// The section: against the closest rival, or the one that wins a segment. Empty without segments.
 pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
+    if !is_named(report) && view.verdict.segments.is_none() {
+        return Markup::default();
+    }
     let beaten = report.segments.iter().flat_map(|row| &row.opponents).find(|row| loses(row));
-    let closest = view.verdict.effects.iter().find(|effect| effect.win_rate.is_some());
+    let closest = view.verdict.effects.iter().find(|effect| measured(effect).is_some());
     let opponent = beaten.map(|row| &row.opponent).or(closest.map(|effect| &effect.rival));
     // after a restart of the verdict nobody has met in it, and segments keep their answers
     let opponent = opponent.or(report.all.first().map(|row| &row.opponent));
     let content = html! {
         @if let Some(of) = &view.verdict.segments { p { (with_code(&of.sentence)) } }
-        @match opponent {
-            Some(opponent) if is_named(report) => {
-                @if view.verdict.segments.is_none() { (summary(report, opponent)) }
-                (panel(view, report, opponent))
-                (silent(view, report, opponent))
-                @if report.all.len() > 1 { details #whom-others {
-                    summary { "Against each other ranker" }
-                    @for row in report.all.iter().filter(|row| row.opponent != *opponent).take(OTHERS_MAX) {
-                        h3 { (name(&report.ranker)) " against " (name(&row.opponent)) }
-                        (panel(view, report, &row.opponent))
-                    }
-                } }
-                @if report.waiting > 0 { p.note { "Answers that do not count yet: " (number(report.waiting)) "." } }
+        @if let Some(opponent) = opponent.filter(|_| is_named(report)) {
+            @if view.verdict.segments.is_none() { (summary(report, opponent)) }
+            (panel(view, report, opponent))
+            p.note {
+                @if !those(report, opponent, |row| !gains(row) && !loses(row)).is_empty() {
+                    "A segment that is not known has too few answers; that does not mean that both rankers are equal there. "
+                }
+                @if report.waiting > 0 { "Answers that do not count yet: " (number(report.waiting)) "." }
             }
-            _ => { (unnamed(report)) }
+            @if report.all.len() > 1 { details #whom-others {
+                summary { "Against each other ranker" }
+                @for row in report.all.iter().filter(|row| row.opponent != *opponent).take(OTHERS_MAX) {
+                    h3 { (name(&report.ranker)) " against " (name(&row.opponent)) }
+                    (panel(view, report, &row.opponent))
+                }
+            } }
         }
     };
     part("whom", "For whom?", &content)
-}
-
-fn unnamed(report: &SegmentsReport) -> Markup {
-    html! {
-        @if report.segments.is_empty() { p { "No answer counts yet." } } @else {
-            p {
-                "No counted answer has a segment. Send one with each page, such as the device, the language or the length of the query: "
-                "the field " code { "segment" } " of " code { "next-duel" } ", " code { "interleave" } " or " code { "feedback" } "."
-            }
-        }
-    }
 }
 
 fn summary(report: &SegmentsReport, opponent: &str) -> Markup {
@@ -205,21 +184,6 @@ fn summary(report: &SegmentsReport, opponent: &str) -> Markup {
             @if !better.is_empty() { (name(&report.ranker)) " beats " (name(opponent)) " in " (listed(&better)) ". " }
             @if worse.is_empty() && better.is_empty() { "No segment has enough answers to say anything. " }
             "Claims about segments are wrong in at most " (ERROR) " experiments."
-        }
-    }
-}
-
-/// Segments that cannot say anything.
-fn silent(view: &View, report: &SegmentsReport, opponent: &str) -> Markup {
-    let open = those(report, opponent, |row| !gains(row) && !loses(row));
-    html! {
-        @if !open.is_empty() {
-            p.note {
-                @if view.is_over() { @if view.is_decided() { "The result came before " } @else { "The experiment ended before " } @if open.len() == 1 { "this segment" } @else { "these segments" } " had enough answers: " }
-                @else { "Too few answers so far: " }
-                (listed(&open))
-                ". That does not mean that both rankers are equal there."
-            }
         }
     }
 }

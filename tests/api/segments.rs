@@ -192,7 +192,7 @@ async fn an_experiment_without_segments_has_one_row(database: TestDatabase) {
     assert_eq!(report["segments"][0]["segment"], Value::Null);
     eventually("the page", async || {
         let page = server.get("/experiments/search").await.text();
-        page.contains("No counted answer has a segment.").then_some(())
+        page.contains("You named no segments").then_some(())
     })
     .await;
 }

@@ -20,6 +20,7 @@ on_sqlite! {
     shares_and_counts_agree
     directions_of_names_end_with_them
     rivals_of_a_race_differ_in_colour_and_name
+    numbers_and_names_are_short
 }
 
 /// Sentences that a page with a result must not have, in small letters.
@@ -315,9 +316,41 @@ async fn rivals_of_a_race_differ_in_colour_and_name(database: TestDatabase) {
         assert_eq!(race.matches(&format!("\"ln k{colour}\"")).count(), 1, "{colour}: {race}");
     }
     let mut names: Vec<&str> = race.split("<text class=\"k").skip(1).collect();
+    let heights = names.iter().map(|name| name.split(" y=\"").nth(1).expect("a height"));
+    let heights = heights.map(|y| y.split('%').next().expect("percent").parse().expect("a number"));
+    let heights: Vec<f64> = heights.collect();
+    let apart = |pair: &[f64]| pair[1] - pair[0] > 7.9;
+    assert!(heights.windows(2).all(apart), "no name lies over another one: {heights:?}");
     names.iter_mut().for_each(|name| *name = name.split(['<', '>']).nth(1).expect("a name"));
     assert!(names.iter().all(|name| name.chars().count() <= 18), "{names:?}");
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), 5, "{names:?}");
+}
+
+async fn numbers_and_names_are_short(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let long = [
+        "bm25",
+        "neural-two-tower-bge-m3-finetuned-on-click-logs-q3",
+        "neural-two-tower-multilingual-e5-large-instruct",
+        "a-name-of-one-letter-parts-x-x-x-x",
+    ];
+    let mut body = steady("search", &long);
+    body["conclude_at"] = json!({"confidence": 0.999, "margin": 0.025});
+    server.create(&body).await;
+    play(&server, "search", 12, 9).await;
+    let page = result(&server, "search").await;
+    for part in ["by mistake in at most 1 of 1 000 experiments", "lead of up to 2.5 points counts"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let page = server.get("/experiments/search").await.text();
+    for (name, short) in long[1..].iter().zip(["finetuned", "multilingual", "name"]) {
+        assert!(page.contains(&format!(" title=\"{name}\">{short}</bdi>")), "{short}: {page}");
+    }
+    let page = server.get("/experiments/search/evidence").await.text();
+    for tick in [0, 5, 10, 15] {
+        assert!(page.contains(&format!("\">{tick}</text>")), "pages of the axis: {page}");
+    }
 }
