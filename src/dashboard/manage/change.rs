@@ -1,19 +1,20 @@
 //! `/experiments/{name}/manage/{action}`: one change of an experiment.
 
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::page::{Page, missing};
-use super::action::{Action, Subject};
-use super::fields::{self, Field};
+use super::action::{Action, Subject, own_segments};
+use super::fields::{self, Field, Kind, fields};
 use super::flow::{About, Change, Parameters};
 use super::form::{Errors, Values};
-use super::submission::see;
+use super::{methods, policies, settings};
 use crate::http::experiments::change::{change_experiment, check_change};
 use crate::http::extract;
 use crate::http::problem::ApiResult;
 use crate::service::lifecycle;
+use rankduel_store::events::Status;
 
 /// An action on an experiment.
 pub(super) struct OfExperiment {
@@ -42,11 +43,55 @@ impl Change for OfExperiment {
     }
 
     fn fields(&self) -> Vec<Field> {
-        self.action.fields()
+        match self.action {
+            Action::Pause | Action::Resume | Action::Archive => Vec::new(),
+            Action::Conclude => fields! {
+                winner: Ranker, "/winner", "Winner", "The ranker that every request is answered with from then on.";
+            }.into(),
+            Action::Control => fields! {
+                control: Ranker, "/control", "Control", "The ranker that people see today.";
+            }.into(),
+            Action::Enlist => fields! {
+                ranker: Text, "/enlist/id", "Id of the ranker",
+                    "The name by which your backend knows it, 1 to 128 characters; one that no ranker here has had.";
+                description: Optional, "/enlist/description", "Description",
+                    "What makes it different, for people; you can leave it empty.";
+            }.into(),
+            Action::Retire => fields! {
+                ranker: Ranker, "/retire", "Ranker", "The ranker that is never shown again.";
+            }.into(),
+            Action::Exclude => fields! {
+                units: Lines, "/exclude/units", "Units", "One on a line, as your backend sends them.";
+                hashes: Lines, "/exclude/hashes", "Hashes of units", "One on a line, as these pages and exports show them.";
+                reason: Text, "/exclude/reason", "Reason", "It must not depend on who won the duels of the units.";
+            }.into(),
+            Action::Split => fields! {
+                segment: Text, "/split/segment", "Segment", "A declared one; it gets an experiment of its own.";
+            }.into(),
+            Action::Policy => policies::FIELDS.into(),
+            Action::Interleaving => methods::FIELDS.into(),
+            Action::Settings => settings::fields(),
+        }
     }
 
     fn initial(&self) -> Values {
-        self.action.initial(&self.subject)
+        let subject = &self.subject;
+        let spec = &subject.loaded.spec;
+        match self.action {
+            Action::Conclude => Values::default().with("winner", subject.leader()),
+            Action::Control => {
+                let control = spec.control.as_deref();
+                Values::default().with("control", control.unwrap_or_default())
+            }
+            Action::Split => {
+                let segments = own_segments(spec);
+                Values::default().with("segment", segments.first().copied().unwrap_or_default())
+            }
+            Action::Policy => Values::default().with("policy", spec.policy.kind()),
+            Action::Interleaving => methods::values(&subject.method().unwrap_or_default()),
+            Action::Settings => settings::values(spec),
+            _ => Values::default(),
+        }
     }
 
     fn is_complete(&self, values: &Values) -> bool {
@@ -59,8 +104,16 @@ impl Change for OfExperiment {
     }
 
     fn body(&self, values: &Values, errors: &mut Errors) -> Map<String, Value> {
-        let body = fields::body(&self.fields(), values, errors);
-        self.action.body(&self.subject, body, errors)
+        let mut body = fields::body(&self.fields(), values, errors);
+        let status = match self.action {
+            Action::Pause => Status::Paused,
+            Action::Resume => Status::Running,
+            Action::Conclude => Status::Concluded,
+            Action::Settings => return settings::changed(&self.subject.loaded.spec, body, errors),
+            _ => return body,
+        };
+        body.insert("status".into(), json!(status));
+        body
     }
 
     async fn check(&self, page: &Page, body: Map<String, Value>) -> ApiResult<()> {
@@ -72,8 +125,81 @@ impl Change for OfExperiment {
     }
 
     fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {
-        let body = self.body(values, &mut Errors::default());
-        (self.action.sentence(&self.subject, values, &body), html! {})
+        let subject = &self.subject;
+        let name = &subject.record.name;
+        let experiment = html! { "Experiment " code { (name) } };
+        let sentence = match self.action {
+            Action::Pause => html! {
+                (experiment) " will issue no duels, and search backends show their control ranking until you resume it. "
+                "Feedback on duels that were issued before still counts."
+            },
+            Action::Resume => html! {
+                (experiment) " will issue duels again, from the next request on."
+                @if let Some(winner) = subject.winner() {
+                    " It will no longer answer every request with " code { (winner) } "."
+                    @if subject.loaded.spec.conclude_at.is_some() {
+                        " If it has concluded by itself before, it will not do so again."
+                    }
+                }
+            },
+            Action::Conclude => {
+                let winner = values.get("winner");
+                html! {
+                    (experiment) " will answer every request with " code { (winner) } " and learn nothing more. "
+                    @if subject.has_won(winner) { "This ranker has won the verdict." }
+                    @else if !subject.lead.winners.is_empty() { "The verdict is for another ranker, " code { (subject.leader()) } "." }
+                    @else { "There is no verdict: nothing is proven about this ranker yet." }
+                }
+            }
+            Action::Archive => html! {
+                (experiment) " will leave the list, issue no duels and accept no feedback. Its log and its results stay "
+                "readable, and its name cannot be used again."
+            },
+            Action::Enlist => html! {
+                "Ranker " code { (values.get("ranker")) } " will take part in " code { (name) } " from the next duel on. "
+                "The verdict starts anew with " (subject.active().len() + 1) " rankers, because earlier duels say nothing "
+                "about the added one; the policy keeps all its counts."
+            },
+            Action::Retire => html! {
+                "Ranker " code { (values.get("ranker")) } " of " code { (name) } " will never be shown again, and its id "
+                "cannot come back. The verdict starts anew among the other "
+                (subject.active().len().saturating_sub(1)) " rankers; feedback on its open duels still counts."
+            },
+            Action::Control => html! {
+                "Claims of " code { (name) } " are made against " code { (values.get("control")) } ", with the answers to "
+                "duels that are issued from now on."
+            },
+            Action::Exclude => html! {
+                "No answer of these units counts in " code { (name) } ", before and after this change: the counts, the policy "
+                "and the verdict become those without them. A conclusion stays."
+            },
+            Action::Split => html! {
+                "The segment " code { (values.get("segment")) } " of " code { (name) } " becomes an experiment of its own, "
+                code { (name) "." (values.get("segment")) } ". Callers go on calling " code { (name) } ". Its verdict starts "
+                "anew, and nobody who has answered before counts in the new experiment."
+            },
+            Action::Policy => html! {
+                "Policy " code { (values.get("policy")) } " will select the duels of " code { (name) } " from the next "
+                "request on, instead of " code { (subject.loaded.spec.policy.kind()) } ". It learns from the whole log "
+                "first; the verdict and all counts stay."
+            },
+            Action::Interleaving => html! {
+                "The method " code { (values.get("interleaving")) } " will merge the pages of " code { (name) } " from the "
+                "next request on"
+                @if let Some(method) = subject.method() { ", instead of " (methods::described(&method)) }
+                ". Pages that were made before are credited by the method that made them."
+            },
+            Action::Settings => html! {
+                (experiment) " gets other values of: "
+                @for (index, (name, value)) in self.body(values, &mut Errors::default()).iter().enumerate() {
+                    @if index > 0 { ", " }
+                    code { (name) }
+                    @if let Value::String(text) = value { " (" bdi { (text) } ")" } @else { " (" code { (value) } ")" }
+                }
+                ". What is known by now, and what counts by now, stays. Another answer window is that of duels from now on."
+            },
+        };
+        (sentence, Markup::default())
     }
 
     async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
@@ -84,6 +210,7 @@ impl Change for OfExperiment {
         } else {
             change_experiment(service, name, version, extract::object(body)?, &by).await?;
         }
-        Ok(see(&format!("{}?done={}", self.subject.path(), self.action.slug())))
+        Ok(Redirect::to(&format!("{}?done={}", self.subject.path(), self.action.slug()))
+            .into_response())
     }
 }

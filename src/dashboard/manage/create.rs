@@ -1,15 +1,14 @@
 //! `/new-experiment`: creates an experiment.
 
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::super::layout::{fact, number};
+use super::super::layout::fact;
 use super::super::page::Page;
 use super::fields::{Field, Form, Kind, fields};
 use super::flow::{About, Change, Parameters, step_button};
 use super::form::{Errors, Step, Values};
-use super::submission::see;
 use super::{methods, plan, policies, settings};
 use crate::http::experiments::create::{create_experiment, spec_of};
 use crate::http::extract;
@@ -64,12 +63,11 @@ const CLAIMS: [Field; 3] = fields! {
 /// The fields of the body, in their order.
 pub(super) fn fields() -> Vec<Field> {
     let end = [&settings::CONCLUSION[..], &TARGET, &settings::LIMITS].concat();
-    let what = [&WHAT[..], &policies::FIELDS, &settings::TEXTS].concat();
-    [what, end, pages(), CLAIMS.into()].concat()
+    [&WHAT[..], &settings::TEXTS, &end, &pages(), &CLAIMS].concat()
 }
 
 fn pages() -> Vec<Field> {
-    [&methods::FIELDS[..], &FEEDBACK].concat()
+    [&policies::FIELDS[..], &methods::FIELDS, &FEEDBACK].concat()
 }
 
 /// A new experiment.
@@ -114,7 +112,7 @@ impl Change for NewExperiment {
             p.quiet { "The experiment starts after you confirm it on the next page. The API takes some more settings." }
             section aria-labelledby="what" {
                 h2 #what { "What to compare" }
-                (form.fields(&WHAT)) (form.fields(&policies::FIELDS)) (form.fields(&settings::TEXTS))
+                (form.fields(&WHAT)) (form.fields(&settings::TEXTS))
             }
             section aria-labelledby="end" {
                 h2 #end { "When it ends" }
@@ -125,10 +123,10 @@ impl Change for NewExperiment {
                 h2 #plan-h { "How long it takes" }
                 p.help { "With the pages a day, this page and the next one say how long the experiment takes. Nothing of it is a setting." }
                 (form.fields(&plan::FIELDS))
-                @if let Some(report) = &self.plan { (plan::section(report, plan::days(form.values))) }
+                @if let Some(report) = &self.plan { (plan::section(report)) }
                 div.buttons { (step_button(Step::Edit, "Show the forecast", "other")) }
             }
-            (form.folded("Pages and feedback", &pages(), &self.initial()))
+            (form.folded("Policy, pages and feedback", &pages(), &self.initial()))
             (form.folded("Segments, metrics and errors", &CLAIMS, &self.initial()))
         }
     }
@@ -159,11 +157,10 @@ impl Change for NewExperiment {
         };
         let details = html! {
             dl.facts {
-                (fact("Rankers", &html! { (number(spec.rankers.len() as u64)) }))
                 (fact("Policy", &policies::described(&spec.policy)))
                 (fact("Concludes", &super::overview::concludes(&spec)))
             }
-            @if let Some(report) = &self.plan { (plan::section(report, plan::days(values))) }
+            @if let Some(report) = &self.plan { (plan::section(report)) }
         };
         (sentence, details)
     }
@@ -171,6 +168,7 @@ impl Change for NewExperiment {
     async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
         let (loaded, _) =
             create_experiment(&page.state, &page.caller, extract::object(body)?).await?;
-        Ok(see(&format!("/experiments/{}/manage?done=created", loaded.name)))
+        Ok(Redirect::to(&format!("/experiments/{}/manage?done=created", loaded.name))
+            .into_response())
     }
 }

@@ -6,8 +6,8 @@ use interleaving::Method;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Map, Number, Value, json};
 
-use super::super::layout::with_code;
-use super::form::{Errors, Values, capitalized};
+use super::super::layout::{capitalized, with_code};
+use super::form::{Errors, Values};
 use super::policies;
 use crate::http::extract::without_place;
 
@@ -70,6 +70,10 @@ pub(super) enum Kind {
     /// Any JSON.
     Json,
 }
+
+/// The choices of [`Kind::Conclusion`].
+const CONCLUSION: [(&str, &str); 2] =
+    [("verdict", "yes, at the verdict or a limit"), ("never", "no, I conclude it")];
 
 /// The body that these fields describe. A value that cannot be read is an error of its field.
 pub(super) fn body(fields: &[Field], values: &Values, errors: &mut Errors) -> Map<String, Value> {
@@ -215,27 +219,16 @@ impl Form<'_> {
     }
 
     fn control(&self, field: &Field) -> Markup {
-        match field.kind {
-            Kind::Choice(options) => self.select(field, options),
-            Kind::Conclusion => self.select(
-                field,
-                &[
-                    ("verdict", "yes, at the verdict or at a limit below"),
-                    ("never", "no, I conclude it"),
-                ],
-            ),
-            Kind::Policy => {
-                let kinds = PolicySpec::KINDS.iter().map(|(kind, _)| (*kind, *kind));
-                self.select(field, &kinds.collect::<Vec<_>>())
-            }
-            Kind::Method => self.select(field, &Method::KINDS.map(|(kind, _)| (kind, kind))),
-            Kind::Ranker => {
-                let rankers = self.rankers.iter().map(|id| (*id, *id));
-                self.select(field, &rankers.collect::<Vec<_>>())
-            }
-            Kind::Lines | Kind::Rankers | Kind::Json => self.area(field),
-            _ => self.input(field),
-        }
+        let options = match field.kind {
+            Kind::Choice(options) => options.to_vec(),
+            Kind::Conclusion => CONCLUSION.to_vec(),
+            Kind::Policy => PolicySpec::KINDS.iter().map(|(kind, _)| (*kind, *kind)).collect(),
+            Kind::Method => Method::KINDS.map(|(kind, _)| (kind, kind)).to_vec(),
+            Kind::Ranker => self.rankers.iter().map(|id| (*id, *id)).collect(),
+            Kind::Lines | Kind::Rankers | Kind::Json => return self.area(field),
+            _ => return self.input(field),
+        };
+        self.select(field, &options)
     }
 
     fn input(&self, field: &Field) -> Markup {

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use maud::{Markup, html};
 
-use super::super::layout::with_code;
+use super::super::layout::{capitalized, with_code};
 use super::fields::{self, Field};
 use crate::http::problem::{Problem, ProblemKind};
 
@@ -152,11 +152,4 @@ impl Errors {
             }
         }
     }
-}
-
-/// An error as a sentence.
-pub(super) fn capitalized(detail: &str) -> String {
-    let mut letters = detail.chars();
-    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }

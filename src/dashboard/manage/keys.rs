@@ -2,7 +2,7 @@
 
 use axum::extract::Query;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,7 +12,6 @@ use super::super::page::{Page, missing};
 use super::fields::{Field, Kind, fields};
 use super::flow::{About, Change, Parameters};
 use super::form::{Errors, Values};
-use super::submission::see;
 use crate::http::extract;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::service::error::ServiceError;
@@ -53,13 +52,8 @@ fn request(body: Map<String, Value>) -> ApiResult<KeyRequest> {
     Ok(KeyRequest { name, scopes: scopes.into_iter().collect(), experiments, expires_in_days })
 }
 
-#[derive(Deserialize)]
-pub(crate) struct KeysQuery {
-    done: Option<String>,
-}
-
 /// The list of keys.
-pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> ApiResult<Response> {
+pub(crate) async fn list(page: Page, Query(query): Query<Parameters>) -> ApiResult<Response> {
     page.caller.require_all_experiments()?;
     let keys = keys::api_keys(&page.state.service).await?;
     let now = page.state.service.now_ms();
@@ -68,7 +62,7 @@ pub(crate) async fn list(page: Page, Query(query): Query<KeysQuery>) -> ApiResul
             h1 { "Keys" }
             @if !page.sessions.keys.are_none() { a.button href=(NEW) { "New key" } }
         }
-        @if query.done.as_deref() == Some("revoked") {
+        @if query.get("done").is_some_and(|done| done == "revoked") {
             p.notice role="status" { "The key is revoked. Every server refuses it within ten seconds." }
         }
         @if page.sessions.keys.are_none() { p { (FIRST_KEY) " " (with_code(FIRST_KEY_COMMAND)) } }
@@ -234,6 +228,6 @@ impl Change for Revocation {
     async fn make(&self, page: &Page, _: Map<String, Value>) -> ApiResult<Response> {
         let by = page.caller.actor();
         keys::revoke_api_key(&page.state.service, &self.key.id, &by).await?;
-        Ok(see("/keys?done=revoked"))
+        Ok(Redirect::to("/keys?done=revoked").into_response())
     }
 }

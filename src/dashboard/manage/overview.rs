@@ -4,30 +4,25 @@ use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::super::layout::{
-    Tab, fact, head, margin_points, name, number, part, seconds, table, timestamp, with_code,
+    Tab, enumerated, fact, head, margin_points, name, number, part, seconds, table, timestamp,
+    with_code,
 };
 use super::super::page::Page;
 use super::super::splits;
 use super::action::{Action, Subject, own_segments};
+use super::flow::Parameters;
 use super::{methods, policies};
 use crate::http::problem::ApiResult;
 use crate::service::reports::traffic::traffic;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 
-#[derive(Deserialize)]
-pub(crate) struct OverviewQuery {
-    /// The name of the change that was made.
-    done: Option<String>,
-}
-
-/// The page.
+/// The page. A query can name the change that was made.
 pub(crate) async fn show(
     page: Page,
     Path(experiment): Path<String>,
-    Query(query): Query<OverviewQuery>,
+    Query(query): Query<Parameters>,
 ) -> ApiResult<Response> {
     let subject = Subject::read(&page, &experiment).await?;
     let (_, alarms) = traffic(&page.state.service, &subject.loaded).await?;
@@ -35,14 +30,13 @@ pub(crate) async fn show(
     let meta = html! { "Changes, each of which asks once more." };
     let main = html! {
         (head(&subject.record, decided, &meta, Tab::Manage, page.visitor(), &alarms))
-        @if let Some(sentence) = query.done.as_deref().and_then(done) {
+        @if let Some(sentence) = query.get("done").and_then(|slug| done(slug)) {
             p.notice role="status" { (sentence) }
         }
         (state(&subject))
         (rankers(&subject))
         (segments(&subject))
-        (policy(&subject))
-        (interleaving(&subject))
+        (pages(&subject))
         p { a href={ "/audit?experiment=" (subject.record.name) } { "All changes of this experiment" } }
     };
     Ok(page.respond(StatusCode::OK, &format!("Manage {}", subject.record.name), &main))
@@ -134,41 +128,27 @@ fn retire(subject: &Subject, id: &str) -> Markup {
 /// The declared segments, and where an experiment comes from that was one.
 fn segments(subject: &Subject) -> Markup {
     let spec = &subject.loaded.spec;
+    if spec.segments.is_empty() && spec.split_from.is_none() {
+        return Markup::default();
+    }
+    let own: Vec<_> = own_segments(spec).iter().map(|own| html! { bdi { (own) } }).collect();
     let content = html! {
-        p {
-            @match &own_segments(spec)[..] {
-                [] => "None of its own.",
-                own => { @for (index, segment) in own.iter().enumerate() { @if index > 0 { ", " } bdi { (segment) } } "." }
-            }
-            (splits::sentences(spec))
-        }
+        p { @if own.is_empty() { "None of its own." } @else { (enumerated(&own)) "." } (splits::sentences(spec)) }
         (links(subject, [Action::Split]))
     };
-    let has_some = !spec.segments.is_empty() || spec.split_from.is_some();
-    if has_some {
-        part("segments", "Segments", &content)
-    } else {
-        html! {}
-    }
+    part("segments", "Segments", &content)
 }
 
-fn policy(subject: &Subject) -> Markup {
+/// How the rankers of a page are selected and merged.
+fn pages(subject: &Subject) -> Markup {
     let policy = &subject.loaded.spec.policy;
     let content = html! {
-        p { (policies::described(policy)) }
-        p.quiet { (with_code(policy.description().summary)) }
-        (links(subject, [Action::Policy]))
-    };
-    part("policy", "Policy", &content)
-}
-
-fn interleaving(subject: &Subject) -> Markup {
-    let content = html! {
+        p { "Policy " (policies::described(policy)) ": " (with_code(policy.description().summary)) }
         p { @match subject.method() {
-            Some(method) => (methods::described(&method)),
-            None => "This version of the program cannot read the method.",
+            Some(method) => { "Interleaving " (methods::described(&method)) "." }
+            None => "This version of the program cannot read the method of interleaving.",
         } }
-        (links(subject, [Action::Interleaving]))
+        (links(subject, [Action::Policy, Action::Interleaving]))
     };
-    part("interleaving", "Interleaving", &content)
+    part("pages", "Policy and interleaving", &content)
 }

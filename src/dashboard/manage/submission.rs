@@ -2,16 +2,11 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 
 use super::super::page::{Dashboard, Page};
 use super::form::{FORM_TOKEN, Values};
 use crate::http::problem::{Problem, ProblemKind};
-
-/// To the page that shows the result of a change.
-pub(crate) fn see(path: &str) -> Response {
-    Redirect::to(path).into_response()
-}
 
 /// Largest body of a form.
 const FORM_BYTES: usize = 64 * 1024;
