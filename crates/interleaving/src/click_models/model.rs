@@ -1,22 +1,35 @@
 //! The choice of a click model, and the model itself.
 
-use super::cascade::{Cascade, StopOn};
-use super::position::PositionBased;
+use rand::RngExt;
+
 use super::table::{InvalidClickModel, Table};
 use crate::coins::FastRng;
 use crate::text::KindText;
 
+/// When a user may stop reading. Published simulators differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum StopOn {
+    /// After a click.
+    #[default]
+    Click,
+    /// After every document read, clicked or not.
+    Examine,
+}
+
 /// A click model for any number of grades.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ClickModelSpec {
-    /// See [`Cascade`].
+    /// The user reads from the top, clicks with a probability by grade, and may stop (Chuklin,
+    /// Markov and de Rijke, "Click Models for Web Search", 2015).
     Cascade {
         /// The click and stop probabilities.
         table: Table,
         /// When a user may stop reading.
         stop_on: StopOn,
     },
-    /// See [`PositionBased`].
+    /// The user looks at each position with a probability of its own, independently of the others,
+    /// and clicks with a probability by grade (Craswell et al., "An experimental comparison of
+    /// click position-bias models", WSDM 2008).
     PositionBased {
         /// How fast attention decreases: the user looks at position `k` (from 1) with probability
         /// `k^-eta`.
@@ -28,11 +41,11 @@ pub enum ClickModelSpec {
 
 /// A click model for documents with a known number of grades.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ClickModel {
-    /// See [`Cascade`].
-    Cascade(Cascade),
-    /// See [`PositionBased`].
-    PositionBased(PositionBased),
+pub struct ClickModel {
+    spec: ClickModelSpec,
+    /// By grade.
+    click: &'static [f64],
+    stop: &'static [f64],
 }
 
 impl ClickModelSpec {
@@ -88,14 +101,10 @@ impl ClickModelSpec {
 
     /// This model for documents judged `0..grades`. There are tables for 2, 3 and 5 grades.
     pub fn for_grades(&self, grades: usize) -> Result<ClickModel, InvalidClickModel> {
-        Ok(match *self {
-            ClickModelSpec::Cascade { table, stop_on } => {
-                ClickModel::Cascade(Cascade::new(table, stop_on, grades)?)
-            }
-            ClickModelSpec::PositionBased { eta, attraction } => {
-                ClickModel::PositionBased(PositionBased::new(eta, attraction, grades)?)
-            }
-        })
+        let (ClickModelSpec::Cascade { table, .. }
+        | ClickModelSpec::PositionBased { attraction: table, .. }) = self;
+        let (click, stop) = table.probabilities(grades)?;
+        Ok(ClickModel { spec: *self, click, stop })
     }
 }
 
@@ -110,9 +119,23 @@ impl ClickModel {
         clicks: &mut Vec<usize>,
     ) {
         clicks.clear();
-        match self {
-            ClickModel::Cascade(cascade) => cascade.click(grades, rng, clicks),
-            ClickModel::PositionBased(position) => position.click(grades, rng, clicks),
+        let mut happens = |probability: f64| rng.random::<f64>() < probability;
+        for (position, grade) in grades.into_iter().enumerate() {
+            let grade = usize::from(grade).min(self.click.len() - 1);
+            let attention = match self.spec {
+                ClickModelSpec::Cascade { .. } => 1.0,
+                ClickModelSpec::PositionBased { eta, .. } => libm::pow((position + 1) as f64, -eta),
+            };
+            let clicked = happens(attention * self.click[grade]);
+            if clicked {
+                clicks.push(position);
+            }
+            if let ClickModelSpec::Cascade { stop_on, .. } = self.spec
+                && (clicked || stop_on == StopOn::Examine)
+                && happens(self.stop[grade])
+            {
+                break;
+            }
         }
     }
 }
