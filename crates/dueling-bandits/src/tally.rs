@@ -202,7 +202,7 @@ impl Tally {
 }
 
 /// Row-major `K × K` counts with a further row and column of zeros.
-pub(crate) fn widened<T: Copy + Default>(counts: &[T], rankers: usize) -> Vec<T> {
+pub fn widened<T: Copy + Default>(counts: &[T], rankers: usize) -> Vec<T> {
     let mut wider = Vec::with_capacity((rankers + 1) * (rankers + 1));
     for row in counts.chunks_exact(rankers) {
         wider.extend_from_slice(row);

@@ -3,7 +3,6 @@
 //! curve never needs the log.
 
 use crate::Duel;
-use crate::evidence::small_counts::SmallCounts;
 use crate::pairs::pair_index;
 use crate::tally::MAX_STEPS;
 
@@ -26,7 +25,7 @@ pub struct History {
     since: Vec<u64>,
     /// Comparisons of each pair, in the order of [`pair_index`]; halved whenever the number of
     /// steps has doubled.
-    recent: SmallCounts,
+    recent: Vec<u32>,
     /// Steps, halved together with `recent`.
     recent_steps: u64,
     /// Step at which both are halved next.
@@ -64,7 +63,7 @@ impl History {
             every: 1,
             stretches: Vec::new(),
             since: vec![0; rankers],
-            recent: SmallCounts::new(rankers * (rankers - 1) / 2),
+            recent: vec![0; rankers * (rankers - 1) / 2],
             recent_steps: 0,
             fade_at: FADE_FROM,
         }
@@ -74,7 +73,7 @@ impl History {
     pub fn enlist(&mut self) {
         self.stretches.iter_mut().for_each(|stretch| stretch.shown.push(0));
         self.since.push(0);
-        self.recent.extend_by(self.rankers);
+        self.recent.resize(self.recent.len() + self.rankers, 0);
         self.rankers += 1;
     }
 
@@ -83,7 +82,8 @@ impl History {
         self.since[duel.first] += count;
         self.since[duel.second] += count;
         let more = u32::try_from(count).unwrap_or(u32::MAX);
-        self.recent.add(pair_index(duel.first, duel.second), more);
+        let recent = &mut self.recent[pair_index(duel.first, duel.second)];
+        *recent = recent.saturating_add(more);
         self.advance(count);
     }
 
@@ -97,7 +97,7 @@ impl History {
         self.steps += count;
         self.recent_steps += count;
         while self.steps >= self.fade_at {
-            self.recent.halve();
+            self.recent.iter_mut().for_each(|count| *count /= 2);
             self.recent_steps /= 2;
             self.fade_at = self.fade_at.saturating_mul(2);
         }
@@ -153,7 +153,7 @@ impl History {
         if i == j || self.recent_steps == 0 {
             return 0.0;
         }
-        f64::from(self.recent.get(pair_index(i, j))) / self.recent_steps as f64
+        f64::from(self.recent[pair_index(i, j)]) / self.recent_steps as f64
     }
 
     /// Whether the counts are consistent and of `rankers` rankers. A decoded history may not be.

@@ -3,9 +3,7 @@
 use dueling_bandits::evidence::balance::coin_evidence;
 use dueling_bandits::evidence::history::CHECKPOINTS_MAX;
 use dueling_bandits::evidence::off_policy::{self, Answers};
-use dueling_bandits::evidence::{
-    History, Posterior, Sequence, Sequences, SmallCounts, Target, VerdictTracker,
-};
+use dueling_bandits::evidence::{History, Posterior, Sequence, Sequences, Target, VerdictTracker};
 use dueling_bandits::forecast::{NoForecast, Present, forecast};
 use dueling_bandits::math::mixture::evidence_against_half;
 use dueling_bandits::parameters::Setup;
@@ -458,78 +456,6 @@ fn a_resampled_log_has_as_many_answers_with_the_same_shares() {
     assert!(differ > 350, "{differ}");
     // 4000 answers with a share of 0.9: within five standard errors
     assert!((3505..=3695).contains(&wins), "{wins}");
-}
-
-#[derive(Debug, Clone)]
-enum Change {
-    /// Add to the count at the first number, modulo the number of counts.
-    Add(usize, u32),
-    Halve,
-    Enlist,
-}
-
-/// Amounts around the limits of two-byte and four-byte counts.
-fn amount() -> impl Strategy<Value = u32> {
-    prop_oneof![
-        0..4_u32,
-        32_700..32_800_u32,
-        65_500..65_600_u32,
-        any::<u32>(),
-        u32::MAX - 70_000..=u32::MAX
-    ]
-}
-
-fn change() -> impl Strategy<Value = Change> {
-    prop_oneof![
-        12 => (any::<usize>(), amount()).prop_map(|(at, more)| Change::Add(at, more)),
-        2 => Just(Change::Halve),
-        1 => Just(Change::Enlist),
-    ]
-}
-
-proptest! {
-    /// Counts of pairs of rankers: for both orders, row by row, and for one order.
-    #[test]
-    fn small_counts_are_plain_counts(initial_rankers in 1..4_usize, changes in vec(change(), 0..60)) {
-        let mut rankers = initial_rankers;
-        let mut reference = [vec![0_u32; rankers * rankers], vec![0; rankers * (rankers - 1) / 2]];
-        let mut small = [SmallCounts::new(reference[0].len()), SmallCounts::new(reference[1].len())];
-        for change in changes {
-            match change {
-                Change::Add(at, more) => {
-                    for (reference, small) in reference.iter_mut().zip(&mut small).filter(|(reference, _)| !reference.is_empty()) {
-                        let at = at % reference.len();
-                        reference[at] = reference[at].saturating_add(more);
-                        small.add(at, more);
-                    }
-                }
-                Change::Halve => {
-                    reference.iter_mut().flatten().for_each(|count| *count /= 2);
-                    small.iter_mut().for_each(SmallCounts::halve);
-                }
-                Change::Enlist => {
-                    let cell = |at: usize| (at / (rankers + 1), at % (rankers + 1));
-                    let old = |at| match cell(at) {
-                        (i, j) if i.max(j) < rankers => reference[0][i * rankers + j],
-                        _ => 0,
-                    };
-                    reference[0] = (0..(rankers + 1) * (rankers + 1)).map(old).collect();
-                    reference[1].extend(std::iter::repeat_n(0, rankers));
-                    small[0].widen(rankers);
-                    small[1].extend_by(rankers);
-                    rankers += 1;
-                }
-            }
-            for (reference, small) in reference.iter().zip(&small) {
-                prop_assert_eq!(small.iter().collect::<Vec<_>>(), reference.clone());
-            }
-        }
-        for (reference, small) in reference.iter().zip(&small) {
-            let bytes = postcard::to_stdvec(small).unwrap();
-            prop_assert_eq!(&bytes, &postcard::to_stdvec(reference).unwrap());
-            prop_assert_eq!(&postcard::from_bytes::<SmallCounts>(&bytes).unwrap(), small);
-        }
-    }
 }
 
 /// An added ranker is equivalent to one that was never shown, no matter when it is added.

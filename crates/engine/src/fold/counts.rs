@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use dueling_bandits::evidence::SmallCounts;
 use dueling_bandits::pairs::{pair_index, pairs_by_strips};
-use dueling_bandits::tally::MAX_STEPS;
+use dueling_bandits::tally::{MAX_STEPS, widened};
 use dueling_bandits::{Answer, Duel};
 
 /// Raw counts of the log of an experiment with `K` rankers. Wins are `K × K` (row = winner); ties
@@ -12,9 +11,9 @@ use dueling_bandits::{Answer, Duel};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     rankers: usize,
-    wins: SmallCounts,
-    ties: SmallCounts,
-    no_signal: SmallCounts,
+    wins: Vec<u32>,
+    ties: Vec<u32>,
+    no_signal: Vec<u32>,
     /// Appearances on pages: a duel adds one for each of its two rankers, a self-duel two for its
     /// ranker.
     appearances: Vec<u64>,
@@ -52,9 +51,9 @@ impl Counts {
         let pairs = rankers * (rankers - 1) / 2;
         Self {
             rankers,
-            wins: SmallCounts::new(rankers * rankers),
-            ties: SmallCounts::new(pairs),
-            no_signal: SmallCounts::new(pairs),
+            wins: vec![0; rankers * rankers],
+            ties: vec![0; pairs],
+            no_signal: vec![0; pairs],
             appearances: vec![0; rankers],
             self_duels: 0,
             shown: [0; 4],
@@ -68,9 +67,9 @@ impl Counts {
 
     /// Add one more ranker, with the next index.
     pub fn enlist(&mut self) {
-        self.wins.widen(self.rankers);
+        self.wins = widened(&self.wins, self.rankers);
         for pairs in [&mut self.ties, &mut self.no_signal] {
-            pairs.extend_by(self.rankers);
+            pairs.resize(pairs.len() + self.rankers, 0);
         }
         self.appearances.push(0);
         self.rankers += 1;
@@ -104,12 +103,13 @@ impl Counts {
     /// Count `count` equal answers of a pair whose sides on the page are unknown.
     pub fn add(&mut self, duel: Duel, answer: Answer, count: u32) {
         let Duel { first, second } = duel;
-        match answer {
-            Answer::First => self.wins.add(first * self.rankers + second, count),
-            Answer::Second => self.wins.add(second * self.rankers + first, count),
-            Answer::Tie => self.ties.add(pair_index(first, second), count),
-            Answer::None => self.no_signal.add(pair_index(first, second), count),
-        }
+        let counted = match answer {
+            Answer::First => &mut self.wins[first * self.rankers + second],
+            Answer::Second => &mut self.wins[second * self.rankers + first],
+            Answer::Tie => &mut self.ties[pair_index(first, second)],
+            Answer::None => &mut self.no_signal[pair_index(first, second)],
+        };
+        *counted = counted.saturating_add(count);
         self.appearances[first] += u64::from(count);
         self.appearances[second] += u64::from(count);
     }
@@ -123,10 +123,10 @@ impl Counts {
     /// The answers of the pair (i, j), from the view of `i`.
     pub fn pair(&self, i: usize, j: usize) -> PairTotals {
         PairTotals {
-            wins: self.wins.get(i * self.rankers + j).into(),
-            losses: self.wins.get(j * self.rankers + i).into(),
-            ties: self.ties.get(pair_index(i, j)).into(),
-            no_signal: self.no_signal.get(pair_index(i, j)).into(),
+            wins: self.wins[i * self.rankers + j].into(),
+            losses: self.wins[j * self.rankers + i].into(),
+            ties: self.ties[pair_index(i, j)].into(),
+            no_signal: self.no_signal[pair_index(i, j)].into(),
         }
     }
 

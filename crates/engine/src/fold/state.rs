@@ -199,7 +199,7 @@ impl Fold {
         FORMAT << 16 | self.policy().format()
     }
 
-    /// Estimated bytes in memory: 1 KiB for each ranker (counts over time), 34 for each ordered
+    /// Estimated bytes in memory: 1 KiB for each ranker (counts over time), 39 for each ordered
     /// pair of rankers, the clicks of unsettled duels, and what the verdict keeps of answers that
     /// do not count or wait.
     pub fn bytes(&self) -> usize {
@@ -207,7 +207,7 @@ impl Fold {
         let alone = self.alone().map_or(0, AlonePages::bytes);
         let kept = self.state.open_pages.bytes() + self.run.bytes() + self.state.excluded.bytes();
         let guardrails = self.guardrails().map_or(0, Guardrails::bytes);
-        1024 * rankers + 34 * rankers * rankers + kept + alone + guardrails
+        1024 * rankers + 39 * rankers * rankers + kept + alone + guardrails
     }
 
     /// Position of the newest folded entry.
