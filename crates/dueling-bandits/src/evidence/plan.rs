@@ -28,7 +28,7 @@ const LEAST_REGRET: f64 = 0.03;
 const IN_FLIGHT_WEIGHT: f64 = 2.0;
 
 /// A claim "`winner` beats `loser`" of a proof.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Claim {
     /// The ranker that has to win the pair.
     pub winner: usize,
@@ -39,8 +39,10 @@ pub struct Claim {
     /// Regret of a duel of the pair, as estimated when the plan was made.
     pub regret: f64,
     /// Estimated number of comparisons that it lacks. Follows from the counts.
+    #[serde(skip)]
     pub missing: f64,
     /// Estimated probability that it is wrong. Follows from the counts.
+    #[serde(skip)]
     risk: f64,
 }
 
@@ -72,18 +74,10 @@ pub struct Awaited<'a> {
 }
 
 /// A proof that is to be completed.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Plan {
     leader: Option<usize>,
     claims: Vec<Claim>,
-}
-
-/// The parts of a [`Plan`] that are saved. The others follow from the counts.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct SavedPlan {
-    leader: Option<u16>,
-    /// Winner, loser, target and regret of each claim.
-    claims: Vec<(u16, u16, f64, f64)>,
 }
 
 impl Plan {
@@ -181,34 +175,16 @@ impl Plan {
         drawn
     }
 
-    /// The parts that are to be saved.
-    pub(crate) fn saved(&self) -> SavedPlan {
-        let claim =
-            |claim: &Claim| (claim.winner as u16, claim.loser as u16, claim.target, claim.regret);
-        SavedPlan {
-            leader: self.leader.map(|leader| leader as u16),
-            claims: self.claims.iter().map(claim).collect(),
-        }
-    }
-
-    /// The plan that was saved, before [`Plan::update`]; `None` if it does not fit the rankers.
-    pub(crate) fn restore(saved: &SavedPlan, active: &[usize]) -> Option<Self> {
-        let known = |ranker: u16| active.binary_search(&ranker.into()).is_ok();
-        let is_sound = saved.leader.is_none_or(known)
-            && saved.claims.iter().all(|&(winner, loser, target, regret)| {
+    /// Whether a decoded plan, before [`Plan::update`], fits these rankers.
+    pub(crate) fn is_sound(&self, active: &[usize]) -> bool {
+        let known = |ranker: usize| active.binary_search(&ranker).is_ok();
+        self.leader.is_none_or(known)
+            && self.claims.iter().all(|&Claim { winner, loser, target, regret, .. }| {
                 known(winner)
                     && known(loser)
                     && winner != loser
                     && target.is_finite()
                     && (0.0..=1.0).contains(&regret)
-            });
-        let claim = |&(winner, loser, target, regret): &(u16, u16, f64, f64)| {
-            let (winner, loser) = (winner.into(), loser.into());
-            Claim { winner, loser, target, regret, missing: 0.0, risk: 0.0 }
-        };
-        is_sound.then(|| Self {
-            leader: saved.leader.map(usize::from),
-            claims: saved.claims.iter().map(claim).collect(),
-        })
+            })
     }
 }

@@ -114,15 +114,8 @@ impl Hypotheses {
             && beaten_by.iter().all(of_rankers)
             && most_losses <= k;
         fits.then_some(())?;
-        let mut state = Self {
-            bounds,
-            seed: setup.seed,
-            contenders,
-            beaten_by,
-            most_losses,
-            is_settled: false,
-            open: Vec::new(),
-        };
+        let new = Self::new(bounds, setup.seed);
+        let mut state = Self { contenders, beaten_by, most_losses, ..new };
         state.open = (0..k)
             .flat_map(|i| state.beaten_by[i].iter().map(move |&j| (i as u16, j)))
             .filter(|&(i, j)| !state.bounds.is_decided(usize::from(i), usize::from(j)))

@@ -23,7 +23,7 @@ use crate::parameters::{
 };
 use crate::saved_state::{load_state, save_state};
 use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
-use identification::{Identification, SavedIdentification};
+use identification::Identification;
 
 const FORMAT: u32 = 1;
 
@@ -84,22 +84,16 @@ impl PolicyParameters for Scb {
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
         (format == FORMAT).then_some(())?;
-        let Saved { tally, number, round, previous_answer } = load_state(state)?;
-        let k = setup.rankers;
-        let sound = tally.rankers() == k
+        let saved: ScalableCopeland = load_state(state)?;
+        let (k, number) = (setup.rankers, saved.number);
+        let sound = saved.tally.rankers() == k
             && (first_round(k)..=LAST_ROUND).contains(&number)
-            && previous_answer.is_none_or(|answer| usize::from(answer) < k);
+            && saved.previous_answer.is_none_or(|answer| answer < k);
         sound.then_some(())?;
-        let round = Identification::restore(round, k, failure(number), self.resolution)?;
+        let round = saved.round.resume(k, failure(number), self.resolution)?;
         (round.steps() < length(number)).then_some(())?;
-        Some(Box::new(ScalableCopeland {
-            seed: setup.seed,
-            resolution: self.resolution,
-            tally,
-            number,
-            round,
-            previous_answer: previous_answer.map(usize::from),
-        }))
+        let (seed, resolution) = (setup.seed, self.resolution);
+        Some(Box::new(ScalableCopeland { seed, resolution, round, ..saved }))
     }
 }
 
@@ -119,9 +113,11 @@ fn first_round(rankers: usize) -> u32 {
     if rankers <= 256 { 3 } else { 4 }
 }
 
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct ScalableCopeland {
+    #[serde(skip)]
     seed: u64,
+    #[serde(skip)]
     resolution: f64,
     tally: Tally,
     /// `r`.
@@ -129,14 +125,6 @@ struct ScalableCopeland {
     round: Identification,
     /// The winner found by the latest earlier round that found one.
     previous_answer: Option<usize>,
-}
-
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Saved {
-    tally: Tally,
-    number: u32,
-    round: SavedIdentification,
-    previous_answer: Option<u16>,
 }
 
 impl ScalableCopeland {
@@ -199,11 +187,6 @@ impl Policy for ScalableCopeland {
     }
 
     fn save(&self) -> Vec<u8> {
-        save_state(&Saved {
-            tally: self.tally.clone(),
-            number: self.number,
-            round: self.round.save(),
-            previous_answer: self.previous_answer.map(|answer| answer as u16),
-        })
+        save_state(self)
     }
 }

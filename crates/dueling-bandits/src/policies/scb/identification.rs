@@ -80,34 +80,33 @@ struct Standing {
     high: u32,
 }
 
-/// The state of one round.
-#[derive(Debug)]
+/// The state of one round. Without its derived fields it is saved.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Identification {
     /// `ln(1/δ)`.
+    #[serde(skip)]
     failure: f64,
+    #[serde(skip)]
     resolution: f64,
     /// `ln(K²/δ)`, the evidence that decides a pair.
+    #[serde(skip)]
     wanted: f64,
     /// `d(1/2, 1/2 + ρ)`; 0 if there are no ties.
+    #[serde(skip)]
     tie_exponent: f64,
     /// The comparisons of undecided pairs in this round; its step count covers all steps of the
     /// round.
     evidence: Tally,
     /// Row-major `K × K`.
+    #[serde(skip)]
     verdicts: Vec<Verdict>,
     arms: Vec<Arm>,
+    #[serde(skip)]
     standings: Vec<Standing>,
     /// The remaining arms whose reward in progress needs comparisons, ascending.
+    #[serde(skip)]
     asking: Vec<u16>,
     answer: Option<usize>,
-}
-
-/// An [`Identification`] without its derived fields.
-#[derive(serde::Serialize, serde::Deserialize)]
-pub(super) struct SavedIdentification {
-    evidence: Tally,
-    arms: Vec<Arm>,
-    answer: Option<u16>,
 }
 
 impl Identification {
@@ -124,15 +123,10 @@ impl Identification {
         Self::with(Tally::new(rankers), arms, None, failure, resolution)
     }
 
-    /// The identification that [`Identification::save`] saved; `None` if it is not a possible
-    /// state.
-    pub fn restore(
-        saved: SavedIdentification,
-        k: usize,
-        failure: f64,
-        resolution: f64,
-    ) -> Option<Self> {
-        let SavedIdentification { evidence, arms, answer } = saved;
+    /// Check a decoded value, and derive the fields that are not saved. `None` if it is not a
+    /// possible state.
+    pub fn resume(self, k: usize, failure: f64, resolution: f64) -> Option<Self> {
+        let Self { evidence, arms, answer, .. } = self;
         let sound = evidence.rankers() == k
             && arms.len() == k
             && arms.iter().enumerate().all(|(i, arm)| {
@@ -141,23 +135,15 @@ impl Identification {
                     && arm.rewards <= u64::MAX >> 2 // twice this still fits
                     && arm.half_points <= 2 * arm.rewards
             })
-            && answer.is_none_or(|answer| usize::from(answer) < k);
+            && answer.is_none_or(|answer| answer < k);
         sound.then_some(())?;
-        let round = Self::with(evidence, arms, answer.map(usize::from), failure, resolution);
+        let round = Self::with(evidence, arms, answer, failure, resolution);
         let playable = !round.asking.is_empty()
             && round.asking.iter().all(|&i| {
                 let i = usize::from(i);
                 round.verdict(i, usize::from(round.arms[i].opponent)) == Verdict::Open
             });
         (round.answer.is_some() || playable).then_some(round)
-    }
-
-    pub fn save(&self) -> SavedIdentification {
-        SavedIdentification {
-            evidence: self.evidence.clone(),
-            arms: self.arms.clone(),
-            answer: self.answer.map(|answer| answer as u16),
-        }
     }
 
     fn with(

@@ -5,15 +5,12 @@ use rand::RngExt;
 use crate::evidence::certificate::PairEvidence;
 use crate::evidence::plan::{Awaited, Plan};
 use crate::evidence::{Target, View};
+use crate::parameters::Setup;
 use crate::policies::bounds::Bounds;
 use crate::policies::double_thompson::{Sampler, Ties};
+use crate::saved_state::{load_state, save_state};
 use crate::{
     Duel, InFlight, Observation, Policy, PolicyRng, RosterError, Selection, Tally, VerdictPlanning,
-};
-use crate::{
-    evidence::plan::SavedPlan,
-    parameters::Setup,
-    saved_state::{load_state, save_state},
 };
 
 const FORMAT: u32 = 1;
@@ -73,15 +70,8 @@ impl Default for Seen {
     }
 }
 
-/// The saved state.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Saved {
-    tally: Tally,
-    retired: Vec<u16>,
-    plan: SavedPlan,
-    planned_at: u64,
-    is_stale: bool,
-}
+/// The saved state: tally, retired rankers, plan, its step, and whether a majority turned since.
+type Saved = (Tally, Vec<u16>, Plan, u64, bool);
 
 impl Deciding {
     pub(super) fn new(bounds: Bounds, target: Target) -> Self {
@@ -103,12 +93,10 @@ impl Deciding {
         target: Target,
     ) -> Option<Self> {
         (format == FORMAT).then_some(())?;
-        let saved: Saved = load_state(state)?;
-        (saved.tally.rankers() >= setup.rankers).then_some(())?;
-        (saved.planned_at <= saved.tally.steps()).then_some(())?;
-        let bounds = Bounds::from_parts(saved.tally, &saved.retired, alpha)?;
-        let plan = Plan::restore(&saved.plan, bounds.active())?;
-        let (planned_at, is_stale) = (saved.planned_at, saved.is_stale);
+        let (tally, retired, plan, planned_at, is_stale): Saved = load_state(state)?;
+        (tally.rankers() >= setup.rankers && planned_at <= tally.steps()).then_some(())?;
+        let bounds = Bounds::from_parts(tally, &retired, alpha)?;
+        plan.is_sound(bounds.active()).then_some(())?;
         Some(Self { plan, planned_at, is_stale, ..Self::new(bounds, target) })
     }
 
@@ -293,13 +281,7 @@ impl Policy for Deciding {
 
     fn save(&self) -> Vec<u8> {
         let (tally, retired) = self.explorer.bounds().parts();
-        save_state(&Saved {
-            tally: tally.clone(),
-            retired,
-            plan: self.plan.saved(),
-            planned_at: self.planned_at,
-            is_stale: self.is_stale,
-        })
+        save_state(&(tally, retired, &self.plan, self.planned_at, self.is_stale))
     }
 }
 
