@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::CommandError;
 use super::calibrate::{percent, served};
-use super::values::{between, choice, count};
+use super::values::{between, choice, count, probability, two};
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::claims::segments::SEGMENTS_MAX;
 use lab::simulate::calibration::Trial;
@@ -46,19 +46,13 @@ pub(super) struct ClaimsArguments {
     failures: Option<(f64, f64)>,
 }
 
-/// Two values with a comma between them.
-fn two(text: &str) -> Result<(&str, &str), String> {
-    text.split_once(',').ok_or_else(|| "it must be two numbers with a comma between them".into())
-}
-
 fn segments(text: &str) -> Result<(usize, f64), String> {
-    let (segments, wins) = two(text)?;
-    Ok((count(segments, 1, SEGMENTS_MAX as u64)? as usize, between(wins, 0.0, 1.0)?))
+    let number = |text: &str| count(text, 1, SEGMENTS_MAX as u64).map(|number| number as usize);
+    two(text, number, probability)
 }
 
 fn failures(text: &str) -> Result<(f64, f64), String> {
-    let (limit, mean) = two(text)?;
-    Ok((between(limit, 1e-6, 0.999)?, between(mean, 0.0, 1.0)?))
+    two(text, |limit| between(limit, 1e-6, 0.999), probability)
 }
 
 impl ClaimsArguments {

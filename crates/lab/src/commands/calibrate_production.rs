@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::values::{between, probability};
+use super::values::{between, probability, two};
 use lab::simulate::production::Production;
 
 /// In each pair, *first* is the ranker with the lower index in the matrix.
@@ -47,29 +47,21 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 fn units(text: &str) -> Result<(f64, f64), String> {
-    let wrong =
-        "it must have the form PAGES,SD, such as 10,0.1, with PAGES from 1 and SD from 0 to 0.5";
-    let (pages, spread) = text.split_once(',').ok_or(wrong)?;
-    match (pages.parse::<f64>(), spread.parse::<f64>()) {
-        (Ok(pages), Ok(spread))
-            if (1.0..=1e4).contains(&pages) && (0.0..=0.5).contains(&spread) =>
-        {
-            Ok((pages, spread))
-        }
-        _ => Err(wrong.into()),
-    }
+    two(text, |pages| between(pages, 1.0, 1e4), |spread| between(spread, 0.0, 0.5))
 }
 
 impl ProductionArguments {
     /// The conditions; `None` if none of these options was given.
     pub fn conditions(&self) -> Option<Production> {
-        let given = self.units.is_some()
-            || self.machine.is_some()
-            || self.delay_first.is_some()
-            || self.delay_second.is_some()
-            || self.loss_first.is_some()
-            || self.answer_window.is_some();
-        given.then(|| Production {
+        let numbers = [
+            self.machine,
+            self.delay_first,
+            self.delay_second,
+            self.loss_first,
+            self.answer_window,
+        ];
+        let is_given = self.units.is_some() || numbers.iter().any(Option::is_some);
+        is_given.then(|| Production {
             rate: self.rate,
             units: self.units,
             names_units: !self.unnamed,

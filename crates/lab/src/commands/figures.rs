@@ -235,19 +235,19 @@ impl Plan {
             Content::Regret(figure) => {
                 let reports = self.reports(workers);
                 let plot = figure.plot(title(), &reports);
-                Ok(plot.map(|plot| made(&reports, plot_svg(plot))))
+                Ok(plot.map(|plot| made(&reports, &reports, plot_svg(plot))))
             }
             Content::Spread(_) => {
                 let reports = self.reports(workers);
                 let bars = reports.first().map(|report| spread::bars(title(), report));
-                Ok(bars.map(|bars| made_at_horizon(reports, bars_svg(bars))))
+                Ok(bars.map(|bars| made(&reports, &ends(&reports), bars_svg(bars))))
             }
             Content::Delay(late, figure) => {
                 let reports = self.reports(workers);
                 let measured: Vec<(u64, &Report)> =
                     late.values().iter().copied().zip(&reports).collect();
                 let plot = delay::plot(*late, title(), figure, &measured);
-                Ok(plot.map(|plot| made_at_horizon(reports, plot_svg(plot))))
+                Ok(plot.map(|plot| made(&reports, &ends(&reports), plot_svg(plot))))
             }
             Content::Bounds(figure) => {
                 let reports = self.reports(workers);
@@ -289,14 +289,13 @@ impl Plan {
     }
 }
 
-fn made(reports: &[Report], svg: String) -> Made {
+/// A figure of these reports, of which some curves are written.
+fn made(reports: &[Report], written: &[Report], svg: String) -> Made {
     let summary = reports.iter().map(report::table).collect::<Vec<_>>().join("\n");
-    Made { summary, csv: curves_csv::write(reports), svg: Some(svg) }
+    Made { summary, csv: curves_csv::write(written), svg: Some(svg) }
 }
 
-/// The same for a figure of the horizon alone.
-fn made_at_horizon(reports: Vec<Report>, svg: String) -> Made {
-    let summary = reports.iter().map(report::table).collect::<Vec<_>>().join("\n");
-    let ends: Vec<Report> = reports.into_iter().map(Report::at_horizon).collect();
-    Made { summary, csv: curves_csv::write(&ends), svg: Some(svg) }
+/// The reports at the horizon alone.
+fn ends(reports: &[Report]) -> Vec<Report> {
+    reports.iter().cloned().map(Report::at_horizon).collect()
 }

@@ -40,12 +40,20 @@ pub(super) fn between(text: &str, least: f64, most: f64) -> Result<f64, String> 
     }
 }
 
+/// Two values with a comma between them.
+pub(super) fn two<A, B>(
+    text: &str,
+    first: impl Fn(&str) -> Result<A, String>,
+    second: impl Fn(&str) -> Result<B, String>,
+) -> Result<(A, B), String> {
+    let (one, other) =
+        text.split_once(',').ok_or("it must be two numbers with a comma between them")?;
+    Ok((first(one)?, second(other)?))
+}
+
 /// A probability.
 pub(super) fn probability(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
-        _ => Err("it must be a probability from 0 to 1".into()),
-    }
+    between(text, 0.0, 1.0).map_err(|_| "it must be a probability from 0 to 1".into())
 }
 
 /// `N` or `geometric:MEAN`, in steps.

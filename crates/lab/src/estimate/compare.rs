@@ -2,6 +2,7 @@
 //! number of cores.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde::Serialize;
 
 use super::pages::{Page, Pages};
 use crate::simulate::Progress;
@@ -11,7 +12,7 @@ use interleaving::{Credit, NoSignal, Outcome};
 const BLOCK: u64 = 1000;
 
 /// The outcomes of the comparisons of one pair. Its first ranker is the left side.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct PairCount {
     /// Pages that the first won.
     pub wins: u64,
@@ -25,8 +26,10 @@ pub struct PairCount {
     pub no_signal: u64,
     /// Sum of the scores: credit of the first minus credit of the second. A page without a signal
     /// has score 0.
+    #[serde(skip)]
     pub score: f64,
     /// Sum of the squares of the scores.
+    #[serde(skip)]
     pub score_squares: f64,
 }
 

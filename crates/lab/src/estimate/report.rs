@@ -88,16 +88,9 @@ pub struct PairSummary {
     pub standard_error: f64,
     /// Whether it is within [`NOISE`] standard errors of 1/2.
     pub within_noise: bool,
-    /// Pages that the first won.
-    pub wins: u64,
-    /// Pages that the second won.
-    pub losses: u64,
-    /// Pages with equal credit.
-    pub ties: u64,
-    /// Pages without clicks.
-    pub no_click: u64,
-    /// Pages with clicks but without a signal.
-    pub no_signal: u64,
+    /// Its pages.
+    #[serde(flatten)]
+    pub count: PairCount,
 }
 
 /// Shares of all pages of all pairs.
@@ -183,11 +176,7 @@ impl Report {
                 standard_error,
                 within_noise: (preference - 0.5).abs() < NOISE * standard_error
                     || preference == 0.5,
-                wins: count.wins,
-                losses: count.losses,
-                ties: count.ties,
-                no_click: count.no_click,
-                no_signal: count.no_signal,
+                count: *count,
             });
         }
         let k = features.len();

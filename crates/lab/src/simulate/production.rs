@@ -48,20 +48,6 @@ pub struct Production {
     pub window: f64,
 }
 
-impl Default for Production {
-    fn default() -> Self {
-        Self {
-            rate: 20.0,
-            units: None,
-            names_units: true,
-            machine: 0.0,
-            delays: (0.0, 0.0),
-            lost_first: 0.0,
-            window: 0.0,
-        }
-    }
-}
-
 /// The experiments of a trial under [`Production`], each up to its verdict, and with a control until
 /// the winner's claims are settled. The looks, the drift and the feedback of the trial do not
 /// matter.
