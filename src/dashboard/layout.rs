@@ -272,6 +272,16 @@ pub(crate) fn timestamp(unix_ms: i64) -> Markup {
     html! { time datetime=(text) { (people) " UTC" } }
 }
 
+/// A share as a picture. The number stands beside it.
+pub(crate) fn bar(share: f64) -> Markup {
+    html! {
+        svg.share aria-hidden="true" {
+            rect.rest width="100%" height="100%" rx="3" {}
+            rect.bar width=(format!("{:.1}%", 100.0 * share)) height="100%" rx="3" {}
+        }
+    }
+}
+
 /// A section of a page, with its title.
 pub(crate) fn part(id: &str, title: &str, content: &Markup) -> Markup {
     html! {

@@ -3,7 +3,7 @@
 use dueling_bandits::claims::alone::Split;
 use maud::{Markup, html};
 
-use super::layout::{Tab, fact, name, number, part, percent, seconds, timestamp};
+use super::layout::{Tab, bar, fact, name, number, part, percent, seconds, timestamp};
 use super::result::head;
 use super::view::View;
 use crate::service::batches::OpenBatch;
@@ -114,10 +114,7 @@ fn shown(view: &View) -> Markup {
                     }
                     td.n { (number(own)) }
                     td.n { (percent(share)) }
-                    td { svg.share aria-hidden="true" {
-                        rect.rest width="100%" height="100%" rx="3" {}
-                        rect.bar width=(format!("{:.1}%", 100.0 * share)) height="100%" rx="3" {}
-                    } }
+                    td { (bar(share)) }
                 }
             } }
         }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::super::layout::{margin_points, quantity, table, with_code};
+use super::super::layout::{bar, margin_points, quantity, table, with_code};
 use super::super::page::Page;
 use super::create;
 use super::fields::{Field, Kind, body, fields};
@@ -49,15 +49,17 @@ pub(super) async fn of(page: &Page, values: &Values, errors: &mut Errors) -> Opt
 /// The forecast.
 pub(super) fn section(report: &PlanReport) -> Markup {
     let days = |days: f64| html! { (quantity(days)) "\u{a0}days" };
+    let longest = report.curve.iter().map(|of| of.days.median).fold(0.0, f64::max);
     let rows = html! { @for of in report.curve.iter().rev() { tr {
         th scope="row" { (margin_points(of.difference)) }
         td { (days(of.days.median)) }
         td { @match of.days.high { Some(high) => (days(high)), None => "not known" } }
+        td { (bar(of.days.median / longest)) }
     } } };
     html! {
         p #forecast { (with_code(&report.sentence)) }
         @if !report.curve.is_empty() {
-            (table("Days until the result", &["Lead of the best ranker", "Half of experiments", "9 of 10 experiments"], &rows))
+            (table("Days until the result", &["Lead of the best ranker", "Half of experiments", "9 of 10 experiments", "Picture"], &rows))
         }
     }
 }
