@@ -7,9 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bandit::{Bandit, Parameters};
-use crate::explore::{Exploration, ExploreThenExploit};
 use dueling_bandits::pairs::{pair_at, pair_count, pair_index};
-use dueling_bandits::policies::explore::{ExplorationParameters, Intervals, Radius, RoundRobin};
+use dueling_bandits::policies::explore::{
+    Exploration, ExplorationParameters, ExploreThenExploit, Intervals, Radius, RoundRobin,
+};
 use dueling_bandits::{Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally};
 
 /// Parameters of RankEl.

@@ -6,7 +6,7 @@ use crate::{Duel, Tally};
 
 /// The radius of a confidence interval, `c(n) = sqrt(ln(η(n) / δ) / 2n)`. The logarithm is kept as
 /// a sum, because the product overflows.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Radius {
     /// The part that does not depend on `n`.
     constant: f64,

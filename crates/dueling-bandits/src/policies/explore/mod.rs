@@ -13,5 +13,6 @@ mod round_robin;
 pub mod savage;
 
 pub use confidence::{Interval, Intervals, Radius};
+pub use explore_then_exploit::{Exploration, ExploreThenExploit};
 pub use parameters::{ExplorationParameters, MAX_HORIZON};
 pub use round_robin::RoundRobin;

@@ -12,7 +12,7 @@ use crate::parameters::{
 use crate::policies::explore::borda::BordaArms;
 use crate::policies::explore::explore_then_exploit::ExploreThenExploit;
 use crate::policies::explore::parameters::{DELTA, ExplorationParameters, HORIZON};
-use by_pairs::SavagePairs;
+use by_pairs::{Rules, SavagePairs};
 
 /// The kind of winner to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -60,13 +60,13 @@ impl Savage {
     }
 
     fn pairs(&self, Setup { rankers, .. }: Setup) -> SavagePairs {
-        SavagePairs {
-            rankers,
+        let rules = Rules {
             radius: self.shared().radius(pair_count(rankers)),
             intersect: self.intersect,
             epsilon: self.epsilon as usize,
             is_condorcet: self.winner == Winner::Condorcet,
-        }
+        };
+        SavagePairs::new(rankers, rules)
     }
 }
 
@@ -118,21 +118,23 @@ impl PolicyParameters for Savage {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Policy> {
+        let (horizon, rankers) = (self.horizon, setup.rankers);
         match self.winner {
-            Winner::Borda => ExploreThenExploit::start(self.arms(setup), self.shared(), setup),
+            Winner::Borda => Box::new(ExploreThenExploit::new(self.arms(setup), horizon, rankers)),
             Winner::Copeland | Winner::Condorcet => {
-                ExploreThenExploit::start(self.pairs(setup), self.shared(), setup)
+                Box::new(ExploreThenExploit::new(self.pairs(setup), horizon, rankers))
             }
         }
     }
 
     fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
+        let horizon = self.horizon;
         match self.winner {
             Winner::Borda => {
-                ExploreThenExploit::restore(self.arms(setup), self.shared(), setup, format, state)
+                ExploreThenExploit::restore(self.arms(setup), horizon, setup, format, state)
             }
             Winner::Copeland | Winner::Condorcet => {
-                ExploreThenExploit::restore(self.pairs(setup), self.shared(), setup, format, state)
+                ExploreThenExploit::restore(self.pairs(setup), horizon, setup, format, state)
             }
         }
     }
