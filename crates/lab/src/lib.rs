@@ -5,6 +5,7 @@
 //! - [`estimate`]: the preference matrix of rankers, estimated from judged documents with a click
 //!   model and an interleaving method.
 //! - [`letor`]: learning-to-rank data sets.
+//! - [`values`]: parsers of values on a command line.
 //!
 //! The program `lab` is a thin layer over this library.
 //!
@@ -33,3 +34,4 @@
 pub mod estimate;
 pub mod letor;
 pub mod simulate;
+pub mod values;

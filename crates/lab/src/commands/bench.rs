@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::CommandError;
 use super::output::Format;
-use super::values::{between, count};
 use dueling_bandits::{PolicyRng, PolicySpec};
+use lab::values::{between, count};
 
 /// Measure `next-duel` and feedback on running servers, and beside reports
 ///

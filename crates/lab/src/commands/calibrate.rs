@@ -9,9 +9,7 @@ use serde::Serialize;
 
 use super::CommandError;
 use super::calibrate_claims::{ClaimsArguments, claims_table};
-use super::calibrate_production::ProductionArguments;
 use super::output::Format;
-use super::values::{between, count, probability};
 use super::workers::Workers;
 use comparators::Spec;
 use dueling_bandits::PolicySpec;
@@ -19,8 +17,9 @@ use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::calibration::{Calibration, Trial};
 use lab::simulate::claims::ClaimsTrial;
-use lab::simulate::production::ProductionTrial;
+use lab::simulate::production::{Production, ProductionTrial};
 use lab::simulate::{Drift, Entrant, Feedback, Progress};
+use lab::values::{between, count, probability};
 
 /// Compare the estimates and verdicts of the service with the truth, in simulated experiments
 ///
@@ -82,7 +81,7 @@ pub struct Arguments {
     drift_over: Option<(u64, u64)>,
 
     #[command(flatten)]
-    production: ProductionArguments,
+    production: Production,
 
     #[command(flatten)]
     claims: ClaimsArguments,
@@ -132,9 +131,10 @@ fn steps(text: &str) -> Result<(u64, u64), String> {
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let trials = arguments.trials()?;
     let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));
-    if let Some(production) = arguments.production.conditions() {
+    if arguments.production.is_given() {
         let of_trial = |trial: Trial| {
-            let (spec, production) = (served(&trial, "these conditions are")?, production.clone());
+            let spec = served(&trial, "these conditions are")?;
+            let production = arguments.production.clone();
             let control = arguments.claims.control(&trial)?;
             Ok(ProductionTrial { trial, spec, production, control })
         };

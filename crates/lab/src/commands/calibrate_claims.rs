@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::CommandError;
 use super::calibrate::{percent, served};
-use super::values::{between, choice, count, probability, two};
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::claims::segments::SEGMENTS_MAX;
 use lab::simulate::calibration::Trial;
 use lab::simulate::claims::{ClaimsCalibration, ClaimsTrial};
+use lab::values::{between, choice, count, probability, two};
 
 /// Options that need a page after the other, without time.
 const TIMED: [&str; 7] =

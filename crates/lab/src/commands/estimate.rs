@@ -10,12 +10,12 @@ use clap::{Args, ValueEnum};
 use super::CommandError;
 use super::letor::{LetorArguments, method};
 use super::output::{print, print_json, this_command};
-use super::values::count;
 use super::workers::Workers;
 use interleaving::Method;
 use interleaving::methods::probabilistic::{PosteriorCredit, Probabilistic};
 use lab::estimate::compare_all;
 use lab::estimate::report::{DataSummary, Entry, Report, Settings};
+use lab::values::count;
 
 /// Estimate a preference matrix from a learning-to-rank data set
 ///

@@ -8,7 +8,6 @@ use clap::Args;
 
 use super::CommandError;
 use super::output::{Output, print};
-use super::values::count;
 use super::workers::Workers;
 use lab::simulate::figures::{
     Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, gaps, spread, subsets,
@@ -16,6 +15,7 @@ use lab::simulate::figures::{
 };
 use lab::simulate::plot::{Bars, Plot};
 use lab::simulate::{Report, Tournament, curves_csv, report};
+use lab::values::count;
 
 /// Reproduce the figures of the papers
 ///

@@ -8,11 +8,11 @@ use clap::Args;
 use sha2::{Digest, Sha256};
 
 use super::CommandError;
-use super::values::count;
 use interleaving::click_models::{ClickModel, ClickModelSpec, GRADES};
 use interleaving::{PlanCache, Spec};
 use lab::estimate::Pages;
 use lab::letor::DataSet;
+use lab::values::count;
 
 /// Bytes of the linear programs whose solutions are cached.
 const PLANS_BYTES: usize = 64 << 20;

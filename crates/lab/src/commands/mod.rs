@@ -6,14 +6,12 @@
 pub mod bench;
 pub mod calibrate;
 mod calibrate_claims;
-mod calibrate_production;
 pub mod estimate;
 pub mod figures;
 mod letor;
 mod output;
 pub mod sensitivity;
 pub mod simulate;
-mod values;
 mod workers;
 
 /// Why a command failed, in the words that its user reads.

@@ -9,12 +9,12 @@ use serde::Serialize;
 use super::CommandError;
 use super::letor::{LetorArguments, method};
 use super::output::Format;
-use super::values::{between, count};
 use super::workers::Workers;
 use interleaving::{ClickWeights, Spec};
 use lab::estimate::learn::learn;
 use lab::estimate::pairs;
 use lab::estimate::sensitivity::{Experiments, PairVerdicts, Verdicts, experiment};
+use lab::values::{between, count};
 
 /// Measure how many pages each interleaving method takes to a verdict
 ///

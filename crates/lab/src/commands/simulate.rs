@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::CommandError;
 use super::output::{Format, Output, file_stem, this_command};
-use super::values::{choice, count, delay, probability};
 use super::workers::Workers;
 use comparators::Spec;
 use dueling_bandits::TieRule;
 use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
 use lab::simulate::plot::Scale;
 use lab::simulate::{Delay, Entrant, Feedback, Report, Tournament, curves_csv, report};
+use lab::values::{choice, count, delay, probability};
 
 /// Measure the regret of policies on known preference matrices
 ///

@@ -3,12 +3,14 @@
 
 use std::collections::BinaryHeap;
 
+use clap::Args;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, Normal};
 
 use super::calibration::Trial;
 use super::claims::{ClaimsCalibration, Ending, Said, Truth};
 use super::progress::Progress;
+use crate::values::{between, probability, two};
 use comparators::RunSeeds;
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::evidence::TimedAnswer;
@@ -28,24 +30,62 @@ const MACHINE: u64 = u64::MAX;
 
 /// How production differs from independent answers that come at once. In each pair, *first* is the
 /// ranker with the lower index in the matrix.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Args)]
 pub struct Production {
-    /// Pages a second.
+    /// Pages a second
+    #[arg(long, value_name = "PAGES", default_value = "20", value_parser = |text: &str| between(text, 1e-3, 1e6))]
     pub rate: f64,
-    /// Mean pages of a unit, and the standard deviation over units of the probability that the
-    /// first ranker wins. `None`: every page comes from another unit.
+
+    /// Units come back: mean pages of a unit, and the standard deviation over units of the
+    /// probability that the first ranker wins, such as 10,0.1. Activity is Pareto with exponent 1.5
+    #[arg(long, value_name = "PAGES,SD", value_parser = units)]
     pub units: Option<(f64, f64)>,
-    /// Whether the caller names units.
-    pub names_units: bool,
-    /// Share of pages that one machine asks for. It always makes the first ranker win.
-    pub machine: f64,
-    /// Mean delay of an answer in seconds, where the first and where the second ranker wins. Delays
-    /// are exponential.
-    pub delays: (f64, f64),
-    /// Share of the first ranker's wins that never come back.
-    pub lost_first: f64,
-    /// The experiment's `answer_window_seconds`; 0 counts answers as they arrive.
-    pub window: f64,
+
+    /// The caller does not send `unit`
+    #[arg(long)]
+    pub unnamed: bool,
+
+    /// One machine asks for this share of all pages, and always lets the first ranker win
+    #[arg(long, value_name = "SHARE", value_parser = probability)]
+    pub machine: Option<f64>,
+
+    /// Mean delay of answers that the first ranker wins, in seconds; delays are exponential
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub delay_first: Option<f64>,
+
+    /// Mean delay of answers that the second ranker wins, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub delay_second: Option<f64>,
+
+    /// Share of the first ranker's wins that never come back
+    #[arg(long, value_name = "SHARE", value_parser = probability)]
+    pub loss_first: Option<f64>,
+
+    /// The experiment's `answer_window_seconds`; with 0, answers count as they arrive [default: 0]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub answer_window: Option<f64>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    between(text, 0.0, 2_592_000.0)
+}
+
+fn units(text: &str) -> Result<(f64, f64), String> {
+    two(text, |pages| between(pages, 1.0, 1e4), |spread| between(spread, 0.0, 0.5))
+}
+
+impl Production {
+    /// Whether there is any condition but the rate.
+    pub fn is_given(&self) -> bool {
+        let Self { machine, delay_first, delay_second, loss_first, answer_window, .. } = *self;
+        let numbers = [machine, delay_first, delay_second, loss_first, answer_window];
+        self.units.is_some() || numbers.iter().any(Option::is_some)
+    }
+
+    /// Seconds within which an answer counts; 0 counts answers as they arrive.
+    fn window(&self) -> f64 {
+        self.answer_window.unwrap_or(0.0)
+    }
 }
 
 /// The experiments of a trial under [`Production`], each up to its verdict, and with a control until
@@ -109,13 +149,13 @@ impl ProductionTrial {
     fn experiment(&self, seeds: RunSeeds) -> Ending {
         let rankers = self.trial.matrix.rankers();
         let policy = self.spec.start(Setup { rankers, seed: seeds.folding });
-        let window = (self.production.window * 1000.0).round() as i64;
+        let window = (self.production.window() * 1000.0).round() as i64;
         let mut run = Run::new(policy, self.trial.target, window);
         run.look_for_drift();
         if let Some((control, goal)) = self.control {
             run.start_with_control(control, goal);
         }
-        let mut served = Served { run, names_units: self.production.names_units };
+        let mut served = Served { run, names_units: !self.production.unnamed };
         let truth = Truth { matrix: &self.trial.matrix, name: &|ranker| ranker };
         let last = if self.control.is_some() { Said::Settled } else { Said::Best };
         let mut ending = Ending::default();
@@ -156,7 +196,7 @@ impl ProductionTrial {
                 }
                 pages += 1;
             } else {
-                served.complete(now + self.production.window + 60.0, &mut completed_at);
+                served.complete(now + self.production.window() + 60.0, &mut completed_at);
             }
         }
         let left_out = served.run.cohorts().left_out().total() as f64;
@@ -257,7 +297,7 @@ impl<'a> People<'a> {
         let duel = selection.duel;
         let lower_is_first = duel.first < duel.second;
         let (low, high) = (duel.first.min(duel.second), duel.first.max(duel.second));
-        let is_machine = self.happens(self.production.machine);
+        let is_machine = self.happens(self.production.machine.unwrap_or(0.0));
         let (unit, lower_wins) = if is_machine {
             (MACHINE, true)
         } else {
@@ -266,12 +306,12 @@ impl<'a> People<'a> {
             (unit, self.happens(win))
         };
         let issued_at = (now * 1000.0) as i64;
-        if lower_wins && self.happens(self.production.lost_first) {
+        if lower_wins && self.happens(self.production.loss_first.unwrap_or(0.0)) {
             let at = now + LIFETIME;
             return Arrival { at, number, selection, outcome: None, issued_at, unit };
         }
-        let (first, second) = self.production.delays;
-        let mean = if lower_wins { first } else { second };
+        let Production { delay_first, delay_second, .. } = self.production;
+        let mean = if lower_wins { delay_first } else { delay_second }.unwrap_or(0.0);
         let delay: f64 = Exp1.sample(&mut self.rng);
         let outcome = match lower_wins == lower_is_first {
             true => Outcome::First,

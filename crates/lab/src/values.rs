@@ -1,13 +1,13 @@
-//! Parsers of values that several commands accept.
+//! Parsers of values on a command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use lab::simulate::Delay;
+use crate::simulate::Delay;
 
 /// One of these values, by its name in JSON.
-pub(super) fn choice<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+pub fn choice<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     names: &'static [&'static str],
 ) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(names)
@@ -15,7 +15,7 @@ pub(super) fn choice<T: DeserializeOwned + Clone + Send + Sync + 'static>(
 }
 
 /// A whole number from `least` to `most`. It may contain `_` or have the form `1e6`.
-pub(super) fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
+pub fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let invalid = || format!("it must be a whole number from {least} to {most}");
     let digits = text.replace('_', "");
     let number = match digits.parse::<u64>() {
@@ -33,7 +33,7 @@ pub(super) fn count(text: &str, least: u64, most: u64) -> Result<u64, String> {
 }
 
 /// A number from `least` to `most`.
-pub(super) fn between(text: &str, least: f64, most: f64) -> Result<f64, String> {
+pub fn between(text: &str, least: f64, most: f64) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(format!("it must be a number from {least} to {most}")),
@@ -41,7 +41,7 @@ pub(super) fn between(text: &str, least: f64, most: f64) -> Result<f64, String> 
 }
 
 /// Two values with a comma between them.
-pub(super) fn two<A, B>(
+pub fn two<A, B>(
     text: &str,
     first: impl Fn(&str) -> Result<A, String>,
     second: impl Fn(&str) -> Result<B, String>,
@@ -52,12 +52,12 @@ pub(super) fn two<A, B>(
 }
 
 /// A probability.
-pub(super) fn probability(text: &str) -> Result<f64, String> {
+pub fn probability(text: &str) -> Result<f64, String> {
     between(text, 0.0, 1.0).map_err(|_| "it must be a probability from 0 to 1".into())
 }
 
 /// `N` or `geometric:MEAN`, in steps.
-pub(super) fn delay(text: &str) -> Result<Delay, String> {
+pub fn delay(text: &str) -> Result<Delay, String> {
     const MAX_STEPS: u64 = 1_000_000;
     match text.split_once(':') {
         None => count(text, 0, MAX_STEPS).map(Delay::Steps).map_err(|_| {
