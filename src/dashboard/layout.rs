@@ -261,7 +261,8 @@ pub(crate) fn seconds(seconds: f64) -> String {
         s if s < 1.0 => format!("{:.0}\u{a0}ms", s * 1000.0),
         s if s < 120.0 => format!("{s:.0}\u{a0}s"),
         s if s < 7200.0 => format!("{:.0}\u{a0}min", s / 60.0),
-        s => format!("{:.0}\u{a0}h", s / 3600.0),
+        s if s < 172_800.0 => format!("{:.0}\u{a0}h", s / 3600.0),
+        s => format!("{}\u{a0}days", (s / 8640.0).round() / 10.0),
     }
 }
 
@@ -299,14 +300,15 @@ pub(crate) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-/// The state of an experiment as a badge. `decided` says whether it has a result.
-pub(crate) fn badge(record: &ExperimentRecord, decided: bool) -> Markup {
+/// The state of an experiment as a badge. `decided` says whether it has a result, if that is known.
+pub(crate) fn badge(record: &ExperimentRecord, decided: Option<bool>) -> Markup {
     let (mark, text) = match (record.archived_at, record.status, decided) {
         (Some(_), _, _) => (Mark::None, "Archived"),
         (None, Status::Paused, _) => (Mark::None, "Paused"),
-        (None, _, true) => (Mark::Yes, "Decided"),
-        (None, Status::Running, false) => (Mark::Run, "Running"),
-        (None, Status::Concluded, false) => (Mark::None, "Stopped"),
+        (None, _, Some(true)) => (Mark::Yes, "Decided"),
+        (None, Status::Running, _) => (Mark::Run, "Running"),
+        (None, Status::Concluded, Some(false)) => (Mark::None, "Stopped"),
+        (None, Status::Concluded, None) => (Mark::None, "Ended"),
     };
     html! { span.badge.(mark.class()) { @if mark == Mark::Yes { (mark.icon()) } (text) } }
 }
@@ -338,7 +340,7 @@ pub(crate) fn head(
     html! {
         div.title {
             h1 { (record.name) }
-            (badge(record, decided))
+            (badge(record, Some(decided)))
             @if !alarms.is_empty() { span.badge.no { (Mark::No.icon()) "Look into it" } }
         }
         p.meta { (meta) }

@@ -192,7 +192,7 @@ fn table(title: &str, rows: &[&Row], now: i64) -> Markup {
                 } }
                 tbody { @for row in rows { tr {
                     th scope="row" { a href={ "/experiments/" (row.record.name) } { (row.record.name) } }
-                    td.st { (badge(&row.record, row.loaded.as_ref().is_some_and(Summary::is_decided))) }
+                    td.st { (badge(&row.record, row.loaded.as_ref().map(Summary::is_decided))) }
                     td.result { @match &row.loaded {
                         Some(summary) => { (result(summary, &row.record)) }
                         None => { span.quiet { "Open it to load it." } }

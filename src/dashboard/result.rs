@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::dots::{Dots, Row, is_narrow};
 use super::layout::{
-    self, Mark, Tab, capitalized, counted, day, hour, margin_points, moment, name, number, part,
-    percent, points, spoken, with_code,
+    self, Mark, Tab, bar, capitalized, counted, day, hour, margin_points, moment, name, number,
+    part, percent, points, spoken, with_code,
 };
 use super::say::{Say, When, buttons, say};
 use super::view::{DAY_MS, View, Whom};
@@ -327,16 +327,9 @@ fn cost(view: &View) -> Markup {
     let (own, even) = others(view);
     let pages = view.pages as f64;
     let several = view.verdict.winners.len() > 1;
-    let bar = |label: &str, count: f64, class: &str| {
+    let row = |label: &str, count: f64| {
         let share = count / pages.max(1.0);
-        html! {
-            span { (label) }
-            span.num { (halves(count)) " (" (percent(share)) ")" }
-            svg aria-hidden="true" {
-                rect.rest width="100%" height="100%" rx="3" {}
-                rect.bar.(class) width=(format!("{:.1}%", 100.0 * share)) height="100%" rx="3" {}
-            }
-        }
+        html! { span { (label) } span.num { (halves(count)) " (" (percent(share)) ")" } (bar(share)) }
     };
     let content = html! {
         p {
@@ -344,7 +337,7 @@ fn cost(view: &View) -> Markup {
             @if several { "those of the winners" } @else { (name(&view.verdict.leader)) @if !view.is_over() { ", the leader" } }
             "; two half pages count as one. An even split would have shown " (halves(even)) "."
         }
-        div.bars { (bar("This experiment", own, "own")) (bar("An even split", even, "alt")) }
+        div.bars { (row("This experiment", own)) (row("An even split", even)) }
     };
     part("cost", cost_question(view), &content)
 }

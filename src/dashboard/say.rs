@@ -10,7 +10,7 @@ use super::view::{DAY_MS, Pace, View};
 use super::{safe, whom};
 use crate::service::reports::claims::{ClaimKind, ControlView};
 use crate::service::reports::verdict::{DuelsToGo, Verdict};
-use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::experiment_spec::{ConcludeAt, ExperimentSpec};
 use rankduel_store::events::Status;
 
 /// A forecast that is further away is no date.
@@ -227,11 +227,14 @@ fn error_of_better(view: &View) -> Markup {
     html! { @if let Some(error) = error { " That a ranker is better than what you run now is wrong in at most " (error) "." } }
 }
 
-/// The limits that end the experiment without a result.
+/// The end of "once there is a result": what it waits for besides, and the limits without a result.
 fn limits(view: &View) -> Markup {
-    let at = view.loaded.spec.conclude_at;
-    let (days, duels) = (at.and_then(|at| at.max_days), at.and_then(|at| at.max_duels));
+    let at = view.loaded.spec.conclude_at.unwrap_or_default();
+    let ConcludeAt { min_days, max_days: days, max_duels: duels, .. } = at;
+    let control = at.control && view.verdict.control.is_some();
     html! {
+        @if control { ", also against what you run" }
+        @if let Some(days) = min_days { ", after " (days) "\u{a0}days at the earliest" }
         @if let Some(days) = days { ", or after " (days) "\u{a0}days" }
         @if let Some(duels) = duels { ", or after " (counted(duels, "answer", "answers")) }
     }
@@ -290,7 +293,7 @@ fn result(view: &View) -> Say {
             @else if doubted { (name(leader)) " wins. Look at a doubt before you ship it." }
             @else if harms { (name(leader)) " wins, but it does harm. Look at that before you ship it." }
             @else if let Some(at) = until {
-                (names(&winners)) @if winners.len() > 1 { " are" } @else { " is" } " the best. It runs until " (moment(at, view.now)) "."
+                (names(&winners)) @if winners.len() > 1 { " are" } @else { " is" } " the best. The experiment runs until " (moment(at, view.now)) "."
             }
             @else if let Some((_, headline, _)) = &control { (headline) }
             @else if let Some(shown) = concluded { "Ship " (name(shown)) (whom::but_not_in(view)) }

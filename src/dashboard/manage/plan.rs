@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::super::layout::{bar, margin_points, quantity, table, with_code};
+use super::super::layout::{bar, margin_points, seconds, table, with_code};
 use super::super::page::Page;
 use super::create;
 use super::fields::{Field, Kind, body, fields};
@@ -48,7 +48,7 @@ pub(super) async fn of(page: &Page, values: &Values, errors: &mut Errors) -> Opt
 
 /// The forecast.
 pub(super) fn section(report: &PlanReport) -> Markup {
-    let days = |days: f64| html! { (quantity(days)) "\u{a0}days" };
+    let days = |days: f64| seconds(86_400.0 * days);
     let longest = report.curve.iter().map(|of| of.days.median).fold(0.0, f64::max);
     let rows = html! { @for of in report.curve.iter().rev() { tr {
         th scope="row" { (margin_points(of.difference)) }

@@ -53,7 +53,7 @@ async fn from_a_plan_to_a_signature(database: TestDatabase) {
             assert!(page.contains(sentence), "{sentence}: {page}");
         }
     };
-    let stops = "The experiment ends by itself once there is a result, or after 30 days.";
+    let stops = "once there is a result, also against what you run, or after 30 days.";
 
     // a third of all searches come from phones, where the old ranker is better
     let (desktop, phone) = (["neural", "bm25", "title"], ["bm25", "neural", "title"]);

@@ -200,6 +200,9 @@ async fn a_decided_page_denies_nothing(database: TestDatabase) {
         check("concluded").await;
         let page = result(&server, &name).await;
         assert!(page.contains("98 % of the pages show only a. Make it the default"), "{page}");
+        // a server that has not loaded it does not know whether it has a result
+        let list = text(&Server::start(database.connect().await).await.get("/").await.text());
+        assert!(list.contains("Ended") && !list.contains("Stopped"), "{list}");
         let path = format!("/v1/experiments/{name}");
         assert_eq!(server.send("DELETE", &path, &[], Vec::new()).await.status, 204);
         check("archived").await;
