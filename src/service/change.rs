@@ -102,7 +102,7 @@ pub(super) struct Newest<'a> {
     pub by: &'a Actor,
 }
 
-/// What a requested change comes to: nothing, if the experiment is so already.
+/// Outcome of a requested change: nothing, if the experiment is so already.
 pub(super) type Decision = Result<Option<Decided>, ServiceError>;
 
 impl Requested {
