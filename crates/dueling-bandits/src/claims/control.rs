@@ -25,9 +25,9 @@ use rand::RngExt;
 
 use crate::beta_sampling::theta_of;
 use crate::claims::capital::Reserve;
-use crate::claims::ladder::{Answers, Ladder, Rungs};
+use crate::claims::ladder::{Contests, Direction, View};
 use crate::evidence::Target;
-use crate::evidence::scores::{Score, ScoreCounts};
+use crate::evidence::scores::Score;
 use crate::{Duel, Outcome, PolicyRng, Selection, Tally};
 
 pub use crate::claims::ladder::{Progress, REACH};
@@ -82,10 +82,10 @@ impl Claim {
         }
     }
 
-    fn rung(self, rungs: &Rungs) -> usize {
+    fn rung(self, contests: &Contests) -> usize {
         match self {
-            Self::Better | Self::Worse => rungs.better(),
-            Self::NotWorse => rungs.not_worse(),
+            Self::Better | Self::Worse => contests.rungs().better(),
+            Self::NotWorse => contests.rungs().not_worse(),
         }
     }
 }
@@ -101,27 +101,9 @@ pub enum NextPage {
     Draw,
 }
 
-/// Which of a ranker and the control is claimed to win.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Ahead,
-    Behind,
-}
-
-/// The claims of one direction.
+/// The claims against a control.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-struct Side {
-    reserve: Reserve,
-    /// By ranker.
-    ladders: Vec<Ladder>,
-    /// `ln E` of "better by the margin" by ranker. Follows from the answers.
-    #[serde(skip)]
-    evidence: Vec<f64>,
-}
-
-/// The state to save.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct State {
+pub struct ControlClaims {
     goal: Goal,
     /// `None` before the first one takes effect, and after it was retired.
     control: Option<u16>,
@@ -130,263 +112,156 @@ pub struct State {
     /// Comparisons that count since a control was first named.
     comparisons: u64,
     next_doubling: u64,
-    /// Half wins and half losses of each ranker against the control, of answers that count by their
-    /// outcome.
-    half_wins: Vec<[u32; 2]>,
-    /// Answers that count by their score.
-    scores: ScoreCounts,
-    ahead: Side,
-    behind: Side,
-}
-
-impl State {
-    fn side(&self, direction: Direction) -> &Side {
-        match direction {
-            Direction::Ahead => &self.ahead,
-            Direction::Behind => &self.behind,
-        }
-    }
-
-    fn side_mut(&mut self, direction: Direction) -> &mut Side {
-        match direction {
-            Direction::Ahead => &mut self.ahead,
-            Direction::Behind => &mut self.behind,
-        }
-    }
-}
-
-/// The claims against a control.
-#[derive(Debug, Clone)]
-pub struct ControlClaims {
-    rungs: Rungs,
-    /// Of both directions.
-    error: f64,
-    state: State,
-    /// Rankers with new answers since the last check.
-    touched: Vec<usize>,
+    /// By direction.
+    reserves: [Reserve; 2],
+    /// Of each ranker, by index, and the control.
+    contests: Contests,
 }
 
 impl ControlClaims {
     /// No control yet among `rankers` rankers.
     pub fn new(target: Target, goal: Goal, rankers: usize) -> Self {
-        let rungs = Rungs::new(target.margin);
-        let side = Side {
-            reserve: Reserve::default(),
-            ladders: vec![Ladder::new(&rungs); rankers],
-            evidence: vec![0.0; rankers],
-        };
-        let state = State {
+        Self {
             goal,
             control: None,
             next: None,
             comparisons: 0,
             next_doubling: FIRST_DOUBLING * rankers as u64,
-            half_wins: vec![[0; 2]; rankers],
-            scores: ScoreCounts::default(),
-            ahead: side.clone(),
-            behind: side,
-        };
-        Self { rungs, error: 1.0 - target.confidence, state, touched: Vec::new() }
-    }
-
-    /// The claims that [`ControlClaims::state`] was taken from; `None` if it does not fit so many
-    /// rankers.
-    pub fn restore(target: Target, rankers: usize, state: State) -> Option<Self> {
-        let mut claims = Self { state, ..Self::new(target, Goal::Best, 0) };
-        let State { control, next, half_wins, scores, ahead, behind, .. } = &claims.state;
-        let known = |ranker: u16| usize::from(ranker) < rankers;
-        let is_sound = control.is_none_or(known)
-            && next.is_none_or(|(ranker, _)| known(ranker))
-            && half_wins.len() == rankers
-            && scores.is_sound_among(rankers)
-            && [ahead, behind].into_iter().all(|side| side.is_sound(&claims.rungs, rankers));
-        is_sound.then_some(())?;
-        for side in [Direction::Ahead, Direction::Behind] {
-            claims.state.side_mut(side).evidence = vec![0.0; rankers];
+            reserves: [Reserve::default(); 2],
+            contests: Contests::new(target, AHEAD, rankers),
         }
-        claims.touched = (0..rankers).collect();
-        claims.see();
-        Some(claims)
     }
 
-    /// The state to save.
-    pub fn state(&self) -> &State {
-        &self.state
+    /// Decoded claims with their target; `None` if they do not fit so many rankers.
+    pub fn restored(self, target: Target, rankers: usize) -> Option<Self> {
+        let known = |ranker: u16| usize::from(ranker) < rankers;
+        let is_sound = self.control.is_none_or(known)
+            && self.next.is_none_or(|(ranker, _)| known(ranker))
+            && self.reserves.iter().all(Reserve::is_sound);
+        is_sound.then_some(())?;
+        let contests = self.contests.restored(target, AHEAD, rankers)?;
+        Some(Self { contests, ..self })
     }
 
     /// The control.
     pub fn control(&self) -> Option<usize> {
-        self.state.control.map(usize::from)
+        self.control.map(usize::from)
     }
 
     /// The next control, once all answers of duels that were issued before this time have been
     /// counted.
     pub fn next_control(&self) -> Option<(usize, i64)> {
-        self.state.next.map(|(ranker, from)| (ranker.into(), from))
+        self.next.map(|(ranker, from)| (ranker.into(), from))
     }
 
     /// Number of rankers, the retired included.
     pub fn rankers(&self) -> usize {
-        self.state.half_wins.len()
+        self.contests.count()
     }
 
     /// The claim that the experiment proves first.
     pub fn goal(&self) -> Goal {
-        self.state.goal
+        self.goal
     }
 
     /// The error of a claim, shared with all claims of its direction.
     pub fn error(&self, claim: Claim) -> f64 {
-        self.error_of(claim.direction())
-    }
-
-    fn error_of(&self, direction: Direction) -> f64 {
-        match direction {
-            Direction::Ahead => AHEAD * self.error,
-            Direction::Behind => (1.0 - AHEAD) * self.error,
-        }
+        self.contests.error(claim.direction())
     }
 
     /// Comparisons that count since a control was first named.
     pub fn comparisons(&self) -> u64 {
-        self.state.comparisons
+        self.comparisons
     }
 
     /// Estimated bytes in memory.
     pub fn bytes(&self) -> usize {
-        let of = |side: &Side| side.ladders.iter().map(Ladder::bytes).sum::<usize>();
-        let rungs = size_of::<(f64, usize)>() * self.rungs.count();
-        rungs + of(&self.state.ahead) + of(&self.state.behind)
+        self.contests.bytes()
     }
 
     /// `ranker` becomes the control with the answers to duels issued from this time on: once
     /// [`ControlClaims::advance`] says so.
     pub fn name(&mut self, ranker: usize, from: i64) {
-        self.state.next = Some((ranker as u16, from));
+        self.next = Some((ranker as u16, from));
     }
 
     /// All answers that were issued before `time` have been counted.
     pub fn advance(&mut self, time: i64, active: &[usize]) {
-        let Some((control, _)) = self.state.next.take_if(|next| next.1 <= time) else { return };
-        let rankers = self.state.half_wins.len();
-        self.state.control = Some(control);
-        self.state.half_wins = vec![[0; 2]; rankers];
-        self.state.scores = ScoreCounts::default();
-        self.touched.clear();
+        let Some((control, _)) = self.next.take_if(|next| next.1 <= time) else { return };
+        self.control = Some(control);
+        for x in 0..self.rankers() {
+            self.contests.reset(x);
+        }
         let rivals: Vec<usize> =
             active.iter().copied().filter(|&x| x != usize::from(control)).collect();
-        let rungs = &self.rungs;
-        for side in [&mut self.state.ahead, &mut self.state.behind] {
-            side.ladders = vec![Ladder::new(rungs); rankers];
-            side.evidence = vec![0.0; rankers];
-            let part = side.reserve.first_or_change() / rivals.len().max(1) as f64;
+        for (reserve, direction) in self.reserves.iter_mut().zip(Direction::BOTH) {
+            let part = reserve.first_or_change() / rivals.len().max(1) as f64;
             for &x in &rivals {
-                side.ladders[x].stake(part, rungs, &Answers::default());
+                self.contests.stake(x, direction, part);
             }
         }
     }
 
     /// One more ranker, with the next index.
     pub fn enlist(&mut self) {
-        self.state.half_wins.push([0; 2]);
-        for side in [&mut self.state.ahead, &mut self.state.behind] {
-            let mut ladder = Ladder::new(&self.rungs);
-            if self.state.control.is_some() {
-                ladder.stake(side.reserve.change(), &self.rungs, &Answers::default());
+        let x = self.rankers();
+        self.contests.extend(1);
+        for (reserve, direction) in self.reserves.iter_mut().zip(Direction::BOTH) {
+            if self.control.is_some() {
+                self.contests.stake(x, direction, reserve.change());
             }
-            side.ladders.push(ladder);
-            side.evidence.push(0.0);
         }
     }
 
     /// This ranker takes no part any more.
     pub fn retire(&mut self, ranker: usize) {
         let is_it = |control: u16| usize::from(control) == ranker;
-        self.state.control = self.state.control.filter(|&control| !is_it(control));
-        self.state.next = self.state.next.filter(|&(control, _)| !is_it(control));
+        self.control = self.control.filter(|&control| !is_it(control));
+        self.next = self.next.filter(|&(control, _)| !is_it(control));
     }
 
     /// `count` answers count. [`ControlClaims::counted`] is to follow, once for a whole cohort.
     pub fn count(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>, count: u32) {
-        let (first, second) = outcome.half_wins();
-        let (x, halves) = match self.control() {
-            Some(control) if control == duel.second => (duel.first, [first, second]),
-            Some(control) if control == duel.first => (duel.second, [second, first]),
-            _ => return,
-        };
-        match score {
-            Some(score) => self.state.scores.add(duel, score, count),
-            None => {
-                let counts = &mut self.state.half_wins[x];
-                for (sum, half) in counts.iter_mut().zip(halves) {
-                    *sum = sum.saturating_add(half.saturating_mul(count));
-                }
-            }
-        }
-        if !self.touched.contains(&x) {
-            self.touched.push(x);
+        let Some(control) = self.control() else { return };
+        if control == duel.second {
+            self.contests.add(duel.first, outcome, score, true, count);
+        } else if control == duel.first {
+            self.contests.add(duel.second, outcome, score, false, count);
         }
     }
 
     /// A cohort was counted as a whole, with so many comparisons of any pairs: check the claims,
     /// then stake what is due.
     pub fn counted(&mut self, comparisons: u64, active: &[usize]) {
-        self.state.comparisons += comparisons;
-        let position = self.state.comparisons;
-        for &x in &self.touched {
-            for direction in [Direction::Ahead, Direction::Behind] {
-                let (answers, error) = (self.answers(x, direction), self.error_of(direction));
-                let ladder = &mut self.state.side_mut(direction).ladders[x];
-                ladder.climb(&self.rungs, &answers, error, position);
+        self.comparisons += comparisons;
+        self.contests.check(self.comparisons);
+        while self.comparisons >= self.next_doubling {
+            self.next_doubling *= 2;
+            for direction in Direction::BOTH {
+                let Some(x) = self.front(active, direction) else { continue };
+                let amount = self.reserves[direction as usize].doubling();
+                self.contests.stake(x, direction, amount);
             }
-        }
-        self.see();
-        while position >= self.state.next_doubling {
-            self.state.next_doubling *= 2;
-            self.stake_on_front(active);
-        }
-    }
-
-    fn stake_on_front(&mut self, active: &[usize]) {
-        for direction in [Direction::Ahead, Direction::Behind] {
-            let Some(x) = self.front(active, direction) else { continue };
-            let answers = self.answers(x, direction);
-            let side = self.state.side_mut(direction);
-            let amount = side.reserve.doubling();
-            side.ladders[x].stake(amount, &self.rungs, &answers);
         }
     }
 
     /// The ranker with the most evidence; the lowest index of several.
     fn front(&self, active: &[usize], direction: Direction) -> Option<usize> {
         let control = self.control()?;
-        let evidence = &self.state.side(direction).evidence;
+        let evidence = |x: usize| self.contests.evidence(x, direction);
         let rivals = active.iter().copied().filter(|&x| x != control);
-        rivals.reduce(|best, x| if evidence[x] > evidence[best] { x } else { best })
+        rivals.reduce(|best, x| if evidence(x) > evidence(best) { x } else { best })
     }
 
-    /// Compute the evidence of the rankers with new answers.
-    fn see(&mut self) {
-        for x in std::mem::take(&mut self.touched) {
-            for direction in [Direction::Ahead, Direction::Behind] {
-                let answers = self.answers(x, direction);
-                let ln = self.rungs.ln_evidence(self.rungs.better(), &answers);
-                self.state.side_mut(direction).evidence[x] = ln;
-            }
-        }
-    }
-
-    /// The answers of a ranker and the control, wins of the ranker first or of the control.
-    fn answers(&self, x: usize, direction: Direction) -> Answers {
-        let control = self.control().unwrap_or(x);
-        let answers = Answers::of(self.state.half_wins[x], &self.state.scores, x, control);
-        if direction == Direction::Behind { answers.reversed() } else { answers }
+    /// The ladder of a claim on a ranker, and its rung.
+    fn of(&self, ranker: usize, claim: Claim) -> (View<'_>, usize) {
+        (self.contests.of(ranker, claim.direction()), claim.rung(&self.contests))
     }
 
     /// Wins and losses of a ranker against the control that count; one that counts by its score
     /// counts its weight.
     pub fn wins_and_losses(&self, ranker: usize) -> [f64; 2] {
-        self.answers(ranker, Direction::Ahead).wins_and_losses()
+        self.contests.wins_and_losses(ranker)
     }
 
     /// The share of duels with the control that the ranker won; `None` before the first one.
@@ -397,27 +272,25 @@ impl ControlClaims {
 
     /// The proven lower bound and upper bound of `P(x≻c)`.
     pub fn bounds(&self, ranker: usize) -> (Option<f64>, Option<f64>) {
-        let bound = |side: &Side| side.ladders[ranker].bound(&self.rungs);
-        (bound(&self.state.ahead), bound(&self.state.behind).map(|bound| 1.0 - bound))
+        let [ahead, behind] = Direction::BOTH.map(|it| self.contests.of(ranker, it).bound());
+        (ahead, behind.map(|bound| 1.0 - bound))
     }
 
     /// `ln C` of a claim on a ranker.
     pub fn ln_capital(&self, ranker: usize, claim: Claim) -> f64 {
-        let answers = self.answers(ranker, claim.direction());
-        let ladder = &self.state.side(claim.direction()).ladders[ranker];
-        ladder.ln_capital(claim.rung(&self.rungs), &self.rungs, &answers)
+        let (ladder, rung) = self.of(ranker, claim);
+        ladder.ln_capital(rung)
     }
 
     /// Capital that was not staked on claims like this one.
     pub fn reserve(&self, claim: Claim) -> f64 {
-        self.state.side(claim.direction()).reserve.left()
+        self.reserves[claim.direction() as usize].left()
     }
 
     /// How far a claim on a ranker is.
     pub fn progress(&self, ranker: usize, claim: Claim) -> Progress {
-        let answers = self.answers(ranker, claim.direction());
-        let ladder = &self.state.side(claim.direction()).ladders[ranker];
-        ladder.progress(claim.rung(&self.rungs), &self.rungs, &answers, self.error(claim))
+        let (ladder, rung) = self.of(ranker, claim);
+        ladder.progress(rung)
     }
 
     /// Whether more duels of this ranker and the control decide nothing: it is the control, a claim
@@ -426,12 +299,10 @@ impl ControlClaims {
         if self.control().is_none_or(|control| control == ranker) {
             return true;
         }
-        let is_decided = |claim: Claim| {
-            let answers = self.answers(ranker, claim.direction());
-            let ladder = &self.state.side(claim.direction()).ladders[ranker];
-            ladder.is_decided(claim.rung(&self.rungs), &self.rungs, &answers)
-        };
-        let [better, not_worse, worse] = Claim::ALL.map(is_decided);
+        let [better, not_worse, worse] = Claim::ALL.map(|claim| {
+            let (ladder, rung) = self.of(ranker, claim);
+            ladder.is_decided(rung)
+        });
         let is_out = |claim: Option<bool>| claim == Some(false);
         better == Some(true)
             || worse == Some(true)
@@ -440,19 +311,20 @@ impl ControlClaims {
 
     /// Whether a ranker is proven better than the control.
     pub fn is_improved(&self) -> bool {
-        let better = self.rungs.better();
-        self.control().is_some()
-            && self.state.ahead.ladders.iter().any(|of| of.reached_at(better).is_some())
+        let is_better = |x: usize| {
+            let (ladder, rung) = self.of(x, Claim::Better);
+            ladder.reached_at(rung).is_some()
+        };
+        self.control.is_some() && (0..self.rankers()).any(is_better)
     }
 
     /// All decided claims, by ranker.
     pub fn decided(&self) -> impl Iterator<Item = (usize, Claim, u64)> + '_ {
-        let control = self.control();
-        let rankers = (0..self.state.half_wins.len()).filter(move |_| control.is_some());
+        let rankers = (0..self.rankers()).filter(|_| self.control.is_some());
         let all = rankers.flat_map(|ranker| Claim::ALL.map(|claim| (ranker, claim)));
         all.filter_map(|(ranker, claim)| {
-            let ladder = &self.state.side(claim.direction()).ladders[ranker];
-            Some((ranker, claim, ladder.reached_at(claim.rung(&self.rungs))?))
+            let (ladder, rung) = self.of(ranker, claim);
+            Some((ranker, claim, ladder.reached_at(rung)?))
         })
     }
 
@@ -493,18 +365,8 @@ impl ControlClaims {
             (Some(control), Some(winner)) if !self.is_settled(winner) => {
                 NextPage::Show(Duel::new(winner, control))
             }
-            (Some(_), None) if self.state.goal == Goal::Improve && !self.is_improved() => {
-                NextPage::Draw
-            }
+            (Some(_), None) if self.goal == Goal::Improve && !self.is_improved() => NextPage::Draw,
             _ => NextPage::Leave,
         }
-    }
-}
-
-impl Side {
-    fn is_sound(&self, rungs: &Rungs, rankers: usize) -> bool {
-        self.reserve.is_sound()
-            && self.ladders.len() == rankers
-            && self.ladders.iter().all(|ladder| ladder.is_sound(rungs))
     }
 }

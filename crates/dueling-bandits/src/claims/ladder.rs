@@ -11,9 +11,11 @@
 
 use std::sync::{Arc, LazyLock};
 
+use crate::Outcome;
 use crate::claims::capital::Staked;
+use crate::evidence::Target;
 use crate::evidence::lead::LeadEvidence;
-use crate::evidence::scores::{Levels, ScoreCounts, WEIGHTS};
+use crate::evidence::scores::{Levels, Score, WEIGHTS};
 
 /// The rungs of every ladder, in hundredths: the first and the last one.
 const FIRST: usize = 30;
@@ -23,7 +25,7 @@ const LAST: usize = 80;
 /// comparisons of the pair.
 pub const REACH: f64 = 0.01;
 /// Most comparisons of a pair after which a claim is still in reach.
-pub const MOST_COMPARISONS: f64 = 30_000.0;
+pub(super) const MOST_COMPARISONS: f64 = 30_000.0;
 /// The mixture lags behind the best alternative by about so many nats.
 const LAG: f64 = 0.5;
 
@@ -54,8 +56,8 @@ fn evidence_over(probability: f64) -> Arc<LeadEvidence> {
 }
 
 /// The rungs of an experiment, ascending: 0.30 to 0.80 in steps of 0.01, and `1/2 ± margin`.
-#[derive(Debug, Clone)]
-pub struct Rungs {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Rungs {
     rungs: Vec<(f64, Arc<LeadEvidence>)>,
     not_worse: usize,
     better: usize,
@@ -112,33 +114,25 @@ impl Rungs {
     }
 }
 
-/// The answers of one ordered pair that count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Answers {
+/// The answers of an ordered pair that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub(super) struct Answers {
     /// Half wins and half losses, of answers that count by their outcome.
     pub half_wins: [u32; 2],
-    /// Wins and losses that count by their score.
+    /// Wins and losses that count by their score; `None` before the first.
     pub scores: Option<[Levels; 2]>,
 }
 
 impl Answers {
-    /// Those of `x` and `y`, wins of `x` first.
-    pub(super) fn of(half_wins: [u32; 2], scores: &ScoreCounts, x: usize, y: usize) -> Self {
-        let (won, lost) = (scores.levels(x, y), scores.levels(y, x));
-        let scores = (won.is_some() || lost.is_some())
-            .then(|| [won, lost].map(|levels| levels.copied().unwrap_or_default()));
-        Self { half_wins, scores }
-    }
-
     /// Those of the other ranker.
-    pub(super) fn reversed(mut self) -> Self {
+    fn reversed(mut self) -> Self {
         self.half_wins.reverse();
         self.scores.iter_mut().for_each(|both| both.reverse());
         self
     }
 
     /// Wins and losses; one that counts by its score counts its weight.
-    pub fn wins_and_losses(&self) -> [f64; 2] {
+    fn wins_and_losses(&self) -> [f64; 2] {
         let weight = |levels: &Levels| {
             levels.iter().zip(WEIGHTS).map(|(&count, weight)| f64::from(count) * weight).sum()
         };
@@ -150,85 +144,224 @@ impl Answers {
 
 /// The stakes on each rung, and which rungs were reached.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Ladder {
+struct Ladder {
     staked: Vec<Staked>,
     /// The position at which each rung was reached, from the lowest one on.
     reached: Vec<u64>,
 }
 
-impl Ladder {
-    /// Nothing is staked.
-    pub fn new(rungs: &Rungs) -> Self {
-        Self { staked: vec![Staked::default(); rungs.count()], reached: Vec::new() }
+/// Which of the two rankers of a contest is claimed to win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// The first one.
+    Ahead,
+    /// The second one.
+    Behind,
+}
+
+impl Direction {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Ahead, Self::Behind];
+}
+
+/// A pair of rankers, x and y, with a ladder in each direction.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Contest {
+    /// Of x.
+    answers: Answers,
+    /// By direction: of `P(x≻y)` and of `P(y≻x)`.
+    ladders: [Ladder; 2],
+    /// `ln E` of "better by the margin" by direction. Follows from the answers.
+    #[serde(skip)]
+    evidence: [f64; 2],
+}
+
+impl Contest {
+    fn answers(&self, direction: Direction) -> Answers {
+        match direction {
+            Direction::Ahead => self.answers,
+            Direction::Behind => self.answers.reversed(),
+        }
+    }
+}
+
+/// Contests that share an error in each direction, such as those of all rankers and the control.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Contests {
+    all: Vec<Contest>,
+    #[serde(skip)]
+    rungs: Rungs,
+    /// By direction.
+    #[serde(skip)]
+    errors: [f64; 2],
+    /// Those with new answers since the last check.
+    #[serde(skip)]
+    touched: Vec<usize>,
+}
+
+impl Contests {
+    /// So many, in which nothing is staked. Of the error of the target, "ahead" has this share, and
+    /// "behind" the rest.
+    pub fn new(target: Target, ahead: f64, count: usize) -> Self {
+        let mut contests = Self::default();
+        contests.aim(target, ahead);
+        contests.extend(count);
+        contests
     }
 
-    /// Stake this amount on every rung, after these answers.
-    pub fn stake(&mut self, amount: f64, rungs: &Rungs, answers: &Answers) {
-        for (rung, staked) in self.staked.iter_mut().enumerate() {
-            staked.add(amount, rungs.ln_evidence(rung, answers));
+    fn aim(&mut self, target: Target, ahead: f64) {
+        let error = 1.0 - target.confidence;
+        self.errors = [ahead * error, (1.0 - ahead) * error];
+        self.rungs = Rungs::new(target.margin);
+    }
+
+    /// Complete decoded contests, which know neither target nor rungs; `None` if they are not so
+    /// many sound ones.
+    pub fn restored(mut self, target: Target, ahead: f64, count: usize) -> Option<Self> {
+        self.aim(target, ahead);
+        let is_sound = |ladder: &Ladder| ladder.is_sound(&self.rungs);
+        let are_sound = self.all.iter().flat_map(|contest| &contest.ladders).all(is_sound);
+        (self.all.len() == count && are_sound).then_some(())?;
+        for place in 0..count {
+            self.weigh(place);
+        }
+        Some(self)
+    }
+
+    /// Further contests, in which nothing is staked.
+    pub fn extend(&mut self, count: usize) {
+        let (staked, reached) = (vec![Staked::default(); self.rungs.count()], Vec::new());
+        let ladder = Ladder { staked, reached };
+        let ladders = [ladder.clone(), ladder];
+        let new = Contest { answers: Answers::default(), ladders, evidence: [0.0; 2] };
+        self.all.resize(self.all.len() + count, new);
+    }
+
+    /// Begin a contest again: with no answers, and nothing staked.
+    pub fn reset(&mut self, place: usize) {
+        let contest = &mut self.all[place];
+        (contest.answers, contest.evidence) = (Answers::default(), [0.0; 2]);
+        for ladder in &mut contest.ladders {
+            ladder.staked.fill(Staked::default());
+            ladder.reached.clear();
+        }
+        self.touched.retain(|&touched| touched != place);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The rungs of each ladder.
+    pub fn rungs(&self) -> &Rungs {
+        &self.rungs
+    }
+
+    /// The error of a direction.
+    pub fn error(&self, direction: Direction) -> f64 {
+        self.errors[direction as usize]
+    }
+
+    /// Stake this amount on every rung of one direction, after the answers so far.
+    pub fn stake(&mut self, place: usize, direction: Direction, amount: f64) {
+        let (rungs, contest) = (&self.rungs, &mut self.all[place]);
+        let answers = contest.answers(direction);
+        let ladder = &mut contest.ladders[direction as usize];
+        for (rung, staked) in ladder.staked.iter_mut().enumerate() {
+            staked.add(amount, rungs.ln_evidence(rung, &answers));
         }
     }
 
-    /// Climb the rungs whose capital has reached `1/error`, at this position.
-    pub fn climb(&mut self, rungs: &Rungs, answers: &Answers, error: f64, position: u64) {
-        let threshold = -libm::log(error);
-        while self.reached.len() < rungs.count()
-            && self.ln_capital(self.reached.len(), rungs, answers) >= threshold
-        {
-            self.reached.push(position);
+    /// `count` answers to duels of the two rankers count; `x_is_first` says whether x is the first
+    /// one of the duel. [`Contests::check`] is to follow, once for a whole cohort.
+    pub fn add(
+        &mut self,
+        place: usize,
+        outcome: Outcome,
+        score: Option<Score>,
+        x_is_first: bool,
+        count: u32,
+    ) {
+        let answers = &mut self.all[place].answers;
+        match score {
+            Some(score) => {
+                let side = usize::from(score.is_first() != x_is_first);
+                let level = &mut answers.scores.get_or_insert_default()[side][score.level()];
+                *level = level.saturating_add(count);
+            }
+            None => add_half_wins(&mut answers.half_wins, outcome, x_is_first, count),
+        }
+        if !self.touched.contains(&place) {
+            self.touched.push(place);
         }
     }
 
-    /// `ln C` of a rung after these answers.
-    pub fn ln_capital(&self, rung: usize, rungs: &Rungs, answers: &Answers) -> f64 {
-        self.staked[rung].ln_capital(rungs.ln_evidence(rung, answers))
-    }
-
-    /// How far the claim of a rung is, after these answers and with this error.
-    pub fn progress(&self, rung: usize, rungs: &Rungs, answers: &Answers, error: f64) -> Progress {
-        if let Some(after) = self.reached_at(rung) {
-            return Progress::Decided { after };
+    /// A cohort was counted as a whole: climb the rungs whose capital has reached the inverse
+    /// error, at this position.
+    pub fn check(&mut self, position: u64) {
+        for place in std::mem::take(&mut self.touched) {
+            for direction in Direction::BOTH {
+                let view = self.of(place, direction);
+                let (reached, threshold) = (view.ladder.reached.len(), -libm::log(view.error));
+                let rungs = reached..self.rungs.count();
+                let climbed = rungs.take_while(|&rung| view.ln_capital(rung) >= threshold).count();
+                let ladder = &mut self.all[place].ladders[direction as usize];
+                ladder.reached.resize(reached + climbed, position);
+            }
+            self.weigh(place);
         }
-        let Some((lead, comparisons)) = lead(rung, rungs, answers) else {
-            return Progress::Open { comparisons: None };
-        };
-        if is_beyond_reach(lead, comparisons) {
-            return Progress::OutOfReach;
+    }
+
+    fn weigh(&mut self, place: usize) {
+        for direction in Direction::BOTH {
+            let answers = self.all[place].answers(direction);
+            let ln = self.rungs.ln_evidence(self.rungs.better(), &answers);
+            self.all[place].evidence[direction as usize] = ln;
         }
-        let capital = self.ln_capital(rung, rungs, answers);
-        let missing = (-libm::log(error) - capital).max(0.0) + LAG;
-        // a comparison adds d(P, rung) nats on average, about 2 lead²
-        let further = (missing / (2.0 * lead * lead)).max(1.0);
-        Progress::Open { comparisons: (lead > 0.0 && further.is_finite()).then_some(further) }
     }
 
-    /// Whether the claim of a rung is decided (`true`), out of reach (`false`), or open (`None`): as
-    /// [`Ladder::progress`], without the forecast, which takes ten times as long.
-    pub fn is_decided(&self, rung: usize, rungs: &Rungs, answers: &Answers) -> Option<bool> {
-        if self.reached_at(rung).is_some() {
-            return Some(true);
+    /// `ln E` of "better by the margin", as of the last check.
+    pub fn evidence(&self, place: usize, direction: Direction) -> f64 {
+        self.all[place].evidence[direction as usize]
+    }
+
+    /// Wins and losses of x that count; one that counts by its score counts its weight.
+    pub fn wins_and_losses(&self, place: usize) -> [f64; 2] {
+        self.all[place].answers.wins_and_losses()
+    }
+
+    /// The ladder of one direction.
+    pub fn of(&self, place: usize, direction: Direction) -> View<'_> {
+        let contest = &self.all[place];
+        View {
+            rungs: &self.rungs,
+            ladder: &contest.ladders[direction as usize],
+            answers: contest.answers(direction),
+            error: self.error(direction),
         }
-        let (lead, comparisons) = lead(rung, rungs, answers)?;
-        is_beyond_reach(lead, comparisons).then_some(false)
-    }
-
-    /// The position at which the rung and all lower ones were reached.
-    pub fn reached_at(&self, rung: usize) -> Option<u64> {
-        self.reached.get(rung).copied()
-    }
-
-    /// The highest probability that was reached.
-    pub fn bound(&self, rungs: &Rungs) -> Option<f64> {
-        Some(rungs.probability(self.reached.len().checked_sub(1)?))
     }
 
     /// Estimated bytes in memory.
     pub fn bytes(&self) -> usize {
-        size_of_val(self.staked.as_slice()) + size_of_val(self.reached.as_slice())
+        let ladder = |it: &Ladder| size_of_val(&it.staked[..]) + size_of_val(&it.reached[..]);
+        let ladders = self.all.iter().flat_map(|contest| &contest.ladders).map(ladder);
+        let rungs = size_of::<(f64, usize)>() * self.rungs.count();
+        rungs + ladders.sum::<usize>() + size_of::<Contest>() * self.all.len()
     }
+}
 
-    /// Whether a decoded ladder has these rungs.
-    pub fn is_sound(&self, rungs: &Rungs) -> bool {
+/// `count` answers count by their outcome; `x_is_first` says whose half wins come first.
+pub(super) fn add_half_wins(sums: &mut [u32; 2], outcome: Outcome, x_is_first: bool, count: u32) {
+    let (first, second) = outcome.half_wins();
+    let halves = if x_is_first { [first, second] } else { [second, first] };
+    for (sum, half) in sums.iter_mut().zip(halves) {
+        *sum = sum.saturating_add(half.saturating_mul(count));
+    }
+}
+
+impl Ladder {
+    fn is_sound(&self, rungs: &Rungs) -> bool {
         self.staked.len() == rungs.count()
             && self.staked.iter().all(|staked| staked.is_sound())
             && self.reached.len() <= rungs.count()
@@ -236,12 +369,71 @@ impl Ladder {
     }
 }
 
-/// By how much the share of wins is above the rung, and the number of answers; `None` before the
-/// first.
-fn lead(rung: usize, rungs: &Rungs, answers: &Answers) -> Option<(f64, f64)> {
-    let [wins, losses] = answers.wins_and_losses();
-    let comparisons = wins + losses;
-    (comparisons > 0.0).then(|| (wins / comparisons - rungs.probability(rung), comparisons))
+/// The ladder of one direction of a contest, after the answers so far.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    rungs: &'a Rungs,
+    ladder: &'a Ladder,
+    answers: Answers,
+    error: f64,
+}
+
+impl View<'_> {
+    /// `ln C` of a rung.
+    pub fn ln_capital(&self, rung: usize) -> f64 {
+        self.ladder.staked[rung].ln_capital(self.rungs.ln_evidence(rung, &self.answers))
+    }
+
+    /// `ln C` of a rung before the first answer.
+    pub fn ln_stake(&self, rung: usize) -> f64 {
+        self.ladder.staked[rung].ln_capital(0.0)
+    }
+
+    /// How far the claim of a rung is.
+    pub fn progress(&self, rung: usize) -> Progress {
+        if let Some(after) = self.reached_at(rung) {
+            return Progress::Decided { after };
+        }
+        let Some((lead, comparisons)) = self.lead(rung) else {
+            return Progress::Open { comparisons: None };
+        };
+        if is_beyond_reach(lead, comparisons) {
+            return Progress::OutOfReach;
+        }
+        let missing = (-libm::log(self.error) - self.ln_capital(rung)).max(0.0) + LAG;
+        // a comparison adds d(P, rung) nats on average, about 2 lead²
+        let further = (missing / (2.0 * lead * lead)).max(1.0);
+        Progress::Open { comparisons: (lead > 0.0 && further.is_finite()).then_some(further) }
+    }
+
+    /// Whether the claim of a rung is decided (`true`), out of reach (`false`), or open (`None`): as
+    /// [`View::progress`], without the forecast, which takes ten times as long.
+    pub fn is_decided(&self, rung: usize) -> Option<bool> {
+        if self.reached_at(rung).is_some() {
+            return Some(true);
+        }
+        let (lead, comparisons) = self.lead(rung)?;
+        is_beyond_reach(lead, comparisons).then_some(false)
+    }
+
+    /// The position at which the rung and all lower ones were reached.
+    pub fn reached_at(&self, rung: usize) -> Option<u64> {
+        self.ladder.reached.get(rung).copied()
+    }
+
+    /// The highest probability that was reached.
+    pub fn bound(&self) -> Option<f64> {
+        Some(self.rungs.probability(self.ladder.reached.len().checked_sub(1)?))
+    }
+
+    /// By how much the share of wins is above the rung, and the number of answers; `None` before
+    /// the first.
+    fn lead(&self, rung: usize) -> Option<(f64, f64)> {
+        let [wins, losses] = self.answers.wins_and_losses();
+        let comparisons = wins + losses;
+        let lead = || wins / comparisons - self.rungs.probability(rung);
+        (comparisons > 0.0).then(|| (lead(), comparisons))
+    }
 }
 
 fn is_beyond_reach(lead: f64, comparisons: f64) -> bool {

@@ -88,6 +88,16 @@ impl Score {
         }
     }
 
+    /// Whether it decided for the first ranker.
+    pub(crate) fn is_first(self) -> bool {
+        self.is_first
+    }
+
+    /// The place of its weight among [`WEIGHTS`].
+    pub(crate) fn level(self) -> usize {
+        self.level.into()
+    }
+
     /// A number below [`CODES`].
     pub(super) fn code(self) -> u8 {
         self.level * 4 + u8::from(self.is_drawn) * 2 + u8::from(self.is_first)
@@ -177,11 +187,6 @@ impl ScoreCounts {
     /// The wins of `x` over `y` that the coin drew.
     pub(super) fn drawn(&self, x: usize, y: usize) -> u32 {
         self.pairs.get(&(x as u16, y as u16)).map_or(0, |pair| pair.drawn)
-    }
-
-    /// Whether decoded counts are of pairs of so many rankers.
-    pub(crate) fn is_sound_among(&self, rankers: usize) -> bool {
-        self.is_sound(rankers, |_, _| u32::MAX)
     }
 
     /// Whether decoded counts fit so many rankers, with `half_wins(x, y)` that count.

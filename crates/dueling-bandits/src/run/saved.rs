@@ -1,9 +1,9 @@
 //! The saved state of a run.
 
 use super::{Run, Targets};
-use crate::claims::control::{self, ControlClaims};
+use crate::claims::control::ControlClaims;
 use crate::claims::drift::Drift;
-use crate::claims::segments::{self, SegmentClaims};
+use crate::claims::segments::SegmentClaims;
 use crate::evidence::{Cohorts, Race, VerdictTracker, cohorts, verdict};
 use crate::{PolicySpec, Roster, Setup};
 
@@ -14,8 +14,8 @@ pub struct SavedRun {
     verdict: verdict::State,
     cohorts: cohorts::Saved,
     race: Race,
-    claims: Option<control::State>,
-    segments: Option<segments::State>,
+    claims: Option<Box<ControlClaims>>,
+    segments: Option<Box<SegmentClaims>>,
     drift: Option<Drift>,
 }
 
@@ -30,8 +30,8 @@ impl Run {
             verdict: self.tracker.state().clone(),
             cohorts: self.cohorts.saved().clone(),
             race: self.race.clone(),
-            claims: self.claims.as_ref().map(|claims| claims.state().clone()),
-            segments: self.segments.as_ref().map(|segments| segments.state().clone()),
+            claims: self.claims.clone(),
+            segments: self.segments.clone(),
             drift: self.drift.clone(),
         }
     }
@@ -57,24 +57,16 @@ impl Run {
         let tracker =
             VerdictTracker::restore(targets.verdict, saved.verdict, roster.active().len());
         let cohorts = Cohorts::restore(saved.cohorts);
-        let restored =
-            |state| ControlClaims::restore(targets.control, rankers, state).map(Box::new);
-        let claims = match saved.claims {
-            Some(state) => Some(restored(state)?),
-            None => None,
-        };
-        let restored =
-            |state| SegmentClaims::restore(targets.segments, rankers, state).map(Box::new);
-        let segments = match saved.segments {
-            Some(state) => Some(restored(state)?),
-            None => None,
-        };
-        let drift = saved.drift;
+        let control = saved.claims.map(|claims| claims.restored(targets.control, rankers));
+        let segments = saved.segments.map(|claims| claims.restored(targets.segments, rankers));
+        let is_sound = control.as_ref().is_none_or(Option::is_some)
+            && segments.as_ref().is_none_or(Option::is_some);
+        is_sound.then_some(())?;
         Some(Self {
             targets,
-            claims,
-            segments,
-            drift,
+            claims: control.flatten().map(Box::new),
+            segments: segments.flatten().map(Box::new),
+            drift: saved.drift,
             ..Self::with(policy, roster, tracker, cohorts, saved.race)
         })
     }

@@ -196,7 +196,7 @@ fn a_cohort_in_any_order_gives_one_state_and_another_control_waits_for_its_cohor
         assert_eq!(claims.wins_and_losses(1), [0.0; 2], "earlier answers were of another control");
         run.complete(3 * width, WINDOW + 3 * width);
         // the policy learns from answers as they arrive, so its state depends on their order
-        (run.claims().unwrap().state().clone(), run.verdict().state().clone())
+        (run.claims().unwrap().clone(), run.verdict().state().clone())
     });
     assert_eq!(states[0], states[1]);
 }
@@ -239,7 +239,7 @@ fn the_winner_meets_the_control_until_that_is_settled_and_states_are_restored() 
     let (roster, saved) = (run.roster().clone(), run.saved());
     let setup = Setup { rankers: 4, seed: 1 };
     let restored = Run::restore((&spec, setup), TARGET, roster, saved).unwrap();
-    let of = |run: &Run| (run.claims().unwrap().state().clone(), run.claims().unwrap().bounds(0));
+    let of = |run: &Run| (run.claims().unwrap().clone(), run.claims().unwrap().bounds(0));
     assert_eq!(of(&run), of(&restored));
     let alone = play(&mut run, 0.7, 200, &mut rng).iter().filter(|duel| duel.is_self()).count();
     assert!(alone > 190, "{alone} of 200 show the winner alone");

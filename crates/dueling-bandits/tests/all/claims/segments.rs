@@ -180,11 +180,11 @@ fn a_cohort_in_any_order_gives_one_state_which_can_be_restored() {
         run.complete(8 * width, WINDOW + 8 * width);
         run
     });
-    let states = runs.each_ref().map(|run| run.segments().unwrap().state().clone());
+    let states = runs.each_ref().map(|run| run.segments().unwrap().clone());
     assert_eq!(states[0], states[1]);
     let held = runs[0].segments().unwrap();
     assert_eq!((held.winner(), held.hurt_segments().collect::<Vec<_>>()), (Some(0), vec![1]));
-    let restored = SegmentClaims::restore(TARGET, 3, states[0].clone()).expect("it fits");
+    let restored = states[0].clone().restored(TARGET, 3).expect("it fits");
     assert_eq!((restored.hurt(0), restored.is_settled(0)), (held.hurt(0), held.is_settled(0)));
-    assert!(SegmentClaims::restore(TARGET, 1, states[0].clone()).is_none(), "of more rankers");
+    assert!(states[0].clone().restored(TARGET, 1).is_none(), "of more rankers");
 }
