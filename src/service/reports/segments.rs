@@ -1,5 +1,6 @@
 //! The results of one ranker, split by segment.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -223,29 +224,25 @@ impl SegmentAnswers {
     pub fn results<'a>(&'a self, fold: &'a Fold, ranker: usize) -> SegmentResults<'a> {
         let cohorts = fold.cohorts();
         let complete_until = cohorts.complete_until();
-        let (mut segments, mut waiting) = (Segments::default(), 0);
+        let (spec, numbers, counts) = (&self.spec, HashMap::new(), BTreeMap::new());
+        let mut results = SegmentResults { spec, fold, ranker, waiting: 0, numbers, counts };
+        // the first answer of each unit counts, as for the verdict
+        let mut units = HashSet::new();
         for (answered, recorded_at) in &self.answers {
             let window_ms = cohorts.window_ms_at(answered.issued_at);
             if window_ms > 0 && recorded_at - answered.issued_at > window_ms {
                 continue;
             }
-            let next = segments.numbers.len() + 1;
-            segments.numbers.entry(answered.segment).or_insert(next);
-            if window_ms == 0 || answered.issued_at < complete_until {
-                segments.count(answered);
-            } else {
+            let next = results.numbers.len() + 1;
+            results.numbers.entry(answered.segment).or_insert(next);
+            if window_ms > 0 && answered.issued_at >= complete_until {
                 // others may still come, and those that favour one ranker may take longer
-                waiting += 1;
+                results.waiting += 1;
+            } else if answered.unit.is_none_or(|unit| units.insert(unit)) {
+                results.count(answered);
             }
         }
-        SegmentResults {
-            spec: &self.spec,
-            fold,
-            ranker,
-            active: fold.roster().active(),
-            waiting,
-            segments,
-        }
+        results
     }
 }
 
@@ -255,13 +252,35 @@ pub struct SegmentResults<'a> {
     spec: &'a ExperimentSpec,
     fold: &'a Fold,
     ranker: usize,
-    active: &'a [usize],
     /// Answers that do not count yet, because their cohorts are not complete.
     pub waiting: u64,
-    segments: Segments,
+    /// The segments of the answers so far, with a number each, from 1, in the order of the log. Of
+    /// answers that wait, too: the number of a segment never changes while the log grows.
+    numbers: HashMap<Option<Segment>, usize>,
+    /// The segments with counted answers of any ranker, and those of this one against each active
+    /// opponent.
+    counts: BTreeMap<Option<Segment>, BTreeMap<usize, PairCounts>>,
 }
 
 impl<'a> SegmentResults<'a> {
+    fn count(&mut self, answered: &OutcomeEvent) {
+        let of_segment = self.counts.entry(answered.segment).or_default();
+        let (first, second) = (usize::from(answered.first), usize::from(answered.second));
+        let (opponent, win) = match self.ranker {
+            ranker if ranker == first => (second, Answer::First),
+            ranker if ranker == second => (first, Answer::Second),
+            _ => return,
+        };
+        if self.fold.roster().is_active(opponent) {
+            let counts = of_segment.entry(opponent).or_default();
+            match answered.answer {
+                Answer::Tie => counts.ties += 1,
+                answer if answer == win => counts.wins += 1,
+                _ => counts.losses += 1,
+            }
+        }
+    }
+
     /// Id of the ranker.
     pub fn ranker(&self) -> &'a str {
         self.id(self.ranker)
@@ -273,38 +292,17 @@ impl<'a> SegmentResults<'a> {
 
     /// The segments with counted answers, sorted.
     pub fn segments(&self) -> impl Iterator<Item = Option<Segment>> {
-        self.segments.names.iter().copied()
+        self.counts.keys().copied()
     }
 
     /// The results in one segment against each other active ranker.
     pub fn of(&self, segment: Option<Segment>) -> impl Iterator<Item = OpponentRow> {
-        let opponents = self.active.iter().copied().filter(|&other| other != self.ranker);
-        let counts = opponents
-            .map(move |other| (other, self.segments.of(segment, self.ranker as u16, other as u16)));
+        let active = self.fold.roster().active().iter().copied();
+        let counts = active.filter(|&other| other != self.ranker).map(move |other| {
+            let counts = self.counts.get(&segment).and_then(|counts| counts.get(&other));
+            (other, counts.copied().unwrap_or_default())
+        });
         self.rows(segment, counts)
-    }
-
-    /// The rows of [`Self::of`] with duels.
-    fn with_duels(&self, segment: Option<Segment>) -> impl Iterator<Item = OpponentRow> {
-        self.rows(segment, self.pairs_with_duels(segment).into_iter())
-    }
-
-    /// The active opponents with duels in one segment, and the counts of the ranker. Takes time for
-    /// the pairs of the segment only: there can be many rankers and many segments.
-    fn pairs_with_duels(&self, segment: Option<Segment>) -> Vec<(usize, PairCounts)> {
-        let ranker = self.ranker as u16;
-        let range = (segment, 0, 0)..=(segment, u16::MAX, u16::MAX);
-        let pairs = self.segments.counts.range(range);
-        let mut pairs: Vec<_> = pairs
-            .filter_map(|(&(_, first, second), &counts)| match ranker {
-                _ if ranker == first => Some((usize::from(second), counts)),
-                _ if ranker == second => Some((usize::from(first), counts.reversed())),
-                _ => None,
-            })
-            .filter(|(opponent, _)| self.active.contains(opponent))
-            .collect();
-        pairs.sort_by_key(|&(opponent, _)| opponent);
-        pairs
     }
 
     fn rows(
@@ -312,7 +310,7 @@ impl<'a> SegmentResults<'a> {
         segment: Option<Segment>,
         counts: impl Iterator<Item = (usize, PairCounts)>,
     ) -> impl Iterator<Item = OpponentRow> {
-        let number = self.segments.numbers.get(&segment).copied().unwrap_or(1);
+        let number = self.numbers.get(&segment).copied().unwrap_or(1);
         let intervals = intervals_of(self.spec, number);
         counts.map(move |(opponent, counts)| {
             let pair = intervals.of(self.ranker, opponent);
@@ -336,29 +334,27 @@ impl<'a> SegmentResults<'a> {
         }
     }
 
-    /// Duels of the ranker with active opponents in one segment.
-    fn duels(&self, segment: Option<Segment>) -> u64 {
-        let pairs = self.pairs_with_duels(segment);
-        pairs.iter().map(|(_, pair)| pair.duels()).sum()
-    }
-
     fn report(&self, experiment: String, position: u64) -> SegmentsReport {
-        let mut names: Vec<_> = self.segments().map(|name| (self.duels(name), name)).collect();
-        names.sort_by(|(a_duels, a), (b_duels, b)| b_duels.cmp(a_duels).then(a.cmp(b)));
+        let duels = |counts: &BTreeMap<_, PairCounts>| counts.values().map(PairCounts::duels).sum();
+        let mut all: Vec<(u64, _)> =
+            self.counts.iter().map(|segment| (duels(segment.1), segment)).collect();
+        // names in order within equal numbers
+        all.sort_by_key(|&(duels, _)| Reverse(duels));
         let (mut segments, mut rows) = (Vec::new(), 0);
-        for (duels, segment) in names {
-            let opponents: Vec<_> = self.with_duels(segment).collect();
-            rows += opponents.len().max(1);
+        for (duels, (&segment, counts)) in all {
+            rows += counts.len().max(1);
             if rows > ROWS_MAX {
                 break;
             }
+            let counts = counts.iter().map(|(&opponent, &counts)| (opponent, counts));
+            let opponents = self.rows(segment, counts).collect();
             segments.push(SegmentRow { segment, duels, opponents });
         }
         SegmentsReport {
             experiment,
             position,
             ranker: self.ranker().into(),
-            segments_total: self.segments.names.len(),
+            segments_total: self.counts.len(),
             waiting: self.waiting,
             all: self.all(),
             segments,
@@ -368,21 +364,22 @@ impl<'a> SegmentResults<'a> {
     /// The rows of all segments together, of opponents with duels.
     fn all(&self) -> Vec<OpponentRow> {
         let (tracker, tally) = (self.fold.verdict(), self.fold.policy().tally());
-        if !self.active.contains(&self.ranker) {
+        let roster = self.fold.roster();
+        if !roster.is_active(self.ranker) {
             return Vec::new();
         }
-        let standing = tracker.standing(tally, self.active, self.ranker);
-        let intervals = Ladder::default().intervals(tracker, tally, self.active, &standing);
+        let standing = tracker.standing(tally, roster.active(), self.ranker);
+        let intervals = Ladder::default().intervals(tracker, tally, roster.active(), &standing);
         let row = |(opponent, interval): (usize, (f64, f64))| {
-            let of = |segment| self.segments.of(segment, self.ranker as u16, opponent as u16);
-            let counts = self.segments().map(of).fold(PairCounts::default(), PairCounts::plus);
-            (counts.duels() > 0).then(|| self.row(opponent, counts, interval))
+            let of = self.counts.values().filter_map(|segment| segment.get(&opponent));
+            let counts = of.copied().reduce(PairCounts::plus)?;
+            Some(self.row(opponent, counts, interval))
         };
         intervals.into_iter().filter_map(row).collect()
     }
 }
 
-/// Results of the first ranker of a pair, which has the lower index.
+/// Results of the ranker against one opponent.
 #[derive(Debug, Clone, Copy, Default)]
 struct PairCounts {
     wins: u64,
@@ -391,60 +388,12 @@ struct PairCounts {
 }
 
 impl PairCounts {
-    fn reversed(self) -> Self {
-        Self { wins: self.losses, losses: self.wins, ..self }
-    }
-
     fn plus(self, Self { wins, losses, ties }: Self) -> Self {
         Self { wins: self.wins + wins, losses: self.losses + losses, ties: self.ties + ties }
     }
 
-    fn duels(self) -> u64 {
+    fn duels(&self) -> u64 {
         self.wins + self.losses + self.ties
-    }
-}
-
-/// The counts of an experiment by segment.
-#[derive(Debug, Default)]
-struct Segments {
-    /// The segments of the answers so far, with a number each, from 1, in the order of the log. Of
-    /// answers that wait, too: the number of a segment never changes while the log grows.
-    numbers: HashMap<Option<Segment>, usize>,
-    /// The segments with counted answers.
-    names: BTreeSet<Option<Segment>>,
-    counts: BTreeMap<(Option<Segment>, u16, u16), PairCounts>,
-    /// The units that have answered.
-    units: HashSet<u64>,
-}
-
-impl Segments {
-    /// Count an answer. Like the verdict, this counts the first answer of each unit.
-    fn count(&mut self, answered: &OutcomeEvent) {
-        let OutcomeEvent { first, second, answer, unit, segment, .. } = *answered;
-        let (wins, losses, ties) = match answer {
-            Answer::First => (1, 0, 0),
-            Answer::Second => (0, 1, 0),
-            Answer::Tie => (0, 0, 1),
-            Answer::None => return,
-        };
-        if unit.is_some_and(|unit| !self.units.insert(unit)) {
-            return;
-        }
-        self.names.insert(segment);
-        let outcome = PairCounts { wins, losses, ties };
-        let outcome = if first < second { outcome } else { outcome.reversed() };
-        let counts =
-            self.counts.entry((segment, first.min(second), first.max(second))).or_default();
-        counts.wins += outcome.wins;
-        counts.losses += outcome.losses;
-        counts.ties += outcome.ties;
-    }
-
-    /// The counts of `ranker` against `opponent`.
-    fn of(&self, segment: Option<Segment>, ranker: u16, opponent: u16) -> PairCounts {
-        let key = (segment, ranker.min(opponent), ranker.max(opponent));
-        let counts = self.counts.get(&key).copied().unwrap_or_default();
-        if ranker < opponent { counts } else { counts.reversed() }
     }
 }
 
