@@ -654,3 +654,26 @@ fn the_last_two_rankers_cannot_be_retired() {
         .is_none()
     );
 }
+
+#[test]
+fn each_comparison_of_a_batch_counts_once_for_the_claims() {
+    let mut batches = 0;
+    for policy in policies() {
+        for (ties, of_ties) in [(TieRule::Skip, 0.0), (TieRule::Half, 2.0), (TieRule::Coin, 2.0)] {
+            let mut spec = experiment(policy.clone(), 2, ties);
+            spec.control = Some("ranker-0".into());
+            let mut fold = start(&spec);
+            let Some(batch) = fold.policy().batch() else { continue };
+            let result = PairResult { first: 1, second: 0, first_wins: 7, second_wins: 3, ties: 2 };
+            let event = ControlEvent::BatchResults { batch, results: vec![result] };
+            let log = entries([Event::Control(event)].into_iter());
+            fold.apply(&log[0]).expect("it folds");
+            let claims = fold.claims().expect("a control");
+            let answers: f64 = claims.wins_and_losses(1).iter().sum();
+            assert_eq!(answers, 10.0 + of_ties, "{} with {ties:?}", spec.policy.kind());
+            assert_eq!(fold.drift().expect("drift").answers() as f64, answers);
+            batches += 1;
+        }
+    }
+    assert!(batches > 0);
+}

@@ -359,20 +359,20 @@ impl Run {
         let count = u64::from(admission == Admission::Counted);
         self.race.observe(&self.tracker, tally, active, count, at);
         // with cohorts, only pages without a winner count as they arrive
-        if count > 0 && self.cohorts.window_ms() == 0 {
-            self.count_claims(duel, outcome, score, segment, 1);
+        let counts_now = count > 0 && self.cohorts.window_ms() == 0;
+        if counts_now {
+            self.count_for_claims(duel, outcome, score, segment, 1);
             self.check_claims(1);
         }
         self.follow(others.is_empty().then_some(duel));
-        if let Some(drift) = self.drift.as_mut().filter(|_| count > 0) {
-            drift.count(duel, outcome, 1);
-            let raised = drift.check(answer.issued_at, at);
-            self.drifted(raised, at);
+        if counts_now {
+            self.check_drift(answer.issued_at, at);
         }
     }
 
-    /// `count` answers of a segment count for the claims. [`Run::check_claims`] is to follow.
-    fn count_claims(
+    /// `count` answers of a segment, or of none with 0, count for the claims. [`Run::compared`] is
+    /// to follow for those that the policy has folded.
+    pub fn count_for_claims(
         &mut self,
         duel: Duel,
         outcome: Outcome,
@@ -386,6 +386,16 @@ impl Run {
         if let Some(segments) = &mut self.segments {
             segments.count(segment, duel, outcome, score, count);
         }
+        if let Some(drift) = &mut self.drift {
+            drift.count(duel, outcome, count);
+        }
+    }
+
+    /// A cohort whose duels were issued from this time on, or an answer, was counted: look for
+    /// drift.
+    fn check_drift(&mut self, issued_at: i64, at: i64) {
+        let raised = self.drift.as_mut().is_some_and(|drift| drift.check(issued_at, at));
+        self.drifted(raised, at);
     }
 
     /// No answer of a duel issued before `until` can come any more: count them, cohort by cohort in
@@ -410,11 +420,8 @@ impl Run {
             for Completed { duel, outcome, score, segment, count, counts, expected } in cohort {
                 if counts {
                     self.tracker.count_again(duel, outcome, score, count);
-                    if let Some(drift) = &mut self.drift {
-                        drift.count(duel, outcome, count);
-                    }
                     comparisons += u64::from(count);
-                    self.count_claims(duel, outcome, score, segment, count);
+                    self.count_for_claims(duel, outcome, score, segment, count);
                 } else if let (true, Some(view)) = (expected, &mut self.expected) {
                     view.leave_out(self.policy.tally(), duel, outcome, score);
                 }
@@ -447,16 +454,6 @@ impl Run {
         &mut *self.policy
     }
 
-    /// The policy has folded `count` such comparisons.
-    pub fn count_for_claims(&mut self, duel: Duel, outcome: Outcome, count: u32) {
-        if let Some(claims) = &mut self.claims {
-            claims.count(duel, outcome, None, count);
-        }
-        if let Some(drift) = &mut self.drift {
-            drift.count(duel, outcome, count);
-        }
-    }
-
     /// `count` comparisons that the policy has folded count.
     pub fn compared(&mut self, count: u64, at: i64) {
         let (tally, active) = (self.policy.tally(), self.roster.active());
@@ -465,10 +462,7 @@ impl Run {
         self.race.observe(&self.tracker, tally, active, count, at);
         self.check_claims(count);
         self.follow(None);
-        if let Some(drift) = &mut self.drift {
-            let raised = drift.check(at, at);
-            self.drifted(raised, at);
-        }
+        self.check_drift(at, at);
     }
 
     /// Do the work that [`Run::observe_timed`] postponed.

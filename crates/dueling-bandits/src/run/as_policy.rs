@@ -21,7 +21,7 @@ impl Policy for Run {
         self.policy.observe(observation);
         let (active, duel) = (self.roster.active(), observation.duel);
         self.tracker.observe(self.policy.tally(), active, duel);
-        self.count_claims(duel, observation.outcome, None, 0, 1);
+        self.count_for_claims(duel, observation.outcome, None, 0, 1);
         self.check_claims(1);
         self.follow(Some(duel));
     }

@@ -436,15 +436,6 @@ impl Fold {
         self.state.counts.add(duel, Answer::Second, result.second_wins);
         self.state.counts.add(duel, Answer::Tie, result.ties);
         self.state.history.compared(duel, counts_of(result).into_iter().map(u64::from).sum());
-        // a tie that a coin decides has the mean of a half
-        let halves = if self.ties == TieRule::Skip { 0 } else { result.ties };
-        for (outcome, count) in [
-            (Outcome::First, result.first_wins),
-            (Outcome::Second, result.second_wins),
-            (Outcome::Half, halves),
-        ] {
-            self.run.count_for_claims(duel, outcome, count);
-        }
         let (ties, seed) = (self.ties, self.seed);
         let batch = if self.chosen_by_another_policy(self.state.position) {
             self.policy().batch()
@@ -469,11 +460,12 @@ impl Fold {
         if let Some(outcome) = constant {
             let observation = Observation { duel, outcome, batch, ticket: 0 };
             policy.observe_run(&observation, result.ties);
-            self.run.count_for_claims(duel, outcome, result.ties);
+            self.run.count_for_claims(duel, outcome, None, 0, result.ties);
         }
         let wins = [result.first_wins, result.second_wins];
         for (outcome, nth) in [(Outcome::First, 0), (Outcome::Second, 1)] {
-            self.run.count_for_claims(duel, outcome, wins[nth].saturating_add(drawn[nth]));
+            let count = wins[nth].saturating_add(drawn[nth]);
+            self.run.count_for_claims(duel, outcome, None, 0, count);
         }
     }
 
