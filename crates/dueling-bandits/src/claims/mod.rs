@@ -71,17 +71,3 @@ impl Latch {
         is_new
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_decided_claim_stays_decided() {
-        let mut latch = Latch::default();
-        assert!(!latch.check(2.9, 0.05, 10));
-        assert!(latch.check(3.0, 0.05, 20));
-        assert!(!latch.check(9.0, 0.05, 30) && !latch.check(-5.0, 0.05, 40));
-        assert_eq!(latch.decided_at(), Some(20));
-    }
-}
