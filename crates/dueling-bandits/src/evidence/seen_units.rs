@@ -87,12 +87,12 @@ fn words_of(place: usize) -> usize {
     (FIRST_BITS as usize / 64) << place
 }
 
-/// The bits of a unit in a filter of so many words. Units are hashes already; one more step keeps
-/// the filter even where a caller numbers its units.
+/// The bits of a unit in a filter of so many words, a power of two. Units are hashes already; one
+/// more step keeps the filter even where a caller numbers its units.
 fn bits(unit: u64, words: usize) -> impl Iterator<Item = usize> {
     let mixed = mix(unit);
     let (start, step) = (mixed >> 32, (mixed & 0xffff_ffff) | 1);
-    (0..PROBES).map(move |probe| (start + probe * step) as usize % (64 * words))
+    (0..PROBES).map(move |probe| (start + probe * step) as usize & (64 * words - 1))
 }
 
 /// The finaliser of SplitMix64: a bijection that spreads every bit of its input.
