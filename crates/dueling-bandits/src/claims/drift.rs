@@ -228,11 +228,17 @@ impl Drift {
 
     /// Start again: the answers from here on are of other traffic.
     pub(crate) fn restart(&mut self) {
+        self.restarts = self.restarts.saturating_add(1);
+        self.forget();
+    }
+
+    /// Start again from nothing.
+    fn forget(&mut self) {
         *self = Self {
             answers: self.answers,
             from: self.answers,
             raised: self.raised,
-            restarts: self.restarts.saturating_add(1),
+            restarts: self.restarts,
             alarms: std::mem::take(&mut self.alarms),
             ..Self::new(self.rankers.into())
         };
@@ -349,7 +355,7 @@ impl Drift {
     fn raise(&mut self, Largest { point, pair, .. }: Largest, at: i64) {
         let change = &self.points[point];
         let (before, now) = (change.counts[pair], self.counts[pair]);
-        let alarm = Alarm {
+        self.alarms.push(Alarm {
             at,
             answers: self.answers,
             since: change.issued_at,
@@ -357,18 +363,11 @@ impl Drift {
             before: rate(before),
             after: rate([now[0] - before[0], now[1] - before[1]]),
             restarted: false,
-        };
-        let alarms = std::mem::take(&mut self.alarms);
-        *self = Self {
-            answers: self.answers,
-            from: self.answers,
-            raised: self.raised.saturating_add(1),
-            restarts: self.restarts,
-            alarms: alarms.into_iter().chain([alarm]).collect(),
-            ..Self::new(self.rankers.into())
-        };
+        });
         let old = self.alarms.len().saturating_sub(ALARMS_MAX);
         self.alarms.drain(..old);
+        self.raised = self.raised.saturating_add(1);
+        self.forget();
     }
 
     /// Drop points whose neighbours are near enough without them. The oldest and the newest stay.
