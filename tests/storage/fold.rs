@@ -666,7 +666,7 @@ fn each_comparison_of_a_batch_counts_once_for_the_claims() {
             let Some(batch) = fold.policy().batch() else { continue };
             let result = PairResult { first: 1, second: 0, first_wins: 7, second_wins: 3, ties: 2 };
             let event = ControlEvent::BatchResults { batch, results: vec![result] };
-            let log = entries([Event::Control(event)].into_iter());
+            let log = entries([Event::Control(event)]);
             fold.apply(&log[0]).expect("it folds");
             let claims = fold.claims().expect("a control");
             let answers: f64 = claims.wins_and_losses(1).iter().sum();

@@ -1,7 +1,7 @@
 //! Values of metrics in the log: any snapshot of the fold goes on as the fold itself.
 
 use dueling_bandits::claims::betting::Side;
-use dueling_bandits::claims::guardrails::Decided;
+use dueling_bandits::claims::guardrails::Claim;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::LogEntry;
@@ -88,9 +88,9 @@ fn a_snapshot_goes_on_as_the_fold() {
         }
     }
     let held = fold.guardrails().expect("guardrails");
-    let decided: Vec<Decided> = held.decided().collect();
+    let decided: Vec<Claim> = held.decided().collect();
     let harmful = |metric| {
-        let is_it = |it: &&Decided| it.side == Side::Harm && it.metric == metric;
+        let is_it = |it: &&Claim| it.side == Side::Harm && it.metric == metric;
         decided.iter().filter(is_it).map(|it| it.ranker).collect::<Vec<_>>()
     };
     assert_eq!((harmful(0).first(), harmful(1)), (Some(&2), vec![2]), "{decided:?}");

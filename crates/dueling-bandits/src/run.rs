@@ -176,11 +176,7 @@ impl Run {
             return self.advance_claims(at);
         }
         // the cohort that contains this moment has duels of both sides
-        let mut from = at;
-        while self.cohorts.start_of_cohort(from) <= at {
-            from += self.cohorts.width_ms();
-        }
-        let from = self.cohorts.start_of_cohort(from);
+        let from = self.cohorts.next_cohort(at);
         self.name_control(control, goal, from);
     }
 

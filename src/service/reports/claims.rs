@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use crate::schemas;
 use crate::service::error::ServiceError;
+use crate::service::reports::duels_to_go::rounded;
 use crate::service::reports::grouped::grouped;
 use crate::service::reports::guardrails::{self, ClaimedMetric};
 use crate::service::reports::pool::ReportPool;
@@ -324,12 +325,6 @@ fn to_go(progress: Progress) -> Option<u64> {
 /// The lead that some 30,000 duels can prove, rounded down to a tenth of a percentage point.
 pub(super) fn in_reach(lead: f64) -> f64 {
     ((lead - REACH) * 1000.0).floor() / 1000.0
-}
-
-/// Two significant digits.
-fn rounded(estimate: f64) -> u64 {
-    let unit = 10_f64.powf((estimate.max(10.0).log10().floor() - 1.0).max(0.0));
-    ((estimate / unit).ceil() * unit) as u64
 }
 
 impl From<Kind> for ClaimKind {

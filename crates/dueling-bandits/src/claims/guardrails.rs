@@ -59,6 +59,8 @@ use serde::{Deserialize, Serialize};
 use crate::claims::Latch;
 use crate::claims::betting::{Counts, Side};
 use crate::claims::guardrails::metric::Rule;
+use crate::claims::guardrails::pages::{Cohort, Values};
+use crate::evidence::cohorts::Window;
 use crate::evidence::seen_units::SeenUnits;
 
 mod metric;
@@ -92,21 +94,6 @@ impl Kind {
     }
 }
 
-/// A decided claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decided {
-    /// Of this ranker.
-    pub ranker: usize,
-    /// The metric's number.
-    pub metric: usize,
-    /// Against this limit.
-    pub kind: Kind,
-    /// Harm or safe.
-    pub side: Side,
-    /// After so many pages.
-    pub after: u64,
-}
-
 const KINDS: [Kind; 2] = [Kind::Limit, Kind::Difference];
 
 /// A claim, decided or not.
@@ -131,25 +118,15 @@ pub struct Claim {
 }
 
 /// The guardrails of an experiment.
-#[derive(Debug)]
-pub struct Guardrails {
-    rules: Vec<Rule>,
-    window_ms: i64,
-    error: f64,
-    seed: u64,
-    state: State,
-    /// Units whose pages do not count.
-    elsewhere: Option<Box<ShownUnits>>,
-}
-
-/// The saved state of [`Guardrails`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct Guardrails {
     /// Pages issued before this time come too late.
     complete_until: i64,
-    /// By the start of the cohort, then by a hash of the nonce and the nonce of the duel.
-    open: BTreeMap<i64, BTreeMap<(u64, u128), Page>>,
+    /// By the start of the cohort.
+    open: BTreeMap<i64, Cohort>,
     seen: SeenUnits,
+    /// Units whose pages do not count.
+    elsewhere: Option<Box<ShownUnits>>,
     /// Rankers of the start.
     initial: u16,
     /// By ranker, metric and kind.
@@ -162,6 +139,14 @@ pub struct State {
     controls: u16,
     /// A control for the cohorts from this time on.
     next: Option<(u16, i64)>,
+    #[serde(skip)]
+    rules: Vec<Rule>,
+    #[serde(skip)]
+    window: Window,
+    #[serde(skip)]
+    error: f64,
+    #[serde(skip)]
+    seed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -183,58 +168,52 @@ impl Guardrails {
         rankers: usize,
         control: Option<usize>,
     ) -> Self {
-        let state = State {
+        Self {
             complete_until: i64::MIN,
             open: BTreeMap::new(),
             seen: SeenUnits::default(),
+            elsewhere: None,
             initial: rankers as u16,
             tables: vec![Table::default(); rankers * metrics.len() * KINDS.len()],
             sums: metrics.iter().map(|metric| (0.5 * metric.cap, 1.0)).collect(),
             control: control.map(|control| control as u16),
             controls: u16::from(control.is_some()),
             next: None,
-        };
-        Self::with(metrics, window_ms, (error, seed), state)
+            rules: metrics.iter().map(Rule::new).collect(),
+            window: Window::new(window_ms),
+            error,
+            seed,
+        }
     }
 
-    fn with(metrics: &[Metric], window_ms: i64, (error, seed): (f64, u64), state: State) -> Self {
-        let rules = metrics.iter().map(Rule::new).collect();
-        Self { rules, window_ms, error, seed, state, elsewhere: None }
-    }
-
-    /// The guardrails that [`Guardrails::state`] was taken from; `None` if it does not fit.
-    pub fn restore(
+    /// Decoded guardrails with what they are about; `None` if they do not fit so many rankers.
+    pub fn restored(
+        self,
         metrics: &[Metric],
         window_ms: i64,
         (error, seed): (f64, u64),
         rankers: usize,
-        state: State,
     ) -> Option<Self> {
-        let page = |page: &Page| {
+        let page = |(page, values): &(Page, Values)| {
             let [first, second] = page.pair;
-            let fits = |values: &Vec<Option<f64>>| {
-                values.len() <= metrics.len() && values.iter().flatten().all(|value| *value >= 0.0)
-            };
             first != second
                 && usize::from(first.max(second)) < rankers
                 && page.alone.is_none_or(|alone| page.pair.contains(&alone))
-                && page.values.iter().all(fits)
+                && values.is_sound(metrics.len())
         };
-        let controls = state.control.into_iter().chain(state.next.map(|(next, _)| next));
-        let is_sound = state.tables.len() == rankers * metrics.len() * KINDS.len()
-            && state.sums.len() == metrics.len()
-            && state.sums.iter().all(|&(sum, values)| sum.is_finite() && values >= 1.0)
-            && (1..=rankers).contains(&usize::from(state.initial))
-            && state.seen.is_sound()
-            && state.open.values().flat_map(BTreeMap::values).all(page)
+        let controls = self.control.into_iter().chain(self.next.map(|(next, _)| next));
+        let is_sound = self.tables.len() == rankers * metrics.len() * KINDS.len()
+            && self.sums.len() == metrics.len()
+            && self.sums.iter().all(|&(sum, values)| sum.is_finite() && values >= 1.0)
+            && (1..=rankers).contains(&usize::from(self.initial))
+            && self.seen.is_sound()
+            && self.elsewhere.as_ref().is_none_or(|units| units.is_sound())
+            && self.open.values().flat_map(BTreeMap::values).all(page)
             && controls.into_iter().all(|control| usize::from(control) < rankers)
-            && (state.control.is_none() || state.controls > 0);
-        is_sound.then(|| Self::with(metrics, window_ms, (error, seed), state))
-    }
-
-    /// The state to save.
-    pub fn state(&self) -> &State {
-        &self.state
+            && (self.control.is_none() || self.controls > 0);
+        let rules = metrics.iter().map(Rule::new).collect();
+        let window = Window::new(window_ms);
+        is_sound.then_some(Self { rules, window, error, seed, ..self })
     }
 
     /// The error of all claims of harm, and that of all claims of safety.
@@ -247,47 +226,43 @@ impl Guardrails {
         self.rules.len()
     }
 
-    /// Time within which the values of a page come, in milliseconds.
-    pub fn window_ms(&self) -> i64 {
-        self.window_ms
-    }
-
     /// Estimated bytes in memory: those of the known units, the tables, and the pages that wait.
     pub fn bytes(&self) -> usize {
-        let values = 2 * self.rules.len() * size_of::<Option<f64>>();
-        let page = size_of::<((u64, u128), Page)>() + values + MAP_BYTES;
-        let pages: usize = self.state.open.values().map(BTreeMap::len).sum();
+        let values = size_of::<[f64; 2]>() * self.rules.len();
+        let page = size_of::<((u64, u128), (Page, Values))>() + values + MAP_BYTES;
+        let pages: usize = self.open.values().map(BTreeMap::len).sum();
         let rules = self.rules.len() * size_of::<Rule>();
-        let tables = self.state.tables.len() * size_of::<Table>();
+        let tables = self.tables.len() * size_of::<Table>();
         let elsewhere = self.elsewhere.as_ref().map_or(0, |units| units.bytes());
-        self.state.seen.bytes() + elsewhere + page * pages + tables + rules
+        self.seen.bytes() + elsewhere + page * pages + tables + rules
     }
 
     /// The ranker that differences are to.
     pub fn control(&self) -> Option<usize> {
-        self.state.control.map(usize::from)
+        self.control.map(usize::from)
     }
 
     /// One more ranker takes part.
     pub fn enlist(&mut self) {
-        let tables = self.state.tables.len() + self.rules.len() * KINDS.len();
-        self.state.tables.resize(tables, Table::default());
+        let tables = self.tables.len() + self.rules.len() * KINDS.len();
+        self.tables.resize(tables, Table::default());
     }
 
     /// From the first cohort after this time on, `control` is the ranker that people see.
     pub fn name_control(&mut self, control: usize, at: i64) {
-        let from = self.start_of(at.max(self.state.complete_until)) + self.width_ms();
-        self.state.next = Some((control as u16, from));
+        let start = self.window.start_of_cohort(at.max(self.complete_until));
+        let from = start + self.window.width_ms();
+        self.next = Some((control as u16, from));
     }
 
     fn change_control(&mut self, at: i64) {
-        let Some((control, _)) = self.state.next.take_if(|(_, from)| *from <= at) else { return };
-        if self.state.control == Some(control) {
+        let Some((control, _)) = self.next.take_if(|(_, from)| *from <= at) else { return };
+        if self.control == Some(control) {
             return;
         }
-        self.state.control = Some(control);
-        self.state.controls = self.state.controls.saturating_add(1);
-        for differences in self.state.tables.iter_mut().skip(1).step_by(KINDS.len()) {
+        self.control = Some(control);
+        self.controls = self.controls.saturating_add(1);
+        for differences in self.tables.iter_mut().skip(1).step_by(KINDS.len()) {
             *differences = Table::default();
         }
     }
@@ -299,10 +274,10 @@ impl Guardrails {
     fn check(&mut self, table: usize) {
         let (ranker, metric, kind) = self.subject(table);
         let part = self.part(ranker, kind);
-        let Table { counts, is_graded, harm, safe } = &mut self.state.tables[table];
+        let pages = self.tables[table].pages();
+        let Table { counts, is_graded, harm, safe } = &mut self.tables[table];
         let Some((bets, share)) = self.rules[metric].bets(kind, *is_graded) else { return };
         let error = part * share;
-        let pages = counts.iter().map(|&count| u64::from(count)).sum();
         let least = -libm::log(error) * (1.0 - 1e-9);
         for (side, latch) in [(Side::Harm, harm), (Side::Safe, safe)] {
             if latch.decided_at().is_none() && bets.ln_at_most(side, counts) >= least {
@@ -319,21 +294,21 @@ impl Guardrails {
 
     /// The error of a claim.
     fn part(&self, ranker: usize, kind: Kind) -> f64 {
-        let initial = usize::from(self.state.initial);
+        let initial = usize::from(self.initial);
         let limits = |kind: Kind| {
             self.rules.iter().filter(|rule| rule.bets[kind as usize].is_some()).count() as f64
         };
         let (values, differences) = (limits(Kind::Limit), limits(Kind::Difference));
         // the control of the start has no difference to itself
-        let is_rival = |ranker: &usize| Some(*ranker) != self.control();
-        let rivals = (0..initial).filter(is_rival).count() as f64;
+        let is_initial = self.control().is_some_and(|control| control < initial);
+        let rivals = (initial - usize::from(is_initial)) as f64;
         let all = values * initial as f64 + differences * (initial as f64 - 1.0);
         let of_ranker = match ranker.checked_sub(initial) {
             Some(later) => share_of_later(later) / (values + differences),
             None if kind == Kind::Limit => FIRST / all,
             None => FIRST / all * (initial as f64 - 1.0) / rivals,
         };
-        let of_control = match (kind, self.state.controls) {
+        let of_control = match (kind, self.controls) {
             (Kind::Limit, _) => 1.0,
             (Kind::Difference, 0 | 1) => FIRST,
             (Kind::Difference, nth) => share_of_later(usize::from(nth) - 2),
@@ -341,42 +316,44 @@ impl Guardrails {
         self.error * of_ranker * of_control
     }
 
-    /// The decided claims, by ranker, metric and kind, harm before safe.
-    pub fn decided(&self) -> impl Iterator<Item = Decided> + '_ {
-        self.state.tables.iter().enumerate().flat_map(move |(nth, table)| {
-            let (ranker, metric, kind) = self.subject(nth);
-            let sides = [(Side::Harm, table.harm), (Side::Safe, table.safe)];
-            sides.into_iter().filter_map(move |(side, latch)| {
-                let after = latch.decided_at()?;
-                Some(Decided { ranker, metric, kind, side, after })
-            })
-        })
-    }
-
     /// All claims, by ranker, metric and kind, harm before safe. There is none of the difference of
     /// the control to itself, or without a control.
     pub fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
-        let tables = self.state.tables.iter().enumerate();
-        tables.flat_map(move |(nth, table)| {
+        self.claims_where(|_| true)
+    }
+
+    /// The decided ones.
+    pub fn decided(&self) -> impl Iterator<Item = Claim> + '_ {
+        self.claims_where(|latch| latch.decided_at().is_some())
+    }
+
+    fn claims_where(&self, is_wanted: fn(Latch) -> bool) -> impl Iterator<Item = Claim> + '_ {
+        let sides = self.tables.iter().enumerate().flat_map(|(nth, table)| {
+            [(Side::Harm, table.harm), (Side::Safe, table.safe)].map(|it| (nth, table, it))
+        });
+        let wanted = sides.filter(move |&(_, _, (_, latch))| is_wanted(latch));
+        wanted.filter_map(|(nth, table, (side, latch))| {
             let (ranker, metric, kind) = self.subject(nth);
             let is_compared = self.control().is_some_and(|control| control != ranker);
             let rule = &self.rules[metric];
-            let bets = rule.bets(kind, table.is_graded);
-            let bets = bets.filter(|_| kind == Kind::Limit || is_compared);
-            bets.into_iter().flat_map(move |(bets, _)| {
-                let pages = table.counts.iter().map(|&count| u64::from(count)).sum();
-                [(Side::Harm, table.harm), (Side::Safe, table.safe)].map(|(side, latch)| Claim {
-                    ranker,
-                    metric,
-                    kind,
-                    side,
-                    error: self.part(ranker, kind),
-                    pages,
-                    mean: rule.mean(bets, &table.counts, kind),
-                    decided_after: latch.decided_at(),
-                })
+            let (bets, _) = rule.bets(kind, table.is_graded)?;
+            (kind == Kind::Limit || is_compared).then(|| Claim {
+                ranker,
+                metric,
+                kind,
+                side,
+                error: self.part(ranker, kind),
+                pages: table.pages(),
+                mean: rule.mean(bets, &table.counts, kind),
+                decided_after: latch.decided_at(),
             })
         })
+    }
+}
+
+impl Table {
+    fn pages(&self) -> u64 {
+        self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 }
 

@@ -48,13 +48,12 @@ mod window;
 
 pub use crate::evidence::cohorts::admission::{Added, Admission, Change, Completed, LeftOut};
 pub use crate::evidence::cohorts::admission::{Reason, TimedAnswer};
+pub(crate) use crate::evidence::cohorts::window::Window;
 
 /// The answers that wait, and what was counted of whom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cohorts {
     saved: Saved,
-    /// The units of another experiment, whose answers never count here.
-    elsewhere: Option<Box<SeenUnits>>,
     /// Where the answers of a unit wait: its mixed hash, and the starts of their cohorts. Follows
     /// from what is saved.
     places: BTreeSet<(u64, i64)>,
@@ -68,6 +67,8 @@ pub struct Saved {
     /// By the start of the cohort.
     open: BTreeMap<i64, Cohort>,
     seen: SeenUnits,
+    /// The units of another experiment, whose answers never count here.
+    elsewhere: Option<Box<SeenUnits>>,
     left_out: LeftOut,
     /// Answers that count or wait, those without a winner too: with and without a unit.
     with_unit: u64,
@@ -90,7 +91,7 @@ impl Cohorts {
             cohort.units.keys().map(move |&key| (key, start)).collect::<Vec<_>>()
         };
         let places = saved.open.iter().flat_map(place).collect();
-        Self { saved, elsewhere: None, places }
+        Self { saved, places }
     }
 
     /// The state to save.
@@ -139,6 +140,11 @@ impl Cohorts {
         self.saved.windows.start_of_cohort(issued_at)
     }
 
+    /// The start of the first cohort whose duels are all issued after this time.
+    pub fn next_cohort(&self, at: i64) -> i64 {
+        self.saved.windows.end_of_cohort(self.start_of_cohort(at))
+    }
+
     /// The time of issue up to which the windows of all duels have ended now.
     pub fn ended_until(&self, now: i64) -> i64 {
         self.saved.windows.ended_until(now)
@@ -178,7 +184,7 @@ impl Cohorts {
     pub fn bytes(&self) -> usize {
         let place = size_of::<(u64, i64)>() + MAP_BYTES;
         let cohorts = self.saved.open.values().map(Cohort::bytes).sum::<usize>();
-        let elsewhere = self.elsewhere.as_ref().map_or(0, |units| units.bytes());
+        let elsewhere = self.saved.elsewhere.as_ref().map_or(0, |units| units.bytes());
         self.saved.seen.bytes() + elsewhere + cohorts + place * self.places.len()
     }
 
@@ -204,17 +210,17 @@ impl Cohorts {
 
     /// The units of another experiment that never count here; `None` before they are known.
     pub fn known_elsewhere(&self) -> Option<&SeenUnits> {
-        self.elsewhere.as_deref()
+        self.saved.elsewhere.as_deref()
     }
 
     /// No answer of these units counts, not even one that waits: they answered in another
-    /// experiment before this one started. Not part of the saved state.
+    /// experiment before this one started.
     pub fn know_elsewhere(&mut self, units: SeenUnits) {
-        self.elsewhere = Some(Box::new(units));
+        self.saved.elsewhere = Some(Box::new(units));
     }
 
     fn is_of_elsewhere(&self, unit: u64) -> bool {
-        self.elsewhere.as_ref().is_some_and(|units| units.contains(unit))
+        self.saved.elsewhere.as_ref().is_some_and(|units| units.contains(unit))
     }
 
     /// The probability that a new unit is taken for a known one.
@@ -425,6 +431,7 @@ impl Saved {
     pub fn is_sound(&self, rankers: usize) -> bool {
         self.duels.answered <= self.duels.issued
             && self.seen.is_sound()
+            && self.elsewhere.as_ref().is_none_or(|units| units.is_sound())
             && self.windows.is_sound()
             && self.open.values().all(|cohort| cohort.is_sound(rankers))
     }

@@ -160,7 +160,7 @@ impl Fold {
                 }
                 self.state.controls_seen += 1;
                 self.run.change_control((*ranker).into(), self.goal, self.state.recorded_at);
-                if let Some(guardrails) = &mut self.guardrails {
+                if let Some(guardrails) = &mut self.state.guardrails {
                     guardrails.name_control((*ranker).into(), entry.recorded_at);
                 }
             }
@@ -177,7 +177,7 @@ impl Fold {
                 let units =
                     units.ok_or_else(|| refuse("it names units, and nobody asked".into()))?;
                 let shown = shown.as_deref().and_then(units_from_text::<ShownUnits>);
-                match (&mut self.guardrails, shown.filter(ShownUnits::is_sound)) {
+                match (&mut self.state.guardrails, shown.filter(ShownUnits::is_sound)) {
                     (Some(guardrails), Some(shown)) => guardrails.know_elsewhere(shown),
                     (None, None) => {}
                     _ => return Err(refuse("it names other units than the metrics need".into())),
@@ -225,7 +225,7 @@ impl Fold {
             }
             Event::Control(ControlEvent::ValuesComplete { issued_before }) => {
                 check_issued(*issued_before).map_err(refuse)?;
-                if let Some(guardrails) = &mut self.guardrails {
+                if let Some(guardrails) = &mut self.state.guardrails {
                     guardrails.complete(*issued_before);
                 }
             }
@@ -301,7 +301,7 @@ impl Fold {
         }
         self.run.enlist(at).map_err(|why| why.to_string())?;
         self.state.counts.enlist();
-        if let Some(guardrails) = &mut self.guardrails {
+        if let Some(guardrails) = &mut self.state.guardrails {
             guardrails.enlist();
         }
         self.state.history.enlist();

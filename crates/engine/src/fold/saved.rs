@@ -11,9 +11,8 @@ use crate::experiment_spec::{ExperimentSpec, OnDrift};
 use crate::fold::open_pages::ClickedPage;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use dueling_bandits::Roster;
-use dueling_bandits::claims::guardrails::{Guardrails, ShownUnits};
+use dueling_bandits::claims::guardrails::Guardrails;
 use dueling_bandits::claims::segments::SegmentClaims;
-use dueling_bandits::evidence::SeenUnits;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::{Run, SavedRun};
 
@@ -28,22 +27,11 @@ impl Fold {
         if found != digest(content) {
             return None;
         }
-        let ((mut state, run), mut rest) =
-            postcard::take_from_bytes::<(State, SavedRun)>(content).ok()?;
-        // their own parts, so that the layout of all other experiments stays
-        if spec.alone > 0.0 {
-            let (alone, further) = postcard::take_from_bytes(rest).ok()?;
-            (state.alone, rest) = (Some(alone), further);
-        }
-        let mut elsewhere: (Option<SeenUnits>, Option<ShownUnits>) = (None, None);
-        if spec.split_from.is_some() {
-            (elsewhere, rest) = postcard::take_from_bytes(rest).ok()?;
-            let (units, shown) = &elsewhere;
-            let is_sound = units.as_ref().is_none_or(SeenUnits::is_sound)
-                && shown.as_ref().is_none_or(ShownUnits::is_sound)
-                && shown.is_some() == (units.is_some() && !spec.metrics.is_empty());
-            is_sound.then_some(())?;
-        }
+        let ((mut state, run), []) =
+            postcard::take_from_bytes::<(State, SavedRun)>(content).ok()?
+        else {
+            return None;
+        };
         let (rankers, initial_rankers) = (state.counts.appearances().len(), spec.initial_rankers());
         // the roster may have changed after it was saved
         let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
@@ -58,6 +46,7 @@ impl Fold {
             && state.counts.is_sound(rankers)
             && state.history.is_sound(rankers)
             && state.heavy_units.is_sound()
+            && state.alone.is_some() == (spec.alone > 0.0)
             && state.alone.as_ref().is_none_or(|alone| alone.is_sound())
             && state.position <= MAX_POSITION
             && state.settings_changes_seen <= spec.settings_changes
@@ -80,40 +69,30 @@ impl Fold {
         for ranker in state.retired.iter().map(|&ranker| ranker.into()).chain(held_out) {
             roster.retire(ranker).ok()?;
         }
-        let mut run = Run::restore((&spec.policy, setup), spec.targets(), roster, run)?;
-        if let Some(units) = elsewhere.0 {
-            run.know_elsewhere(units);
-        }
+        let run = Run::restore((&spec.policy, setup), spec.targets(), roster, run)?;
         let has_control = spec.first_control().is_some() || state.controls_seen > 0;
         (run.claims().is_some() == has_control).then_some(())?;
         (run.segments().map_or(0, |it| it.segments()) == spec.segments.len()).then_some(())?;
         let splits = run.segments().map_or(0, SegmentClaims::splits);
         (splits <= spec.splits.len()).then_some(())?;
         (run.drift().is_some() == (spec.drift != OnDrift::Off)).then_some(())?;
-        let mut guardrails = values::restore(spec, seed, rankers, rest)?;
-        if let Some((guardrails, units)) = guardrails.as_mut().zip(elsewhere.1) {
-            guardrails.know_elsewhere(units);
+        let guardrails =
+            state.guardrails.take().map(|it| values::restored(*it, spec, seed, rankers));
+        if let Some(guardrails) = guardrails {
+            state.guardrails = Some(Box::new(guardrails?));
         }
-        Some(Self::with(spec, seed, run, state, (held_out, guardrails)))
+        (state.guardrails.is_some() != spec.metrics.is_empty()).then_some(())?;
+        let known = run.cohorts().known_elsewhere().is_some();
+        (!known || spec.split_from.is_some()).then_some(())?;
+        let fold = Self::with(spec, seed, run, state, held_out);
+        let is_shown = |it: &Guardrails| it.known_elsewhere().is_some() == known;
+        fold.guardrails().is_none_or(is_shown).then_some(fold)
     }
 
     /// The state as bytes, for a snapshot of [`Fold::format`].
     pub fn save(&self) -> Vec<u8> {
         let mut bytes = postcard::to_stdvec(&(&self.state, self.run.saved()))
             .expect("numbers, strings and vectors of them always serialise");
-        if let Some(alone) = &self.state.alone {
-            bytes = postcard::to_extend(alone, bytes)
-                .expect("numbers and vectors of them always serialise");
-        }
-        if self.is_split_off {
-            let shown = self.guardrails().and_then(Guardrails::known_elsewhere);
-            bytes = postcard::to_extend(&(self.cohorts().known_elsewhere(), shown), bytes)
-                .expect("numbers and vectors of them always serialise");
-        }
-        if let Some(guardrails) = &self.guardrails {
-            bytes = postcard::to_extend(guardrails.state(), bytes)
-                .expect("numbers, strings and vectors of them always serialise");
-        }
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);
         bytes

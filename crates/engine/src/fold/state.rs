@@ -70,8 +70,6 @@ pub struct Fold {
     /// Whether it was a segment of another experiment.
     pub(super) is_split_off: bool,
     on_drift: OnDrift,
-    /// `None` without metrics.
-    pub(super) guardrails: Option<Box<Guardrails>>,
 }
 
 /// The part of the state that is saved as it is.
@@ -110,8 +108,9 @@ pub(super) struct State {
     pub heavy_units: HeavyUnits,
     pub excluded: ExcludedUnits,
     /// `None` if no unit sees one ranker alone.
-    #[serde(skip)]
     pub alone: Option<Box<AlonePages>>,
+    /// `None` without metrics.
+    pub guardrails: Option<Box<Guardrails>>,
 }
 
 impl Fold {
@@ -150,9 +149,9 @@ impl Fold {
             heavy_units: HeavyUnits::default(),
             excluded: ExcludedUnits::of(spec),
             alone: (spec.alone > 0.0).then(Box::default),
+            guardrails: values::start(spec, seed).map(Box::new),
         };
-        let guardrails = values::start(spec, seed);
-        Self::with(spec, seed, run, state, (held_out, guardrails))
+        Self::with(spec, seed, run, state, held_out)
     }
 
     pub(super) fn with(
@@ -160,7 +159,7 @@ impl Fold {
         seed: u64,
         run: Run,
         state: State,
-        (held_out, guardrails): (Option<usize>, Option<Guardrails>),
+        held_out: Option<usize>,
     ) -> Self {
         let mut fold = Self {
             state,
@@ -176,7 +175,6 @@ impl Fold {
             segments: spec.segments.clone(),
             is_split_off: spec.split_from.is_some(),
             on_drift: spec.drift,
-            guardrails: guardrails.map(Box::new),
         };
         fold.run.restart_on_drift(fold.restarts_on_drift());
         fold

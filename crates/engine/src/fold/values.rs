@@ -16,27 +16,22 @@ pub(super) fn start(spec: &ExperimentSpec, seed: u64) -> Option<Guardrails> {
     })
 }
 
-/// Those that were saved as these bytes, of which there are none without metrics. `None` if they do
-/// not fit.
-pub(super) fn restore(
+/// Those that were saved; `None` if they do not fit.
+pub(super) fn restored(
+    saved: Guardrails,
     spec: &ExperimentSpec,
     seed: u64,
     rankers: usize,
-    bytes: &[u8],
-) -> Option<Option<Guardrails>> {
-    if spec.metrics.is_empty() {
-        return bytes.is_empty().then_some(None);
-    }
-    let (saved, []) = postcard::take_from_bytes(bytes).ok()? else { return None };
+) -> Option<Guardrails> {
     let (metrics, window) = (spec.guardrails(), spec.value_window_ms());
     let error = Errors::of_metrics(spec.errors, spec.conclude_at);
-    Guardrails::restore(&metrics, window, (error, seed), rankers, saved).map(Some)
+    saved.restored(&metrics, window, (error, seed), rankers)
 }
 
 impl Fold {
     /// The claims about metrics; `None` without metrics.
     pub fn guardrails(&self) -> Option<&Guardrails> {
-        self.guardrails.as_deref()
+        self.state.guardrails.as_deref()
     }
 
     /// Pages with a ranker or a metric that is not known here are left out: the change that
@@ -50,7 +45,7 @@ impl Fold {
             }
         }
         let rankers = self.roster().rankers();
-        let Some(guardrails) = &mut self.guardrails else { return Ok(()) };
+        let Some(guardrails) = &mut self.state.guardrails else { return Ok(()) };
         for page in pages {
             let &PageValues { duel, first, second, alone, issued_at, unit, ref values } = page;
             let is_known = first != second
@@ -58,8 +53,8 @@ impl Fold {
                 && usize::from(first.max(second)) < rankers
                 && values.iter().all(|values| values.len() <= guardrails.metrics());
             if is_known && !self.state.excluded.has(unit) {
-                let (pair, values) = ([first, second], values.clone());
-                guardrails.add(duel.as_u128(), Page { issued_at, pair, alone, unit, values });
+                let page = Page { issued_at, pair: [first, second], alone, unit };
+                guardrails.add(duel.as_u128(), page, values.each_ref().map(Vec::as_slice));
             }
         }
         Ok(())

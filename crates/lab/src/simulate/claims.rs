@@ -395,12 +395,12 @@ impl Guarded {
     }
 
     fn show(&mut self, page: u64, Selection { duel, .. }: Selection, ending: &mut Ending) {
-        let mut value =
-            |ranker: usize| vec![Some(f64::from(self.rng.random_bool(self.means[ranker])))];
+        let mut value = |ranker: usize| [Some(f64::from(self.rng.random_bool(self.means[ranker])))];
         let values = [value(duel.first), value(duel.second)];
         let pair = [duel.first as u16, duel.second as u16];
         let issued_at = page as i64 * PAGE_MS;
-        self.guardrails.add(page.into(), Page { issued_at, pair, alone: None, unit: None, values });
+        let shown = Page { issued_at, pair, alone: None, unit: None };
+        self.guardrails.add(page.into(), shown, values.each_ref().map(|it| &it[..]));
         self.guardrails.complete(issued_at + PAGE_MS);
         let control = self.guardrails.control().unwrap_or_default();
         for decided in self.guardrails.decided() {

@@ -22,7 +22,7 @@ pub struct Metric {
     pub difference: Option<f64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rule {
     pub metric: Metric,
     /// By kind.

@@ -1,15 +1,12 @@
 //! Pages and their values: which count, and when.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::claims::guardrails::{Guardrails, KINDS, Kind};
 use crate::evidence::seen_units::{SeenUnits, mix};
 
-/// Cohorts that a window is divided into, and the shortest one, in milliseconds.
-const COHORTS: i64 = 512;
-const SHORTEST_MS: i64 = 1000;
 /// Most pages of one cohort.
 const PAGES_MAX: usize = 2048;
 /// Units that saw one ranker alone are known under another hash.
@@ -49,8 +46,8 @@ impl ShownUnits {
     }
 }
 
-/// A page, or some of its values.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A page that was issued.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Page {
     /// Unix milliseconds at which its duel was issued.
     pub issued_at: i64,
@@ -60,16 +57,44 @@ pub struct Page {
     pub alone: Option<u16>,
     /// The unit that saw it.
     pub unit: Option<u64>,
-    /// The values of the first ranker by metric, and those of the second. What is missing may come
-    /// later.
-    pub values: [Vec<Option<f64>>; 2],
+}
+
+/// The values of a page by ranker and metric, [`MISSING`] until they come; empty before the first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Values(Box<[f64]>);
+
+/// Pages that wait, by a hash of the nonce and the nonce of the duel.
+pub(super) type Cohort = BTreeMap<(u64, u128), (Page, Values)>;
+
+/// Values are 0 or above.
+const MISSING: f64 = -1.0;
+
+impl Values {
+    fn get(&self, metrics: usize, side: usize, metric: usize) -> Option<f64> {
+        self.0.get(side * metrics + metric).copied().filter(|&value| value != MISSING)
+    }
+
+    /// Add values that came. Those that are known stay.
+    fn add(&mut self, metrics: usize, values: [&[Option<f64>]; 2]) {
+        if self.0.is_empty() && values.iter().any(|values| !values.is_empty()) {
+            self.0 = vec![MISSING; 2 * metrics].into();
+        }
+        for (known, new) in self.0.chunks_exact_mut(metrics).zip(values) {
+            for (known, new) in known.iter_mut().zip(new) {
+                if let Some(new) = new.filter(|_| *known == MISSING) {
+                    *known = new;
+                }
+            }
+        }
+    }
+
+    pub fn is_sound(&self, metrics: usize) -> bool {
+        (self.0.is_empty() || self.0.len() == 2 * metrics)
+            && self.0.iter().all(|&value| value >= 0.0 || value == MISSING)
+    }
 }
 
 impl Page {
-    fn value(&self, side: usize, metric: usize) -> Option<f64> {
-        self.values[side].get(metric).copied().flatten()
-    }
-
     /// The hash under which its unit is known for a ranker of a page of two; `None` without a unit.
     fn hash(&self, side: usize, kind: Kind) -> Option<u64> {
         let other = match kind {
@@ -94,44 +119,27 @@ impl Page {
 }
 
 impl Guardrails {
-    pub(super) fn width_ms(&self) -> i64 {
-        (self.window_ms / COHORTS).max(SHORTEST_MS)
-    }
-
-    pub(super) fn start_of(&self, issued_at: i64) -> i64 {
-        issued_at - issued_at.rem_euclid(self.width_ms())
-    }
-
     /// The end of the newest cohort whose window has ended, if that or an earlier one has pages.
     pub fn due(&self, now: i64) -> Option<i64> {
-        let until = self.start_of(now - self.window_ms);
-        self.state.open.keys().next().filter(|&&oldest| oldest < until).map(|_| until)
+        let until = self.window.start_of_cohort(now - self.window.ms);
+        self.open.keys().next().filter(|&&oldest| oldest < until).map(|_| until)
     }
 
-    /// A page was issued, or some of its values came: what is known of it already stays. Returns
-    /// whether it came in time.
-    pub fn add(&mut self, nonce: u128, page: Page) -> bool {
-        if page.issued_at < self.state.complete_until {
+    /// A page was issued, or some values of its first and second ranker came, by metric: what is
+    /// known of it already stays. Returns whether it came in time.
+    pub fn add(&mut self, nonce: u128, page: Page, values: [&[Option<f64>]; 2]) -> bool {
+        if page.issued_at < self.complete_until {
             self.know(&page);
             return false;
         }
-        let start = self.start_of(page.issued_at);
+        let start = self.window.start_of_cohort(page.issued_at);
         let key = (mix(nonce as u64 ^ (nonce >> 64) as u64), nonce);
-        let cohort = self.state.open.entry(start).or_default();
-        if let Some(known) = cohort.get_mut(&key) {
-            known.unit = known.unit.or(page.unit);
-            for (known, new) in known.values.iter_mut().zip(page.values) {
-                let length = known.len().max(new.len());
-                known.resize(length, None);
-                for (known, new) in known.iter_mut().zip(new) {
-                    *known = known.or(new);
-                }
-            }
-            return true;
-        }
-        cohort.insert(key, page);
+        let cohort = self.open.entry(start).or_default();
+        let (known, known_values) = cohort.entry(key).or_insert_with(|| (page, Values::default()));
+        known.unit = known.unit.or(page.unit);
+        known_values.add(self.rules.len(), values);
         let left_out = if cohort.len() > PAGES_MAX { cohort.pop_last() } else { None };
-        if let Some((_, page)) = left_out {
+        if let Some((_, (page, _))) = left_out {
             self.know(&page);
         }
         true
@@ -141,23 +149,23 @@ impl Guardrails {
     /// not count.
     fn know(&mut self, page: &Page) {
         for hash in page.hashes() {
-            self.state.seen.insert(hash);
+            self.seen.insert(hash);
         }
     }
 
     /// The units that saw a page so far, also of those that wait for their values.
     pub fn shown_units(&self) -> ShownUnits {
-        let mut seen = self.state.seen.clone();
-        let open = self.state.open.values().flat_map(BTreeMap::values);
-        for hash in open.flat_map(Page::hashes) {
+        let mut seen = self.seen.clone();
+        let open = self.open.values().flat_map(BTreeMap::values);
+        for hash in open.flat_map(|(page, _)| page.hashes()) {
             seen.insert(hash);
         }
-        let rankers = self.state.tables.len() / (self.rules.len() * KINDS.len());
+        let rankers = self.tables.len() / (self.rules.len() * KINDS.len());
         ShownUnits { rankers: rankers as u16, seen }
     }
 
     /// No page of these units counts, not even one that waits: they saw another experiment before
-    /// this one started. Not part of the saved state.
+    /// this one started.
     pub fn know_elsewhere(&mut self, units: ShownUnits) {
         self.elsewhere = Some(Box::new(units));
     }
@@ -169,37 +177,36 @@ impl Guardrails {
 
     /// Whether a page is the first one of its unit that counts for a ranker.
     fn is_first(&mut self, page: &Page, side: usize, kind: Kind) -> bool {
-        page.hash(side, kind).is_none_or(|hash| self.state.seen.insert(hash))
+        page.hash(side, kind).is_none_or(|hash| self.seen.insert(hash))
     }
 
     /// Whether a page that shows one ranker alone is the first one of its unit.
     fn is_first_alone(&mut self, page: &Page) -> bool {
-        page.hash_alone().is_none_or(|hash| self.state.seen.insert(hash))
+        page.hash_alone().is_none_or(|hash| self.seen.insert(hash))
     }
 
     /// No value of a page issued before `until` can come any more: count these pages, cohort by
     /// cohort.
     pub fn complete(&mut self, until: i64) {
-        let until = self.start_of(until);
-        if until <= self.state.complete_until {
+        let until = self.window.start_of_cohort(until);
+        if until <= self.complete_until {
             return;
         }
-        self.state.complete_until = until;
-        let later = self.state.open.split_off(&until);
-        for (start, cohort) in std::mem::replace(&mut self.state.open, later) {
+        self.complete_until = until;
+        let later = self.open.split_off(&until);
+        for (start, cohort) in std::mem::replace(&mut self.open, later) {
             self.change_control(start);
-            let mut pages: Vec<_> = cohort
-                .into_iter()
-                .map(|((_, nonce), page)| (page.issued_at, nonce, page))
-                .collect();
-            pages.sort_unstable_by_key(|&(issued_at, nonce, _)| (issued_at, nonce));
-            let mut changed = BTreeSet::new();
-            for (_, nonce, page) in &pages {
+            let mut pages: Vec<_> = cohort.into_iter().collect();
+            pages.sort_unstable_by_key(|((_, nonce), (page, _))| (page.issued_at, *nonce));
+            let mut changed = Vec::new();
+            for ((_, nonce), (page, values)) in &pages {
                 let elsewhere = self.elsewhere.as_ref().zip(page.unit);
                 if !elsewhere.is_some_and(|(units, unit)| units.contains(unit)) {
-                    self.count(*nonce, page, &mut changed);
+                    self.count(*nonce, page, values, &mut changed);
                 }
             }
+            changed.sort_unstable();
+            changed.dedup();
             for table in changed {
                 self.check(table);
             }
@@ -207,26 +214,29 @@ impl Guardrails {
         self.change_control(until);
     }
 
-    fn count(&mut self, nonce: u128, page: &Page, changed: &mut BTreeSet<usize>) {
-        if let Some(shown) = page.alone {
-            return self.count_alone(nonce, page, shown, changed);
+    fn count(&mut self, nonce: u128, page: &Page, values: &Values, changed: &mut Vec<usize>) {
+        if page.alone.is_some() {
+            return self.count_alone(nonce, page, values, changed);
         }
+        let metrics = self.rules.len();
         for side in 0..2 {
             let (ranker, other) = (page.pair[side], page.pair[1 - side]);
             for kind in KINDS {
-                let counts = kind == Kind::Limit || self.state.control == Some(other);
+                let counts = kind == Kind::Limit || self.control == Some(other);
                 if !counts || !self.is_first(page, side, kind) {
                     continue;
                 }
-                for metric in 0..self.rules.len() {
+                for metric in 0..metrics {
                     let rule = &self.rules[metric];
                     if rule.metric.of_page {
                         continue;
                     }
-                    let own = rule.badness(page.value(side, metric));
+                    let own = rule.badness(values.get(metrics, side, metric));
                     let counted = match kind {
                         Kind::Limit => own,
-                        Kind::Difference => own - rule.badness(page.value(1 - side, metric)),
+                        Kind::Difference => {
+                            own - rule.badness(values.get(metrics, 1 - side, metric))
+                        }
                     };
                     let table = self.table(ranker.into(), metric, kind);
                     self.count_at(table, counted, nonce, changed);
@@ -236,19 +246,19 @@ impl Guardrails {
     }
 
     /// Count a page of the leader or the control alone.
-    fn count_alone(&mut self, nonce: u128, page: &Page, shown: u16, changed: &mut BTreeSet<usize>) {
+    fn count_alone(&mut self, nonce: u128, page: &Page, values: &Values, changed: &mut Vec<usize>) {
         let [leader, control] = page.pair;
-        if !self.is_first_alone(page) || self.state.control != Some(control) {
+        if !self.is_first_alone(page) || self.control != Some(control) {
             return;
         }
-        let (side, sign) = if shown == leader { (0, 2.0) } else { (1, -2.0) };
+        let (side, sign) = if page.alone == Some(leader) { (0, 2.0) } else { (1, -2.0) };
         for metric in 0..self.rules.len() {
             let rule = &self.rules[metric];
             if rule.metric.of_page {
-                let value = rule.badness(page.value(side, metric));
-                let (sum, values) = &mut self.state.sums[metric];
-                let forecast = *sum / *values;
-                (*sum, *values) = (*sum + value, *values + 1.0);
+                let value = rule.badness(values.get(self.rules.len(), side, metric));
+                let (sum, number) = &mut self.sums[metric];
+                let forecast = *sum / *number;
+                (*sum, *number) = (*sum + value, *number + 1.0);
                 let table = self.table(leader.into(), metric, Kind::Difference);
                 self.count_at(table, sign * (value - forecast), nonce, changed);
             }
@@ -256,16 +266,16 @@ impl Guardrails {
     }
 
     /// Count a value of a table, if that has a limit.
-    fn count_at(&mut self, table: usize, value: f64, nonce: u128, changed: &mut BTreeSet<usize>) {
+    fn count_at(&mut self, table: usize, value: f64, nonce: u128, changed: &mut Vec<usize>) {
         let (_, metric, kind) = self.subject(table);
         let rule = &self.rules[metric];
         let Some(bets) = &rule.bets[kind as usize] else { return };
         let level = bets.level(value, coin(self.seed, nonce, table));
         let is_graded = rule.is_graded(value);
-        let table_of = &mut self.state.tables[table];
+        let table_of = &mut self.tables[table];
         table_of.is_graded |= is_graded;
         table_of.counts[level] = table_of.counts[level].saturating_add(1);
-        changed.insert(table);
+        changed.push(table);
     }
 }
 

@@ -11,22 +11,27 @@ const COHORTS: i64 = 512;
 const SHORTEST_MS: i64 = 1000;
 
 /// A window, and the duels that it is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Window {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Window {
     /// Those issued from this time on, until the next window. Its cohorts begin here.
     since: i64,
     /// Milliseconds.
-    pub(super) ms: i64,
+    pub(crate) ms: i64,
 }
 
 impl Window {
+    /// The first window of an experiment.
+    pub(crate) fn new(ms: i64) -> Self {
+        Self { since: 0, ms }
+    }
+
     /// Milliseconds of issue that one cohort covers.
-    pub(super) fn width_ms(self) -> i64 {
+    pub(crate) fn width_ms(self) -> i64 {
         (self.ms / COHORTS).max(SHORTEST_MS)
     }
 
     /// The start of the cohort of duels issued at this time.
-    fn start_of_cohort(self, issued_at: i64) -> i64 {
+    pub(crate) fn start_of_cohort(self, issued_at: i64) -> i64 {
         issued_at - (issued_at - self.since).rem_euclid(self.width_ms())
     }
 }
@@ -43,7 +48,7 @@ impl Default for Windows {
 
 impl Windows {
     pub(super) fn new(ms: i64) -> Self {
-        Self(vec![Window { since: 0, ms }])
+        Self(vec![Window::new(ms)])
     }
 
     pub(super) fn newest(&self) -> Window {

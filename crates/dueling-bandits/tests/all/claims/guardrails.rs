@@ -34,9 +34,8 @@ impl Pages {
     }
 
     fn add(&mut self, pair: [u16; 2], unit: Option<u64>, values: [Option<f64>; 2]) {
-        let values = values.map(|value| vec![value]);
-        let page = Page { issued_at: self.issued, pair, alone: None, unit, values };
-        assert!(self.rails.add(self.issued as u128, page));
+        let values = values.each_ref().map(std::slice::from_ref);
+        assert!(self.rails.add(self.issued as u128, page(pair, unit, self.issued), values));
         self.issued += 1000;
         self.rails.complete(self.issued);
     }
@@ -69,8 +68,11 @@ fn units_that_saw_another_experiment_never_count() {
     let mut whole = Pages::new(guardrails(LATENCY, 3, Some(0), 1));
     whole.add([0, 1], Some(1), [Some(0.1); 2]);
     let alone = Page { alone: Some(2), ..page([2, 0], Some(2), 9_000_000) };
-    assert!(whole.rails.add(2, alone), "its window is open");
-    assert!(whole.rails.add(3, page([1, 2], Some(3), 9_000_000)), "and it has no value yet");
+    assert!(whole.rails.add(2, alone, [&[]; 2]), "its window is open");
+    assert!(
+        whole.rails.add(3, page([1, 2], Some(3), 9_000_000), [&[]; 2]),
+        "and it has no value yet"
+    );
     let shown = whole.rails.shown_units();
     assert!(shown.is_sound() && [1, 2, 3].iter().all(|&unit| shown.contains(unit)));
     assert!((4..1000).all(|unit| !shown.contains(unit)));
@@ -85,23 +87,23 @@ fn units_that_saw_another_experiment_never_count() {
 }
 
 fn page(pair: [u16; 2], unit: Option<u64>, issued_at: i64) -> Page {
-    Page { issued_at, pair, alone: None, unit, values: [vec![], vec![]] }
+    Page { issued_at, pair, alone: None, unit }
 }
 
 #[test]
 fn values_may_come_in_parts_and_the_first_stands() {
     let mut rails = guardrails(FAILURES, 2, None, 1);
-    let part = |values| Page { issued_at: 5_000, pair: [0, 1], alone: None, unit: None, values };
-    for values in [[vec![], vec![]], [vec![Some(1.0)], vec![]], [vec![Some(0.0)], vec![Some(0.0)]]]
-    {
-        assert!(rails.add(7, part(values)));
+    let issued = page([0, 1], None, 5_000);
+    let parts: [[&[_]; 2]; 3] = [[&[], &[]], [&[Some(1.0)], &[]], [&[Some(0.0)], &[Some(0.0)]]];
+    for values in parts {
+        assert!(rails.add(7, issued, values));
     }
     assert_eq!(rails.due(WINDOW_MS + 5_999), None);
     assert_eq!(rails.due(WINDOW_MS + 6_000), Some(6_000));
     rails.complete(6_000);
     let means: Vec<_> = rails.claims().map(|claim| (claim.pages, claim.mean)).collect();
     assert_eq!(means, [(1, Some(1.0)), (1, Some(1.0)), (1, Some(0.0)), (1, Some(0.0))]);
-    assert!(!rails.add(8, part([vec![], vec![]])), "it is late");
+    assert!(!rails.add(8, issued, [&[]; 2]), "it is late");
 }
 
 #[test]
@@ -120,36 +122,27 @@ fn of_a_unit_the_first_page_with_the_ranker_counts() {
 fn a_cohort_in_any_order_gives_one_state() {
     let mut rng = step_rng(3, 0);
     let both = Metric { limit: Some(0.3), difference: Some(0.1), ..FAILURES };
-    let pages: Vec<(u128, Page)> = (0..300)
+    let pages: Vec<(u128, Page, [Option<f64>; 2])> = (0..300)
         .map(|nonce| {
             let pair = [[0, 1], [1, 0], [1, 2]][rng.random_range(0..3)];
-            let values =
-                [vec![Some(rng.random())], vec![rng.random_bool(0.9).then(|| rng.random())]];
-            (
-                nonce,
-                Page {
-                    issued_at: rng.random_range(0..3_000),
-                    pair,
-                    alone: None,
-                    unit: Some(nonce as u64 / 3),
-                    values,
-                },
-            )
+            let values = [Some(rng.random()), rng.random_bool(0.9).then(|| rng.random())];
+            let issued_at = rng.random_range(0..3_000);
+            (nonce, page(pair, Some(nonce as u64 / 3), issued_at), values)
         })
         .collect();
-    let state = |order: &mut dyn Iterator<Item = &(u128, Page)>| {
+    let folded = |order: &mut dyn Iterator<Item = &(u128, Page, [Option<f64>; 2])>| {
         let mut rails = guardrails(both, 3, Some(1), 8);
-        for (nonce, page) in order {
-            rails.add(*nonce, page.clone());
+        for (nonce, page, values) in order {
+            rails.add(*nonce, *page, values.each_ref().map(std::slice::from_ref));
         }
         rails.complete(10_000);
-        rails.state().clone()
+        rails
     };
-    let one = state(&mut pages.iter());
-    assert_eq!(one, state(&mut pages.iter().rev()));
-    let saved = Guardrails::restore(&[both], WINDOW_MS, (ERROR, 8), 3, one.clone());
-    assert_eq!(saved.map(|rails| rails.state().clone()), Some(one.clone()));
-    assert!(Guardrails::restore(&[both], WINDOW_MS, (ERROR, 8), 2, one).is_none());
+    let one = folded(&mut pages.iter());
+    assert_eq!(one, folded(&mut pages.iter().rev()));
+    let restored = |rankers| one.clone().restored(&[both], WINDOW_MS, (ERROR, 8), rankers);
+    assert_eq!(restored(3), Some(one.clone()));
+    assert!(restored(2).is_none());
 }
 
 /// The errors of all claims of a family are at most δ, also when rankers and controls come.

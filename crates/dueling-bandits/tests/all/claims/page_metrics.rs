@@ -27,10 +27,10 @@ impl Alone {
 
     /// A page of `alone`, while `leader` leads.
     fn add(&mut self, [leader, alone]: [u16; 2], unit: Option<u64>, value: Option<f64>) {
-        let values = if alone == leader { [vec![value], vec![]] } else { [vec![], vec![value]] };
+        let values: [&[_]; 2] = if alone == leader { [&[value], &[]] } else { [&[], &[value]] };
         let (pair, alone) = ([leader, 0], Some(alone));
-        let page = Page { issued_at: self.issued, pair, alone, unit, values };
-        assert!(self.rails.add(self.issued as u128, page));
+        let page = Page { issued_at: self.issued, pair, alone, unit };
+        assert!(self.rails.add(self.issued as u128, page, values));
         self.issued += 1000;
         self.rails.complete(self.issued);
     }
