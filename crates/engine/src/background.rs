@@ -23,7 +23,7 @@ impl Engine {
             Arc::clone(&self.registry.due),
         )));
         let every = self.settings.maintain_every;
-        background.push(tokio::spawn(maintenance::flush_self_duels(engine(), every)));
+        background.push(tokio::spawn(maintenance::flush_unlogged(engine(), every)));
         background.push(tokio::spawn(maintenance::bound_memory(engine(), every)));
         background.push(tokio::spawn(maintenance::refresh_keys(
             engine(),
@@ -36,14 +36,14 @@ impl Engine {
         }
     }
 
-    /// Stop replication and maintenance, and write the self-duels that are only in memory.
+    /// Stop replication and maintenance, and write what is only in memory.
     pub async fn stop_background(self: &Arc<Self>) {
         for task in self.background.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();
         }
         // twice: a pending flush that failed before goes first, under its own nonce
-        self.flush_self_duels().await;
-        self.flush_self_duels().await;
+        self.flush_unlogged().await;
+        self.flush_unlogged().await;
     }
 
     /// Write the rest of what is only in memory, then close the store.

@@ -47,8 +47,8 @@ impl Engine {
         let whole = self.registry.get(&from.experiment).await?;
         // whatever was accepted before this time is in the log that is read now
         let now = self.now_ms();
-        // other processes append their pages every few seconds, within the slack below
-        if !self.flush_pages(&whole).await {
+        // other processes append theirs every few seconds, within the slack below
+        if !self.flush(&whole).await {
             return Ok(false);
         }
         whole.catch_up(&*self.store).await?;

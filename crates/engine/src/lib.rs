@@ -38,11 +38,11 @@ pub mod open_duels;
 pub mod page_values;
 pub mod registry;
 pub mod replication;
-mod self_duels;
 pub mod settings;
 mod status;
 pub mod tokens;
 pub mod traffic;
+mod unlogged;
 pub mod writer;
 
 pub use core::Engine;

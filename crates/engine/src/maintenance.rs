@@ -84,13 +84,13 @@ impl Failing {
     }
 }
 
-/// Append self-duels until the engine is dropped.
-pub(crate) async fn flush_self_duels(engine: Weak<Engine>, every: Duration) {
+/// Append what is not in the log yet until the engine is dropped.
+pub(crate) async fn flush_unlogged(engine: Weak<Engine>, every: Duration) {
     let mut ticks = ticks(every);
     loop {
         ticks.tick().await;
         let Some(engine) = engine.upgrade() else { return };
-        engine.flush_self_duels().await;
+        engine.flush_unlogged().await;
     }
 }
 
@@ -181,12 +181,11 @@ fn finished(done: Result<Result<(), TaskError>, JoinError>) -> Result<(), TaskEr
 }
 
 impl Engine {
-    /// Append the self-duels that were issued since the last flush. Those that cannot be written
-    /// now are written later.
-    pub(crate) async fn flush_self_duels(self: &Arc<Self>) {
+    /// Append what was issued since the last flush. What cannot be written now is written later.
+    pub(crate) async fn flush_unlogged(self: &Arc<Self>) {
         let mut flushes = JoinSet::new();
         for loaded in self.registry.unordered().into_iter().chain(self.registry.drain()) {
-            if loaded.has_to_flush() {
+            if loaded.unlogged.any() {
                 let engine = Arc::clone(self);
                 // concurrently, so that one commit has them all
                 flushes.spawn(async move { engine.flush(&loaded).await });
@@ -195,28 +194,28 @@ impl Engine {
         while flushes.join_next().await.is_some() {}
     }
 
-    /// Append the self-duels and the values of one experiment. Returns whether the log has them.
-    async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> bool {
-        let has_values = self.flush_pages(loaded).await;
-        let Some((nonce, event)) = loaded.self_duels_to_flush(|| self.fresh_nonce()) else {
-            return has_values;
-        };
-        match self.append_control(loaded, nonce, event).await {
-            Ok(appended) => {
-                if appended == Appended::Archived {
-                    tracing::info!(
-                        experiment = loaded.name,
-                        "self-duels from before the experiment was archived are not counted"
-                    );
+    /// Append what one experiment has issued until now. Returns whether the log has it.
+    pub(crate) async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> bool {
+        loaded.unlogged.collect(|| self.fresh_nonce());
+        while let Some((nonce, event)) = loaded.unlogged.next() {
+            match self.append_control(loaded, nonce, event).await {
+                Ok(appended) => {
+                    if appended == Appended::Archived {
+                        tracing::info!(
+                            experiment = loaded.name,
+                            "pages from before the experiment was archived are not counted"
+                        );
+                    }
+                    loaded.unlogged.confirmed(nonce);
                 }
-                loaded.self_duels_flushed(nonce);
-                has_values
-            }
-            Err(error) => {
-                tracing::warn!(%error, experiment = loaded.name, "self-duels are not in the log yet");
-                false
+                Err(error) => {
+                    let experiment = &loaded.name;
+                    tracing::warn!(%error, experiment, "issued pages are not in the log yet");
+                    return false;
+                }
             }
         }
+        true
     }
 
     /// Maintain the experiments in memory by name, from the one after `last` on, until each had its

@@ -387,7 +387,7 @@ impl Registry {
     pub fn drain(&self) -> Vec<Arc<LoadedExperiment>> {
         let mut draining = self.draining();
         // the only holder cannot count another self-duel
-        draining.retain(|loaded| Arc::strong_count(loaded) > 1 || loaded.has_to_flush());
+        draining.retain(|loaded| Arc::strong_count(loaded) > 1 || loaded.unlogged.any());
         draining.clone()
     }
 

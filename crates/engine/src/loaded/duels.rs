@@ -9,12 +9,10 @@ use super::shares::within_bounds;
 use crate::error::EngineError;
 use crate::fold::Fold;
 use crate::open_duels::OpenDuels;
-use crate::self_duels::Flush;
 use crate::tokens::duel_token::DuelToken;
 use crate::traffic::TrafficCounts;
 use dueling_bandits::claims::alone::Arm;
 use dueling_bandits::{Duel, InFlight, PolicyRng, Selection};
-use rankduel_store::Nonce;
 
 /// A selected duel.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +112,7 @@ impl LoadedExperiment {
             Arm::Control => (control, leader()),
         };
         if fold.alone().is_some_and(|alone| !alone.has_issued(unit)) {
-            self.self_duels.shown_alone(unit);
+            self.unlogged.shown_alone(unit);
         }
         let mut selected = Selected::alone(ranker, fold.position());
         selected.selection.ticket = DuelToken::ticket_alone(other);
@@ -210,21 +208,6 @@ impl LoadedExperiment {
 
     /// Count a self-duel that was issued.
     pub fn count_self_duel(&self, ranker: usize) {
-        self.self_duels.count(ranker);
-    }
-
-    /// Whether there are self-duels or values that are not confirmed to be in the log.
-    pub fn has_to_flush(&self) -> bool {
-        self.self_duels.any() || self.waiting_pages.any()
-    }
-
-    /// Self-duels to append now. They stay pending until [`LoadedExperiment::self_duels_flushed`].
-    pub fn self_duels_to_flush(&self, fresh_nonce: impl FnOnce() -> Nonce) -> Option<Flush> {
-        self.self_duels.to_flush(fresh_nonce)
-    }
-
-    /// The flush with this nonce is in the log.
-    pub fn self_duels_flushed(&self, nonce: Nonce) {
-        self.self_duels.flushed(nonce);
+        self.unlogged.count_self_duel(ranker);
     }
 }

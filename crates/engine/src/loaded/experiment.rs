@@ -12,9 +12,8 @@ use crate::fold::Fold;
 use crate::log_regression;
 use crate::metrics::Metrics;
 use crate::open_duels::OpenDuels;
-use crate::page_values::WaitingPages;
-use crate::self_duels::SelfDuels;
 use crate::traffic::Traffic;
+use crate::unlogged::Unlogged;
 use rankduel_store::{ExperimentId, ExperimentRecord, Nonce, Snapshot};
 
 /// Entries folded between two snapshots of an experiment. In a database they take about as many
@@ -33,8 +32,7 @@ pub struct LoadedExperiment {
     pub(super) record: RwLock<ExperimentRecord>,
     pub(super) fold: RwLock<Fold>,
     pub(super) open_duels: Mutex<OpenDuels>,
-    pub(super) self_duels: SelfDuels,
-    pub(crate) waiting_pages: WaitingPages,
+    pub(crate) unlogged: Unlogged,
     /// Held while the log is read and folded.
     pub(super) catching_up: Arc<tokio::sync::Mutex<()>>,
     /// High half of the nonces of this process. It tells which answers belong to duels that this

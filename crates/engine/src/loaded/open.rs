@@ -15,9 +15,8 @@ use crate::fold::Fold;
 use crate::log_regression;
 use crate::metrics::Metrics;
 use crate::open_duels::OpenDuels;
-use crate::page_values::WaitingPages;
-use crate::self_duels::SelfDuels;
 use crate::traffic::Traffic;
+use crate::unlogged::Unlogged;
 use rankduel_store::{ExperimentRecord, Store, in_time};
 
 impl LoadedExperiment {
@@ -50,8 +49,7 @@ impl LoadedExperiment {
                 i64::from(spec.duel_ttl_seconds) * 1000,
                 (fold.cohorts().start_of_cohort(i64::MAX / 2), fold.cohorts().width_ms()),
             )),
-            self_duels: SelfDuels::new(spec.rankers.len()),
-            waiting_pages: WaitingPages::default(),
+            unlogged: Unlogged::new(spec.rankers.len()),
             catching_up: Arc::default(),
             process: process.id,
             condition: ConditionCell::serving(),

@@ -1,0 +1,114 @@
+//! The queue for the log: self-duels, units that got a page of one ranker alone, and pages of
+//! experiments with metrics, that were issued and are not in the log yet. They wait in memory and
+//! are appended every few seconds, so that issuing a duel waits for no database.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rankduel_store::Nonce;
+use rankduel_store::events::{ControlEvent, PageValues, UnitHash};
+
+/// Most units, and most pages, that wait. Those beyond, which are issued while the store does not
+/// answer for long, do not count.
+const WAITING_MAX: usize = 100_000;
+/// Most pages of one entry.
+const PAGES_AT_ONCE: usize = 1_000;
+
+/// The part of one experiment.
+#[derive(Debug)]
+pub(crate) struct Unlogged {
+    self_duels: Vec<AtomicU64>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    alone: BTreeSet<UnitHash>,
+    /// By the nonce of the duel.
+    pages: BTreeMap<u128, PageValues>,
+    /// Entries that may or may not be in the log. Each is repeated under the same nonce until the
+    /// store confirms it, so that it counts once.
+    pending: VecDeque<(Nonce, ControlEvent)>,
+}
+
+impl Unlogged {
+    pub fn new(rankers: usize) -> Self {
+        let self_duels = (0..rankers).map(|_| AtomicU64::new(0)).collect();
+        Self { self_duels, waiting: Mutex::default() }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn count_self_duel(&self, ranker: usize) {
+        self.self_duels[ranker].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn shown_alone(&self, unit: u64) {
+        let alone = &mut self.waiting().alone;
+        if alone.len() < WAITING_MAX {
+            alone.insert(UnitHash(unit));
+        }
+    }
+
+    /// A page was issued, or its values came. Of a page that waits already, the first values stand.
+    pub fn add_page(&self, page: PageValues) {
+        let pages = &mut self.waiting().pages;
+        let is_full = pages.len() >= WAITING_MAX;
+        match pages.entry(page.duel.as_u128()) {
+            Entry::Occupied(mut known) if known.get().values.iter().all(Vec::is_empty) => {
+                known.insert(page);
+            }
+            Entry::Vacant(place) if !is_full => {
+                place.insert(page);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether anything is not confirmed to be in the log.
+    pub fn any(&self) -> bool {
+        let Waiting { alone, pages, pending } = &*self.waiting();
+        !(alone.is_empty() && pages.is_empty() && pending.is_empty())
+            || self.self_duels.iter().any(|count| count.load(Ordering::Relaxed) > 0)
+    }
+
+    /// Make entries of all that waits, unless earlier ones are pending still. [`Unlogged::next`] has
+    /// them.
+    pub fn collect(&self, fresh_nonce: impl Fn() -> Nonce) {
+        let Waiting { alone, pages, pending } = &mut *self.waiting();
+        if !pending.is_empty() {
+            return;
+        }
+        while !pages.is_empty() {
+            let rest = match pages.keys().nth(PAGES_AT_ONCE).copied() {
+                Some(next) => pages.split_off(&next),
+                None => BTreeMap::new(),
+            };
+            let pages = std::mem::replace(pages, rest).into_values().collect();
+            pending.push_back((fresh_nonce(), ControlEvent::Values { pages }));
+        }
+        let counts: Vec<_> = (0u16..)
+            .zip(&self.self_duels)
+            .map(|(ranker, count)| (ranker, count.swap(0, Ordering::Relaxed)))
+            .filter(|&(_, count)| count > 0)
+            .collect();
+        let alone: Vec<_> = std::mem::take(alone).into_iter().collect();
+        if !counts.is_empty() || !alone.is_empty() {
+            pending.push_back((fresh_nonce(), ControlEvent::SelfDuels { counts, alone }));
+        }
+    }
+
+    /// The next entry to append, until it is [`Unlogged::confirmed`].
+    pub fn next(&self) -> Option<(Nonce, ControlEvent)> {
+        self.waiting().pending.front().cloned()
+    }
+
+    /// The entry with this nonce is in the log.
+    pub fn confirmed(&self, nonce: Nonce) {
+        self.waiting().pending.pop_front_if(|(of, _)| *of == nonce);
+    }
+}
