@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::service::error::ServiceError;
+use crate::service::lifecycle::audited_status;
 use crate::service::settings_changes::SettingsChange;
 use crate::service::spec_changes::Excluded;
 use crate::service::{Service, lifecycle, roster_changes, settings_changes, spec_changes, splits};
@@ -183,7 +184,7 @@ pub(crate) fn check(
 
 /// The newest record in the store, and its spec. The record in memory may be older if another
 /// process changed it.
-pub(super) async fn newest_record(
+async fn newest_record(
     service: &Service,
     loaded: &LoadedExperiment,
 ) -> Result<(ExperimentRecord, ExperimentSpec), ServiceError> {
@@ -196,7 +197,7 @@ pub(super) async fn newest_record(
 
 /// Write a change of a record that was read as `seen`, with its event under this nonce, and
 /// fold it.
-pub(super) async fn commit_change(
+async fn commit_change(
     service: &Service,
     nonce: Nonce,
     loaded: &Arc<LoadedExperiment>,
@@ -242,6 +243,54 @@ async fn fold_change(
         return Ok(());
     }
     current.catch_up(&*service.engine.store).await
+}
+
+/// A status that the service gives a running experiment by itself.
+pub(super) struct ByItself {
+    /// It does so at most once under this nonce: somebody who sets the experiment running again
+    /// wants it to run.
+    pub nonce: Nonce,
+    pub status: Status,
+    pub winner: Option<u16>,
+    pub reason: String,
+    /// Its name in the audit log.
+    pub action: &'static str,
+}
+
+/// Set this status. Returns whether this call did so: another change may come first, and the next
+/// round of maintenance checks again.
+pub(super) async fn set_by_itself(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    ByItself { nonce, status, winner, reason, action }: ByItself,
+) -> Result<bool, ServiceError> {
+    let (record, spec) = newest_record(service, loaded).await?;
+    let found = service.engine.store.find(loaded.id, &[nonce]).await?;
+    let done_before = found.iter().any(Option::is_some);
+    // the reason holds only for the rankers and the answers that were counted here
+    let other_fold = spec.roster_changes != loaded.spec.roster_changes
+        || spec.exclusions != loaded.spec.exclusions
+        || spec.control != loaded.spec.control;
+    if record.status != Status::Running || record.archived_at.is_some() || done_before || other_fold
+    {
+        return Ok(false);
+    }
+    let now = service.now_ms();
+    let mut after = audited_status(loaded, &ExperimentRecord { status, winner, ..record.clone() });
+    after["reason"] = json!(reason);
+    let audit = AuditNote::of_experiment(&Actor::service(), action, &loaded.name, now)
+        .changed(Some(audited_status(loaded, &record)), Some(after));
+    let change = Change {
+        status: Some(status),
+        winner: Some(winner),
+        audit: Some(audit),
+        ..Change::default()
+    };
+    let event = ControlEvent::Status { status, winner, archived: false, reason: Some(reason) };
+    match commit_change(service, nonce, loaded, &record, change, event, now).await {
+        Err(ServiceError::Stale { .. }) => Ok(false),
+        done => done.map(|()| true),
+    }
 }
 
 /// An archived experiment takes no requests that change it.

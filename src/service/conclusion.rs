@@ -7,19 +7,15 @@
 use crate::service::reports::leader::current_leader;
 use std::sync::Arc;
 
-use serde_json::json;
-
 use crate::service::Service;
-use crate::service::change::{commit_change, newest_record};
+use crate::service::change::{ByItself, set_by_itself};
 use crate::service::error::ServiceError;
-use crate::service::lifecycle::audited_status;
 use crate::service::reports::verdict_basis::doubt;
 use crate::service::threads::blocking;
-use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::ConcludeAt;
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::events::{ControlEvent, Status};
-use rankduel_store::{AuditNote, Change, ExperimentRecord, Nonce};
+use rankduel_store::Nonce;
+use rankduel_store::events::Status;
 
 /// Nonce of the one automatic conclusion of an experiment. No process has it.
 const CONCLUSION: Nonce = (u64::MAX as Nonce - 1) << 64;
@@ -34,9 +30,15 @@ pub(super) async fn conclude_if_due(
     if loaded.spec.conclude_at.is_none() || loaded.is_broken() {
         return Ok(());
     }
-    if let Some((winner, reason)) = due(loaded, service.now_ms()).await?
-        && conclude_automatically(service, loaded, winner, reason.clone()).await?
-    {
+    let Some((winner, reason)) = due(loaded, service.now_ms()).await? else { return Ok(()) };
+    let conclusion = ByItself {
+        nonce: CONCLUSION,
+        status: Status::Concluded,
+        winner: Some(winner as u16),
+        reason: reason.clone(),
+        action: "experiment-concluded",
+    };
+    if set_by_itself(service, loaded, conclusion).await? {
         tracing::info!(
             experiment = loaded.name,
             winner = loaded.spec.rankers[winner].id,
@@ -45,47 +47,6 @@ pub(super) async fn conclude_if_due(
         );
     }
     Ok(())
-}
-
-/// Conclude a running experiment on `winner` because of `reason`. Returns whether this call did
-/// so. It happens at most once: somebody who sets the experiment running again wants it to run.
-async fn conclude_automatically(
-    service: &Service,
-    loaded: &Arc<LoadedExperiment>,
-    winner: usize,
-    reason: String,
-) -> Result<bool, ServiceError> {
-    let (record, spec) = newest_record(service, loaded).await?;
-    let found = service.engine.store.find(loaded.id, &[CONCLUSION]).await?;
-    let done_before = found.iter().any(Option::is_some);
-    // the winner is certain only among the rankers and for the answers that were counted here
-    let other_fold = spec.roster_changes != loaded.spec.roster_changes
-        || spec.exclusions != loaded.spec.exclusions
-        || spec.control != loaded.spec.control;
-    if record.status != Status::Running || record.archived_at.is_some() || done_before || other_fold
-    {
-        return Ok(false);
-    }
-    let now = service.now_ms();
-    let (status, winner) = (Status::Concluded, Some(winner as u16));
-    let concluded = ExperimentRecord { status, winner, ..record.clone() };
-    let mut after = audited_status(loaded, &concluded);
-    after["reason"] = json!(reason);
-    let audit =
-        AuditNote::of_experiment(&Actor::service(), "experiment-concluded", &loaded.name, now)
-            .changed(Some(audited_status(loaded, &record)), Some(after));
-    let change = Change {
-        status: Some(status),
-        winner: Some(winner),
-        audit: Some(audit),
-        ..Change::default()
-    };
-    let event = ControlEvent::Status { status, winner, archived: false, reason: Some(reason) };
-    match commit_change(service, CONCLUSION, loaded, &record, change, event, now).await {
-        // another change came first; the next round checks again
-        Err(ServiceError::Stale { .. }) => Ok(false),
-        done => done.map(|()| true),
-    }
 }
 
 /// Days from one time to another, both in Unix milliseconds.

@@ -6,19 +6,17 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::service::Service;
-use crate::service::change::{Requested, change, commit_change, newest_record};
+use crate::service::change::{ByItself, Requested, change, set_by_itself};
 use crate::service::error::ServiceError;
-use crate::service::lifecycle::audited_status;
 use crate::service::reports::guardrails::{Harm, harms};
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::OnHarm;
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::events::{ControlEvent, Status};
-use rankduel_store::{AuditNote, Change, ExperimentRecord, Nonce};
+use rankduel_store::events::Status;
+use rankduel_store::{ExperimentRecord, Nonce};
 
 /// High half of the nonces of automatic pauses. No process has it.
 const PAUSES: Nonce = (u64::MAX as Nonce - 5) << 64;
@@ -79,40 +77,11 @@ async fn pause(
     let digest: [u8; 32] = Sha256::digest(keys.join("\n")).into();
     let low = u64::from_be_bytes(std::array::from_fn(|byte| digest[byte]));
     let nonce = PAUSES | Nonce::from(low);
-    let found = service.engine.store.find(loaded.id, &[nonce]).await?;
-    let (record, spec) = newest_record(service, loaded).await?;
-    let is_other = record.status != Status::Running
-        || record.archived_at.is_some()
-        || spec.roster_changes != loaded.spec.roster_changes;
-    if is_other || found.iter().any(Option::is_some) {
-        return Ok(());
-    }
     let reason = harms.iter().map(|harm| &*harm.sentence).collect::<Vec<_>>().join(" ");
-    let (now, status) = (service.now_ms(), Status::Paused);
-    let paused = ExperimentRecord { status, winner: None, ..record.clone() };
-    let mut after = audited_status(loaded, &paused);
-    after["reason"] = json!(reason);
-    let audit = AuditNote::of_experiment(&Actor::service(), "experiment-paused", &loaded.name, now)
-        .changed(Some(audited_status(loaded, &record)), Some(after));
-    let change = Change {
-        status: Some(status),
-        winner: Some(None),
-        audit: Some(audit),
-        ..Change::default()
-    };
-    let event = ControlEvent::Status {
-        status,
-        winner: None,
-        archived: false,
-        reason: Some(reason.clone()),
-    };
-    match commit_change(service, nonce, loaded, &record, change, event, now).await {
-        // another change came first; the next round checks again
-        Err(ServiceError::Stale { .. }) => Ok(()),
-        Ok(()) => {
-            tracing::warn!(experiment = loaded.name, reason, "paused automatically");
-            Ok(())
-        }
-        failed => failed,
+    let (status, action) = (Status::Paused, "experiment-paused");
+    let pause = ByItself { nonce, status, winner: None, reason: reason.clone(), action };
+    if set_by_itself(service, loaded, pause).await? {
+        tracing::warn!(experiment = loaded.name, reason, "paused automatically");
     }
+    Ok(())
 }
