@@ -22,6 +22,28 @@ pub(crate) enum Goal {
     Improve,
 }
 
+/// A remark on a page with optimized interleaving.
+#[expect(dead_code, reason = "describes JSON that another type writes")]
+#[derive(Debug, ToSchema)]
+pub(crate) struct Note {
+    kind: NoteKind,
+    /// With `relaxed`: the largest remaining bias, as the mean credit of the worst position.
+    #[schema(nullable = false)]
+    bias: Option<f64>,
+}
+
+/// The remark.
+#[expect(dead_code, reason = "describes JSON that another type writes")]
+#[derive(Debug, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NoteKind {
+    /// No distribution over the lists is unbiased.
+    Relaxed,
+    /// There were too many lists, or the linear program was not solved. Team draft was used
+    /// instead.
+    FellBack,
+}
+
 /// Schema of a policy: one object with the parameters of all kinds. A choice of one object for each
 /// kind would say more, but most clients that are generated from it cannot read an answer.
 pub(crate) struct PolicySchema;

@@ -12,12 +12,12 @@ use utoipa_axum::routes;
 
 use super::extract::{Object, OptionalBody, PathOf, UniqueKeys};
 use super::operations::{Access, Routes};
-use super::pages::{PageParts, PinBody, Repeats, SlotBody, page_request};
+use super::pages::{PinBody, page_request};
 use super::parameters::check_unit;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound, ExperimentPaused};
 use super::problem::{ApiResult, Problem, ProblemKind};
-use super::schemas;
 use super::state::AppState;
+use crate::service::pages::{IssuedPage, IssuedSlot, PageParts, Repeats};
 use crate::service::units::NamedAudience;
 use crate::service::{IssuedDuel, Service};
 use rankduel_engine::access::Scope;
@@ -120,7 +120,7 @@ struct DuelAnswer {
     /// These are as in the response of `interleave`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    slots: Option<Vec<SlotBody>>,
+    slots: Option<Vec<IssuedSlot>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     total: Option<usize>,
@@ -134,7 +134,7 @@ struct DuelAnswer {
     #[schema(nullable = false)]
     interleaving_version: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<schemas::Note>, nullable = false)]
+    #[schema(value_type = Option<crate::schemas::Note>, nullable = false)]
     note: Option<Note>,
 }
 
@@ -212,9 +212,7 @@ async fn next_duel(
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
-    let finish = |issued, page| {
-        let (_, page) = PageParts::new(page);
-        Json(DuelAnswer::with_page(issued, page)).into_response()
-    };
+    let finish =
+        |issued, IssuedPage { page, .. }| Json(DuelAnswer::with_page(issued, page)).into_response();
     Ok(state.service.next_page(&name, rankings, page, audience, finish).await?)
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use interleaving::{Note, Pin};
+use interleaving::Pin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -16,10 +16,9 @@ use super::problem::ApiResult;
 use super::problem::ProblemKind::{
     DuelExpired, ExperimentArchived, ExperimentNotFound, InvalidDuel,
 };
-use super::schemas;
 use super::state::AppState;
 use crate::service::feedback::IgnoredValue;
-use crate::service::pages::{IssuedPage, PageRequest};
+use crate::service::pages::{IssuedPage, PageParts, PageRequest};
 use crate::service::units::NamedAudience;
 use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;
@@ -92,64 +91,6 @@ pub(crate) fn page_request(offset: u32, length: u32, pinned: Vec<Object<PinBody>
     }
 }
 
-/// One slot of a page.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SlotBody {
-    /// In the shown list, from 0 on the first page.
-    position: usize,
-    #[schema(example = "doc-7")]
-    document: String,
-    /// Identifies the slot in feedback. It does not reveal which ranker the slot belongs to.
-    #[schema(example = "q3hX0cJmTt2b")]
-    token: String,
-}
-
-/// The slots of a page, and information about them.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PageParts {
-    /// In display order; empty if the list ends before this page.
-    pub slots: Vec<SlotBody>,
-    /// Number of slots on all pages together.
-    pub total: usize,
-    pub repeats: Repeats,
-    /// Whether clicks on the page can be a signal: `false` if both rankings are the same down to
-    /// the end of the page, or if one ranker is shown alone.
-    pub informative: bool,
-    /// Version of the experiment's `interleaving` with which the page was made.
-    pub interleaving_version: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<schemas::Note>, nullable = false)]
-    pub note: Option<Note>,
-}
-
-/// Number of repeated documents in each ranking.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Repeats {
-    left: usize,
-    right: usize,
-}
-
-impl PageParts {
-    /// The `duel_id` of a page, and the page.
-    pub fn new(issued: IssuedPage) -> (String, Self) {
-        let slots = issued.slots.into_iter().map(|slot| SlotBody {
-            position: slot.position,
-            document: slot.document,
-            token: slot.token,
-        });
-        let [left, right] = issued.repeats;
-        let parts = Self {
-            slots: slots.collect(),
-            total: issued.total,
-            repeats: Repeats { left, right },
-            informative: issued.informative,
-            interleaving_version: issued.method,
-            note: issued.note,
-        };
-        (issued.duel_id, parts)
-    }
-}
-
 /// A page to show.
 #[derive(Debug, Serialize, ToSchema)]
 struct InterleavedPage {
@@ -198,8 +139,8 @@ async fn interleave(
         None => Default::default(),
     };
     let finish = move |issued: IssuedPage| {
-        let (self_duel, expires_at) = (issued.self_duel, rfc3339(issued.expires_at));
-        let (duel_id, page) = PageParts::new(issued);
+        let IssuedPage { duel_id, self_duel, expires_at, page } = issued;
+        let expires_at = rfc3339(expires_at);
         let page = InterleavedPage { duel_id, experiment, self_duel, expires_at, ignored, page };
         Json(page).into_response()
     };

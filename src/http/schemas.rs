@@ -167,23 +167,3 @@ pub(crate) enum Shared {
     /// Rounds in which both sides pick the same document first earn no credit.
     IgnoreRound,
 }
-
-/// A remark on a page with optimized interleaving.
-#[derive(Debug, ToSchema)]
-pub(crate) struct Note {
-    kind: NoteKind,
-    /// With `relaxed`: the largest remaining bias, as the mean credit of the worst position.
-    #[schema(nullable = false)]
-    bias: Option<f64>,
-}
-
-/// The remark.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum NoteKind {
-    /// No distribution over the lists is unbiased.
-    Relaxed,
-    /// There were too many lists, or the linear program was not solved. Team draft was used
-    /// instead.
-    FellBack,
-}

@@ -1,9 +1,13 @@
 //! Pages: two rankings interleaved for a duel. Reads only memory and writes nothing: the `duel_id`
 //! carries the data that crediting clicks needs.
+#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::service::Service;
 use crate::service::change::refuse_archived;
@@ -53,29 +57,45 @@ pub struct IssuedPage {
     pub self_duel: bool,
     /// Unix milliseconds.
     pub expires_at: i64,
-    /// In display order.
+    pub page: PageParts,
+}
+
+/// The slots of a page, and information about them.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct PageParts {
+    /// In display order; empty if the list ends before this page.
     pub slots: Vec<IssuedSlot>,
-    /// Number of slots that all pages together can have.
+    /// Number of slots on all pages together.
     pub total: usize,
-    /// Repeated documents that were dropped from the left and from the right ranking.
-    pub repeats: [usize; 2],
-    /// Whether clicks can show a preference.
+    pub repeats: Repeats,
+    /// Whether clicks on the page can be a signal: `false` if both rankings are the same down to
+    /// the end of the page, or if one ranker is shown alone.
     pub informative: bool,
-    /// Version of the method.
-    pub method: u32,
-    /// A remark about an unusual page.
+    /// Version of the experiment's `interleaving` with which the page was made.
+    pub interleaving_version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<crate::schemas::Note>, nullable = false)]
     pub note: Option<Note>,
 }
 
-/// A slot of an issued page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One slot of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SlotBody)]
 pub struct IssuedSlot {
-    /// Position in the shown list, from 0 on the first page.
+    /// In the shown list, from 0 on the first page.
     pub position: usize,
-    /// The document's id.
+    #[schema(example = "doc-7")]
     pub document: String,
-    /// Identifies the slot without showing which ranker it belongs to.
+    /// Identifies the slot in feedback. It does not reveal which ranker the slot belongs to.
+    #[schema(example = "q3hX0cJmTt2b")]
     pub token: String,
+}
+
+/// Number of repeated documents in each ranking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Repeats {
+    pub left: usize,
+    pub right: usize,
 }
 
 /// The inputs of one page.
@@ -164,9 +184,7 @@ impl Service {
         pointers: [String; 2],
     ) -> Result<PageInputs, ServiceError> {
         let keys = self.engine.signing_keys.current();
-        let secrets = self
-            .engine
-            .signing_keys
+        let secrets = keys
             .secrets(id.key, id.duel.nonce)
             .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
         let (version, method) = match id.page.as_ref().map(|page| page.method) {
@@ -309,7 +327,7 @@ impl PageInputs {
                 token: self.secrets.slot(slot.position, &documents[slot.position]),
             })
             .collect();
-        let Page { total, repeats, note, sheet, .. } = made;
+        let Page { total, repeats: [left, right], note, sheet, .. } = made;
         let informative = sheet.informative;
         let payload = PagePayload { method: self.version, sheet, documents };
         let page = IssuedPage {
@@ -319,12 +337,14 @@ impl PageInputs {
                 .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?,
             self_duel,
             expires_at: self.id.duel.expires_at,
-            slots,
-            total,
-            repeats,
-            informative,
-            method: self.version,
-            note,
+            page: PageParts {
+                slots,
+                total,
+                repeats: Repeats { left, right },
+                informative,
+                interleaving_version: self.version,
+                note,
+            },
         };
         let sheet = (!self.is_optimized()).then_some(&payload.sheet);
         Ok((page, sheet.and_then(left_drafts_first)))
