@@ -146,7 +146,7 @@ fn against_control(view: &View) -> Option<(Mark, Markup, Option<Markup>)> {
 
 /// Nothing was learned yet.
 fn empty(view: &View) -> Say {
-    let (duels, issued) = (view.verdict.duels, view.traffic.pairs);
+    let (duels, issued) = (view.verdict.duels, view.traffic.counts.pairs);
     // callers of a segment's experiment go on with the name of the whole
     let from = view.loaded.spec.split_from.as_ref();
     let name = from.map_or(&view.record.name, |from| &from.experiment);

@@ -25,24 +25,24 @@ pub(crate) fn page(view: &View) -> Markup {
 
 fn flow(view: &View) -> Markup {
     let traffic = &view.traffic;
-    let feedback = &traffic.feedback;
+    let (counts, feedback, delay) = (&traffic.counts, traffic.feedback(), traffic.delay());
     let [left, right, ..] = view.fold.counts.shown;
     let time =
         |at: Option<f64>| at.map_or_else(|| "–".to_owned(), |at| format!("≤ {}", seconds(at)));
     let share = |pages: u64, coverage: f64| {
-        let measured = pages as f64 / (pages + traffic.outside).max(1) as f64;
+        let measured = pages as f64 / (pages + counts.outside).max(1) as f64;
         html! { (percent(coverage)) " planned, " (percent(measured)) " measured" }
     };
     let content = html! {
         p.note {
-            "On this server, since it loaded the experiment at " (timestamp(traffic.since_ms))
+            "On this server, since it loaded the experiment at " (timestamp(counts.since_ms))
             ". Wins by side cover the whole log."
         }
         dl.facts {
             (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
-            (fact("Pairs issued", &html! { (number(traffic.pairs)) }))
-            @if traffic.outside > 0 {
-                (fact("Pages that take part", &share(traffic.pairs + traffic.self_duels, view.loaded.spec.coverage)))
+            (fact("Pairs issued", &html! { (number(counts.pairs)) }))
+            @if counts.outside > 0 {
+                (fact("Pages that take part", &share(counts.pairs + counts.self_duels, view.loaded.spec.coverage)))
             }
             @if let Some([issued, answered]) = &traffic.alone {
                 (fact("Units that see the leader : the control alone", &arms(issued)))
@@ -53,16 +53,16 @@ fn flow(view: &View) -> Markup {
             (fact("Conflicts", &html! { (number(feedback.conflict)) }))
             (fact("Too late", &html! { (number(feedback.expired + feedback.late)) }))
             (fact("Unknown duels", &html! { (number(feedback.invalid)) }))
-            (fact("Expired without feedback", &html! { (number(traffic.unanswered)) }))
-            (fact("Median time to feedback", &html! { (time(traffic.delay.p50_seconds)) }))
-            (fact("99th percentile", &html! { (time(traffic.delay.p99_seconds)) }))
+            (fact("Expired without feedback", &html! { (number(traffic.unanswered())) }))
+            (fact("Median time to feedback", &html! { (time(delay.p50_seconds)) }))
+            (fact("99th percentile", &html! { (time(delay.p99_seconds)) }))
             (fact("Wins left : right", &html! {
                 (number(left)) " : " (number(right))
                 @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
             }))
             @if let Some(batch) = &view.batch { (fact("Comparisons of the open batch", &answered(batch))) }
             (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
-                Some(_) if traffic.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
+                Some(_) if counts.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
                 Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
                 None => html! { "too little data" },
             }))

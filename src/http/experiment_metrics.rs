@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::service::Service;
 use crate::service::reports::overview::{newest_overview, overview};
 use crate::service::reports::traffic::traffic_now;
+use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::audience::Segment;
 
 /// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
@@ -139,10 +140,10 @@ impl Collector for ExperimentMetrics {
             position.get_or_create(&labels).set(folded_to as f64);
             let Ok((traffic, alarms)) = traffic_now(&service, loaded) else { continue };
             in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
-            duels.get_or_create(&labels).inc_by(traffic.pairs);
-            self_duels.get_or_create(&labels).inc_by(traffic.self_duels);
-            unanswered.get_or_create(&labels).inc_by(traffic.unanswered);
-            for (status, count) in traffic.feedback.by_status() {
+            duels.get_or_create(&labels).inc_by(traffic.counts.pairs);
+            self_duels.get_or_create(&labels).inc_by(traffic.counts.self_duels);
+            unanswered.get_or_create(&labels).inc_by(traffic.unanswered());
+            for (status, count) in FeedbackStatus::ALL.into_iter().zip(traffic.counts.feedback) {
                 let labels =
                     FeedbackLabels { experiment: loaded.name.clone(), status: status.name() };
                 feedback.get_or_create(&labels).inc_by(count);
@@ -152,70 +153,68 @@ impl Collector for ExperimentMetrics {
                 alarm.get_or_create(&labels).set(1);
             }
         }
-        let mut write = |name: &str, help: &str, metric: &dyn EncodeFamily| {
-            metric.encode_as(encoder.encode_descriptor(name, help, None, metric.kind())?)
-        };
-        write("experiments_loaded", "Experiments in memory", &loaded)?;
+        let to = &mut encoder;
+        write(to, "experiments_loaded", "Experiments in memory", &loaded)?;
         write(
+            to,
             "experiments_unreadable",
             "Requested experiments that this version cannot read",
             &refused,
         )?;
-        write("experiment_log_position", "Position of the last folded log entry", &position)?;
+        write(to, "experiment_log_position", "Position of the last folded log entry", &position)?;
         write(
+            to,
             "experiment_copeland_regret",
             "Cumulative Copeland regret, plug-in estimate",
             &regret,
         )?;
         write(
+            to,
             "experiment_uniform_copeland_regret",
             "Cumulative Copeland regret of uniform pairs over the same steps, plug-in estimate",
             &uniform,
         )?;
         write(
+            to,
             "experiment_duels_in_flight",
             "Duels issued by this process that are neither answered nor expired",
             &in_flight,
         )?;
-        write("experiment_duels", "Duels of two different rankers issued by this process", &duels)?;
-        write("experiment_self_duels", "Self-duels issued by this process", &self_duels)?;
         write(
+            to,
+            "experiment_duels",
+            "Duels of two different rankers issued by this process",
+            &duels,
+        )?;
+        write(to, "experiment_self_duels", "Self-duels issued by this process", &self_duels)?;
+        write(
+            to,
             "experiment_unanswered_duels",
             "Duels issued by this process that expired without feedback",
             &unanswered,
         )?;
         write(
+            to,
             "experiment_feedback",
             "Feedback received by this process, by its result",
             &feedback,
         )?;
         write(
+            to,
             "experiment_alarm",
             "1 while the alarm is active; docs/operations.md describes each kind",
             &alarm,
         )?;
-        write("claim_decided", "1 for each claim that is proven, such as `better`", &claim)
+        write(to, "claim_decided", "1 for each claim that is proven, such as `better`", &claim)
     }
 }
 
-/// An object-safe form of [`EncodeMetric`].
-trait EncodeFamily {
-    fn kind(&self) -> prometheus_client::metrics::MetricType;
-    fn encode_as(
-        &self,
-        encoder: prometheus_client::encoding::MetricEncoder,
-    ) -> Result<(), fmt::Error>;
-}
-
-impl<M: EncodeMetric> EncodeFamily for M {
-    fn kind(&self) -> prometheus_client::metrics::MetricType {
-        self.metric_type()
-    }
-
-    fn encode_as(
-        &self,
-        encoder: prometheus_client::encoding::MetricEncoder,
-    ) -> Result<(), fmt::Error> {
-        EncodeMetric::encode(self, encoder)
-    }
+/// Write a metric with its name and description.
+fn write(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    metric: &impl EncodeMetric,
+) -> Result<(), fmt::Error> {
+    metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
 }

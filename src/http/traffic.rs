@@ -119,27 +119,28 @@ async fn traffic(
     let (summary, alarms) = reports::traffic::traffic(&state.service, &loaded).await?;
     let [left, right, ..] = loaded.fold()?.counts().shown;
     let id = |ranker: u16| loaded.spec.rankers[usize::from(ranker)].id.clone();
+    let counts = &summary.counts;
     Ok(Json(Traffic {
         experiment: name,
-        since: rfc3339(summary.since_ms),
-        pairs: summary.pairs,
-        self_duels: summary.self_duels,
-        outside: summary.outside,
+        since: rfc3339(counts.since_ms),
+        pairs: counts.pairs,
+        self_duels: counts.self_duels,
+        outside: counts.outside,
         in_flight: summary.in_flight,
-        unanswered: summary.unanswered,
-        feedback: summary.feedback,
-        delay: summary.delay,
+        unanswered: summary.unanswered(),
+        feedback: summary.feedback(),
+        delay: summary.delay(),
         sides: Sides {
             left,
             right,
             left_share: (left + right > 0).then(|| left as f64 / (left + right) as f64),
         },
         answers: Answers {
-            ended: summary.ended.total.issued,
-            answered_share: share(summary.ended.total),
-            evidence: summary.ended.evidence,
+            ended: counts.ended.total.issued,
+            answered_share: summary.answered_share(),
+            evidence: counts.ended.evidence,
             evidence_needed: SERVER_EVIDENCE,
-            worst: summary.ended.worst.map(|worst| WorstAnswers {
+            worst: counts.ended.worst.map(|worst| WorstAnswers {
                 rankers: [id(worst.pair.0), id(worst.pair.1)],
                 by: match worst.kind {
                     Kind::Pairs => "pair",

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alarms;
 mod alone;
 mod amplification;
 mod attacks;

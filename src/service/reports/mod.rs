@@ -31,7 +31,6 @@ pub(crate) mod single_flight;
 pub mod standings;
 pub mod statistics;
 pub mod traffic;
-mod traffic_summary;
 pub mod verdict;
 pub mod verdict_basis;
 mod verdict_pairs;
