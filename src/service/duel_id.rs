@@ -24,10 +24,10 @@ impl Service {
         loaded: Arc<LoadedExperiment>,
         duel_id: &str,
     ) -> Result<(Arc<LoadedExperiment>, DuelId), ServiceError> {
-        let mut opened = self.engine.signing_keys.open(duel_id);
+        let mut opened = self.engine.signing_keys.current().open(duel_id);
         if opened == Err(TokenError::UnknownKey) {
             self.refresh_signing_keys().await?;
-            opened = self.engine.signing_keys.open(duel_id);
+            opened = self.engine.signing_keys.current().open(duel_id);
         }
         let id = opened.map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
         let issuer = match id.duel.experiment {

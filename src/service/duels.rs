@@ -243,7 +243,7 @@ impl Service {
         let (left, right) =
             if first_left { (duel.first, duel.second) } else { (duel.second, duel.first) };
         IssuedDuel {
-            duel_id: self.engine.signing_keys.sign(&token),
+            duel_id: self.engine.signing_keys.current().sign(&token),
             experiment: loaded.name.clone(),
             left: loaded.spec.rankers[left].id.clone(),
             right: loaded.spec.rankers[right].id.clone(),

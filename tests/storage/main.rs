@@ -10,6 +10,7 @@ mod events;
 mod exclusions;
 mod files;
 mod fold;
+mod memory;
 mod pins;
 mod poolers;
 mod replicas;

@@ -65,7 +65,7 @@ impl Sessions {
     pub fn open(&self, key: &KnownKey, headers: &HeaderMap) -> Result<String, SysError> {
         let (id, now): (SessionId, _) = (entropy::bytes()?, self.now_ms());
         let content = [&id[..], &key.digest()[..], &(now + LASTS_MS).to_be_bytes()].concat();
-        let sealed = self.keys.service.engine.signing_keys.seal_session(&content, now);
+        let sealed = self.keys.service.engine.signing_keys.current().seal_session(&content, now);
         Ok(self.cookie(headers, &sealed, LASTS_MS / 1000))
     }
 
@@ -78,7 +78,7 @@ impl Sessions {
             .flat_map(|cookies| cookies.split(';'))
             .filter_map(|cookie| cookie.trim().split_once('='))
             .find_map(|(own, value)| (own == name).then_some(value))?;
-        let content = self.keys.service.engine.signing_keys.open_session(value)?;
+        let content = self.keys.service.engine.signing_keys.current().open_session(value)?;
         let (id, content) = content.split_first_chunk()?;
         let (digest, ends_at) = content.split_first_chunk::<32>()?;
         let ends_at = i64::from_be_bytes(ends_at.try_into().ok()?);
@@ -103,13 +103,13 @@ impl Sessions {
     /// The token for the forms of this caller.
     pub fn form_token(&self, headers: &HeaderMap, caller: &Caller) -> String {
         let owner = self.form_owner(headers, caller);
-        self.keys.service.engine.signing_keys.form_token(&owner, self.now_ms())
+        self.keys.service.engine.signing_keys.current().form_token(&owner, self.now_ms())
     }
 
     /// Whether the token of a form was made for this caller.
     pub fn is_form_token(&self, headers: &HeaderMap, caller: &Caller, token: &str) -> bool {
         let owner = self.form_owner(headers, caller);
-        self.keys.service.engine.signing_keys.is_form_token(token, &owner)
+        self.keys.service.engine.signing_keys.current().is_form_token(token, &owner)
     }
 
     /// A form's token is bound to this: the session, or the key of a caller without one. A server

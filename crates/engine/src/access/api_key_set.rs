@@ -146,30 +146,3 @@ impl ApiKeySet {
         self.by_id.values().map(|key| &**key)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::key::digest_of;
-    use super::*;
-
-    #[test]
-    fn each_given_key_has_its_own_name_and_no_other_text_is_a_key() {
-        let keys = ApiKeySet::of_given(
-            &ApiKeys::parse("first-key-0123456789, second-key-0123456789").unwrap(),
-        );
-        let first = keys.find(&digest_of(b"first-key-0123456789")).unwrap();
-        let second = keys.find(&digest_of(b"second-key-0123456789")).unwrap();
-        assert_ne!(first.id(), second.id());
-        assert!(
-            first.allows(Scope::Decide)
-                && first.use_at(i64::MAX - 1)
-                && first.experiments().is_none()
-        );
-        assert_eq!(keys.named(first.id().as_str()).unwrap().digest(), first.digest());
-        for other in
-            [&b""[..], b"first-key-012345678", b"first-key-01234567890", b"first-key-0123456789, "]
-        {
-            assert!(keys.find(&digest_of(other)).is_none());
-        }
-    }
-}

@@ -107,25 +107,3 @@ impl fmt::Display for Scopes {
         f.write_str(&names.join(" "))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scope_allows_itself_and_admin_everything() {
-        for scope in Scope::ALL {
-            let only = Scopes::from_iter([scope]);
-            for other in Scope::ALL {
-                assert_eq!(
-                    only.allow(other),
-                    scope == other || scope == Scope::Admin,
-                    "{scope} {other}"
-                );
-            }
-            assert_eq!(Scopes::from_names(&only.to_string()), only);
-        }
-        assert_eq!(Scopes::from_names("decide of-the-future read").to_string(), "decide read");
-        assert!(Scope::ALL.iter().all(|scope| !Scopes::default().allow(*scope)));
-    }
-}

@@ -80,17 +80,14 @@ impl LoadedExperiment {
     ) -> Result<Selected, EngineError> {
         let fold = self.fold()?;
         let policy = fold.policy();
-        let (selection, mut open) = if policy.uses_in_flight() {
+        let (selection, open) = if policy.uses_in_flight() {
             let mut open = self.open_duels();
             (select(&fold, open.at(now_ms, policy.batch()), rng), open)
         } else {
             // selecting can take long, and does not need the lock
             (select(&fold, &InFlight::new(), rng), self.open_duels())
         };
-        let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
-        open.at(now_ms, policy.batch());
-        open.issue(&selection, selected.first_left, now_ms);
-        Ok(selected)
+        Ok(issue(&fold, open, selection, rng, now_ms))
     }
 
     /// The page of a unit that sees one ranker alone, which is noted. `winner` is that of a concluded
@@ -133,13 +130,8 @@ impl LoadedExperiment {
         if self.spec.is_retired(ranker) {
             return Ok(None);
         }
-        let fold = self.fold()?;
-        let (selection, chosen_at) = (Selection::of(ranker, twin), fold.position());
-        let selected = Selected { selection, first_left: rng.random(), chosen_at };
-        let mut open = self.open_duels();
-        open.at(now_ms, fold.policy().batch());
-        open.issue(&selection, selected.first_left, now_ms);
-        Ok(Some(selected))
+        let (fold, open) = (self.fold()?, self.open_duels());
+        Ok(Some(issue(&fold, open, Selection::of(ranker, twin), rng, now_ms)))
     }
 
     /// Now and then, a duel of the winner of a concluded experiment, which is counted as issued:
@@ -170,11 +162,7 @@ impl LoadedExperiment {
         let Some(selection) = of_segment.or(rival.map(|rival| Selection::of(winner, rival))) else {
             return Ok(None);
         };
-        let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
-        let mut open = self.open_duels();
-        open.at(now_ms, fold.policy().batch());
-        open.issue(&selection, selected.first_left, now_ms);
-        Ok(Some(selected))
+        Ok(Some(issue(&fold, self.open_duels(), selection, rng, now_ms)))
     }
 
     /// Read the duels of this process that are in flight.
@@ -210,4 +198,18 @@ impl LoadedExperiment {
     pub fn count_self_duel(&self, ranker: usize) {
         self.unlogged.count_self_duel(ranker);
     }
+}
+
+/// Toss for the sides of a selection, and count it as issued.
+fn issue(
+    fold: &Fold,
+    mut open: MutexGuard<'_, OpenDuels>,
+    selection: Selection,
+    rng: &mut PolicyRng,
+    now_ms: i64,
+) -> Selected {
+    let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
+    open.at(now_ms, fold.policy().batch());
+    open.issue(&selection, selected.first_left, now_ms);
+    selected
 }

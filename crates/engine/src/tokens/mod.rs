@@ -5,5 +5,3 @@ pub mod key_set;
 pub mod page_payload;
 mod session;
 pub mod signing;
-#[cfg(test)]
-mod tests;

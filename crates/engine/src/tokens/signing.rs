@@ -1,16 +1,14 @@
 //! The signing keys of this process: a copy of those in the store. They are read again from time to
 //! time, and when a token names an unknown key.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rand::rngs::SysError;
 
-use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
 use crate::tokens::key_set::SigningKeySet;
-use crate::tokens::page_payload::{DuelSecrets, PagePayload};
 use rankduel_store::entropy;
-use rankduel_store::{Nonce, SharedStore, SigningKey, StoreError};
+use rankduel_store::{SharedStore, SigningKey, StoreError};
 
 /// Minimum time between two reads of the store for unknown keys: anybody can send tokens with
 /// invented keys. It is below the shortest time that a new key waits before it signs, so a token of
@@ -49,63 +47,9 @@ impl SigningKeys {
         })
     }
 
-    fn keys(&self) -> RwLockReadGuard<'_, Arc<SigningKeySet>> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The keys as they are now, for work that must not hold a lock.
+    /// The keys as they are now.
     pub fn current(&self) -> Arc<SigningKeySet> {
-        Arc::clone(&self.keys())
-    }
-
-    /// See [`SigningKeySet::sign`].
-    pub fn sign(&self, token: &DuelToken) -> String {
-        self.keys().sign(token)
-    }
-
-    /// See [`SigningKeySet::open`].
-    pub fn open(&self, text: &str) -> Result<DuelId, TokenError> {
-        self.keys().open(text)
-    }
-
-    /// See [`SigningKeySet::seal`].
-    pub fn seal(
-        &self,
-        id: u32,
-        token: &DuelToken,
-        page: &PagePayload,
-    ) -> Result<String, TokenError> {
-        self.keys().seal(id, token, page)
-    }
-
-    /// See [`SigningKeySet::key_of`].
-    pub fn key_of(&self, token: &DuelToken) -> u32 {
-        self.keys().key_of(token)
-    }
-
-    /// See [`SigningKeySet::secrets`].
-    pub fn secrets(&self, id: u32, nonce: Nonce) -> Result<DuelSecrets, TokenError> {
-        self.keys().secrets(id, nonce)
-    }
-
-    /// See [`SigningKeySet::seal_session`].
-    pub fn seal_session(&self, content: &[u8], now_ms: i64) -> String {
-        self.keys().seal_session(content, now_ms)
-    }
-
-    /// See [`SigningKeySet::open_session`].
-    pub fn open_session(&self, text: &str) -> Option<Vec<u8>> {
-        self.keys().open_session(text)
-    }
-
-    /// See [`SigningKeySet::form_token`].
-    pub fn form_token(&self, visitor: &[u8], now_ms: i64) -> String {
-        self.keys().form_token(visitor, now_ms)
-    }
-
-    /// See [`SigningKeySet::is_form_token`].
-    pub fn is_form_token(&self, text: &str, visitor: &[u8]) -> bool {
-        self.keys().is_form_token(text, visitor)
+        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Read the keys again.

@@ -182,30 +182,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_disk_is_unavailable_until_there_is_room() {
-        let folder = tempfile::tempdir().unwrap();
-        let (store, id) = store(&folder).await;
-        let limit_pages = async |statement: &'static str| {
-            sqlx::query_scalar::<_, i64>(statement).fetch_one(&store.writer).await.unwrap()
-        };
-        assert_eq!(limit_pages("pragma max_page_count = 40").await, 40);
-        let mut kept = 0;
-        let error = loop {
-            match store.append(&[(id, large_event(kept))], 0).await {
-                Ok(_) => kept += 1,
-                Err(error) => break error,
-            }
-        };
-        assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
-        assert!(error.to_string().contains("full"), "{error}");
-
-        limit_pages("pragma max_page_count = 4000").await;
-        let results = store.append(&[(id, large_event(kept))], 0).await.unwrap();
-        assert_eq!(results, [Appended::Recorded(kept as u64 + 1)]);
-        assert_eq!(store.read(id, 0, 100).await.unwrap().len() as u128, kept + 1);
-    }
-
-    #[tokio::test]
     async fn a_transaction_that_sqlite_rolled_back_by_itself_harms_no_later_one() {
         let folder = tempfile::tempdir().unwrap();
         let (store, id) = store(&folder).await;

@@ -1,12 +1,17 @@
+//! Signed duel ids, sealed pages and sessions.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interleaving::{CreditSheet, CreditSlot, Team};
 
-use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
-use crate::tokens::key_set::{SigningKeySet, TAG_BYTES};
-use crate::tokens::page_payload::{DuelSecrets, PagePayload};
+use rankduel_engine::tokens::duel_token::{DuelId, DuelToken, TokenError};
+use rankduel_engine::tokens::key_set::SigningKeySet;
+use rankduel_engine::tokens::page_payload::{DuelSecrets, PagePayload};
 use rankduel_store::SigningKey;
 use rankduel_store::audience::{Audience, Segment};
+
+/// Bytes of the tag of a sealed page.
+const TAG_BYTES: usize = 16;
 
 fn key_set(secret: u8) -> SigningKeySet {
     SigningKeySet::new(&[SigningKey { id: 7, secret: [secret; 32], created_at: 0, active_from: 0 }])

@@ -1,0 +1,62 @@
+//! API keys and what they allow.
+
+use rankduel_engine::access::{ApiKeySet, ApiKeys, KeyError, NewKey, Scope, Scopes, digest_of};
+
+#[test]
+fn short_and_unsendable_keys_are_refused_and_not_repeated() {
+    assert!(ApiKeys::parse("").unwrap().is_empty());
+    assert!(ApiKeys::parse("  ").unwrap().is_empty());
+    assert_eq!(
+        ApiKeys::parse("0123456789abcdef, 0123456789abcde").unwrap_err(),
+        KeyError::Short(2, 15)
+    );
+    assert_eq!(ApiKeys::parse("0123456789abcdef,").unwrap_err(), KeyError::Short(2, 0));
+    assert_eq!(ApiKeys::parse("0123456789 abcdef").unwrap_err(), KeyError::Character(1));
+    assert_eq!(ApiKeys::parse("0123456789abcdéf").unwrap_err(), KeyError::Character(1));
+}
+
+#[test]
+fn a_generated_key_can_be_sent_and_is_named_by_its_digest() {
+    let (one, other) = (NewKey::generate().unwrap(), NewKey::generate().unwrap());
+    assert_ne!(one.text, other.text);
+    assert_eq!(one.text.len(), "rankduel_".len() + 43);
+    let given = ApiKeySet::of_given(&ApiKeys::parse(&one.text).unwrap());
+    assert_eq!(given.find(&one.digest).unwrap().id(), &one.id);
+    assert_eq!(one.id.as_str().len(), 8);
+}
+
+#[test]
+fn each_given_key_has_its_own_name_and_no_other_text_is_a_key() {
+    let keys = ApiKeySet::of_given(
+        &ApiKeys::parse("first-key-0123456789, second-key-0123456789").unwrap(),
+    );
+    let first = keys.find(&digest_of(b"first-key-0123456789")).unwrap();
+    let second = keys.find(&digest_of(b"second-key-0123456789")).unwrap();
+    assert_ne!(first.id(), second.id());
+    assert!(
+        first.allows(Scope::Decide) && first.use_at(i64::MAX - 1) && first.experiments().is_none()
+    );
+    assert_eq!(keys.named(first.id().as_str()).unwrap().digest(), first.digest());
+    for other in
+        [&b""[..], b"first-key-012345678", b"first-key-01234567890", b"first-key-0123456789, "]
+    {
+        assert!(keys.find(&digest_of(other)).is_none());
+    }
+}
+
+#[test]
+fn a_scope_allows_itself_and_admin_everything() {
+    for scope in Scope::ALL {
+        let only = Scopes::from_iter([scope]);
+        for other in Scope::ALL {
+            assert_eq!(
+                only.allow(other),
+                scope == other || scope == Scope::Admin,
+                "{scope} {other}"
+            );
+        }
+        assert_eq!(Scopes::from_names(&only.to_string()), only);
+    }
+    assert_eq!(Scopes::from_names("decide of-the-future read").to_string(), "decide read");
+    assert!(Scope::ALL.iter().all(|scope| !Scopes::default().allow(*scope)));
+}
