@@ -21,6 +21,16 @@ fn request<'a>(left: &'a [&'a str], right: &'a [&'a str]) -> Request<'a, &'a str
     Request { left, right, offset: 0, length: 10, pinned: &[] }
 }
 
+/// Documents `l0`, `l1` and so on.
+fn numbered(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("{prefix}{n}")).collect()
+}
+
+/// The first `length` documents of a page of two lists.
+fn top<'a>(left: &'a [String], right: &'a [String], length: usize) -> Request<'a, String> {
+    Request { left, right, offset: 0, length, pinned: &[] }
+}
+
 fn shown<'a>(page: &Page<'a>) -> Vec<&'a str> {
     page.slots.iter().map(|slot| slot.document).collect()
 }
@@ -68,10 +78,10 @@ fn a_ranker_shown_alone_earns_no_credit() {
 
 #[test]
 fn ten_thousand_documents_are_accepted_and_more_are_refused() {
-    let left: Vec<String> = (0..10_000).map(|n| format!("document {n}")).collect();
-    let right: Vec<String> = (0..10_000).rev().map(|n| format!("document {n}")).collect();
+    let left = numbered("document ", 10_000);
+    let right: Vec<String> = left.iter().rev().cloned().collect();
     for method in METHODS {
-        let request = Request { left: &left, right: &right, offset: 990, length: 10, pinned: &[] };
+        let request = Request { offset: 990, ..top(&left, &right, 10) };
         let mut coins = DuelCoins::drafting([3; 32]);
         let page = interleave(&spec(method), &request, &mut coins, &Uncached).unwrap();
         assert_eq!((page.slots.len(), page.total), (10, 10_000), "{method}");
@@ -81,8 +91,8 @@ fn ten_thousand_documents_are_accepted_and_more_are_refused() {
                 .unwrap();
         assert!(earned.left.is_finite() && earned.right.is_finite());
     }
-    let longer: Vec<String> = (0..10_001).map(|n| n.to_string()).collect();
-    let request = Request { left: &left, right: &longer, offset: 0, length: 10, pinned: &[] };
+    let longer = numbered("", 10_001);
+    let request = top(&left, &longer, 10);
     let refused =
         interleave(&spec("balanced"), &request, &mut DuelCoins::drafting([3; 32]), &Uncached);
     assert_eq!(refused, Err(InvalidRequest::TooManyDocuments { side: "right", documents: 10_001 }));
@@ -134,8 +144,7 @@ fn pins_keep_their_positions_and_earn_no_credit() {
 
 #[test]
 fn pins_stay_in_place_on_every_page() {
-    let left: Vec<String> = (0..20).map(|n| format!("l{n}")).collect();
-    let right: Vec<String> = (0..20).map(|n| format!("r{n}")).collect();
+    let (left, right) = (numbered("l", 20), numbered("r", 20));
     let pinned: Vec<Pin<String>> =
         [0, 9, 10, 19].map(|position| Pin { document: format!("pin {position}"), position }).into();
     for method in METHODS {
@@ -160,31 +169,24 @@ fn pins_stay_in_place_on_every_page() {
 
 #[test]
 fn invalid_requests_have_an_error_each() {
-    let pin = |document, position| Pin { document, position };
+    fn pin(document: &str, position: usize) -> Pin<&str> {
+        Pin { document, position }
+    }
     let base = request(&["a"], &["b"]);
     let refused = |request: Request<'_, &str>| page("team-draft", &request).unwrap_err();
+    let with = |pinned: &[Pin<&str>]| refused(Request { pinned, ..base });
     assert_eq!(refused(Request { length: 0, ..base }), InvalidRequest::NoLength);
-    assert_eq!(
-        refused(Request { offset: 991, ..base }),
-        InvalidRequest::TooDeep { offset: 991, length: 10 }
-    );
-    assert_eq!(
-        refused(Request { offset: usize::MAX, ..base }),
-        InvalidRequest::TooDeep { offset: usize::MAX, length: 10 }
-    );
-    assert_eq!(
-        refused(Request { pinned: &[pin("x", 1000)], ..base }),
-        InvalidRequest::PinOutOfRange { index: 0, position: 1000 }
-    );
-    assert_eq!(
-        refused(Request { pinned: &[pin("x", 2), pin("y", 2)], ..base }),
-        InvalidRequest::PinsCollide { first: 0, second: 1, position: 2 }
-    );
-    assert_eq!(
-        refused(Request { pinned: &[pin("x", 2), pin("x", 3)], ..base }),
-        InvalidRequest::PinnedTwice { first: 0, second: 1 }
-    );
-    let many: Vec<String> = (0..101).map(|n| n.to_string()).collect();
+    for offset in [991, usize::MAX] {
+        let error = InvalidRequest::TooDeep { offset, length: 10 };
+        assert_eq!(refused(Request { offset, ..base }), error);
+    }
+    let out = InvalidRequest::PinOutOfRange { index: 0, position: 1000 };
+    assert_eq!(with(&[pin("x", 1000)]), out);
+    let collide = InvalidRequest::PinsCollide { first: 0, second: 1, position: 2 };
+    assert_eq!(with(&[pin("x", 2), pin("y", 2)]), collide);
+    let twice = InvalidRequest::PinnedTwice { first: 0, second: 1 };
+    assert_eq!(with(&[pin("x", 2), pin("x", 3)]), twice);
+    let many = numbered("", 101);
     let pins: Vec<Pin<&str>> =
         many.iter().enumerate().map(|(at, id)| pin(id.as_str(), at)).collect();
     assert_eq!(
@@ -239,9 +241,8 @@ fn a_sheet_survives_serialization() {
 
 #[test]
 fn too_many_lists_fall_back_to_team_draft_with_a_note() {
-    let left: Vec<String> = (0..10).map(|n| format!("l{n}")).collect();
-    let right: Vec<String> = (0..10).map(|n| format!("r{n}")).collect();
-    let request = Request { left: &left, right: &right, offset: 0, length: 10, pinned: &[] };
+    let (left, right) = (numbered("l", 10), numbered("r", 10));
+    let request = top(&left, &right, 10);
     let capped = spec("optimized:max_lists=1023");
     let page = |spec: &Spec| {
         interleave(spec, &request, &mut DuelCoins::drafting([5; 32]), &Uncached).unwrap()
@@ -259,27 +260,15 @@ fn too_many_lists_fall_back_to_team_draft_with_a_note() {
 }
 
 #[test]
-fn the_largest_program_is_solved_without_bias() {
-    let left: Vec<String> = (0..10).map(|n| format!("l{n}")).collect();
-    let right: Vec<String> = (0..10).map(|n| format!("r{n}")).collect();
-    let request = Request { left: &left, right: &right, offset: 0, length: 10, pinned: &[] };
-    let page =
-        interleave(&spec("optimized"), &request, &mut DuelCoins::drafting([5; 32]), &Uncached)
-            .unwrap();
-    assert_eq!(page.note, None);
-    assert!(page.slots.iter().all(|slot| slot.competitive));
-}
-
-#[test]
 fn a_cache_changes_no_page_and_keeps_its_capacity() {
     let cache = PlanCache::new(2000);
     let optimized = spec("optimized:depth=4");
-    let left: Vec<String> = (0..4).map(|n| n.to_string()).collect();
+    let left = numbered("", 4);
     for turn in 0..3 {
         for shift in 0..8 {
             let right: Vec<String> =
                 (0..4).map(|n| ((n + shift) % (shift + 3)).to_string()).collect();
-            let request = Request { left: &left, right: &right, offset: 0, length: 4, pinned: &[] };
+            let request = top(&left, &right, 4);
             let with = |plans: &dyn Plans| {
                 interleave(&optimized, &request, &mut DuelCoins::drafting([turn; 32]), plans)
                     .unwrap()
@@ -305,13 +294,13 @@ fn lists_with_the_same_permutation_share_a_plan() {
 
 #[test]
 fn the_first_page_bounds_the_depth_of_a_list_and_its_sheet_carries_it() {
-    let left: Vec<String> = (0..8).map(|n| n.to_string()).collect();
+    let left = numbered("", 8);
     let right: Vec<String> = [2, 9, 0, 4, 1, 8, 3, 7].iter().map(i32::to_string).collect();
     let whole = spec("optimized");
     let (first, stated) = (whole.for_first_page(3), spec("optimized:depth=3"));
     for turn in 0..20 {
         for length in [3, 8] {
-            let request = Request { left: &left, right: &right, offset: 0, length, pinned: &[] };
+            let request = top(&left, &right, length);
             let page = |spec: &Spec| {
                 let mut coins = DuelCoins::drafting([turn; 32]);
                 interleave(spec, &request, &mut coins, &Uncached).unwrap()

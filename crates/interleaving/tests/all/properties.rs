@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use interleaving::methods::probabilistic;
 use interleaving::{
-    Click, CreditSheet, CreditSlot, DuelCoins, Lists, Method, Outcome, Page, Request, Spec, Team,
-    Uncached, credit, draft, interleave,
+    Click, CreditSheet, CreditSlot, DuelCoins, Lists, Outcome, Page, Request, Spec, Team, Uncached,
+    credit, draft, interleave,
 };
-use num_rational::Ratio;
 use proptest::prelude::*;
 
 use super::exact::every_branch;
@@ -119,32 +118,6 @@ fn one_random_click(page: &Page<'_>) -> Vec<(Vec<Click>, f64)> {
     (0..shown).map(|position| (vec![Click::at(position)], 1.0 / shown as f64)).collect()
 }
 
-/// Two clicks, at two different random positions.
-fn two_random_clicks(page: &Page<'_>) -> Vec<(Vec<Click>, f64)> {
-    let shown = page.slots.len();
-    let pairs: Vec<Vec<Click>> = (0..shown)
-        .flat_map(|a| (a + 1..shown).map(move |b| vec![Click::at(a), Click::at(b)]))
-        .collect();
-    let share = 1.0 / pairs.len() as f64;
-    pairs.into_iter().map(|clicks| (clicks, share)).collect()
-}
-
-#[test]
-fn probabilities_add_up_to_one() {
-    for method in METHODS {
-        for (left, right) in pairs() {
-            let (left, right) = (names(&left), names(&right));
-            for length in 1..=4 {
-                let total: f64 = pages(&spec(method), &request(&left, &right, length))
-                    .iter()
-                    .map(|(_, p)| p)
-                    .sum();
-                assert!((total - 1.0).abs() < 1e-9, "{method} {left:?} {right:?}: {total}");
-            }
-        }
-    }
-}
-
 #[test]
 fn property_1_pages_are_full_and_show_each_document_once() {
     for method in METHODS {
@@ -248,20 +221,6 @@ fn property_4_random_clicks_prefer_neither_side() {
                     );
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn two_random_clicks_prefer_neither_side_in_team_draft_and_drawn_outcomes() {
-    for method in ["team-draft", "team-draft:shared=credit-all", "probabilistic:verdict=drawn"] {
-        for (left, right) in pairs() {
-            let (left, right) = (names(&left), names(&right));
-            let (two, _) = outcomes(&spec(method), &request(&left, &right, 3), two_random_clicks);
-            assert!(
-                (two["left"] - two["right"]).abs() < 1e-9,
-                "{method} {left:?} {right:?}: {two:?}"
-            );
         }
     }
 }
@@ -508,24 +467,6 @@ fn the_posterior_of_a_slot_matches_the_coins() {
             let q = probabilistic::left_posterior(&sheet, position, 2.0)
                 .expect("both lists have documents left");
             assert!((share / total - q).abs() < 1e-12, "{documents:?} {position}");
-        }
-    }
-}
-
-#[test]
-fn drafts_of_fair_coins_have_exact_probabilities() {
-    let total = |text: &str, left: &[u32], right: &[u32]| {
-        let lists = Lists::new(left, right, 8, Default::default());
-        every_branch(|coins| draft(&spec(text), &lists, 6, coins, &Uncached))
-            .iter()
-            .fold(Ratio::from_integer(0), |sum, (_, probability)| sum + probability.exact)
-    };
-    for (left, right) in pairs() {
-        for method in METHODS
-            .iter()
-            .filter(|m| matches!(spec(m).method, Method::TeamDraft(_) | Method::Balanced(_)))
-        {
-            assert_eq!(total(method, &left, &right), Ratio::from_integer(1), "{method}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use interleaving::methods::optimized::Instance;
 use interleaving::{
     Click, CreditSheet, Draft, Drafted, Lists, Method, Note, Outcome, Pin, Request, Share, Spec,
-    Team, Uncached, credit, draft, interleave,
+    Team, Uncached, credit, interleave,
 };
 
 use super::exact::every_branch;
@@ -29,8 +29,9 @@ fn method<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Spec, D::
 #[serde(deny_unknown_fields)]
 struct Vectors {
     #[serde(rename = "$schema")]
-    schema: String,
-    version: String,
+    _schema: String,
+    #[serde(rename = "version")]
+    _version: String,
     drafts: Vec<DraftCase>,
     credits: Vec<CreditCase>,
     shares: Vec<CreditCase>,
@@ -214,18 +215,6 @@ fn the_file_is_up_to_date_with_its_generator() {
 }
 
 #[test]
-fn the_file_has_its_version_and_schema_and_unique_ids() {
-    let vectors = vectors();
-    assert_eq!(vectors.schema, "interleaving.schema.json");
-    assert_eq!(vectors.version, "1.1.0");
-    let mut ids: Vec<&str> = vectors.drafts.iter().map(|case| case.id.as_str()).collect();
-    let cases = ids.len();
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), cases, "two drafts with the same id");
-}
-
-#[test]
 fn pages_have_the_expected_distribution() {
     for case in vectors().drafts {
         let pinned = pins(&case.pinned);
@@ -368,31 +357,6 @@ fn name(verdict: Outcome) -> &'static str {
         Outcome::Tie => "tie",
         Outcome::None => "none",
     }
-}
-
-#[test]
-fn balanced_prefers_the_right_list_in_three_of_four_cases() {
-    // The known bias, in exact arithmetic.
-    let lists = Lists::new(&[0, 1, 2, 3], &[1, 2, 3, 0], 4, Default::default());
-    let spec = Spec::from_text("balanced").unwrap();
-    let (mut left, mut right) = (Ratio::from_integer(0), Ratio::from_integer(0));
-    for (draft, probability) in every_branch(|coins| draft(&spec, &lists, 4, coins, &Uncached)) {
-        let sheet = CreditSheet::of(&spec, &lists, &draft);
-        for position in 0..4 {
-            let share = probability.exact / 4;
-            match every_branch(|coins| {
-                credit(&spec, &sheet, &[Click::at(position)], coins).unwrap()
-            })[0]
-                .0
-                .outcome
-            {
-                Outcome::Left => left += share,
-                Outcome::Right => right += share,
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-    assert_eq!((left, right), (Ratio::new(1, 4), Ratio::new(3, 4)));
 }
 
 #[test]
