@@ -146,6 +146,16 @@ fn report(what: &str, alarms: &[Option<u64>]) -> (usize, u64) {
     (raised.len(), median)
 }
 
+/// Experiments of uniform pairs in which answers are lost.
+fn faulty(
+    matrix: &str,
+    duels: u64,
+    answered: &(dyn Fn(Shown) -> f64 + Sync),
+    runs: u64,
+) -> Vec<Alarms> {
+    Scene { matrix, policy: "uniform", duels, answered, delay_ms: 3000.0 }.play_all(runs)
+}
+
 /// At a true rate of 1 in 1000, four or more alarms in 400 experiments come up in less than 0.1 %
 /// of all cases.
 #[test]
@@ -184,14 +194,7 @@ fn a_pair_that_loses_a_fifth_of_its_answers_is_found_and_named() {
             0.95
         }
     };
-    let scene = Scene {
-        matrix: "cyclic-4",
-        policy: "uniform",
-        duels: 8000,
-        answered: &answered,
-        delay_ms: 3000.0,
-    };
-    let alarms = scene.play_all(runs(100));
+    let alarms = faulty("cyclic-4", 8000, &answered, runs(100));
     let answers: Vec<_> = alarms.iter().map(|alarms| alarms.answers).collect();
     let (raised, median) = report("pair loses 20 %", &answers);
     assert_eq!(raised, alarms.len());
@@ -204,14 +207,7 @@ fn a_pair_that_loses_a_fifth_of_its_answers_is_found_and_named() {
 #[test]
 fn with_two_rankers_a_ranker_that_fails_on_the_left_is_found() {
     let answered = |shown: Shown| if shown.left == 1 { 0.88 } else { 0.93 };
-    let scene = Scene {
-        matrix: "hard:2:1:0.05",
-        policy: "uniform",
-        duels: 30_000,
-        answered: &answered,
-        delay_ms: 3000.0,
-    };
-    let alarms = scene.play_all(runs(40));
+    let alarms = faulty("hard:2:1:0.05", 30_000, &answered, runs(40));
     let answers: Vec<_> = alarms.iter().map(|alarms| alarms.answers).collect();
     let (raised, _) = report("two rankers, one loses 5 % on the left", &answers);
     assert!(raised * 10 >= alarms.len() * 9, "{raised}");
@@ -222,14 +218,7 @@ fn with_two_rankers_a_ranker_that_fails_on_the_left_is_found() {
 #[test]
 fn a_side_that_loses_a_twentieth_of_its_wins_is_found() {
     let answered = |shown: Shown| if shown.left_wins { 0.9025 } else { 0.95 };
-    let scene = Scene {
-        matrix: "hard:2:1:0.05",
-        policy: "uniform",
-        duels: 100_000,
-        answered: &answered,
-        delay_ms: 3000.0,
-    };
-    let alarms = scene.play_all(runs(20));
+    let alarms = faulty("hard:2:1:0.05", 100_000, &answered, runs(20));
     let sides: Vec<_> = alarms.iter().map(|alarms| alarms.sides).collect();
     let (raised, _) = report("left loses 5 % of its wins", &sides);
     assert!(raised * 4 >= alarms.len() * 3, "{raised}");

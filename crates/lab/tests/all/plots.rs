@@ -54,17 +54,7 @@ fn curves_of_a_figure_differ_in_grey() {
 
 #[test]
 fn a_plot_without_curves_is_valid() {
-    let empty = Plot {
-        title: "a < b & c".into(),
-        x_label: String::new(),
-        y_label: String::new(),
-        x_scale: Scale::Log,
-        y_scale: Scale::Linear,
-        top: None,
-        series: Vec::new(),
-        note: String::new(),
-    };
-    let svg = empty.svg();
+    let svg = Plot { title: "a < b & c".into(), x_scale: Scale::Log, ..empty() }.svg();
     assert!(svg.contains("A &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"), "{svg}");
 }
 
@@ -75,13 +65,9 @@ fn a_long_title_and_a_marker_at_the_end_fit_into_the_plot() {
     let series = Series::new("a".into(), Look::at(0), false, points);
     let plot = |title: &str| Plot {
         title: title.into(),
-        x_label: String::new(),
-        y_label: String::new(),
-        x_scale: Scale::Linear,
         y_scale: Scale::Log,
-        top: None,
         series: vec![series.clone()],
-        note: String::new(),
+        ..empty()
     };
     let width = |svg: &str| -> f64 {
         let start = svg.find(" width=\"").unwrap() + 8;
@@ -109,17 +95,8 @@ fn a_curve_may_leave_the_frame_and_separate_runs_stand_side_by_side() {
         let points = vec![point(1.0, 1.0), point(2.0, high)];
         Series::new("a".into(), Look::at(1), joined, points)
     };
-    let plot = Plot {
-        title: "t".into(),
-        x_label: "x".into(),
-        y_label: "R_C".into(),
-        x_scale: Scale::Linear,
-        y_scale: Scale::Linear,
-        top: Some(10.0),
-        series: vec![series(true, 10.0), series(false, 5.0), series(false, 1000.0)],
-        note: String::new(),
-    };
-    let svg = plot.svg();
+    let series = vec![series(true, 10.0), series(false, 5.0), series(false, 1000.0)];
+    let svg = Plot { top: Some(10.0), series, ..empty() }.svg();
     // two marks, two and one, and three in the legend; 1000 is outside of the frame
     assert_eq!(svg.matches("stroke-width=\"1.6\"").count(), 8, "{svg}");
     assert!(svg.contains(">10</text>") && !svg.contains(">1,000</text>"));

@@ -67,13 +67,9 @@ fn a_report_has_mean_and_spread_of_its_runs() {
     assert!((last.standard_error.unwrap() - 2.0).abs() < 1e-12);
     assert_eq!(report.policies[1].checkpoints[1].standard_error, Some(0.0));
     assert_eq!(report.policies[0].microseconds_per_step, 2.5);
-}
-
-#[test]
-fn one_run_has_no_spread() {
     let runs = vec![vec![finished(&[1.0])], vec![finished(&[2.0])]];
-    let report = Report::of(&tournament(1), &[100], &runs).unwrap();
-    assert_eq!(report.policies[0].checkpoints[0].standard_error, None);
+    let of_one = Report::of(&tournament(1), &[100], &runs).unwrap();
+    assert_eq!(of_one.policies[0].checkpoints[0].standard_error, None);
 }
 
 #[test]
@@ -130,8 +126,6 @@ fn a_bad_run_shows_in_the_median() {
     let bad = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 955.0]);
     assert_eq!((bad.mean, bad.median), (100.0, 5.5));
     assert_eq!(of(&[1.0, 2.0, 4.0]).median, 2.0);
-    let half = of(&[1.0, 3.0]).half_interval.expect("two runs");
-    assert!((half - 12.7062).abs() < 1e-3);
     assert_eq!(of(&[1.0]).half_interval, None);
 }
 
