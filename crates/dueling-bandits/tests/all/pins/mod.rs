@@ -8,3 +8,5 @@
 mod pin;
 mod policies;
 mod script;
+
+pub use pin::every_policy;

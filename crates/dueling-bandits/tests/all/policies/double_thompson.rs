@@ -24,53 +24,39 @@ fn assert_selects_like_reference(
     assert_same_distribution(&expected, &selections(policy, DRAWS, 22), what);
 }
 
-#[test]
-fn selects_like_the_reference_implementation() {
-    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
-        for (name, (counts, self_duels)) in [("A", A), ("B", B), ("C", C), ("D", D)] {
-            let mut policy = start(kind, counts.len(), 1);
-            feed(policy.as_mut(), counts, self_duels);
-            let reference = Reference::of(policy.tally(), 0.51);
-            assert_selects_like_reference(
-                policy.as_ref(),
-                &reference,
-                plus,
-                &format!("{kind} on {name}"),
-            );
-        }
-    }
-}
-
-#[test]
-fn selects_like_the_reference_implementation_without_comparisons() {
-    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
-        let policy = start(kind, 5, 1);
-        assert_selects_like_reference(policy.as_ref(), &Reference::new(5, 0.51), plus, kind);
-    }
-}
+const KINDS: [(&str, bool); 2] = [("d-ts", false), ("d-ts-plus", true)];
 
 /// A cycle with decided pairs, so that some rankers are not candidates, ties are common, and one
 /// sign is rare.
-#[test]
-fn selects_like_the_reference_implementation_in_a_cycle_with_outsiders() {
-    let counts: &[&[u32]] = &[
+const CYCLE_WITH_OUTSIDERS: (&[&[u32]], u64) = (
+    &[
         &[0, 40, 8, 25, 40],
         &[8, 0, 40, 28, 41],
         &[40, 8, 0, 22, 45],
         &[5, 4, 6, 0, 9],
         &[1, 2, 1, 7, 0],
-    ];
-    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
-        let mut policy = start(kind, 5, 1);
-        feed(policy.as_mut(), counts, 0);
-        let reference = Reference::of(policy.tally(), 0.51);
-        assert_selects_like_reference(policy.as_ref(), &reference, plus, kind);
+    ],
+    0,
+);
+
+#[test]
+fn selects_like_the_reference_implementation() {
+    let nothing: (&[&[u32]], u64) = (&[&[0; 5], &[0; 5], &[0; 5], &[0; 5], &[0; 5]], 0);
+    let of = [A, B, C, D, nothing, CYCLE_WITH_OUTSIDERS];
+    for (kind, plus) in KINDS {
+        for (counts, self_duels) in of {
+            let mut policy = start(kind, counts.len(), 1);
+            feed(policy.as_mut(), counts, self_duels);
+            let reference = Reference::of(policy.tally(), 0.51);
+            let name = format!("{kind} on {counts:?}");
+            assert_selects_like_reference(policy.as_ref(), &reference, plus, &name);
+        }
     }
 }
 
 #[test]
 fn selects_like_the_reference_implementation_with_half_wins_and_a_retired_ranker() {
-    for (kind, plus) in [("d-ts", false), ("d-ts-plus", true)] {
+    for (kind, plus) in KINDS {
         let mut policy = start(&format!("{kind}:alpha=0.7"), 5, 1);
         let (counts, self_duels) = D;
         feed(policy.as_mut(), counts, self_duels);
@@ -95,15 +81,6 @@ fn the_comparison_distinguishes_the_two_policies() {
     feed(policy.as_mut(), counts, self_duels);
     let reference = Reference::of(policy.tally(), 0.51);
     assert_selects_like_reference(policy.as_ref(), &reference, true, "D-TS against D-TS+");
-}
-
-#[test]
-fn a_decided_winner_duels_itself() {
-    let mut policy = start("d-ts", 3, 1);
-    feed(policy.as_mut(), &[&[0, 500, 500], &[0, 0, 20], &[0, 20, 0]], 0);
-    let counts = selections(policy.as_ref(), 200, 5);
-    assert_eq!(counts[0], 200);
-    assert_eq!(policy.champion(), 0);
 }
 
 /// How often the confidence bounds of D-TS changed a choice that the samples alone would have made.

@@ -8,7 +8,6 @@ use rand::RngExt;
 use super::arena::{
     assert_empirical_winner, explore, explores_to_its_horizon, fold, matrix, rng, run, start, step,
 };
-use super::support::answer;
 
 /// The explorations with one unknown per pair, and the one with one unknown per ranker.
 const KINDS: [&str; 3] =
@@ -81,66 +80,6 @@ fn an_even_pair_does_not_delay_others_and_a_page_without_a_click_answers_nothing
         });
         assert_eq!(found, Some(0), "{kind}");
         assert_eq!(policy.tally().half_plays(3, 4), 0);
-    }
-}
-
-#[test]
-fn savage_accepts_a_winner_with_an_even_opponent() {
-    // 0 always beats 1, 2 and 3, a cycle whose rankers always beat 4; 0 and 4 are exactly even. No
-    // ranker but 0 can have three wins, so nothing depends on the pair (0, 4).
-    let beats = |i: usize, j: usize| match (i, j) {
-        (0, _) => true,
-        (_, 0) => false,
-        (_, 4) => true,
-        (4, _) => false,
-        (i, j) => (i % 3) + 1 == j,
-    };
-    let even = |duel: Duel, requests: &mut PolicyRng| {
-        let first = match ordered(duel) {
-            (0, 4) => requests.random_bool(0.5),
-            _ => beats(duel.first, duel.second),
-        };
-        if first { Outcome::First } else { Outcome::Second }
-    };
-    for kind in ["savage:", "savage:epsilon=1,"] {
-        for seed in 0..5 {
-            let mut policy = start(&of(kind, 100_000), 5, seed);
-            // radius 1/2 after 2 ln(20 T²) = 52 comparisons of each of ten pairs
-            assert_eq!(explore(&mut *policy, 600, &mut rng(seed), even), Some(0), "{kind} {seed}");
-        }
-    }
-}
-
-#[test]
-fn savage_accepts_a_ranker_with_at_most_epsilon_defeats() {
-    for winner in ["condorcet", "copeland"] {
-        let steps = |epsilon: u32| {
-            let text = format!("savage:winner={winner},epsilon={epsilon},horizon=100000");
-            let mut policy = start(&text, 5, 1);
-            let found = explore(&mut *policy, 2000, &mut rng(1), lower_wins).expect("a ranker");
-            // ranker i has i defeats
-            assert!(found <= epsilon as usize, "{text}: {found}");
-            policy.tally().steps()
-        };
-        assert!(steps(3) < steps(0), "{winner}");
-    }
-}
-
-#[test]
-fn an_accepted_ranker_is_shown_alone_forever() {
-    for kind in KINDS {
-        let mut policy = start(&of(kind, 100_000), 5, 4);
-        let mut requests = rng(4);
-        assert_eq!(explore(&mut *policy, 90_000, &mut requests, lower_wins), Some(0), "{kind}");
-        assert_eq!(policy.champion(), 0);
-        let before = policy.tally().wins(4, 0);
-        // late outcomes are counted and change nothing else
-        for _ in 0..10_000 {
-            policy.observe(&answer(4, 0, Outcome::First));
-        }
-        assert_eq!(policy.tally().wins(4, 0), before + 10_000.0);
-        let selection = policy.select(&InFlight::new(), &mut requests);
-        assert_eq!((selection.duel, policy.champion()), (Duel::new(0, 0), 0), "{kind}");
     }
 }
 

@@ -3,44 +3,28 @@
 
 use std::collections::BTreeMap;
 
-use dueling_bandits::parameters::Setup;
-use dueling_bandits::{
-    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Selection,
-};
+use dueling_bandits::{Duel, InFlight, Outcome, Policy, Setup};
 use rand::RngExt;
-use serde_json::json;
 
-use super::support::rng;
+use super::arena::{fold, rng};
+use crate::pins::every_policy;
 
 const RANKERS: usize = 6;
 
 /// Every kind, after `steps` duels whose outcomes arrived at once. Lower indices win 4 times in 5.
 /// Each `seed` gives another history.
 fn policies(steps: usize, seed: u64) -> impl Iterator<Item = (&'static str, Box<dyn Policy>)> {
-    PolicySpec::KINDS.iter().map(move |(kind, _)| {
-        let spec = PolicySpec::from_text_with(kind, &[("horizon", json!(100_000))]).expect(kind);
+    every_policy(100_000).into_iter().map(move |spec| {
         let mut policy = spec.start(Setup { rankers: RANKERS, seed: 5 });
         let (mut rng, idle) = (rng(seed), InFlight::new());
         for _ in 0..steps {
             let selection = policy.select(&idle, &mut rng);
-            answer(&mut *policy, selection, &mut rng);
+            let lower_wins = rng.random_range(0..5) > 0;
+            let is_first = (selection.duel.first < selection.duel.second) == lower_wins;
+            fold(&mut *policy, selection, if is_first { Outcome::First } else { Outcome::Second });
         }
-        (*kind, policy)
+        (spec.kind(), policy)
     })
-}
-
-fn answer(
-    policy: &mut dyn Policy,
-    Selection { duel, batch, ticket }: Selection,
-    rng: &mut PolicyRng,
-) {
-    if duel.is_self() {
-        return policy.observe_self_duels(duel.first, 1);
-    }
-    let lower_wins = rng.random_range(0..5) > 0;
-    let outcome =
-        if (duel.first < duel.second) == lower_wins { Outcome::First } else { Outcome::Second };
-    policy.observe(&Observation { duel, outcome, batch, ticket });
 }
 
 #[test]

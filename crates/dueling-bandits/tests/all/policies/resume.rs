@@ -5,22 +5,17 @@ use dueling_bandits::{InFlight, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::RngExt;
 
 use super::arena::{assert_counts_every_step, fold, rng};
+use crate::pins::every_policy;
 
-/// Every kind with its defaults, and with 2000 steps where it requires a horizon; batch policies
-/// also with their other tests and estimates.
+/// Every kind with its defaults; batch policies also with their other tests and estimates.
 fn specs() -> impl Iterator<Item = PolicySpec> {
-    let defaults = PolicySpec::KINDS.iter().map(|(kind, description)| {
-        let wants_horizon =
-            description.parameters.iter().any(|parameter| parameter.name == "horizon");
-        if wants_horizon { format!("{kind}:horizon=2000") } else { (*kind).to_string() }
-    });
     let others = [
         "pcomp:horizon=2000,batches=2,elimination=hoeffding,estimates=fresh",
         "scomp:horizon=2000,batches=2,elimination=kl-published,estimates=fresh",
         "scomp2:horizon=2000,batches=2,elimination=hoeffding,seed_exponent=1",
     ];
-    let texts = defaults.chain(others.map(str::to_owned));
-    texts.map(|text| PolicySpec::from_text(&text).expect("a policy"))
+    let others = others.map(|text| PolicySpec::from_text(text).expect("a policy"));
+    every_policy(2000).into_iter().chain(others)
 }
 
 /// Requests as a live service receives them, `steps` in all: some in flight at once, outcomes of
@@ -72,24 +67,18 @@ fn a_restored_policy_continues_like_the_original() {
             for stretch in [0, 1, 40, 300, 1500] {
                 live(&mut *policy, stretch, &mut requests);
                 let bytes = policy.save();
-                let mut restored =
-                    spec.restore(setup, policy.format(), &bytes).expect("its own layout");
-                assert_eq!(restored.save(), bytes, "{}", spec.kind());
+                let restore =
+                    || spec.restore(setup, policy.format(), &bytes).expect("its own layout");
+                let (mut restored, mut after) =
+                    (restore(), format!("{} after {stretch}", spec.kind()));
+                assert_eq!(restored.save(), bytes, "{after}");
                 let mut same_requests = requests.clone();
-                let mut original =
-                    spec.restore(setup, policy.format(), &bytes).expect("its own layout");
-                std::mem::swap(&mut original, &mut policy);
-                live(&mut *original, 200, &mut requests);
+                live(&mut *policy, 200, &mut requests);
                 live(&mut *restored, 200, &mut same_requests);
-                assert_eq!(
-                    restored.save(),
-                    original.save(),
-                    "{} after {stretch} steps",
-                    spec.kind()
-                );
-                assert_eq!(restored.champion(), original.champion(), "{}", spec.kind());
-                assert_eq!(restored.tally(), original.tally(), "{}", spec.kind());
-                policy = original;
+                after += " and 200 steps";
+                assert_eq!(restored.save(), policy.save(), "{after}");
+                assert_eq!(restored.champion(), policy.champion(), "{after}");
+                assert_eq!(restored.tally(), policy.tally(), "{after}");
             }
         }
     }
@@ -103,26 +92,14 @@ fn a_damaged_state_is_refused_or_still_plays() {
         let mut requests = rng(8);
         live(&mut *policy, 150, &mut requests);
         let bytes = policy.save();
-        assert!(spec.restore(setup, policy.format() + 1, &bytes).is_none(), "{}", spec.kind());
-        let others = Setup { rankers: 5, seed: 8 };
-        assert!(
-            spec.restore(others, policy.format(), &bytes).is_none(),
-            "{}: restored with 5 rankers",
-            spec.kind()
-        );
-        for length in 0..bytes.len() {
-            assert!(
-                spec.restore(setup, policy.format(), &bytes[..length]).is_none(),
-                "{}",
-                spec.kind()
-            );
-        }
-        let longer = [&bytes[..], &[0]].concat();
-        assert!(
-            spec.restore(setup, policy.format(), &longer).is_none(),
-            "{}: one extra byte",
-            spec.kind()
-        );
+        let (kind, format) = (spec.kind(), policy.format());
+        let refused = |setup, format, bytes: &[u8], why: &str| {
+            assert!(spec.restore(setup, format, bytes).is_none(), "{kind}: {why}");
+        };
+        refused(setup, format + 1, &bytes, "a later format");
+        refused(Setup { rankers: 5, seed: 8 }, format, &bytes, "5 rankers");
+        (0..bytes.len()).for_each(|length| refused(setup, format, &bytes[..length], "cut"));
+        refused(setup, format, &[&bytes[..], &[0]].concat(), "one byte more");
         for at in 0..bytes.len() {
             for flip in [1, 2, 4, 8, 0x10, 0x40, 0x80, 0xff] {
                 let mut damaged = bytes.clone();

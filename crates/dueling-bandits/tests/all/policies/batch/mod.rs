@@ -6,7 +6,6 @@ mod contract;
 mod elimination;
 mod play;
 mod properties;
-mod regret;
 mod transcription;
 
 const KINDS: [&str; 3] = ["pcomp", "scomp", "scomp2"];
