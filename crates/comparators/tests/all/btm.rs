@@ -126,17 +126,3 @@ fn outcomes_with_a_removed_ranker_count_in_the_tally_only() {
     assert_eq!(policy.champion(), before);
     assert!(policy.tally().half_wins(1 - before, 2) >= 2_000);
 }
-
-#[test]
-fn concurrent_requests_take_the_rankers_with_fewest_comparisons_in_turn() {
-    let policy = start("btm:horizon=1000,self_pairs=false", 6, 3);
-    let mut in_flight = InFlight::new();
-    let mut shown = [0; 6];
-    for at in 0..60 {
-        let duel = policy.select(&in_flight, &mut rng(at)).duel;
-        in_flight.add(duel.first, duel.second, 1);
-        shown[duel.first] += 1;
-        shown[duel.second] += 1;
-    }
-    assert!(shown.iter().all(|&shown| (16..=24).contains(&shown)), "{shown:?}");
-}

@@ -5,7 +5,7 @@ use dueling_bandits::{Duel, InFlight, Observation, Outcome, Setup};
 use rand::RngExt;
 use serde_json::json;
 
-use crate::arena::{assert_counts_every_step, fold, rng};
+use crate::arena::{assert_counts_every_step, fold, rng, start};
 
 const RANKERS: usize = 6;
 
@@ -82,6 +82,42 @@ fn self_duels_counted_together_are_the_same_coins_one_by_one() {
             (0..count).for_each(|_| single.observe_self_duels(ranker, 1));
             assert_eq!(format!("{together:?}"), format!("{single:?}"), "{kind}");
         }
+    }
+}
+
+/// The duels that so many concurrent requests get.
+fn concurrent(text: &str, rankers: usize, requests: u64) -> Vec<Duel> {
+    let (policy, mut in_flight) = (start(text, rankers, 1), InFlight::new());
+    let select = |request| {
+        let duel = policy.select(&in_flight, &mut rng(request)).duel;
+        in_flight.add(duel.first, duel.second, 1);
+        duel
+    };
+    (0..requests).map(select).collect()
+}
+
+#[test]
+fn concurrent_requests_are_spread() {
+    for (text, rankers) in [("cw-rmed", 5), ("ecw-rmed", 5), ("rmed1", 6), ("rmed2", 6)] {
+        let pairs = rankers as u64 * (rankers as u64 - 1) / 2;
+        let mut asked = concurrent(text, rankers, pairs);
+        asked.sort_unstable_by_key(|duel| (duel.first, duel.second));
+        asked.dedup();
+        assert_eq!(asked.len() as u64, pairs, "{text}: each pair once");
+    }
+    // the first ranker is always the same, so every duel in flight counts fully for the other
+    for text in ["doubler", "multi-sbm"] {
+        let mut shown = [0; 5];
+        concurrent(text, 5, 50).iter().for_each(|duel| shown[duel.second] += 1);
+        assert_eq!(shown, [10; 5], "{text}");
+    }
+    for (text, rankers) in [("btm:horizon=1000,self_pairs=false", 6), ("sparring", 5)] {
+        let mut shown = vec![0; rankers];
+        for duel in concurrent(text, rankers, 10 * rankers as u64) {
+            shown[duel.first] += 1;
+            shown[duel.second] += 1;
+        }
+        assert!(shown.iter().all(|&shown| (16..=24).contains(&shown)), "{text}: {shown:?}");
     }
 }
 

@@ -131,17 +131,3 @@ fn late_outcomes_join_the_multiset_of_their_epoch_and_no_machine() {
     observe(&mut *policy, 0, 1, 1);
     about(shares(&*policy), [1.0, 0.0, 0.0]);
 }
-
-#[test]
-fn concurrent_requests_are_spread_by_the_second_ranker() {
-    // the first is always the same, so every duel in flight counts fully for the other
-    let policy = start("doubler", 5, 1);
-    let mut in_flight = InFlight::new();
-    let mut shown = [0; 5];
-    for _ in 0..50 {
-        let duel = policy.select(&in_flight, &mut rng(0)).duel;
-        in_flight.add(duel.first, duel.second, 1);
-        shown[duel.second] += 1;
-    }
-    assert_eq!(shown, [10; 5]);
-}

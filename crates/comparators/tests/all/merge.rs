@@ -4,10 +4,8 @@ use comparators::{Bandit, Comparator};
 use dueling_bandits::{Duel, InFlight, Outcome};
 use rand::RngExt;
 
-use crate::reference::merge::ReferenceMergeDts;
 use crate::support::{
-    D, Reference, ReferencePolicy, answer, assert_same_distribution, feed, frequencies, rng,
-    selections, start,
+    D, Reference, answer, assert_same_distribution, feed, frequencies, rng, selections, start,
 };
 
 /// The rankers that `draws` selections show, ascending.
@@ -97,15 +95,19 @@ fn selects_like_the_reference_implementation() {
 
     let mut policy = start("merge-dts:alpha=1", k, 1);
     feed(policy.as_mut(), counts, 0);
-    let reference = ReferenceMergeDts {
-        reference: Reference::of(policy.tally(), 1.0),
-        batch_size: 16,
-        constant: 400_000.0,
-        seed: 1,
-        batches: vec![(0..k).collect()],
-        stage: 1,
-    };
-    let expected = frequencies(k, DRAWS, || reference.select(&mut rng));
+    let reference = Reference::of(policy.tally(), 1.0);
+    // of one batch, the best by samples, and the other that loses to it by new samples
+    let expected = frequencies(k, DRAWS, || {
+        let mut score = vec![0; k];
+        for (i, j) in (0..k).flat_map(|i| (0..i).map(move |j| (i, j))) {
+            score[if reference.theta(i, j, &mut rng) > 0.5 { i } else { j }] += 1;
+        }
+        let best = Reference::best(&reference.active(), |i| score[i]);
+        let c = best[rng.random_range(0..best.len())];
+        let phi: Vec<f64> = (0..k).map(|j| reference.theta(j, c, &mut rng)).collect();
+        let others: Vec<usize> = (0..k).filter(|&j| j != c).collect();
+        Duel::new(c, Reference::best(&others, |j| -phi[j])[0])
+    });
     assert_same_distribution(&expected, &selections(policy.as_ref(), DRAWS, 73), "MergeDTS");
 }
 

@@ -61,16 +61,3 @@ fn the_first_rankers_own_machine_proposes_the_second() {
         }
     }
 }
-
-#[test]
-fn concurrent_requests_meet_all_opponents_of_the_first_ranker() {
-    let policy = start("multi-sbm", 5, 1);
-    let mut in_flight = InFlight::new();
-    let mut shown = [0; 5];
-    for _ in 0..50 {
-        let duel = policy.select(&in_flight, &mut rng(0)).duel;
-        in_flight.add(duel.first, duel.second, 1);
-        shown[duel.second] += 1;
-    }
-    assert_eq!(shown, [10; 5]);
-}

@@ -5,7 +5,6 @@
 #[path = "../../../../dueling-bandits/tests/all/reference/counts.rs"]
 mod counts;
 pub mod cw_rmed;
-pub mod merge;
 pub mod rmed;
 pub mod rucb;
 

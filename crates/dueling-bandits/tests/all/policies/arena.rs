@@ -62,30 +62,6 @@ pub fn run(text: &str, matrix: &PreferenceMatrix, regret: &Regret, steps: u64, s
     regret.of_appearances(&appearances)
 }
 
-/// Assert that the mean regret of `runs` runs is below `share` of the regret of uniform pairs, by
-/// at least four standard errors of that mean. If the true mean were at the bound, such a small
-/// sample mean would occur once in thirty thousand runs.
-pub fn costs_less_than_uniform(
-    text: &str,
-    matrix: &PreferenceMatrix,
-    regret: &Regret,
-    steps: u64,
-    runs: u64,
-    share: f64,
-) {
-    let values: Vec<f64> = (0..runs).map(|seed| run(text, matrix, regret, steps, seed)).collect();
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let error = (variance / count).sqrt();
-    let uniform = regret.of_uniform_pairs(steps);
-    assert!(
-        mean + 4.0 * error < share * uniform,
-        "{text}: regret {mean:.1} ± {error:.1} after {steps} steps, which is not below {share} of \
-         uniform's {uniform:.1}"
-    );
-}
-
 /// Steps of a run whose two halves are compared.
 pub const STEPS: u64 = 6_000;
 const RUNS: u64 = 10;
