@@ -314,9 +314,12 @@ fn the_weights_of_wrong_rankers_sum_to_at_most_one() {
 
 #[test]
 fn the_evidence_starts_at_one_and_is_a_supermartingale_at_the_null() {
-    for margin in [0.0, 0.01, 0.2, 0.49] {
+    for margin in [-0.48, -0.1, 0.0, 0.01, 0.2, 0.49] {
         let evidence = LeadEvidence::over(margin);
         let null = 0.5 - margin;
+        for (wins, losses) in [(1e6, 0.0), (0.0, 1e6), (5e5, 4.9e5)] {
+            assert!(evidence.ln(wins, losses).is_finite(), "{margin}: {wins} {losses}");
+        }
         assert!(evidence.ln(0.0, 0.0).abs() < 1e-12);
         for (wins, losses) in [(0.0, 0.0), (3.0, 5.5), (40.0, 20.0), (1000.0, 990.0)] {
             let now = evidence.ln(wins, losses);
@@ -342,76 +345,4 @@ fn two_rankers_need_evidence_of_one_over_delta() {
     }
     assert!(mixture.ln(tally.wins(0, 1), tally.wins(1, 0)) >= 20.0_f64.ln());
     assert!((5..=12).contains(&duels), "{duels} wins in a row");
-}
-
-/// The share of experiments with a wrong verdict of a uniform policy.
-fn wrong_verdicts(probabilities: &[&[f64]], error: f64, duels: u32, experiments: u64) -> f64 {
-    let rankers = probabilities.len();
-    let score = |i: usize| others(rankers, i).filter(|&j| probabilities[i][j] > 0.5).count();
-    let most = (0..rankers).map(score).max().unwrap_or(0);
-    let rule = CopelandRule::new(rankers, error, 0.0);
-    let (mixture, all) = (LeadEvidence::over(0.0), (0..rankers).collect::<Vec<_>>());
-    let mut wrong = 0;
-    for seed in 0..experiments {
-        let mut rng = PolicyRng::seed_from_u64(seed);
-        let mut tally = Tally::new(rankers);
-        let mut blocking = vec![None; rankers];
-        'duels: for _ in 0..duels {
-            let first = rng.random_range(0..rankers);
-            let second = (first + rng.random_range(1..rankers)) % rankers;
-            let won = rng.random_bool(probabilities[first][second]);
-            let outcome = if won { Outcome::First } else { Outcome::Second };
-            tally.record(Duel::new(first, second), outcome);
-            let evidence = PairEvidence::new(&mixture, &tally, &all);
-            for (a, blocking) in blocking.iter_mut().enumerate() {
-                *blocking = rule.blocks(&evidence, a, *blocking);
-                if blocking.is_none() {
-                    wrong += u64::from(score(a) < most);
-                    break 'duels;
-                }
-            }
-        }
-    }
-    wrong as f64 / experiments as f64
-}
-
-/// Instances next to the boundary, at an error of one half: more than that would be a defect, by
-/// more than five standard errors of 200 experiments.
-#[test]
-fn wrong_verdicts_stay_below_the_error_next_to_the_boundary() {
-    let h = 0.5005;
-    let l = 1.0 - h;
-    let even = [&[0.5, h][..], &[l, 0.5]];
-    let flat = [&[0.5, h, h][..], &[l, 0.5, h], &[l, l, 0.5]];
-    // the first beats the second by a hair, and both beat the third clearly
-    let pair = [&[0.5, h, 0.8][..], &[l, 0.5, 0.8], &[0.2, 0.2, 0.5]];
-    for (name, matrix) in [("even", &even[..]), ("flat", &flat), ("pair", &pair)] {
-        let share = wrong_verdicts(matrix, 0.5, 1000, 200);
-        assert!(share <= 0.5 + 5.0 * 0.036, "{name}: {share}");
-    }
-}
-
-#[test]
-fn a_clear_winner_is_certified_and_nobody_else_is() {
-    let rankers = 6;
-    let mut tally = Tally::new(rankers);
-    for _ in 0..200 {
-        for y in 0..rankers {
-            for x in 0..y {
-                tally.record(Duel::new(x, y), Outcome::First);
-            }
-        }
-    }
-    for margin in [0.0, 0.05] {
-        let mixture = LeadEvidence::over(margin);
-        let all: Vec<usize> = (0..rankers).collect();
-        let evidence = PairEvidence::new(&mixture, &tally, &all);
-        let rule = CopelandRule::new(rankers, 0.05, margin);
-        assert_eq!(rule.blocks(&evidence, 0, None), None);
-        assert!(rule.certifies_condorcet(&evidence, 0));
-        for a in 1..rankers {
-            assert!(rule.blocks(&evidence, a, None).is_some(), "{a}");
-            assert!(!rule.certifies_condorcet(&evidence, a), "{a}");
-        }
-    }
 }

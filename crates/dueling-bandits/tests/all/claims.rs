@@ -1,26 +1,15 @@
 //! The claims, by their public face.
 
-use dueling_bandits::claims::Latch;
 use dueling_bandits::claims::betting::Side;
 use dueling_bandits::claims::guardrails::{Claim, Guardrails};
 
 mod alone;
 mod betting;
-mod capital;
 mod drift;
 mod guardrails;
 mod page_metrics;
 mod segments;
 mod split;
-
-#[test]
-fn a_decided_claim_stays_decided() {
-    let mut latch = Latch::default();
-    assert!(!latch.check(2.9, 0.05, 10));
-    assert!(latch.check(3.0, 0.05, 20));
-    assert!(!latch.check(9.0, 0.05, 30) && !latch.check(-5.0, 0.05, 40));
-    assert_eq!(latch.decided_at(), Some(20));
-}
 
 /// The first claim of this kind about a ranker.
 fn claim(rails: &Guardrails, ranker: usize, side: Side) -> Claim {

@@ -1,7 +1,6 @@
 //! Which answers the verdict counts, and when.
 
 mod belief;
-mod expected;
 
 use dueling_bandits::evidence::cohorts::Reason;
 use dueling_bandits::evidence::{Added, Admission, Cohorts, Score, Target, TimedAnswer};
@@ -182,64 +181,7 @@ fn a_new_start_drops_what_waits_and_keeps_the_units() {
     }
 }
 
-/// More units than a cohort keeps: the kept ones are a sample that does not depend on the answers
-/// or on their order.
-#[test]
-fn a_full_cohort_keeps_units_by_their_hash() {
-    let answers: Vec<_> = (0..5000_u64)
-        .map(|unit| {
-            let outcome = if unit % 3 == 0 { Outcome::First } else { Outcome::Second };
-            answer((unit % 100) as i64, unit.into(), Some(unit), outcome)
-        })
-        .collect();
-    let sums = |order: Vec<&TimedAnswer>, flip: bool| {
-        let mut cohorts = Cohorts::new(WINDOW);
-        for &answer in order {
-            let outcome = match (flip, answer.outcome) {
-                (true, Outcome::First) => Outcome::Second,
-                (true, _) => Outcome::First,
-                (false, outcome) => outcome,
-            };
-            cohorts.add(&TimedAnswer { outcome, ..answer });
-        }
-        assert_eq!(cohorts.left_out().full + cohorts.waiting(), 5000);
-        counted(&mut cohorts, WINDOW)
-    };
-    let forward = sums(answers.iter().collect(), false);
-    assert_eq!(forward, sums(answers.iter().rev().collect(), false));
-    let flipped: Vec<_> = forward.iter().map(|&(a, b, half)| (b, a, half)).collect();
-    assert_eq!(flipped, sums(answers.iter().collect(), true), "the same units are kept");
-}
-
 proptest! {
-    /// The order in which the answers of complete cohorts arrive changes nothing that counts.
-    #[test]
-    fn the_order_of_arrival_changes_nothing(
-        answers in vec((0..200_000i64, proptest::option::of(0..40u64), 0..3u8), 1..120)
-            .prop_shuffle(),
-    ) {
-        let answers: Vec<_> = answers
-            .into_iter()
-            .enumerate()
-            .map(|(nonce, (issued_at, unit, outcome))| {
-                let outcome = [Outcome::First, Outcome::Second, Outcome::Half][usize::from(outcome)];
-                answer(issued_at, nonce as u128, unit, outcome)
-            })
-            .collect();
-        let run = |order: Vec<&TimedAnswer>| {
-            let mut cohorts = Cohorts::new(WINDOW);
-            for answer in order {
-                cohorts.add(answer);
-            }
-            let counted = counted(&mut cohorts, WINDOW);
-            (counted, cohorts.answers(), cohorts.left_out(), cohorts.units())
-        };
-        let mut by_nonce: Vec<_> = answers.iter().collect();
-        let arrived = run(by_nonce.clone());
-        by_nonce.sort_by_key(|answer| std::cmp::Reverse((answer.issued_at, answer.nonce)));
-        prop_assert_eq!(arrived, run(by_nonce));
-    }
-
     /// The winner of an answer never decides whether an answer counts.
     #[test]
     fn what_counts_does_not_depend_on_who_won(
@@ -283,6 +225,29 @@ fn a_policy_gives_its_expectation_up_while_the_answers_wait() {
     assert!(alone > 400 && !decided, "it expects the verdict: alone on {alone} of 500");
     let (alone, _) = answers(Outcome::Second, 380);
     assert!(alone < 250, "it does not any more: alone on {alone} of 500");
+}
+
+/// The policy hears of a repeat as it arrives, before its cohort is complete.
+#[test]
+fn the_default_policy_is_told_of_a_repeat_at_once() {
+    let spec = PolicySpec::from_text("d-ts-verdict").unwrap();
+    let target = Target { confidence: 0.95, margin: 0.0 };
+    let mut run = Run::new(spec.start(Setup { rankers: 2, seed: 1 }), target, WINDOW);
+    let width = run.cohorts().width_ms();
+    let mut shown_alone = |answers: std::ops::Range<i64>, unit: &dyn Fn(i64) -> u64| {
+        for number in answers {
+            let answer =
+                answer(number % 400 * width, number as u128, Some(unit(number)), Outcome::First);
+            run.observe_timed(&answer, None, 0, number);
+        }
+        run.catch_up();
+        let select = |step| run.select(&InFlight::new(), &mut step_rng(2, step)).duel;
+        (0..500).filter(|&step| select(step).is_self()).count()
+    };
+    let of_five_people = shown_alone(0..400, &|number| number as u64 % 5);
+    assert!(of_five_people < 100, "five answers prove nothing: alone on {of_five_people} of 500");
+    let of_many = shown_alone(400..800, &|number| number as u64);
+    assert!(of_many > 400, "alone on {of_many} of 500");
 }
 
 /// The page of an experiment's verdict, if it comes before `limit`. Of the answers, the share

@@ -61,23 +61,6 @@ fn under_the_truth_the_evidence_is_a_martingale() {
     }
 }
 
-/// Checks 400 even pairs after each of 1500 duels: at most 5 % may ever be called uneven. Four
-/// deviations above that is 9.4 %.
-#[test]
-fn an_even_pair_is_rarely_ever_decided() {
-    let sequence = Sequence::of_level(0.05);
-    let mut rng = rng();
-    let ever = |rng: &mut PolicyRng| {
-        let mut wins = [0.0; 2];
-        (0..1500).any(|_| {
-            wins[usize::from(rng.random::<bool>())] += 1.0;
-            sequence.excludes_half(wins[0], wins[1])
-        })
-    };
-    let wrong = (0..400).filter(|_| ever(&mut rng)).count();
-    assert!((1..=37).contains(&wrong), "{wrong} of 400");
-}
-
 /// The bound that pays for added rankers. For an even pair, the worst case, one side is decided
 /// with probability at most α / (2 - α), regardless of how often the result is checked. The test is
 /// exact, over all sequences of 600 duels.

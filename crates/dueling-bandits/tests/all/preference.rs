@@ -17,18 +17,11 @@ fn parse(text: &str) -> Result<PreferenceMatrix, String> {
 // ---- reading and writing
 
 #[test]
-fn blank_lines_comments_and_spaces_are_skipped() {
-    let read = parse("# two rankers\n\n 0.5 , 0.75\r\n\n0.25,0.5\n# end").unwrap();
-    assert_eq!(read.rankers(), 2);
-    assert_eq!(read.win_probability(0, 1), 0.75);
-    assert_eq!(read.win_probability(1, 0), 0.25);
-}
-
-#[test]
-fn a_header_and_names_before_the_rows_are_skipped() {
+fn names_comments_blank_lines_and_spaces_are_skipped() {
     let numbers = "0.5,0.75\n0.25,0.5\n";
     let plain = parse(numbers).unwrap();
     for text in [
+        "# two rankers\n\n 0.5 , 0.75\r\n\n0.25,0.5\n# end",
         &format!("bm25, neural\n{numbers}"),
         ",bm25,neural\nbm25,0.5,0.75\nneural,0.25,0.5\n",
         ",2024,nan\n2024,0.5,0.75\nnan,0.25,0.5\n",

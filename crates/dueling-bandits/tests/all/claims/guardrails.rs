@@ -288,8 +288,8 @@ fn claims_on_differences_are_made_in_the_pages_that_they_take() {
         };
         let mut found: Vec<u64> = (0..400).map(pages).collect();
         found.sort_unstable();
-        let median = found[found.len() / 2];
-        println!("{slower} s slower, {side:?}: a median of {median} pages, {known} by other code");
+        let (median, most) = (found[200], found[360]);
+        println!("{slower} s slower, {side:?}: a median of {median} pages, 90 % {most}");
         assert!(median <= known * 115 / 100, "{median} pages for {slower} s");
     }
 }

@@ -9,7 +9,16 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::WINDOW;
-use super::expected::{UNITS_MAX, mixed};
+
+/// Units that one cohort keeps.
+const UNITS_MAX: usize = 2048;
+
+/// The finaliser of SplitMix64: a full cohort keeps the units for which it is smallest.
+fn mixed(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
 
 /// Each answer has an ordered pair of its own, so that reports name it.
 const RANKERS: usize = 100;
