@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 
 use crate::http::server::ConnectionSettings;
-use crate::http::{PathPrefix, ShellSettings};
+use crate::http::{Hosts, PathPrefix, ShellSettings};
 use crate::service::{ServiceSettings, WebhookSettings};
 use crate::telemetry::logging::LogFormat;
 use rankduel_engine::access::ApiKeys;
@@ -238,8 +238,6 @@ pub struct ServeArgs {
 pub struct ServeConfig {
     /// Address to listen on.
     pub listen: SocketAddr,
-    /// Whether callers on other machines need no key.
-    pub insecure: bool,
     /// The database.
     pub database_url: String,
     /// The same database without a pooler, if one is in between.
@@ -276,7 +274,6 @@ impl ServeArgs {
         Ok(ServeConfig {
             listen,
             webhook,
-            insecure: self.insecure,
             database_url: self.store.database_url,
             listen_database_url: self.listen_database_url,
             migrate: !self.no_migrate,
@@ -286,6 +283,7 @@ impl ServeArgs {
                 body_limit_bytes: self.body_limit_bytes as usize,
                 max_concurrent_requests: self.max_concurrent_requests as usize,
                 path_prefix,
+                hosts: if self.insecure { Hosts::Any } else { Hosts::Local },
                 ..ShellSettings::default()
             },
             connections: ConnectionSettings {
@@ -312,7 +310,8 @@ impl ServeConfig {
     /// either.
     pub fn open_to_others(&self) -> Option<String> {
         let listen = self.listen;
-        (!listen.ip().is_loopback() && self.shell.keys.is_empty() && !self.insecure).then(|| {
+        let needs_keys = !listen.ip().is_loopback() && self.shell.hosts == Hosts::Local;
+        (needs_keys && self.shell.keys.is_empty()).then(|| {
             format!(
                 "other machines can reach {listen}, and there are no API keys: create one with \
                  `rankduel keys create`, or set {API_KEYS} (or listen on 127.0.0.1, or pass \

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use axum::Router;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -15,7 +14,7 @@ use super::database::{has_api_keys, open_store_with};
 use super::{CommandError, runtime};
 use crate::config::{API_KEYS, ServeArgs, ServeConfig};
 use crate::http::server::{Drained, connections_within_files, serve};
-use crate::http::{self, App, AppState, Hosts, Readiness};
+use crate::http::{self, App, AppState, Readiness};
 use crate::service::Service;
 use crate::telemetry::export::Export;
 use crate::telemetry::logging;
@@ -133,9 +132,7 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     let state =
         AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
     let open = config.shell.keys.is_empty() && service.access().current().is_empty();
-    let hosts = if config.insecure { Hosts::Any } else { Hosts::Local };
-    let app = http::app_for(state, &config.shell, Router::new(), hosts)
-        .context("the API cannot be set up")?;
+    let app = http::app(state, &config.shell).context("the API cannot be set up")?;
     Ok(Started { listener, service, readiness, app, database, open })
 }
 

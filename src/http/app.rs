@@ -5,8 +5,8 @@ use std::future::{Ready, ready};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use axum::body::{Body, Bytes};
-use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::future::RouteFuture;
 use axum::{BoxError, Router};
@@ -24,9 +24,7 @@ use super::operations::{Operation, Routes};
 use super::server::connections::Peer;
 use super::server::fast_path::FastPath;
 use super::server::guard::{Guard, Rules};
-use super::server::hosts::{HostCheck, Hosts, refuse_other_hosts};
 use super::server::keys::Keys;
-use super::server::path_prefix::{self, PathPrefix};
 use super::server::sessions::Sessions;
 use super::server::shell::{Shell, ShellSettings};
 use super::state::AppState;
@@ -57,7 +55,7 @@ fn api() -> Routes {
 fn parts() -> (Router<AppState>, Vec<Operation>, OpenApi) {
     let Routes { router, operations } = api();
     let (router, mut openapi) = router.split_for_parts();
-    openapi::complete(&mut openapi, &operations);
+    openapi::add_shared_components(&mut openapi, &operations);
     (router, operations, openapi)
 }
 
@@ -77,8 +75,6 @@ pub fn operations() -> Vec<Operation> {
 pub struct App {
     router: Router,
     fast_path: Arc<FastPath>,
-    hosts: Arc<HostCheck>,
-    path_prefix: PathPrefix,
     metrics: Arc<Metrics>,
 }
 
@@ -97,23 +93,12 @@ pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<App> {
 /// The server for this state, with more routes. They are not part of the API: with keys, they need
 /// the scope `admin`.
 pub fn app_with(state: AppState, settings: &ShellSettings, more: Router) -> anyhow::Result<App> {
-    app_for(state, settings, more, Hosts::Any)
-}
-
-/// As [`app_with`], but while there are no keys only requests to these hosts are answered.
-pub fn app_for(
-    state: AppState,
-    settings: &ShellSettings,
-    more: Router,
-    hosts: Hosts,
-) -> anyhow::Result<App> {
     let (service, metrics) = (Arc::clone(&state.service), Arc::clone(&state.metrics));
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&service))));
     state.readiness.watch_database(&service, &metrics);
     let (router, operations, mut openapi) = parts();
-    let path_prefix = settings.path_prefix.clone();
     let keys = Keys::new(ApiKeySet::of_given(&settings.keys), Arc::clone(&service));
-    let sessions = Sessions::new(keys.clone(), path_prefix.clone());
+    let sessions = Sessions::new(keys, settings.path_prefix.clone());
     let rules = Rules::of_operations(&operations)
         .open(&docs::OPEN)
         .open(&dashboard::OPEN)
@@ -125,8 +110,8 @@ pub fn app_for(
                       them from a server.";
         forbidden(detail.into()).into_response()
     };
-    if !path_prefix.as_str().is_empty() {
-        openapi.servers = Some(vec![Server::new(path_prefix.as_str())]);
+    if !settings.path_prefix.as_str().is_empty() {
+        openapi.servers = Some(vec![Server::new(settings.path_prefix.as_str())]);
     }
     let router = router
         .with_state(state.clone())
@@ -134,23 +119,13 @@ pub fn app_for(
         .merge(docs::routes(&openapi)?)
         .merge(dashboard::routes(state, sessions.clone()))
         .merge(more);
-    let hosts = Arc::new(HostCheck::new(keys, hosts));
-    let router = router.layer(from_fn_with_state(Arc::clone(&hosts), refuse_other_hosts));
-    let router = under(&path_prefix, router, false);
-    let guard = Guard::new(sessions, rules, dashboard::page_of);
-    let shell = Arc::new(Shell::new(guard, &service, settings, &metrics)?);
-    let router = under(&path_prefix, shell.around(router), true);
+    let guard = Guard::new(sessions, rules, settings.hosts, dashboard::page_of);
+    let shell = Shell::new(guard, &service, settings, &metrics)
+        .context("the operating system provides no randomness")?;
+    let shell = Arc::new(shell);
+    let router = shell.around(router);
     let fast_path = Arc::new(FastPath::new(shell, service));
-    Ok(App { router, fast_path, hosts, path_prefix, metrics })
-}
-
-/// The router of a server that a proxy shows under this prefix.
-fn under(prefix: &PathPrefix, router: Router, is_outermost: bool) -> Router {
-    match (prefix.as_str(), is_outermost) {
-        ("", _) => router,
-        (_, false) => router.layer(from_fn_with_state(prefix.clone(), path_prefix::inside)),
-        (_, true) => router.layer(from_fn_with_state(prefix.clone(), path_prefix::outside)),
-    }
+    Ok(App { router, fast_path, metrics })
 }
 
 /// The future of a response: [`Either::Left`] if the fast path responded.
@@ -173,8 +148,8 @@ impl App {
     where
         B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        self.path_prefix.strip(&mut request);
-        let mut request = if request.body().is_end_stream() && self.hosts.admits(&request) {
+        self.fast_path.shell.path_prefix.strip(&mut request);
+        let mut request = if request.body().is_end_stream() {
             match self.fast_path.respond(request.map(|_| Body::empty()), peer.map(Arc::as_ref)) {
                 ControlFlow::Break(response) => return Either::Left(ready(Ok(response))),
                 ControlFlow::Continue(request) => request,

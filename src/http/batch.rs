@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::extract::{JsonBody, JsonText, Object, PathOf, QueryOf, json};
+use super::extract::{JsonBody, JsonText, Object, PathName, QueryOf, json};
 use super::operations::{Access, Routes};
 use super::problem::ProblemKind::{
-    BatchNotOpen, ExperimentArchived, ExperimentNotFound, ExperimentPaused, FeedbackConflict,
-    NotABatchPolicy,
+    BatchNotOpen, ExperimentArchived, ExperimentPaused, FeedbackConflict, NotABatchPolicy,
 };
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
@@ -24,26 +23,16 @@ const LEASE_MAX: u32 = 1000;
 
 pub(crate) fn routes() -> Routes {
     Routes::new()
-        .operation(
-            routes!(batch),
-            Access::Scope(Scope::Read),
-            &[ExperimentNotFound, NotABatchPolicy],
-        )
+        .operation(routes!(batch), Access::Scope(Scope::Read), &[NotABatchPolicy])
         .operation(
             routes!(lease),
             Access::Scope(Scope::Decide),
-            &[ExperimentNotFound, NotABatchPolicy, ExperimentPaused, ExperimentArchived],
+            &[NotABatchPolicy, ExperimentPaused, ExperimentArchived],
         )
         .operation(
             routes!(results),
             Access::Scope(Scope::Feedback),
-            &[
-                ExperimentNotFound,
-                BatchNotOpen,
-                FeedbackConflict,
-                NotABatchPolicy,
-                ExperimentArchived,
-            ],
+            &[BatchNotOpen, FeedbackConflict, NotABatchPolicy, ExperimentArchived],
         )
 }
 
@@ -83,7 +72,7 @@ impl PairsQuery {
     ))]
 async fn batch(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     QueryOf(query): QueryOf<PairsQuery>,
 ) -> ApiResult<Json<OpenBatch>> {
     Ok(Json(batches::batch(&state.service, &name, query.part()?).await?))
@@ -114,7 +103,7 @@ struct Lease {
     ))]
 async fn lease(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     JsonBody(body): JsonBody<LeaseBody>,
 ) -> ApiResult<Response> {
     if !(1..=LEASE_MAX).contains(&body.count) {
@@ -157,7 +146,7 @@ struct ResultsReceipt {
     ))]
 async fn results(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     text: JsonText,
 ) -> ApiResult<Json<ResultsReceipt>> {
     let (batch, posted) = text.read(read_results).await?;

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{Object, OptionalBody, PathOf, UniqueKeys};
+use super::extract::{Object, OptionalBody, PathName, UniqueKeys};
 use super::operations::{Access, Routes};
 use super::pages::{PinBody, page_request};
 use super::parameters::check_unit;
-use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound, ExperimentPaused};
-use super::problem::{ApiResult, Problem, ProblemKind};
+use super::problem::ProblemKind::{ExperimentArchived, ExperimentPaused};
+use super::problem::{ApiResult, Problem};
 use super::state::AppState;
 use crate::service::pages::{IssuedPage, IssuedSlot, PageParts, Repeats};
 use crate::service::units::NamedAudience;
@@ -34,7 +34,7 @@ pub(crate) fn routes() -> Routes {
     Routes::new().operation(
         routes!(next_duel),
         Access::Scope(Scope::Decide),
-        &[ExperimentNotFound, ExperimentPaused, ExperimentArchived],
+        &[ExperimentPaused, ExperimentArchived],
     )
 }
 
@@ -168,17 +168,14 @@ impl DuelAnswer {
     ))]
 async fn next_duel(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     OptionalBody(body): OptionalBody<NextDuelBody>,
 ) -> ApiResult<Response> {
     let NextDuelBody { rankings, count, length, offset, unit, segment, pinned } =
         body.unwrap_or_default();
     check_unit(unit.as_deref())?;
     let audience = NamedAudience { unit: unit.as_deref(), segment };
-    let refuse = |pointer, detail: &str| {
-        Problem::new(ProblemKind::InvalidRequest, format!("Invalid request: {detail}."))
-            .field(pointer, detail)
-    };
+    let refuse = |pointer, detail: &str| Problem::invalid_at("request", pointer, detail);
     if let Some(count) = count {
         let alone = rankings.is_none()
             && length.is_none()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::path::ErrorKind;
-use axum::extract::rejection::{BytesRejection, FailedToBufferBody, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -46,9 +46,9 @@ pub struct JsonText {
 #[derive(Debug, Clone, Copy)]
 pub struct OptionalBody<T>(pub Option<T>);
 
-/// The parameters of the path.
-#[derive(Debug, Clone, Copy)]
-pub struct PathOf<T>(pub T);
+/// The one parameter of the path, the name of an experiment.
+#[derive(Debug, Clone)]
+pub struct PathName(pub String);
 
 /// The parameters of the query. `T` must be a struct that has `deny_unknown_fields`, so that a
 /// misspelt parameter is rejected, not ignored.
@@ -146,18 +146,8 @@ pub(crate) fn without_zero_fractions(text: &[u8]) -> Option<Vec<u8>> {
 
 async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<JsonText, Problem> {
     let threads = request.extensions().get().map(|LargeBody(threads)| Arc::clone(threads));
-    let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection {
-        BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
-            Problem::new(
-                ProblemKind::PayloadTooLarge,
-                "The body is larger than this server accepts.",
-            )
-        }
-        other => Problem::new(
-            ProblemKind::MalformedJson,
-            format!("The body did not arrive completely: {}.", other.body_text()),
-        ),
-    })?;
+    // The shell has read it.
+    let bytes = Bytes::from_request(request, state).await.map_err(Problem::internal)?;
     // Some programs write a byte order mark before the text.
     let mark = if bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
     Ok(JsonText { bytes: bytes.slice(mark..), threads })
@@ -230,8 +220,7 @@ fn syntax_error(bytes: &[u8]) -> Option<Problem> {
 fn invalid(error: &serde_json::Error, pointer: String) -> Problem {
     let what = without_place(error);
     let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
-    Problem::new(ProblemKind::InvalidRequest, format!("Invalid body{at}: {what}."))
-        .field(pointer, what)
+    Problem::invalid_at(&format!("body{at}"), pointer, what)
 }
 
 /// The message of an error, without its line and column.
@@ -332,35 +321,25 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
             };
             let what = error.inner().to_string();
             let which = if name.is_empty() { String::new() } else { format!(" {name:?}") };
-            Problem::new(
-                ProblemKind::InvalidRequest,
-                format!("Invalid query parameter{which}: {what}."),
-            )
-            .query(name, what)
+            Problem::invalid(&format!("Invalid query parameter{which}: {what}")).query(name, what)
         })
     }
 }
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathOf<T> {
+impl<S: Send + Sync> FromRequestParts<S> for PathName {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        match Path::<T>::from_request_parts(parts, state).await {
-            Ok(Path(value)) => Ok(Self(value)),
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(name)) => Ok(Self(name)),
             Err(PathRejection::FailedToDeserializePathParams(rejection)) => {
                 let what = rejection.body_text();
-                let name = match rejection.into_kind() {
-                    ErrorKind::ParseErrorAtKey { key, .. }
-                    | ErrorKind::InvalidUtf8InPathParam { key }
-                    | ErrorKind::DeserializeError { key, .. } => key,
-                    ErrorKind::WrongNumberOfParameters { .. }
-                    | ErrorKind::UnsupportedType { .. } => {
-                        return Err(Problem::internal(what));
+                match rejection.into_kind() {
+                    ErrorKind::InvalidUtf8InPathParam { key } => {
+                        Err(Problem::invalid(&format!("Invalid path: {what}")).path(key, what))
                     }
-                    _ => String::new(),
-                };
-                Err(Problem::new(ProblemKind::InvalidRequest, format!("Invalid path: {what}."))
-                    .path(name, what))
+                    _ => Err(Problem::internal(what)),
+                }
             }
             Err(other) => Err(Problem::internal(other)),
         }

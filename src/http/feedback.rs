@@ -10,11 +10,9 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::click::{ClickList, ClickShape};
-use super::extract::{self, JsonText, Object, PathOf, without_place, without_zero_fractions};
+use super::extract::{self, JsonText, Object, PathName, without_place, without_zero_fractions};
 use super::operations::{Access, Routes};
-use super::problem::ProblemKind::{
-    DuelExpired, ExperimentArchived, ExperimentNotFound, FeedbackConflict, InvalidDuel,
-};
+use super::problem::ProblemKind::{DuelExpired, ExperimentArchived, FeedbackConflict, InvalidDuel};
 use super::problem::{ApiResult, Problem, ProblemKind, sentence};
 use super::state::AppState;
 use crate::service::feedback::{Feedback, FeedbackContent, Receipt, ShownOutcome, receive};
@@ -30,7 +28,7 @@ pub(crate) fn routes() -> Routes {
     Routes::new().operation(
         routes!(feedback),
         Access::Scope(Scope::Feedback),
-        &[ExperimentNotFound, ExperimentArchived, FeedbackConflict, DuelExpired, InvalidDuel],
+        &[ExperimentArchived, FeedbackConflict, DuelExpired, InvalidDuel],
     )
 }
 
@@ -177,10 +175,9 @@ impl Posted {
 }
 
 fn one_feedback(one: One) -> ApiResult<Posted> {
-    one.read().map(Posted::One).map_err(|(pointer, detail)| {
-        Problem::new(ProblemKind::InvalidRequest, format!("Invalid feedback: {detail}."))
-            .field(pointer, detail)
-    })
+    one.read()
+        .map(Posted::One)
+        .map_err(|(pointer, detail)| Problem::invalid_at("feedback", pointer, detail))
 }
 
 fn read_item(text: &str) -> Result<Feedback, String> {
@@ -204,7 +201,7 @@ fn check_count(count: usize) -> ApiResult<()> {
         return Ok(());
     }
     let detail = format!("`feedback` has {count} items; it must have 1 to {MANY_MAX}");
-    Err(Problem::new(ProblemKind::InvalidRequest, sentence(&detail)).field("/feedback", detail))
+    Err(Problem::invalid(&detail).field("/feedback", detail))
 }
 
 /// The results for several items of feedback.
@@ -239,8 +236,7 @@ fn counted(receipt: Receipt) -> ApiResult<Receipt> {
         )
         .field("/duel_id", detail),
         (FeedbackStatus::Invalid, Some(pointer)) => {
-            Problem::new(ProblemKind::InvalidRequest, format!("Invalid feedback: {detail}."))
-                .field(pointer, detail)
+            Problem::invalid_at("feedback", pointer, detail)
         }
         (FeedbackStatus::Recorded | FeedbackStatus::Duplicate | FeedbackStatus::Late, pointer) => {
             return Ok(Receipt { pointer, ..receipt });
@@ -294,7 +290,7 @@ pub(super) async fn receive_all<R: From<Receipt>>(
     ))]
 async fn feedback(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     text: JsonText,
 ) -> ApiResult<Response> {
     match text.read(Posted::read).await? {

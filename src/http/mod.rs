@@ -33,14 +33,14 @@ mod traffic;
 mod ubi;
 mod yaml_text;
 
-pub use app::{App, ResponseFuture, app, app_for, app_with, description, operations};
+pub use app::{App, ResponseFuture, app, app_with, description, operations};
 pub use caller::Caller;
-pub use extract::{JsonBody, PathOf, QueryOf};
+pub use extract::{JsonBody, PathName, QueryOf};
 pub use openapi::yaml;
 pub use operations::{Access, Operation};
 pub use problem::{ApiResult, Problem, ProblemKind};
 pub use server::hosts::Hosts;
 pub use server::path_prefix::PathPrefix;
-pub use server::running_request::{NoRandomness, REQUEST_ID};
+pub use server::running_request::REQUEST_ID;
 pub use server::shell::ShellSettings;
 pub use state::{AppState, Readiness};

@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use axum::http::Method;
 use serde_json::{Value, json};
+use utoipa::ToSchema as _;
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder};
-use utoipa::{Modify, ToSchema as _};
 
 use super::operations::{self, Access};
 use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
@@ -41,40 +40,12 @@ use super::yaml_text;
         (name = "results", description = "What is known so far, and what it has cost."),
         (name = "batches", description = "For policies that commit to many comparisons at once."),
         (name = OPERATIONS_TAG, description = "Probes, metrics and the audit log.")
-    ),
-    modifiers(&ApiKeyScheme)
+    )
 )]
 pub(crate) struct ApiDoc;
 
 /// The tag of the operations for the server's operator.
 pub(crate) const OPERATIONS_TAG: &str = "operations";
-
-struct ApiKeyScheme;
-
-impl Modify for ApiKeyScheme {
-    fn modify(&self, openapi: &mut OpenApi) {
-        let mut http = Http::new(HttpAuthScheme::Bearer);
-        http.description = Some(
-            "An API key with the scope listed for the operation; `admin` includes every scope. A \
-             server without keys accepts requests without one."
-                .to_owned(),
-        );
-        openapi
-            .components
-            .get_or_insert_default()
-            .add_security_scheme("key", SecurityScheme::Http(http));
-    }
-}
-
-/// Add to each operation what the table says of it, and the components that these refer to.
-pub(crate) fn complete(openapi: &mut OpenApi, operations: &[operations::Operation]) {
-    for row in operations {
-        if let Some(operation) = operation_of(openapi, row) {
-            complete_one(operation, row);
-        }
-    }
-    add_shared_components(openapi, operations);
-}
 
 /// The description as YAML.
 pub fn yaml(openapi: &OpenApi) -> anyhow::Result<String> {
@@ -107,25 +78,9 @@ fn shorten(value: &mut Value) {
     }
 }
 
-fn operation_of<'a>(
-    openapi: &'a mut OpenApi,
-    row: &operations::Operation,
-) -> Option<&'a mut Operation> {
-    let item = openapi.paths.paths.get_mut(&row.path)?;
-    let operation = match row.method {
-        Method::GET => &mut item.get,
-        Method::PUT => &mut item.put,
-        Method::POST => &mut item.post,
-        Method::DELETE => &mut item.delete,
-        Method::PATCH => &mut item.patch,
-        _ => return None,
-    };
-    operation.as_mut()
-}
-
 /// Add to an operation the access that it needs, the parameters that many operations have, and a
 /// reference to a shared response for each status of its problems.
-fn complete_one(operation: &mut Operation, row: &operations::Operation) {
+pub(super) fn complete(operation: &mut Operation, row: &operations::Operation) {
     operation.security = Some(match row.access {
         Access::Open => Vec::new(),
         // A server without keys accepts requests without one.
@@ -160,12 +115,19 @@ fn complete_one(operation: &mut Operation, row: &operations::Operation) {
     }
 }
 
-/// Add the shared parameters and responses that the operations refer to.
-fn add_shared_components(openapi: &mut OpenApi, operations: &[operations::Operation]) {
+/// Add the security scheme, and the shared parameters and responses that the operations refer to.
+pub(super) fn add_shared_components(openapi: &mut OpenApi, operations: &[operations::Operation]) {
     let shared = operations.iter().flat_map(|operation| by_status(&operation.problems));
     let responses = shared.map(|(_, kinds)| (response_name(&kinds), RefOr::T(response(&kinds))));
     let components = openapi.components.get_or_insert_default();
     components.responses.extend(responses);
+    let mut http = Http::new(HttpAuthScheme::Bearer);
+    http.description = Some(
+        "An API key with the scope listed for the operation; `admin` includes every scope. A server \
+         without keys accepts requests without one."
+            .to_owned(),
+    );
+    components.add_security_scheme("key", SecurityScheme::Http(http));
     let parameter = |name: &str, within, required, description: &str| {
         let parameter = ParameterBuilder::new()
             .name(name)

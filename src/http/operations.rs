@@ -9,6 +9,7 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::PathItem;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
+use super::openapi::complete;
 use super::problem::ProblemKind;
 use super::state::AppState;
 use rankduel_engine::access::Scope;
@@ -52,18 +53,21 @@ impl Routes {
         Self { router: OpenApiRouter::with_openapi(openapi), operations: Vec::new() }
     }
 
-    /// Add a handler. `problems` are the kinds that it returns itself; those that any operation can
-    /// return, such as for a missing key or a malformed body, are added.
+    /// Add a handler. `problems` are the kinds that it returns itself; those that all operations of
+    /// its form can return, such as for an unknown experiment or a malformed body, are added, and
+    /// all of them to its description.
     pub fn operation(
         mut self,
-        handler: UtoipaMethodRouter<AppState>,
+        mut handler: UtoipaMethodRouter<AppState>,
         access: Access,
         problems: &[ProblemKind],
     ) -> Self {
-        for (path, item) in &handler.1.paths {
-            for (method, operation) in operations_of(item) {
-                let problems = all_problems(operation, path, access, problems);
-                self.operations.push(Operation { method, path: path.clone(), access, problems });
+        for (path, item) in &mut handler.1.paths {
+            for (method, described) in operations_of(item) {
+                let problems = all_problems(described, path, access, problems);
+                let operation = Operation { method, path: path.clone(), access, problems };
+                complete(described, &operation);
+                self.operations.push(operation);
             }
         }
         self.router = self.router.routes(handler);
@@ -84,8 +88,8 @@ fn all_problems(
     own: &[ProblemKind],
 ) -> Vec<ProblemKind> {
     let mut kinds = own.to_vec();
-    if own.contains(&ProblemKind::ExperimentNotFound) {
-        kinds.push(ProblemKind::ExperimentUnreadable);
+    if path.contains("{name}") {
+        kinds.extend([ProblemKind::ExperimentNotFound, ProblemKind::ExperimentUnreadable]);
     }
     if operation.request_body.is_some() {
         kinds.extend([
@@ -112,15 +116,15 @@ fn all_problems(
 
 /// The operations of a path, with their methods.
 fn operations_of(
-    item: &PathItem,
-) -> impl Iterator<Item = (Method, &utoipa::openapi::path::Operation)> {
+    item: &mut PathItem,
+) -> impl Iterator<Item = (Method, &mut utoipa::openapi::path::Operation)> {
     [
-        (Method::GET, &item.get),
-        (Method::PUT, &item.put),
-        (Method::POST, &item.post),
-        (Method::DELETE, &item.delete),
-        (Method::PATCH, &item.patch),
+        (Method::GET, &mut item.get),
+        (Method::PUT, &mut item.put),
+        (Method::POST, &mut item.post),
+        (Method::DELETE, &mut item.delete),
+        (Method::PATCH, &mut item.patch),
     ]
     .into_iter()
-    .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }

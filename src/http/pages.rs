@@ -9,13 +9,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonBody, Object, PathOf};
+use super::extract::{JsonBody, Object, PathName};
 use super::operations::{Access, Routes};
 use super::parameters::check_unit;
 use super::problem::ApiResult;
-use super::problem::ProblemKind::{
-    DuelExpired, ExperimentArchived, ExperimentNotFound, InvalidDuel,
-};
+use super::problem::ProblemKind::{DuelExpired, ExperimentArchived, InvalidDuel};
 use super::state::AppState;
 use crate::service::feedback::IgnoredValue;
 use crate::service::pages::{IssuedPage, PageParts, PageRequest};
@@ -28,7 +26,7 @@ pub(crate) fn routes() -> Routes {
     Routes::new().operation(
         routes!(interleave),
         Access::Scope(Scope::Decide),
-        &[ExperimentNotFound, ExperimentArchived, DuelExpired, InvalidDuel],
+        &[ExperimentArchived, DuelExpired, InvalidDuel],
     )
 }
 
@@ -125,7 +123,7 @@ struct InterleavedPage {
     ))]
 async fn interleave(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     JsonBody(body): JsonBody<InterleaveBody>,
 ) -> ApiResult<Response> {
     let InterleaveBody { duel_id, left, right, length, offset, unit, segment, pinned, metrics } =

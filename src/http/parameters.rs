@@ -5,7 +5,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::problem::{ApiResult, Problem, ProblemKind};
+use super::problem::{ApiResult, Problem};
 use crate::service::units::unit_error;
 
 /// The default of `limit`.
@@ -42,6 +42,5 @@ pub(crate) fn read_cursor<T>(
 /// Refuse an id that cannot be a unit.
 pub(super) fn check_unit(unit: Option<&str>) -> ApiResult<()> {
     let Some(detail) = unit.and_then(unit_error) else { return Ok(()) };
-    Err(Problem::new(ProblemKind::InvalidRequest, format!("Invalid request: {detail}."))
-        .field("/unit", detail))
+    Err(Problem::invalid_at("request", "/unit", detail))
 }

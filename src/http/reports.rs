@@ -18,9 +18,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use super::conditional::{tagged, unchanged};
-use super::extract::{JsonBody, PathOf, QueryOf};
+use super::extract::{JsonBody, PathName, QueryOf};
 use super::operations::{Access, Routes};
-use super::problem::ProblemKind::{CannotReplay, ExperimentNotFound};
+use super::problem::ProblemKind::CannotReplay;
 use super::problem::{ApiResult, Problem};
 use super::schemas;
 use super::spec_bodies::{self, invalid_policy};
@@ -44,14 +44,14 @@ const READ: Access = Access::Scope(Scope::Read);
 
 pub(crate) fn routes() -> Routes {
     Routes::new()
-        .operation(routes!(standings), READ, &[ExperimentNotFound])
-        .operation(routes!(regret), READ, &[ExperimentNotFound])
-        .operation(routes!(statistics), READ, &[ExperimentNotFound])
-        .operation(routes!(segments), READ, &[ExperimentNotFound, CannotReplay])
-        .operation(routes!(verdict), READ, &[ExperimentNotFound])
-        .operation(routes!(claims), READ, &[ExperimentNotFound])
-        .operation(routes!(winners), READ, &[ExperimentNotFound])
-        .operation(routes!(replay), READ, &[ExperimentNotFound, CannotReplay])
+        .operation(routes!(standings), READ, &[])
+        .operation(routes!(regret), READ, &[])
+        .operation(routes!(statistics), READ, &[])
+        .operation(routes!(segments), READ, &[CannotReplay])
+        .operation(routes!(verdict), READ, &[])
+        .operation(routes!(claims), READ, &[])
+        .operation(routes!(winners), READ, &[])
+        .operation(routes!(replay), READ, &[CannotReplay])
 }
 
 /// A request for a report of an experiment, which is loaded; an extractor.
@@ -65,7 +65,7 @@ impl FromRequestParts<AppState> for Asked {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let PathOf(name) = PathOf::<String>::from_request_parts(parts, state).await?;
+        let PathName(name) = PathName::from_request_parts(parts, state).await?;
         let loaded = state.service.experiment(&name).await?;
         Ok(Self { state: state.clone(), loaded, headers: parts.headers.clone() })
     }

@@ -5,7 +5,7 @@ use dueling_bandits::parameters::InvalidPolicy;
 use interleaving::InvalidSpec;
 use serde_json::{Map, Value};
 
-use super::problem::{ApiResult, Problem, ProblemKind};
+use super::problem::{ApiResult, Problem};
 use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, Errors, MARGIN};
 
 /// The policy if the body has none.
@@ -72,6 +72,5 @@ fn invalid(member: &str, parameter: &str, detail: String) -> Problem {
         "" => format!("/{member}"),
         parameter => format!("/{member}/{}", parameter.replace('~', "~0").replace('/', "~1")),
     };
-    Problem::new(ProblemKind::InvalidRequest, format!("Invalid {member}: {detail}."))
-        .field(pointer, detail)
+    Problem::invalid_at(member, pointer, detail)
 }

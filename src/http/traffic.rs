@@ -6,9 +6,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::PathOf;
+use super::extract::PathName;
 use super::operations::{Access, Routes};
-use super::problem::{ApiResult, ProblemKind};
+use super::problem::ApiResult;
 use super::state::AppState;
 use crate::service::reports;
 use crate::service::reports::alarms::{Alarm, SERVER_EVIDENCE};
@@ -18,8 +18,7 @@ use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;
 
 pub(crate) fn routes() -> Routes {
-    let (read, problems) = (Access::Scope(Scope::Read), &[ProblemKind::ExperimentNotFound]);
-    Routes::new().operation(routes!(traffic), read, problems)
+    Routes::new().operation(routes!(traffic), Access::Scope(Scope::Read), &[])
 }
 
 /// The duels and feedback of one experiment on the responding server.
@@ -113,7 +112,7 @@ struct WorstAnswers {
     ))]
 async fn traffic(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
 ) -> ApiResult<Json<Traffic>> {
     let loaded = state.service.experiment(&name).await?;
     let (summary, alarms) = reports::traffic::traffic(&state.service, &loaded).await?;

@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonText, PathOf, UniqueKeys, json, without_place};
+use super::extract::{JsonText, PathName, UniqueKeys, json, without_place};
 use super::feedback::receive_all;
 use super::operations::{Access, Routes};
-use super::problem::ProblemKind::{ExperimentArchived, ExperimentNotFound};
+use super::problem::ProblemKind::ExperimentArchived;
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
 use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt};
@@ -25,11 +25,7 @@ use rankduel_engine::access::Scope;
 const EVENTS_MAX: usize = 1000;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new().operation(
-        routes!(events),
-        Access::Scope(Scope::Feedback),
-        &[ExperimentNotFound, ExperimentArchived],
-    )
+    Routes::new().operation(routes!(events), Access::Scope(Scope::Feedback), &[ExperimentArchived])
 }
 
 /// Events, and the duels they belong to.
@@ -170,7 +166,7 @@ struct EventReceipts {
     ))]
 async fn events(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     text: JsonText,
 ) -> ApiResult<Json<EventReceipts>> {
     let events = text.read(read_events).await?;

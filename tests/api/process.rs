@@ -288,10 +288,13 @@ async fn a_server_without_keys_answers_only_requests_to_the_local_machine() {
             "evil.example:7171",
             "localhost.evil.example",
             "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "0.0.0.0",
+            "[::2]",
         ] {
             assert_eq!(status(&process, method.clone(), path, host).await, 403, "{path} at {host}");
         }
-        for host in ["localhost", "localhost:7171", "127.0.0.1", "[::1]:7171"] {
+        for host in ["localhost", "LOCALHOST:7171", "127.8.0.1", "[::1]:7171", "[::1]"] {
             let status = status(&process, method.clone(), path, host).await;
             assert!(status < 400, "{path} at {host}: {status}");
         }

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use axum::Router;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -219,7 +218,8 @@ async fn start(
         Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), settings).await?;
     let readiness = Arc::new(Readiness::default());
     let state = AppState { service: Arc::clone(&service), metrics, readiness };
-    let app = http::app_for(state, &ShellSettings::default(), Router::new(), Hosts::Local)?;
+    let shell = ShellSettings { hosts: Hosts::Local, ..ShellSettings::default() };
+    let app = http::app(state, &shell)?;
     tokio::spawn(async move {
         serve(listener, app, &ConnectionSettings::default(), std::future::pending()).await;
     });

@@ -14,7 +14,7 @@ use super::representation::Experiment;
 use crate::http::AppState;
 use crate::http::caller::Caller;
 use crate::http::conditional::expected_version;
-use crate::http::extract::{JsonBody, Object, PathOf};
+use crate::http::extract::{JsonBody, Object, PathName};
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::http::{schemas, spec_bodies};
 use crate::service::change::Requested;
@@ -129,7 +129,7 @@ pub(crate) struct ExcludeBody {
     ))]
 pub(crate) async fn change(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     caller: Caller,
     headers: HeaderMap,
     JsonBody(body): JsonBody<ExperimentChange>,
@@ -253,6 +253,5 @@ fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
 }
 
 fn invalid(pointer: &str, detail: &str) -> Problem {
-    let text = format!("Invalid change: {detail}.");
-    Problem::new(ProblemKind::InvalidRequest, text).field(pointer, detail)
+    Problem::invalid_at("change", pointer, detail)
 }

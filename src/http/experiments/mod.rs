@@ -14,12 +14,12 @@ use utoipa_axum::routes;
 use self::representation::Experiment;
 use super::caller::Caller;
 use super::conditional::{Expected, expected_version, unchanged};
-use super::extract::PathOf;
+use super::extract::PathName;
 use super::operations::{Access, Routes};
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{
-    CannotReplay, ExperimentArchived, ExperimentExists, ExperimentInUse, ExperimentNotFound,
-    NotConcluded, PreconditionFailed, PreconditionRequired, RankersFixed,
+    CannotReplay, ExperimentArchived, ExperimentExists, ExperimentInUse, NotConcluded,
+    PreconditionFailed, PreconditionRequired, RankersFixed,
 };
 use super::state::AppState;
 use crate::service::lifecycle;
@@ -32,12 +32,11 @@ pub(crate) fn routes() -> Routes {
     Routes::new()
         .operation(routes!(create::create), ADMIN, &[ExperimentExists, ExperimentArchived])
         .operation(routes!(list::list), READ, &[])
-        .operation(routes!(read), READ, &[ExperimentNotFound])
+        .operation(routes!(read), READ, &[])
         .operation(
             routes!(change::change),
             ADMIN,
             &[
-                ExperimentNotFound,
                 ExperimentArchived,
                 ExperimentExists,
                 CannotReplay,
@@ -46,11 +45,7 @@ pub(crate) fn routes() -> Routes {
                 PreconditionRequired,
             ],
         )
-        .operation(
-            routes!(archive),
-            ADMIN,
-            &[ExperimentNotFound, NotConcluded, ExperimentInUse, PreconditionFailed],
-        )
+        .operation(routes!(archive), ADMIN, &[NotConcluded, ExperimentInUse, PreconditionFailed])
 }
 
 /// Read an experiment
@@ -61,7 +56,7 @@ pub(crate) fn routes() -> Routes {
     ))]
 async fn read(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
@@ -81,7 +76,7 @@ async fn read(
     responses((status = 204, description = "Archived.")))]
 async fn archive(
     State(state): State<AppState>,
-    PathOf(name): PathOf<String>,
+    PathName(name): PathName,
     caller: Caller,
     headers: HeaderMap,
 ) -> ApiResult<StatusCode> {

@@ -111,12 +111,10 @@ fn of_bare_response(parts: &Parts, method: &Method, path: &str) -> Option<Proble
             .to_str()
             .is_ok_and(|text| text.starts_with("text/html") || text.starts_with("application/"))
     };
-    if !(parts.status.is_client_error() || parts.status.is_server_error())
-        || parts.headers.get(header::CONTENT_TYPE).is_some_and(is_described)
-    {
+    let kind = ProblemKind::of_status(parts.status)?;
+    if parts.headers.get(header::CONTENT_TYPE).is_some_and(is_described) {
         return None;
     }
-    let kind = ProblemKind::of_status(parts.status)?;
     let detail = match kind {
         ProblemKind::NotFound => format!("There is nothing at {path}."),
         ProblemKind::MethodNotAllowed => {

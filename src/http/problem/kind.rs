@@ -182,14 +182,7 @@ impl ProblemKind {
         match status {
             StatusCode::NOT_FOUND => Some(Self::NotFound),
             StatusCode::METHOD_NOT_ALLOWED => Some(Self::MethodNotAllowed),
-            StatusCode::PAYLOAD_TOO_LARGE => Some(Self::PayloadTooLarge),
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => Some(Self::UnsupportedMediaType),
-            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => Some(Self::HeaderFieldsTooLarge),
-            StatusCode::SERVICE_UNAVAILABLE => Some(Self::Unavailable),
-            StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => Some(Self::Timeout),
-            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
-                Some(Self::InvalidRequest)
-            }
+            status if status.is_client_error() => Some(Self::InvalidRequest),
             status if status.is_server_error() => Some(Self::Internal),
             _ => None,
         }

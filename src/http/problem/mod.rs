@@ -71,6 +71,16 @@ impl Problem {
         Self::new(ProblemKind::InvalidRequest, format!("{detail}."))
     }
 
+    /// A part of the body that is invalid, such as a `change`: the error is at a JSON pointer.
+    pub(crate) fn invalid_at(
+        part: &str,
+        pointer: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        let detail = detail.into();
+        Self::invalid(&format!("Invalid {part}: {detail}")).field(pointer, detail)
+    }
+
     /// Add an error at a JSON pointer into the body, such as `/rankers/3/id`.
     pub fn field(self, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         self.error(RequestPart::Body, pointer, detail)

@@ -61,8 +61,8 @@ struct Open {
 #[derive(Debug)]
 struct Connection {
     peer: Arc<Peer>,
-    /// `None` until its task runs.
-    task: Option<AbortHandle>,
+    /// Aborting it closes the connection.
+    task: AbortHandle,
 }
 
 /// A counted connection; dropping it ends the count.
@@ -78,8 +78,9 @@ impl Connections {
         Arc::new(Self { most, shed, open: Mutex::default() })
     }
 
-    /// Count a new connection, and close another one if there are too many.
-    pub fn admit(self: &Arc<Self>, peer: &Arc<Peer>) -> Counted {
+    /// Count a new connection, which the task that `spawn` starts serves, and close another one if
+    /// there are too many.
+    pub fn admit(self: &Arc<Self>, peer: Arc<Peer>, spawn: impl FnOnce(Counted) -> AbortHandle) {
         let mut open = lock(&self.open);
         if open.connections.len() >= self.most
             && let Some(number) = open.superfluous(self.most / KEYLESS_SHARE)
@@ -89,15 +90,8 @@ impl Connections {
         }
         let number = open.next;
         open.next += 1;
-        open.connections.insert(number, Connection { peer: Arc::clone(peer), task: None });
-        Counted { number, connections: Arc::clone(self) }
-    }
-
-    /// Set the task of a connection. Aborting the task closes the connection.
-    pub fn set_task(&self, number: u64, task: AbortHandle) {
-        if let Some(connection) = lock(&self.open).connections.get_mut(&number) {
-            connection.task = Some(task);
-        }
+        let task = spawn(Counted { number, connections: Arc::clone(self) });
+        open.connections.insert(number, Connection { peer, task });
     }
 
     /// Close the connections whose last key is not valid any more.
@@ -147,16 +141,9 @@ impl Open {
     }
 
     fn close(&mut self, number: u64) {
-        if let Some(Connection { task: Some(task), .. }) = self.connections.remove(&number) {
+        if let Some(Connection { task, .. }) = self.connections.remove(&number) {
             task.abort();
         }
-    }
-}
-
-impl Counted {
-    /// The number of the connection, for [`Connections::set_task`].
-    pub fn number(&self) -> u64 {
-        self.number
     }
 }
 

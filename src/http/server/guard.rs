@@ -10,6 +10,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
+use super::hosts::{Hosts, other_host};
 use super::sessions::Sessions;
 use crate::http::caller::{forbidden, require_experiment};
 use crate::http::operations::{Access, Operation};
@@ -121,6 +122,8 @@ fn require_scope(key: &KnownKey, scope: Scope) -> Result<(), Problem> {
 pub(crate) struct Guard {
     sessions: Sessions,
     rules: Rules,
+    /// Those that a server without keys answers for.
+    hosts: Hosts,
     /// The page of a problem, for somebody with a session.
     page_of: fn(&Problem) -> Response,
 }
@@ -136,8 +139,13 @@ pub(crate) enum Authorization {
 }
 
 impl Guard {
-    pub fn new(sessions: Sessions, rules: Rules, page_of: fn(&Problem) -> Response) -> Self {
-        Self { sessions, rules, page_of }
+    pub fn new(
+        sessions: Sessions,
+        rules: Rules,
+        hosts: Hosts,
+        page_of: fn(&Problem) -> Response,
+    ) -> Self {
+        Self { sessions, rules, hosts, page_of }
     }
 
     /// Authorize a request by the keys that this process knows, without waiting. The error is the
@@ -147,11 +155,13 @@ impl Guard {
         request: &Request,
         route: Option<&str>,
     ) -> Result<Authorization, Box<Response>> {
-        let rule = self.rules.of(route);
+        let (rule, keys) = (self.rules.of(route), &self.sessions.keys);
+        if !self.hosts.admit(request) && keys.are_none() {
+            return Err(refusal(other_host()));
+        }
         if matches!(rule, Some(Rule::Open)) {
             return Ok(Authorization::Open);
         }
-        let keys = &self.sessions.keys;
         if keys.are_none() {
             return Ok(Authorization::Admitted(None));
         }

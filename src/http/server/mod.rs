@@ -124,18 +124,15 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, address)) => {
                     let peer = Arc::new(Peer::default());
-                    let counted = counts.admit(&peer);
-                    let number = counted.number();
                     let stream = prepared(stream, settings.write_within);
-                    let connection = http.serve_connection(stream, app.for_peer(peer));
-                    let connection = graceful.watch(connection);
-                    let task = connections.spawn(async move {
+                    let app = app.for_peer(Arc::clone(&peer));
+                    let connection = graceful.watch(http.serve_connection(stream, app));
+                    counts.admit(peer, |counted| connections.spawn(async move {
                         let _counted = counted;
                         if let Err(error) = connection.await {
                             tracing::debug!(%address, %error, "a connection ended early");
                         }
-                    });
-                    counts.set_task(number, task);
+                    }));
                 }
                 // One failed connection does not matter. If the process has too many open files,
                 // retrying without a pause would only keep a core busy.

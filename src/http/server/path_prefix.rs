@@ -5,10 +5,9 @@
 //! ([`PathPrefix::put_before`]): pages write `href="/keys"`, and nothing else.
 
 use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::http::problem::Problem;
@@ -19,10 +18,6 @@ const LINKS: [&str; 4] = ["href", "action", "formaction", "src"];
 /// Path of the server on its host: empty, or with a slash at its start and none at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathPrefix(String);
-
-/// Marks a response that has the prefix.
-#[derive(Debug, Clone, Copy)]
-struct HasPrefix;
 
 impl PathPrefix {
     /// Read a prefix such as `/tools/rankduel`. The error says how to write one.
@@ -78,13 +73,20 @@ impl PathPrefix {
         LINKS.iter().fold(page.to_owned(), with)
     }
 
+    /// Let the response to a request be a page that [`Self::put_before`] can read: as text. The
+    /// files of the documentation have no links.
+    pub(super) fn require_text(&self, request: &mut Request) {
+        if !self.0.is_empty() && !request.uri().path().starts_with("/docs/") {
+            request.headers_mut().remove(header::ACCEPT_ENCODING);
+        }
+    }
+
     /// The response with the prefix in its redirect and its page.
-    async fn put_before(&self, response: Response) -> Response {
-        if response.extensions().get::<HasPrefix>().is_some() {
+    pub(super) async fn put_before(&self, response: Response) -> Response {
+        if self.0.is_empty() {
             return response;
         }
         let (mut parts, body) = response.into_parts();
-        parts.extensions.insert(HasPrefix);
         if let Some(to) = parts.headers.get(header::LOCATION)
             && to.as_bytes().starts_with(b"/")
             && let Ok(to) = HeaderValue::from_bytes(&[self.0.as_bytes(), to.as_bytes()].concat())
@@ -111,28 +113,6 @@ fn is_page(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     kind.is_some_and(|kind| kind.starts_with(b"text/html"))
         && !headers.contains_key(header::CONTENT_ENCODING)
-}
-
-/// Puts the prefix before the paths of a response, before it is compressed.
-pub(crate) async fn inside(
-    State(prefix): State<PathPrefix>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    if !request.uri().path().starts_with("/docs/") {
-        // a page must come as text; files have no links
-        request.headers_mut().remove(header::ACCEPT_ENCODING);
-    }
-    prefix.put_before(next.run(request).await).await
-}
-
-/// The same for responses that no route made, such as the redirect to the page for logging in.
-pub(crate) async fn outside(
-    State(prefix): State<PathPrefix>,
-    request: Request,
-    next: Next,
-) -> Response {
-    prefix.put_before(next.run(request).await).await
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::Response;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
+use rand::rngs::SysError;
 use tracing::Span;
 
 use super::trace::{TRACEPARENT, trace_id, traceparent};
@@ -22,11 +23,6 @@ use rankduel_engine::metrics::{Metrics, RequestLabels, RouteLabels};
 /// Identifies a request in the log, in problems and to its caller.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The operating system provides no randomness.
-#[derive(Debug, thiserror::Error)]
-#[error("the operating system provides no randomness: {0}")]
-pub struct NoRandomness(#[from] rand::rngs::SysError);
-
 /// Makes request ids: a random number of the process, then a counter.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
@@ -36,11 +32,9 @@ pub(crate) struct RequestIds {
 }
 
 impl RequestIds {
-    pub fn new() -> Result<Self, NoRandomness> {
-        Ok(Self {
-            process: format!("{:016x}", rankduel_store::entropy::number()?),
-            next: AtomicU64::new(0),
-        })
+    pub fn new() -> Result<Self, SysError> {
+        let process = format!("{:016x}", rankduel_store::entropy::number()?);
+        Ok(Self { process, next: AtomicU64::new(0) })
     }
 
     fn fresh(&self) -> String {

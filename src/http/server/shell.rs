@@ -2,10 +2,10 @@
 //!
 //! From the outside in: [`observe`] (id, trace, log line, metrics, problems), authorization
 //! ([`super::guard`]), the time limit, the whole body ([`super::request_body`]), a permit to run
-//! ([`Shell::run`]), then panics. Compression comes after the handler ([`super::deliver`]), and the
-//! turn of the response last ([`super::pace`]). The order matters: a refused request is logged and
-//! described like any other, and neither a caller without a key nor a body that has not arrived yet
-//! takes a permit.
+//! ([`Shell::run`]), then panics. The path of a proxy ([`super::path_prefix`]) and compression come after
+//! the handler ([`super::deliver`]), and the turn of the response last ([`super::pace`]). The order
+//! matters: a refused request is logged and described like any other, and neither a caller without a
+//! key nor a body that has not arrived yet takes a permit.
 //!
 //! Requests that memory can answer do not take this path: see [`super::fast_path`].
 
@@ -19,6 +19,7 @@ use axum::http::{HeaderMap, Method};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use prometheus_client::metrics::counter::Counter;
+use rand::rngs::SysError;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -27,10 +28,11 @@ use tracing::Instrument as _;
 use super::connections::Peer;
 use super::deliver::{accepts_gzip, deliver};
 use super::guard::{Authorization, Guard, unknown_key};
+use super::hosts::Hosts;
 use super::pace::Pace;
 use super::path_prefix::PathPrefix;
 use super::request_body::{BodyBudget, Share};
-use super::running_request::{NoRandomness, RequestIds, Route, RunningRequest, is_probe, with_key};
+use super::running_request::{RequestIds, Route, RunningRequest, is_probe, with_key};
 use super::versions::OldClients;
 use crate::http::caller::Caller;
 use crate::http::extract::{LargeBody, READ_NANOSECONDS};
@@ -66,6 +68,8 @@ pub struct ShellSettings {
     pub bodies_bytes: usize,
     /// The path under which a proxy shows the server.
     pub path_prefix: PathPrefix,
+    /// The hosts that requests may name while there are no keys.
+    pub hosts: Hosts,
 }
 
 impl Default for ShellSettings {
@@ -78,6 +82,7 @@ impl Default for ShellSettings {
             max_concurrent_requests: 1024,
             bodies_bytes: 64 * 1024 * 1024,
             path_prefix: PathPrefix::default(),
+            hosts: Hosts::Any,
         }
     }
 }
@@ -95,6 +100,7 @@ pub(crate) struct Shell {
     reads: Pace,
     /// The turns of responses to callers without a key.
     open: Pace,
+    pub path_prefix: PathPrefix,
     reports: Arc<ReportPool>,
     large_bodies: Arc<WorkThreads>,
     bodies: BodyBudget,
@@ -109,7 +115,7 @@ impl Shell {
         service: &Service,
         settings: &ShellSettings,
         metrics: &Arc<Metrics>,
-    ) -> Result<Self, NoRandomness> {
+    ) -> Result<Self, SysError> {
         Ok(Self {
             metrics: Arc::clone(metrics),
             ids: RequestIds::new()?,
@@ -117,6 +123,7 @@ impl Shell {
             guard,
             reads: Pace::of_this_machine(),
             open: Pace::of_this_machine(),
+            path_prefix: settings.path_prefix.clone(),
             reports: Arc::clone(&service.reports),
             large_bodies: Arc::clone(&service.bodies),
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
@@ -159,7 +166,7 @@ impl Shell {
             Ok(Authorization::Admitted(key)) => key,
             Ok(Authorization::Open) => return self.run_open(request, next).await,
             Ok(Authorization::UnknownKey) => return unknown_key().into_response(),
-            Err(refusal) => return *refusal,
+            Err(refusal) => return self.path_prefix.put_before(*refusal).await,
         };
         if let Some(peer) = request.extensions().get::<Arc<Peer>>() {
             peer.note_authorized(key.as_ref(), Instant::now());
@@ -190,8 +197,7 @@ impl Shell {
         let is_probe = is_probe(request.uri().path());
         let run = async {
             let (request, _share) = self.with_whole_body(request, OPEN_BODY_MAX_BYTES).await?;
-            let compress = accepts_gzip(request.headers());
-            let response = deliver(next.run(request).await, compress, &self.reports).await;
+            let response = self.respond(request, next).await;
             if !is_probe {
                 self.open.turn().await;
             }
@@ -220,9 +226,8 @@ impl Shell {
                 // metrics are not compressed: that would wait for the threads for reports
                 return Ok(next.run(request).await);
             }
-            let compress = accepts_gzip(request.headers());
             let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-            let response = deliver(next.run(request).await, compress, &self.reports).await;
+            let response = self.respond(request, next).await;
             drop(permit);
             if reads {
                 self.reads.turn().await;
@@ -230,6 +235,14 @@ impl Shell {
             Ok(response)
         };
         within(self.time_limit, run).await
+    }
+
+    /// The response of the router, as the caller gets it.
+    async fn respond(&self, mut request: Request, next: Next) -> Response {
+        let compress = accepts_gzip(request.headers());
+        self.path_prefix.require_text(&mut request);
+        let response = self.path_prefix.put_before(next.run(request).await).await;
+        deliver(response, compress, &self.reports).await
     }
 
     /// A permit to run, if there is one. No key holds the last eighth of the permits, so that one
