@@ -36,28 +36,6 @@ pub struct StoreArgs {
     pub database_url: String,
 }
 
-/// Settings of logs. Logs go to standard error.
-#[derive(Debug, Clone, Args)]
-pub struct LogArgs {
-    /// Filter of log lines: a level, or levels by module such as `info,rankduel::access=warn`,
-    /// which drops the line of every successful request [default: RUST_LOG, else info]
-    #[arg(long, value_name = "FILTER", env = "RANKDUEL_LOG")]
-    pub log: Option<String>,
-    /// Format of log lines: `auto` is text on a terminal and JSON elsewhere
-    #[arg(long, value_name = "FORMAT", env = "RANKDUEL_LOG_FORMAT", default_value = "auto")]
-    pub log_format: LogFormat,
-}
-
-impl LogArgs {
-    /// The effective filter: the flag or its variable, else `RUST_LOG`, else `info`.
-    pub fn filter(&self) -> String {
-        self.log
-            .clone()
-            .or_else(|| std::env::var("RUST_LOG").ok().filter(|filter| !filter.trim().is_empty()))
-            .unwrap_or_else(|| "info".to_owned())
-    }
-}
-
 /// Arguments of `rankduel serve`.
 #[derive(Debug, Clone, Args)]
 #[command(
@@ -225,12 +203,14 @@ pub struct ServeArgs {
     #[arg(long, value_name = "PATH", env = "RANKDUEL_PATH_PREFIX", default_value = "")]
     pub path_prefix: String,
 
-    #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type; text here would replace the command's"
-    )]
-    pub log: LogArgs,
+    /// Filter of log lines: a level, or levels by module such as `info,rankduel::access=warn`,
+    /// which drops the line of every successful request [default: RUST_LOG, else info]
+    #[arg(long, value_name = "FILTER", env = "RANKDUEL_LOG")]
+    pub log: Option<String>,
+
+    /// Format of log lines: `auto` is text on a terminal and JSON elsewhere
+    #[arg(long, value_name = "FORMAT", env = "RANKDUEL_LOG_FORMAT", default_value = "auto")]
+    pub log_format: LogFormat,
 }
 
 /// Checked settings of a server.
@@ -257,6 +237,14 @@ pub struct ServeConfig {
 }
 
 impl ServeArgs {
+    /// The effective filter of log lines: the flag or its variable, else `RUST_LOG`, else `info`.
+    pub fn log_filter(&self) -> String {
+        self.log
+            .clone()
+            .or_else(|| std::env::var("RUST_LOG").ok().filter(|filter| !filter.trim().is_empty()))
+            .unwrap_or_else(|| "info".to_owned())
+    }
+
     /// Check the arguments and the value of [`API_KEYS`]. The error is one line for the person who
     /// started the server.
     pub fn validate(self, api_keys: Option<&str>) -> Result<ServeConfig, String> {

@@ -1,6 +1,9 @@
 //! The database of a command.
 
-use super::CommandError;
+use anyhow::Context as _;
+
+use super::{CommandError, runtime};
+use crate::config::StoreArgs;
 use rankduel_store::{ConnectError, SharedStore, StoreError, connect, connect_with};
 
 /// Opens the store of this URL. An invalid URL is a wrong call.
@@ -14,6 +17,20 @@ pub(super) async fn open_store_with(
     direct: Option<&str>,
 ) -> Result<SharedStore, CommandError> {
     connect_with(url, direct).await.map_err(refused)
+}
+
+/// Do `work` with the store of a command, whose schema must be the one of this version.
+pub(super) fn with_store<T>(
+    args: &StoreArgs,
+    work: impl AsyncFnOnce(&SharedStore) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    runtime()?.block_on(async {
+        let store = open_store(&args.database_url).await?;
+        store.check().await.context("the database cannot be used")?;
+        let done = work(&store).await;
+        store.close().await;
+        done
+    })
 }
 
 fn refused(error: ConnectError) -> CommandError {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
-use super::database::open_store;
+use super::CommandError;
+use super::database::with_store;
 use super::output::Output;
-use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::transfer::{
     self, TableFormat, WrittenSegments, write_matrix, write_pages, write_segments,
@@ -147,18 +147,14 @@ impl ExperimentFile {
         write: impl AsyncFnOnce(&dyn Store, &str, &mut (dyn Write + Send)) -> anyhow::Result<T>,
     ) -> Result<T, CommandError> {
         let name = &self.name;
-        runtime()?.block_on(async {
-            let store = open_store(&self.store.database_url).await?;
-            store.check().await.context("the database cannot be read from")?;
+        with_store(&self.store, async |store| {
             let mut output = Output::default();
             let written = match &self.out {
-                None => write(&*store, name, &mut output).await,
-                Some(path) => write_new(path, async |out| write(&*store, name, out).await).await,
+                None => write(&**store, name, &mut output).await,
+                Some(path) => write_new(path, async |out| write(&**store, name, out).await).await,
             };
             let written = written.with_context(|| format!("no {what} of `{name}` was written"));
-            let written = output.checked(written)?;
-            store.close().await;
-            Ok(written)
+            output.checked(written)
         })
     }
 }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::database::open_store;
-use super::{CommandError, runtime};
+use super::CommandError;
+use super::database::with_store;
 use crate::config::StoreArgs;
 use crate::service::transfer::{self, Import};
 use rankduel_engine::access::Actor;
@@ -43,14 +43,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             .map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))?;
         Box::new(BufReader::new(file))
     };
-    runtime()?.block_on(async {
-        let store = open_store(&arguments.store.database_url).await?;
-        store.check().await.context("the database cannot be written to")?;
+    with_store(&arguments.store, async |store| {
         let by = (&Actor::command_line(), SystemClock.now_ms());
-        let imported = transfer::import(&*store, &mut *file, arguments.name.as_deref(), Some(by))
+        let imported = transfer::import(&**store, &mut *file, arguments.name.as_deref(), Some(by))
             .await
             .with_context(|| format!("{} cannot be imported", path.display()))?;
-        store.close().await;
         match imported {
             Import::New { entries } => eprintln!("imported {entries} log entries"),
             Import::Same => {

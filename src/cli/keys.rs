@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
-use super::database::open_store;
+use super::CommandError;
+use super::database::with_store;
 use super::output::{is_null, print};
-use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use rankduel_engine::access::{
     self, Actor, KeyChangeError, KeyRequest, KeyRotation, KeyState, NewKey,
@@ -82,30 +82,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     | Command::Rotate { store: args, .. }
     | Command::Revoke { store: args, .. }) = &arguments.command;
     check(&arguments.command)?;
-    runtime()?.block_on(async {
-        let store = open_store(&args.database_url).await?;
-        store.check().await.context("the database cannot be used")?;
-        let text = match &arguments.command {
-            Command::Create { name, scopes, experiments, expires_in_days, .. } => {
-                let request = KeyRequest {
-                    name: name.clone(),
-                    scopes: scopes.iter().copied().collect(),
-                    experiments: (!experiments.is_empty()).then(|| experiments.clone()),
-                    expires_in_days: *expires_in_days,
-                };
-                warn_of_unknown(&store, experiments).await?;
-                return create(&store, &request).await;
-            }
-            Command::List(_) => list(&store).await,
-            Command::Rotate { id, overlap_seconds, expires_in_days, .. } => {
-                let (overlap_seconds, expires_in_days) = (*overlap_seconds, *expires_in_days);
-                let rotation = KeyRotation { overlap_seconds, expires_in_days };
-                return rotate(&store, id, &rotation).await;
-            }
-            Command::Revoke { id, .. } => revoke(&store, id).await,
-        }?;
-        store.close().await;
-        print(text)
+    with_store(args, async |store| match &arguments.command {
+        Command::Create { name, scopes, experiments, expires_in_days, .. } => {
+            let request = KeyRequest {
+                name: name.clone(),
+                scopes: scopes.iter().copied().collect(),
+                experiments: (!experiments.is_empty()).then(|| experiments.clone()),
+                expires_in_days: *expires_in_days,
+            };
+            warn_of_unknown(store, experiments).await?;
+            create(store, &request).await
+        }
+        Command::List(_) => print(list(store).await?),
+        Command::Rotate { id, overlap_seconds, expires_in_days, .. } => {
+            let (overlap_seconds, expires_in_days) = (*overlap_seconds, *expires_in_days);
+            rotate(store, id, &KeyRotation { overlap_seconds, expires_in_days }).await
+        }
+        Command::Revoke { id, .. } => print(revoke(store, id).await?),
     })
 }
 

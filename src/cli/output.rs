@@ -6,6 +6,8 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 
 use anyhow::Context as _;
+use clap::ValueEnum;
+use serde::Serialize;
 
 use super::CommandError;
 
@@ -14,6 +16,20 @@ pub(super) fn print(text: impl AsRef<[u8]>) -> Result<(), CommandError> {
     let mut out = Output::default();
     let written = out.write_all(text.as_ref()).and_then(|()| out.flush());
     out.checked(written.context("the result cannot be written"))
+}
+
+/// The format in which a command writes what it tells of policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Text to read
+    Table,
+    /// JSON array, one object for each policy
+    Json,
+}
+
+/// Write the result of a command as JSON.
+pub(super) fn print_json(result: &impl Serialize) -> Result<(), CommandError> {
+    print(serde_json::to_string_pretty(result).context("the JSON cannot be written")? + "\n")
 }
 
 /// Whether the standard output goes nowhere.

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::CommandError;
-use super::output::print;
+use super::output::{print, print_json};
 use crate::service::error::ServiceError;
 use crate::service::reports::plan::{PlanReport, PlanRequest};
 
@@ -84,12 +83,10 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         }
         error => CommandError::Failed(error.into()),
     })?;
-    print(match arguments.format {
-        Format::Text => text(&report),
-        Format::Json => {
-            serde_json::to_string_pretty(&report).context("the JSON cannot be written")? + "\n"
-        }
-    })
+    match arguments.format {
+        Format::Text => print(text(&report)),
+        Format::Json => print_json(&report),
+    }
 }
 
 /// The sentence, and a bar of days for each difference.

@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::CommandError;
-use super::output::print;
+use super::output::{Format, print, print_json};
 use dueling_bandits::PolicySpec;
 use dueling_bandits::parameters::Description;
 
@@ -26,14 +25,6 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Text to read
-    Table,
-    /// An array of objects
-    Json,
-}
-
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     for kind in &arguments.kinds {
@@ -47,17 +38,14 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let wanted =
         |kind: &str| arguments.kinds.is_empty() || arguments.kinds.iter().any(|k| k == kind);
     let chosen: Vec<_> = PolicySpec::KINDS.iter().filter(|(kind, _)| wanted(kind)).collect();
-    let text = match arguments.format {
+    match arguments.format {
         Format::Table => {
-            chosen.iter().map(|(kind, d)| paragraph(kind, d)).collect::<Vec<_>>().join("\n")
+            print(chosen.iter().map(|(kind, d)| paragraph(kind, d)).collect::<Vec<_>>().join("\n"))
         }
         Format::Json => {
-            let list: Vec<Value> = chosen.iter().map(|(kind, d)| object(kind, d)).collect();
-            serde_json::to_string_pretty(&list).context("the JSON cannot be written")? + "\n"
+            print_json(&chosen.iter().map(|(kind, d)| object(kind, d)).collect::<Vec<_>>())
         }
-    };
-    print(text)?;
-    Ok(())
+    }
 }
 
 fn paragraph(kind: &str, description: &Description) -> String {

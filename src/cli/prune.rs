@@ -4,9 +4,9 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::json;
 
-use super::database::open_store;
+use super::CommandError;
+use super::database::with_store;
 use super::output::print;
-use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::retention;
 use rankduel_engine::access::Actor;
@@ -36,29 +36,26 @@ pub struct Arguments {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let name = &arguments.name;
-    runtime()?.block_on(async {
-        let store = open_store(&arguments.store.database_url).await?;
-        store.check().await.context("the database cannot be used")?;
-        let pruning = retention::prepare(&*store, name, SystemClock.now_ms()).await?;
-        let what = format!("{} log entries of `{name}`, up to position {}", pruning.entries, pruning.to);
+    with_store(&arguments.store, async |store| {
+        let pruning = retention::prepare(&**store, name, SystemClock.now_ms()).await?;
+        let (entries, to) = (pruning.entries, pruning.to);
+        let what = format!("{entries} log entries of `{name}`, up to position {to}");
         if !arguments.yes {
             return Err(CommandError::Usage(format!(
-                "this would permanently forget {what}; nothing was changed. Export the experiment first (`rankduel \
-                 export {name} --out FILE`), then repeat the command with --yes"
+                "this would permanently forget {what}; nothing was changed. Export the experiment first \
+                 (`rankduel export {name} --out FILE`), then repeat the command with --yes"
             )));
         }
-        let id = store
-            .experiment(name)
-            .await
-            .context("the experiment cannot be read")?
-            .map(|record| record.id)
-            .ok_or_else(|| anyhow!("there is no experiment `{name}`"))?;
-        let note = AuditNote::of_experiment(&Actor::command_line(), "log-pruned", name, SystemClock.now_ms())
-            .changed(None, Some(json!({"entries": pruning.entries, "up_to_position": pruning.to})));
-        if !store.prune(id, pruning.to, pruning.format, &note).await.context("the log cannot be pruned")? {
-            return Err(anyhow!("experiment `{name}` has changed in the meantime; nothing was forgotten").into());
+        let record = store.experiment(name).await.context("the experiment cannot be read")?;
+        let id = record.ok_or_else(|| anyhow!("there is no experiment `{name}`"))?.id;
+        let (by, now) = (Actor::command_line(), SystemClock.now_ms());
+        let note = AuditNote::of_experiment(&by, "log-pruned", name, now)
+            .changed(None, Some(json!({"entries": entries, "up_to_position": to})));
+        let pruned = store.prune(id, to, pruning.format, &note).await;
+        if !pruned.context("the log cannot be pruned")? {
+            let why = "has changed in the meantime; nothing was forgotten";
+            return Err(anyhow!("experiment `{name}` {why}").into());
         }
-        store.close().await;
         print(format!("forgot {what}\n"))
     })
 }

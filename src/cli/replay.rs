@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::database::open_store;
-use super::output::print;
+use super::database::{open_store, with_store};
+use super::output::{Format, print, print_json};
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use crate::service::reports::replay::{Replay, Replayed, replay_log};
@@ -47,14 +47,6 @@ pub struct Arguments {
     store: StoreArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Text to read
-    Table,
-    /// JSON array, one object for each policy
-    Json,
-}
-
 /// The name of an experiment from a file, in its temporary database.
 const FROM_FILE: &str = "replayed";
 
@@ -68,41 +60,35 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
                 .map_err(|error| CommandError::Usage(format!("--policy {text}: {error}")))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let replays = runtime()?.block_on(async {
-        match (&arguments.file, &arguments.name) {
-            (Some(path), _) => {
-                let file = File::open(path).map_err(|error| {
-                    CommandError::Usage(format!("--file {}: {error}", path.display()))
-                })?;
-                let folder = tempfile::tempdir()
-                    .context("a temporary folder for the log cannot be created")?;
-                let store =
-                    open_store(&format!("sqlite://{}", folder.path().join("replay.db").display()))
-                        .await?;
-                store.migrate().await.context("a database for the log cannot be created")?;
-                transfer::import(&*store, &mut BufReader::new(file), Some(FROM_FILE), None)
-                    .await
-                    .with_context(|| format!("{} cannot be read", path.display()))?;
-                all(&store, FROM_FILE, policies).await
-            }
-            (None, Some(name)) => {
-                let store = open_store(&arguments.store.database_url).await?;
-                store.check().await.context("the database cannot be read from")?;
-                all(&store, name, policies).await
-            }
-            (None, None) => Err(CommandError::Usage(
-                "the call needs the name of an experiment, or --file".into(),
-            )),
+    let replays = match (&arguments.file, &arguments.name) {
+        (Some(path), _) => runtime()?.block_on(of_file(path, policies))?,
+        (None, Some(name)) => {
+            with_store(&arguments.store, async |store| all(store, name, policies).await)?
         }
-    })?;
-    let text = match arguments.format {
-        Format::Table => replays.iter().map(paragraph).collect::<Vec<_>>().join("\n"),
-        Format::Json => {
-            serde_json::to_string_pretty(&replays).context("the JSON cannot be written")? + "\n"
+        (None, None) => {
+            let why = "the call needs the name of an experiment, or --file";
+            return Err(CommandError::Usage(why.into()));
         }
     };
-    print(text)?;
-    Ok(())
+    match arguments.format {
+        Format::Table => print(replays.iter().map(paragraph).collect::<Vec<_>>().join("\n")),
+        Format::Json => print_json(&replays),
+    }
+}
+
+async fn of_file(path: &Path, policies: Vec<PolicySpec>) -> Result<Vec<Replay>, CommandError> {
+    let file = File::open(path)
+        .map_err(|error| CommandError::Usage(format!("--file {}: {error}", path.display())))?;
+    let folder = tempfile::tempdir().context("a temporary folder for the log cannot be created")?;
+    let url = format!("sqlite://{}", folder.path().join("replay.db").display());
+    let store = open_store(&url).await?;
+    store.migrate().await.context("a database for the log cannot be created")?;
+    transfer::import(&*store, &mut BufReader::new(file), Some(FROM_FILE), None)
+        .await
+        .with_context(|| format!("{} cannot be read", path.display()))?;
+    let replays = all(&store, FROM_FILE, policies).await;
+    store.close().await;
+    replays
 }
 
 async fn all(
@@ -126,7 +112,6 @@ async fn all(
         let replayed = replay_log(&**store, of, policy, None, None).await;
         replays.push(replayed.map_err(anyhow::Error::new)?);
     }
-    store.close().await;
     Ok(replays)
 }
 

@@ -30,11 +30,10 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
             return Err(CommandError::Usage(format!("{API_KEYS} is not UTF-8")));
         }
     };
-    let (filter, format) = (args.log.filter(), args.log.log_format);
+    let (filter, format) = (args.log_filter(), args.log_format);
     let config = args.validate(keys.as_deref()).map_err(CommandError::Usage)?;
     let export = Export::start().map_err(CommandError::Usage)?;
-    logging::init(&filter, format, Some(&export))
-        .map_err(|error| CommandError::Usage(error.to_string()))?;
+    logging::init(&filter, format, Some(&export)).map_err(CommandError::Usage)?;
     let runtime = runtime()?;
     let served = runtime.block_on(until_signal(config));
     // Everything is written. Dropping the runtime would wait for blocking calls, and a start that

@@ -3,9 +3,9 @@
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
-use super::database::open_store;
+use super::CommandError;
+use super::database::with_store;
 use super::output::print;
-use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use rankduel_engine::access::Actor;
 use rankduel_engine::clock::{Clock as _, SystemClock, rfc3339};
@@ -56,17 +56,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let (Command::List(args)
     | Command::Rotate { store: args, .. }
     | Command::Retire { store: args, .. }) = &arguments.command;
-    runtime()?.block_on(async {
-        let store = open_store(&args.database_url).await?;
-        store.check().await.context("the database cannot be used")?;
-        let text = match &arguments.command {
-            Command::List(_) => list(&store).await,
-            Command::Rotate { after_seconds, .. } => rotate(&store, *after_seconds).await,
-            Command::Retire { id, .. } => retire(&store, *id).await,
-        }?;
-        store.close().await;
-        print(text)?;
-        Ok(())
+    with_store(args, async |store| {
+        print(match &arguments.command {
+            Command::List(_) => list(store).await?,
+            Command::Rotate { after_seconds, .. } => rotate(store, *after_seconds).await?,
+            Command::Retire { id, .. } => retire(store, *id).await?,
+        })
     })
 }
 

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 
-use super::database::open_store;
-use super::{CommandError, runtime};
+use super::CommandError;
+use super::database::with_store;
 use crate::config::StoreArgs;
 use crate::service::verify;
 use rankduel_store::SharedStore;
@@ -32,15 +32,10 @@ pub struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    runtime()?.block_on(async {
-        let store = open_store(&arguments.store.database_url).await?;
-        let wrong = verify(&store, &arguments.names).await?;
-        store.close().await;
-        match wrong {
-            0 => Ok(()),
-            1 => Err(anyhow!("1 thing is wrong").into()),
-            many => Err(anyhow!("{many} things are wrong").into()),
-        }
+    with_store(&arguments.store, async |store| match verify(store, &arguments.names).await? {
+        0 => Ok(()),
+        1 => Err(anyhow!("1 thing is wrong").into()),
+        many => Err(anyhow!("{many} things are wrong").into()),
     })
 }
 
@@ -50,7 +45,6 @@ fn say(line: &str) -> anyhow::Result<()> {
 
 /// The number of errors.
 async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> {
-    store.check().await.context("the database cannot be verified")?;
     let mut wrong = 0;
     for what in store.integrity().await.context("the file cannot be checked")? {
         wrong += 1;

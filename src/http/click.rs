@@ -1,4 +1,5 @@
 //! One event on a page, in a request body.
+#![expect(dead_code, reason = "`ClickShape` describes how a `PageEvent` is read")]
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -9,10 +10,6 @@ use crate::service::feedback::{Clicked, PageEvent};
 use rankduel_engine::fold::open_pages::MAX_CLICKED;
 use rankduel_engine::page_rules::CLICK;
 
-/// A click: a position, a document id, or an object with one of them and the kind of event.
-#[derive(Debug)]
-pub(crate) struct ClickBody(pub PageEvent);
-
 /// The clicks of one item of feedback, without those beyond the first one too many: a body of two
 /// megabytes can have a million, and each takes some thirty times its bytes.
 #[derive(Debug)]
@@ -22,7 +19,6 @@ pub(crate) struct ClickList(pub Vec<PageEvent>);
 #[derive(Debug, ToSchema)]
 #[schema(as = Click)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) enum ClickShape {
     /// Position in the shown list, counted across its pages.
     Position(u64),
@@ -39,7 +35,6 @@ pub(crate) enum ClickShape {
 /// An event at a position.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) struct AtPosition {
     /// In the shown list, from 0.
     position: u64,
@@ -51,7 +46,6 @@ pub(crate) struct AtPosition {
 /// An event on a document.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) struct OnDocument {
     document: String,
     /// As for a position.
@@ -62,7 +56,6 @@ pub(crate) struct OnDocument {
 /// An event on a slot.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "describes what `ClickBody` reads")]
 pub(crate) struct OnSlot {
     /// Token of the slot.
     slot: String,
@@ -71,7 +64,7 @@ pub(crate) struct OnSlot {
     event: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for ClickBody {
+impl<'de> Deserialize<'de> for PageEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -83,19 +76,19 @@ impl<'de> Deserialize<'de> for ClickBody {
         }
         struct Click;
         impl<'de> Visitor<'de> for Click {
-            type Value = ClickBody;
+            type Value = PageEvent;
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str(
                     "a click: a position from 0, a document id, or an object with `position`, `document` or `slot`",
                 )
             }
-            fn visit_u64<E>(self, position: u64) -> Result<ClickBody, E> {
+            fn visit_u64<E>(self, position: u64) -> Result<PageEvent, E> {
                 Ok(plain(Clicked::Position(position)))
             }
-            fn visit_str<E>(self, id: &str) -> Result<ClickBody, E> {
+            fn visit_str<E>(self, id: &str) -> Result<PageEvent, E> {
                 Ok(plain(Clicked::Document(id.to_owned())))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ClickBody, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PageEvent, A::Error> {
                 let Members { position, document, slot, event } =
                     Members::deserialize(MapAccessDeserializer::new(map))?;
                 let on = match (position, document, slot) {
@@ -108,7 +101,7 @@ impl<'de> Deserialize<'de> for ClickBody {
                         ));
                     }
                 };
-                Ok(ClickBody(PageEvent { on, event: event.unwrap_or_else(|| CLICK.to_owned()) }))
+                Ok(PageEvent { on, event: event.unwrap_or_else(|| CLICK.to_owned()) })
             }
         }
         deserializer.deserialize_any(Click)
@@ -125,7 +118,7 @@ impl<'de> Deserialize<'de> for ClickList {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ClickList, A::Error> {
                 let mut clicks = Vec::new();
-                while let Some(ClickBody(click)) = list.next_element()? {
+                while let Some(click) = list.next_element()? {
                     if clicks.len() <= MAX_CLICKED {
                         clicks.push(click);
                     }
@@ -137,6 +130,6 @@ impl<'de> Deserialize<'de> for ClickList {
     }
 }
 
-fn plain(on: Clicked) -> ClickBody {
-    ClickBody(PageEvent { on, event: CLICK.to_owned() })
+fn plain(on: Clicked) -> PageEvent {
+    PageEvent { on, event: CLICK.to_owned() }
 }

@@ -76,12 +76,12 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Op
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let headers = request.headers().clone();
+        let is_json = require_json(request.headers());
         let text = whole(request, state).await?;
         if text.bytes.is_empty() {
             return Ok(Self(None));
         }
-        require_json(&headers)?;
+        is_json?;
         if text.bytes.trim_ascii() == b"null" {
             return Ok(Self(None));
         }
@@ -90,11 +90,6 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Op
 }
 
 impl JsonText {
-    /// The bytes, for a handler that does all of its work on threads for long work.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// The value that `read` makes of the bytes. It reads those of a large body on the threads for
     /// large bodies, so it should do all the work on them that takes long.
     pub async fn read<T: Send + 'static>(

@@ -1,5 +1,7 @@
 //! `/v1/experiments/{name}/feedback`: outcomes and clicks.
 
+use std::cmp::Ordering;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -71,51 +73,49 @@ struct One {
 }
 
 impl One {
-    fn read(self) -> Result<Feedback, (&'static str, &'static str)> {
-        let (unit, segment, metrics) = (self.unit, self.segment, self.metrics);
-        if unit.as_deref().is_some_and(|unit| unit_error(unit).is_some()) {
+    /// The error is a JSON pointer and a clause.
+    fn read(mut self) -> Result<Feedback, (&'static str, &'static str)> {
+        if self.unit.as_deref().is_some_and(|unit| unit_error(unit).is_some()) {
             return Err(("/unit", "a unit has at most 256 bytes"));
         }
-        if let Some(ClickList(clicks)) = self.clicks {
-            if self.outcome.is_some() || self.left_clicks.is_some() || self.right_clicks.is_some() {
-                return Err(("/clicks", "send `clicks` or an outcome, not both"));
-            }
-            let said = FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) };
-            let duel_id = self.duel_id.into();
-            return Ok(Feedback { duel_id, content: said, unit, segment, metrics });
-        }
-        if self.last.is_some() {
+        let content = self.content()?;
+        let Self { duel_id, unit, segment, metrics, .. } = self;
+        Ok(Feedback { duel_id: duel_id.into(), content, unit, segment, metrics })
+    }
+
+    fn content(&mut self) -> Result<FeedbackContent, (&'static str, &'static str)> {
+        let clicks = self.clicks.take();
+        if clicks.is_none() && self.last.is_some() {
             return Err(("/final", "`final` goes with `clicks` only"));
         }
-        let outcome = match (self.outcome, self.left_clicks, self.right_clicks) {
-            (Some(outcome), None, None) => outcome,
-            (None, Some(0), Some(0)) => ShownOutcome::None,
-            (None, Some(left), Some(right)) => match left.cmp(&right) {
-                std::cmp::Ordering::Greater => ShownOutcome::Left,
-                std::cmp::Ordering::Less => ShownOutcome::Right,
-                std::cmp::Ordering::Equal => ShownOutcome::Tie,
+        let outcome = match (clicks, self.outcome, self.left_clicks, self.right_clicks) {
+            (Some(ClickList(clicks)), None, None, None) => {
+                return Ok(FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) });
+            }
+            (Some(_), ..) => return Err(("/clicks", "send `clicks` or an outcome, not both")),
+            (None, Some(outcome), None, None) => outcome,
+            (None, Some(_), ..) => return Err(("/outcome", "send `outcome` or clicks, not both")),
+            (None, None, Some(0), Some(0)) => ShownOutcome::None,
+            (None, None, Some(left), Some(right)) => match left.cmp(&right) {
+                Ordering::Greater => ShownOutcome::Left,
+                Ordering::Less => ShownOutcome::Right,
+                Ordering::Equal => ShownOutcome::Tie,
             },
-            (Some(_), _, _) => return Err(("/outcome", "send `outcome` or clicks, not both")),
-            (None, Some(_), None) => {
+            (None, None, Some(_), None) => {
                 return Err(("/right_clicks", "`left_clicks` needs `right_clicks` beside it"));
             }
-            (None, None, Some(_)) => {
+            (None, None, None, Some(_)) => {
                 return Err(("/left_clicks", "`right_clicks` needs `left_clicks` beside it"));
             }
-            (None, None, None) if metrics.is_some() => {
-                let content = FeedbackContent::Values;
-                let duel_id = self.duel_id.into();
-                return Ok(Feedback { duel_id, content, unit, segment, metrics });
+            (None, None, None, None) if self.metrics.is_some() => {
+                return Ok(FeedbackContent::Values);
             }
-            (None, None, None) => {
-                return Err((
-                    "/outcome",
-                    "send `outcome`, or `left_clicks` and `right_clicks`, or `clicks`",
-                ));
+            (None, None, None, None) => {
+                let detail = "send `outcome`, or `left_clicks` and `right_clicks`, or `clicks`";
+                return Err(("/outcome", detail));
             }
         };
-        let content = FeedbackContent::Outcome(outcome);
-        Ok(Feedback { duel_id: self.duel_id.into(), content, unit, segment, metrics })
+        Ok(FeedbackContent::Outcome(outcome))
     }
 }
 

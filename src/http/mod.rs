@@ -25,7 +25,6 @@ mod parameters;
 mod plan;
 pub mod problem;
 mod reports;
-pub(crate) mod schemas;
 pub mod server;
 mod spec_bodies;
 mod state;

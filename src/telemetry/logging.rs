@@ -21,26 +21,17 @@ pub enum LogFormat {
     Json,
 }
 
-/// Why logging could not be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum LoggingError {
-    /// The filter is invalid.
-    #[error(
-        "the log filter {0:?} is invalid: {1}; write a level such as `info`, or \
-         `info,rankduel::access=warn`"
-    )]
-    Filter(String, String),
-    /// This process has set up logging before.
-    #[error("logging is already set up")]
-    Twice,
-}
-
 /// Write the events that pass `filter`, and panics, to standard error, and give `export` its spans.
 /// Once per process.
-pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<(), LoggingError> {
-    let targets: Targets = filter
-        .parse()
-        .map_err(|error: ParseError| LoggingError::Filter(filter.to_owned(), error.to_string()))?;
+pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<(), String> {
+    let invalid = |why: &str| {
+        format!(
+            "the log filter {filter:?} is invalid: {why}; write a level such as `info`, or \
+             `info,rankduel::access=warn`"
+        )
+    };
+    let targets: Targets =
+        filter.parse().map_err(|error: ParseError| invalid(&error.to_string()))?;
     // A word that is no level is read as the name of a module, and nothing else would be logged.
     let is_known = |word: &str| {
         let level = word.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
@@ -48,7 +39,7 @@ pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<
     };
     if let Some(word) = filter.split(',').find(|word| !is_known(word.trim())) {
         let why = format!("{word:?} is not a level: off, error, warn, info, debug or trace");
-        return Err(LoggingError::Filter(filter.to_owned(), why));
+        return Err(invalid(&why));
     }
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let text = match format {
@@ -64,7 +55,7 @@ pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<
         let lines = lines.json().flatten_event(true).with_current_span(true).with_span_list(false);
         spans.with(lines.with_filter(targets)).try_init()
     };
-    set.map_err(|_| LoggingError::Twice)?;
+    set.map_err(|_| "logging is already set up")?;
     if let Some(export) = export {
         export.log();
     }

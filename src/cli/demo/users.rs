@@ -1,9 +1,8 @@
 //! Simulated users over HTTP. They search, answer late, never, or twice.
 
 use std::io::IsTerminal as _;
-use std::ops::AddAssign;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -56,7 +55,7 @@ pub struct Traffic {
     pub seed: u64,
 }
 
-/// Counts of one user, or of all users.
+/// Counts of all users.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// Number of shown pages.
@@ -75,20 +74,6 @@ pub struct Tally {
     pub retried: u64,
     /// How often each ranker was shown.
     pub appearances: Vec<u64>,
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.pages += other.pages;
-        self.self_duels += other.self_duels;
-        self.lost += other.lost;
-        self.recorded += other.recorded;
-        self.duplicates += other.duplicates;
-        self.expired += other.expired;
-        self.retried += other.retried;
-        self.appearances.resize(self.appearances.len().max(other.appearances.len()), 0);
-        self.appearances.iter_mut().zip(other.appearances).for_each(|(sum, more)| *sum += more);
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,32 +95,34 @@ struct Shared {
     /// Pages that a user has set out to see.
     pages: AtomicU64,
     concluded: AtomicBool,
+    tally: Mutex<Tally>,
 }
 
 /// Runs the users until all pages are shown and answered. Returns their counts and the time.
 pub async fn drive(world: &Arc<World>, traffic: Traffic) -> anyhow::Result<(Tally, Duration)> {
     let started = Instant::now();
-    let shared = Arc::new(Shared::default());
+    let appearances = vec![0; world.rankers.len()];
+    let tally = Mutex::new(Tally { appearances, ..Tally::default() });
+    let shared = Arc::new(Shared { tally, ..Shared::default() });
     let watch = tokio::spawn(watch(Arc::clone(world), traffic, Arc::clone(&shared)));
     let mut users = tokio::task::JoinSet::new();
     for user in 0..traffic.users {
         let user = User {
             world: Arc::clone(world),
             shared: Arc::clone(&shared),
-            tally: Tally { appearances: vec![0; world.rankers.len()], ..Tally::default() },
             traffic,
             rng: PolicyRng::seed_from_u64(traffic.seed.wrapping_add(u64::from(user) << 32)),
         };
         users.spawn(user.search());
     }
-    let mut tally = Tally::default();
     while let Some(user) = users.join_next().await {
-        tally += user.context("a simulated user panicked")??;
+        user.context("a simulated user panicked")??;
     }
     watch.abort();
     if std::io::stderr().is_terminal() {
         eprint!("\r                \r");
     }
+    let tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok((tally, started.elapsed()))
 }
 
@@ -161,13 +148,17 @@ async fn watch(world: Arc<World>, traffic: Traffic, shared: Arc<Shared>) {
 struct User {
     world: Arc<World>,
     shared: Arc<Shared>,
-    tally: Tally,
     traffic: Traffic,
     rng: PolicyRng,
 }
 
 impl User {
-    async fn search(mut self) -> anyhow::Result<Tally> {
+    /// Count something.
+    fn count(&self, add: impl FnOnce(&mut Tally)) {
+        add(&mut self.shared.tally.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    async fn search(mut self) -> anyhow::Result<()> {
         let mut open: Vec<Value> = Vec::new();
         while !self.shared.concluded.load(Ordering::Relaxed)
             && self.shared.pages.fetch_add(1, Ordering::Relaxed) < self.traffic.pages
@@ -189,7 +180,7 @@ impl User {
         for answer in &open {
             self.answer(answer).await?;
         }
-        Ok(self.tally)
+        Ok(())
     }
 
     /// Reads a page. Returns the feedback that the user will send, if any.
@@ -198,15 +189,17 @@ impl User {
         let (Some(left), Some(right)) = (index(&duel.left), index(&duel.right)) else {
             bail!("the server shows unknown rankers: `{}` and `{}`", duel.left, duel.right);
         };
-        self.tally.pages += 1;
-        self.tally.appearances[left] += 1;
-        self.tally.appearances[right] += 1;
+        self.count(|tally| {
+            tally.pages += 1;
+            tally.appearances[left] += 1;
+            tally.appearances[right] += 1;
+            tally.self_duels += u64::from(duel.self_duel);
+        });
         if duel.self_duel {
-            self.tally.self_duels += 1;
             return Ok(None);
         }
         if self.rng.random_bool(self.traffic.lost) {
-            self.tally.lost += 1;
+            self.count(|tally| tally.lost += 1);
             return Ok(None);
         }
         let left_wins = self.rng.random_bool(self.world.matrix.win_probability(left, right));
@@ -220,12 +213,12 @@ impl User {
         for _ in 0..times {
             let (status, text) = self.post("feedback", body).await?;
             if status == StatusCode::GONE {
-                self.tally.expired += 1;
+                self.count(|tally| tally.expired += 1);
                 continue;
             }
             match read::<Receipt>(status, &text)?.status.as_str() {
-                "recorded" => self.tally.recorded += 1,
-                "duplicate" => self.tally.duplicates += 1,
+                "recorded" => self.count(|tally| tally.recorded += 1),
+                "duplicate" => self.count(|tally| tally.duplicates += 1),
                 other => bail!("the server answered feedback with the status `{other}`"),
             }
         }
@@ -234,7 +227,7 @@ impl User {
 
     /// Posts a request, and repeats it after "try again". Returns the status and text of the
     /// answer.
-    async fn post(&mut self, path: &str, body: &Value) -> anyhow::Result<(StatusCode, String)> {
+    async fn post(&self, path: &str, body: &Value) -> anyhow::Result<(StatusCode, String)> {
         let url = format!("{}/{path}", self.world.experiment_url);
         for _ in 0..ATTEMPTS {
             let posted = self.world.client.post(&url).json(body).send().await;
@@ -244,7 +237,7 @@ impl User {
                 let text = response.text().await.with_context(|| format!("POST {url}"))?;
                 return Ok((status, text));
             }
-            self.tally.retried += 1;
+            self.count(|tally| tally.retried += 1);
             tokio::time::sleep(RETRY_AFTER).await;
         }
         bail!("the server answered POST {url} with \"try again\" {ATTEMPTS} times")

@@ -19,14 +19,13 @@ use crate::http::AppState;
 use crate::http::caller::Caller;
 use crate::http::extract::JsonBody;
 use crate::http::problem::ApiResult;
-use crate::http::{schemas, spec_bodies};
+use crate::http::spec_bodies;
+use crate::schemas;
 use crate::service::lifecycle;
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::experiment_spec::{ConcludeAt, DEFAULT_DUEL_TTL_SECONDS};
 use rankduel_engine::experiment_spec::{
-    DEFAULT_VALUE_WINDOW_SECONDS, DEFAULT_WATCH, Errors, Metric, OnDrift, WHOLE_COVERAGE,
+    ConcludeAt, DEFAULT_DUEL_TTL_SECONDS, DEFAULT_VALUE_WINDOW_SECONDS, DEFAULT_WATCH, Errors,
+    ExperimentSpec, Metric, OnDrift, Ranker, ShareBounds, Shares, WHOLE_COVERAGE,
 };
-use rankduel_engine::experiment_spec::{Ranker, ShareBounds, Shares};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use rankduel_store::audience::Segment;

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::conclusion::{ConclusionShape, OrNever};
 use crate::http::conditional::quoted;
 use crate::http::problem::ApiResult;
-use crate::http::schemas;
+use crate::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{
