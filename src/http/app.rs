@@ -23,7 +23,7 @@ use super::openapi::{self, ApiDoc};
 use super::operations::{Operation, Routes};
 use super::server::connections::Peer;
 use super::server::fast_path::FastPath;
-use super::server::guard::{Guard, Rules};
+use super::server::guard::{Guard, Rule, Rules};
 use super::server::keys::Keys;
 use super::server::sessions::Sessions;
 use super::server::shell::{Shell, ShellSettings};
@@ -100,10 +100,10 @@ pub fn app_with(state: AppState, settings: &ShellSettings, more: Router) -> anyh
     let keys = Keys::new(ApiKeySet::of_given(&settings.keys), Arc::clone(&service));
     let sessions = Sessions::new(keys, settings.path_prefix.clone());
     let rules = Rules::of_operations(&operations)
-        .open(&docs::OPEN)
-        .open(&dashboard::OPEN)
-        .pages(&dashboard::PAGES)
-        .managing_pages(&dashboard::MANAGING_PAGES);
+        .with(&docs::OPEN, &Rule::Open)
+        .with(&dashboard::OPEN, &Rule::Open)
+        .with(&dashboard::PAGES, &Rule::Page)
+        .with(&dashboard::MANAGING_PAGES, &Rule::ManagingPage);
     // Only pages of this site may send requests that change anything.
     let other_site = |_: ProtectionError| {
         let detail = "This server accepts no requests to its API from pages of other sites. Send \

@@ -146,7 +146,7 @@ pub(crate) async fn change(
     }
     let (version, by) = (expected.version(), caller.actor());
     let loaded = change_experiment(&state.service, &name, version, body, &by).await?;
-    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK, &[]))
+    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK))
 }
 
 /// Make the change of a body, if the experiment is at `version` (`None` for any version).
@@ -196,8 +196,17 @@ fn requested(body: ExperimentChange, loaded: &LoadedExperiment) -> ApiResult<Req
         ExperimentChange { interleaving: Some(method), .. } => {
             Requested::Interleaving(spec_bodies::interleaving(method)?)
         }
-        body => {
-            let change = settings_of(body);
+        ExperimentChange {
+            description,
+            owner,
+            conclude_at,
+            answer_window_seconds,
+            coverage,
+            ..
+        } => {
+            let conclude_at = conclude_at.map(|OrNever(at)| at);
+            let change =
+                SettingsChange { description, owner, answer_window_seconds, conclude_at, coverage };
             if change.is_empty() {
                 let detail = "send `status`, `interleaving`, `policy`, `control`, `enlist`, `retire`, \
                               `exclude`, `split`, or settings: `description`, `owner`, `conclude_at`, \
@@ -207,14 +216,6 @@ fn requested(body: ExperimentChange, loaded: &LoadedExperiment) -> ApiResult<Req
             Requested::Settings(change)
         }
     })
-}
-
-fn settings_of(body: ExperimentChange) -> SettingsChange {
-    let ExperimentChange {
-        description, owner, conclude_at, answer_window_seconds, coverage, ..
-    } = body;
-    let conclude_at = conclude_at.map(|OrNever(at)| at);
-    SettingsChange { description, owner, answer_window_seconds, conclude_at, coverage }
 }
 
 /// Require that the body has at most one change.

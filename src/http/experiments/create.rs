@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
 use dueling_bandits::TieRule;
 use dueling_bandits::claims::control::Goal;
@@ -227,11 +227,6 @@ pub(crate) async fn create(
     JsonBody(body): JsonBody<NewExperimentBody>,
 ) -> ApiResult<Response> {
     let (loaded, is_new) = create_experiment(&state, &caller, body).await?;
-    let experiment = Experiment::of(&loaded)?;
-    Ok(if is_new {
-        let location = (header::LOCATION, format!("/v1/experiments/{}", experiment.name));
-        experiment.into_response(StatusCode::CREATED, &[location])
-    } else {
-        experiment.into_response(StatusCode::OK, &[])
-    })
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(Experiment::of(&loaded)?.into_response(status))
 }

@@ -62,7 +62,7 @@ async fn read(
     let loaded = state.service.experiment(&name).await?;
     let experiment = Experiment::of(&loaded)?;
     let unchanged = unchanged(&headers, &experiment.version.to_string());
-    Ok(unchanged.unwrap_or_else(|| experiment.into_response(StatusCode::OK, &[])))
+    Ok(unchanged.unwrap_or_else(|| experiment.into_response(StatusCode::OK)))
 }
 
 /// Archive an experiment

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::{PolicySpec, TieRule};
@@ -190,17 +190,11 @@ impl Experiment {
         })
     }
 
-    /// The response with this experiment, its `ETag` and these headers.
-    pub fn into_response(self, status: StatusCode, headers: &[(HeaderName, String)]) -> Response {
-        let mut response = (status, Json(&self)).into_response();
-        for (name, value) in
-            headers.iter().chain(&[(header::ETAG, quoted(&self.version.to_string()))])
-        {
-            // Names and numbers are plain ASCII.
-            if let Ok(value) = HeaderValue::from_str(value) {
-                response.headers_mut().insert(name, value);
-            }
-        }
-        response
+    /// The response with this experiment and its `ETag`; with its `Location` if it was created.
+    pub fn into_response(self, status: StatusCode) -> Response {
+        let location = (status == StatusCode::CREATED)
+            .then(|| [(header::LOCATION, format!("/v1/experiments/{}", self.name))]);
+        let tag = [(header::ETAG, quoted(&self.version.to_string()))];
+        (status, location, tag, Json(self)).into_response()
     }
 }

@@ -182,7 +182,9 @@ impl ProblemKind {
         match status {
             StatusCode::NOT_FOUND => Some(Self::NotFound),
             StatusCode::METHOD_NOT_ALLOWED => Some(Self::MethodNotAllowed),
-            status if status.is_client_error() => Some(Self::InvalidRequest),
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
+                Some(Self::InvalidRequest)
+            }
             status if status.is_server_error() => Some(Self::Internal),
             _ => None,
         }

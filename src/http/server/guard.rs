@@ -18,8 +18,8 @@ use crate::http::problem::{Problem, ProblemKind};
 use rankduel_engine::access::{Digest, KnownKey, Scope, digest_of};
 
 /// Requirements of the requests of one route.
-#[derive(Debug)]
-enum Rule {
+#[derive(Debug, Clone)]
+pub(crate) enum Rule {
     /// No key.
     Open,
     /// A key, or a session that was opened with one; the scope `read`.
@@ -53,23 +53,9 @@ impl Rules {
         rules
     }
 
-    /// These routes need no key.
-    pub fn open(self, paths: &[&str]) -> Self {
-        self.with(paths, || Rule::Open)
-    }
-
-    /// These routes are pages for people: a session opens them, too.
-    pub fn pages(self, paths: &[&str]) -> Self {
-        self.with(paths, || Rule::Page)
-    }
-
-    /// These routes are pages that change something.
-    pub fn managing_pages(self, paths: &[&str]) -> Self {
-        self.with(paths, || Rule::ManagingPage)
-    }
-
-    fn with(mut self, paths: &[&str], rule: fn() -> Rule) -> Self {
-        self.0.extend(paths.iter().map(|path| ((*path).to_owned(), rule())));
+    /// The same with this rule for these routes.
+    pub fn with(mut self, paths: &[&str], rule: &Rule) -> Self {
+        self.0.extend(paths.iter().map(|path| ((*path).to_owned(), rule.clone())));
         self
     }
 

@@ -15,10 +15,11 @@ const PER_SECOND_AND_PROCESSOR: u32 = 1000;
 /// Turns that were not taken are kept for this long. Timers are about as late.
 const KEPT: Duration = Duration::from_millis(2);
 
-/// Gives turns to responses.
+/// Gives turns to responses, at equal intervals.
 #[derive(Debug)]
 pub(super) struct Pace {
-    turns: Mutex<Turns>,
+    every: Duration,
+    next: Mutex<Instant>,
 }
 
 impl Pace {
@@ -27,36 +28,22 @@ impl Pace {
         let processors = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let processors = u32::try_from(processors).unwrap_or(u32::MAX);
         let every = Duration::from_secs(1) / PER_SECOND_AND_PROCESSOR.saturating_mul(processors);
-        Self { turns: Mutex::new(Turns { next: Instant::now(), every }) }
+        Self { every, next: Mutex::new(Instant::now()) }
     }
 
     /// Wait for a turn. Turns are given in the order of the calls; a caller that goes takes none.
     pub async fn turn(&self) {
-        let mut turns = self.turns.lock().await;
-        if let Some(at) = turns.wait_until(Instant::now()) {
-            tokio::time::sleep_until(at.into()).await;
+        let mut next = self.next.lock().await;
+        if *next > Instant::now() {
+            tokio::time::sleep_until((*next).into()).await;
         }
-        turns.take(Instant::now());
+        *next = following(*next, Instant::now(), self.every);
     }
 }
 
-/// Turns at equal intervals.
-#[derive(Debug)]
-struct Turns {
-    next: Instant,
-    every: Duration,
-}
-
-impl Turns {
-    /// The time of the next turn, if it is not yet due.
-    fn wait_until(&self, now: Instant) -> Option<Instant> {
-        (self.next > now).then_some(self.next)
-    }
-
-    fn take(&mut self, now: Instant) {
-        let oldest = now.checked_sub(KEPT).unwrap_or(now);
-        self.next = self.next.max(oldest) + self.every;
-    }
+/// The turn after one that was due at `turn` and taken at `now`.
+fn following(turn: Instant, now: Instant, every: Duration) -> Instant {
+    turn.max(now.checked_sub(KEPT).unwrap_or(now)) + every
 }
 
 #[cfg(test)]
@@ -65,17 +52,14 @@ mod tests {
 
     #[test]
     fn turns_follow_each_other_at_the_interval_and_some_are_kept() {
-        let start = Instant::now();
+        let (start, every) = (Instant::now(), Duration::from_millis(1));
         let after = |ms| start + Duration::from_millis(ms);
-        let mut turns = Turns { next: start, every: Duration::from_millis(1) };
-        assert_eq!(turns.wait_until(start), None);
-        turns.take(start);
-        assert_eq!(turns.wait_until(start), Some(after(1)));
+        let mut turn = following(start, start, every);
+        assert_eq!(turn, after(1));
         // after a long silence: the turns of 2 ms at once, and then one each ms
-        for _ in 0..3 {
-            assert_eq!(turns.wait_until(after(500)), None);
-            turns.take(after(500));
+        for due in [499, 500, 501] {
+            turn = following(turn, after(500), every);
+            assert_eq!(turn, after(due));
         }
-        assert_eq!(turns.wait_until(after(500)), Some(after(501)));
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! From the outside in: [`observe`] (id, trace, log line, metrics, problems), authorization
 //! ([`super::guard`]), the time limit, the whole body ([`super::request_body`]), a permit to run
-//! ([`Shell::run`]), then panics. The path of a proxy ([`super::path_prefix`]) and compression come after
-//! the handler ([`super::deliver`]), and the turn of the response last ([`super::pace`]). The order
-//! matters: a refused request is logged and described like any other, and neither a caller without a
-//! key nor a body that has not arrived yet takes a permit.
+//! ([`Shell::run`]), then panics. After the handler come the path of a proxy
+//! ([`super::path_prefix`]) and compression ([`super::deliver`]), and last the turn of the response
+//! ([`super::pace`]). The order matters: a refused request is logged and described like any other,
+//! and neither a caller without a key nor a body that has not arrived yet takes a permit.
 //!
 //! Requests that memory can answer do not take this path: see [`super::fast_path`].
 
