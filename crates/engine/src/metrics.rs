@@ -156,53 +156,91 @@ pub const DELAY_SECONDS: [f64; 16] = [
 /// Buckets for the events in one commit.
 const EVENTS: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0];
 
-/// Every metric.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Metrics {
-    /// Notices that the webhook has taken.
-    pub webhook_sent: Counter,
-    /// Failed attempts to send one.
-    pub webhook_failures: Counter,
-    /// Notices that wait for the webhook.
-    pub webhook_queue: Gauge,
-    registry: Mutex<Registry>,
+/// Defines [`Metrics`] by its table of metrics. Each has a help text, which is also its
+/// documentation, a name, a type and, unless it is the default of the type, its value at the start.
+macro_rules! metrics {
+    (@start) => { Default::default() };
+    (@start $start:expr) => { $start };
+    ($( #[doc = $help:literal] $name:ident: $Type:ty $(= $start:expr)?; )*) => {
+        /// Every metric.
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub struct Metrics {
+            $( #[doc = $help] pub $name: $Type, )*
+            /// Issued duels, in the order of [`DuelKind::ALL`].
+            duels: [Counter; DuelKind::ALL.len()],
+            /// Feedback, in the order of [`FeedbackStatus::ALL`].
+            feedback: [Counter; FeedbackStatus::ALL.len()],
+            registry: Mutex<Registry>,
+        }
+
+        impl Metrics {
+            /// Every metric, at its start. All label values exist, so rates are right from the
+            /// first event on.
+            pub fn new() -> Self {
+                let mut registry = Registry::with_prefix("rankduel");
+                let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+                registry.register("build", "The running program", build);
+                let duels = registered(&mut registry, "duels", "Issued duels", Family::default());
+                let feedback = "Feedback, by its result";
+                let feedback = registered(&mut registry, "feedback", feedback, Family::default());
+                Self {
+                    $( $name: registered(
+                        &mut registry,
+                        stringify!($name),
+                        $help,
+                        metrics!(@start $($start)?),
+                    ), )*
+                    duels: labelled(duels, DuelKind::ALL.map(|kind| DuelLabels { kind })),
+                    feedback: labelled(
+                        feedback,
+                        FeedbackStatus::ALL.map(|status| FeedbackLabels { status }),
+                    ),
+                    registry: Mutex::new(registry),
+                }
+            }
+        }
+    };
+}
+
+metrics! {
     /// Answered requests.
-    pub http_requests: Family<RequestLabels, Counter>,
-    /// Time from reading a request's head to having its response's head.
-    pub http_request_duration_seconds: Family<RouteLabels, Histogram, Seconds>,
+    http_requests: Family<RequestLabels, Counter>;
+    /// Time from a request's head to its response's head.
+    http_request_duration_seconds: Family<RouteLabels, Histogram, Seconds>
+        = Family::new_with_constructor(Seconds);
     /// Running requests.
-    pub http_requests_in_flight: Gauge,
+    http_requests_in_flight: Gauge;
     /// Requests refused because too many were running.
-    pub http_requests_shed: Counter,
-    /// Connections that were refused, or closed before they showed a key, because there were too
-    /// many.
-    pub connections_shed: Counter,
+    http_requests_shed: Counter;
+    /// Connections refused, or closed without a key, because there were too many.
+    connections_shed: Counter;
     /// Panics caught and answered with 500.
-    pub panics: Counter,
-    /// Issued duels, in the order of [`DuelKind::ALL`].
-    duels: [Counter; DuelKind::ALL.len()],
-    /// Feedback, in the order of [`FeedbackStatus::ALL`].
-    feedback: [Counter; FeedbackStatus::ALL.len()],
+    panics: Counter;
     /// Events in one commit of the log.
-    pub commit_events: Histogram,
+    commit_events: Histogram = Histogram::new(EVENTS);
     /// Duration of a commit of the log.
-    pub commit_duration_seconds: Histogram,
+    commit_duration_seconds: Histogram = Histogram::new(SECONDS);
     /// Failed commits of the log.
-    pub commit_failures: Counter,
-    /// Log regressions: the database has lost acknowledged entries.
-    pub log_regressions: Counter,
+    commit_failures: Counter;
+    /// Log regressions: a log is shorter than before, so acknowledged outcomes are lost.
+    log_regressions: Counter;
     /// Events waiting for a commit.
-    pub queue_events: Gauge,
+    queue_events: Gauge;
     /// Time from issuing a duel to having its answer in the log.
-    pub feedback_delay_seconds: Histogram,
-    /// Log entries that this process had not folded yet when it last polled, of the experiment with
-    /// the most.
-    pub replica_lag_entries: Gauge,
+    feedback_delay_seconds: Histogram = Histogram::new(DELAY_SECONDS);
+    /// Log entries that this process had not folded yet when it last polled.
+    replica_lag_entries: Gauge;
     /// 1 while the database answers and this process can serve from it.
-    pub database_up: Gauge,
+    database_up: Gauge;
     /// Unix time at which this process last knew all entries of other processes.
-    pub followed_timestamp_seconds: Gauge<f64, AtomicU64>,
+    followed_timestamp_seconds: Gauge<f64, AtomicU64>;
+    /// Notices that the webhook has taken.
+    webhook_sent: Counter;
+    /// Attempts to send a notice to the webhook that failed.
+    webhook_failures: Counter;
+    /// Notices that wait for the webhook.
+    webhook_queue: Gauge;
 }
 
 impl Default for Metrics {
@@ -212,103 +250,6 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Every metric, at zero. All label values exist, so rates are right from the first event on.
-    pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("rankduel");
-        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The running program", build);
-        Self {
-            http_requests: counted(&mut registry, "http_requests", "Answered requests"),
-            http_request_duration_seconds: in_seconds(
-                &mut registry,
-                "http_request_duration",
-                "Time from a request's head to its response's head",
-                Family::new_with_constructor(Seconds),
-            ),
-            http_requests_in_flight: counted(
-                &mut registry,
-                "http_requests_in_flight",
-                "Running requests",
-            ),
-            http_requests_shed: counted(
-                &mut registry,
-                "http_requests_shed",
-                "Requests refused because too many were running",
-            ),
-            connections_shed: counted(
-                &mut registry,
-                "connections_shed",
-                "Connections refused, or closed without a key, because there were too many",
-            ),
-            panics: counted(&mut registry, "panics", "Panics caught and answered with 500"),
-            duels: labelled(
-                counted(&mut registry, "duels", "Issued duels"),
-                DuelKind::ALL.map(|kind| DuelLabels { kind }),
-            ),
-            feedback: labelled(
-                counted(&mut registry, "feedback", "Feedback, by its result"),
-                FeedbackStatus::ALL.map(|status| FeedbackLabels { status }),
-            ),
-            commit_events: registered(
-                &mut registry,
-                "commit_events",
-                "Events in one commit of the log",
-                Histogram::new(EVENTS),
-            ),
-            commit_duration_seconds: in_seconds(
-                &mut registry,
-                "commit_duration",
-                "Duration of a commit of the log",
-                Histogram::new(SECONDS),
-            ),
-            commit_failures: counted(&mut registry, "commit_failures", "Failed commits of the log"),
-            log_regressions: counted(
-                &mut registry,
-                "log_regressions",
-                "Log regressions: a log is shorter than before, so acknowledged outcomes are lost",
-            ),
-            queue_events: counted(&mut registry, "queue_events", "Events waiting for a commit"),
-            feedback_delay_seconds: in_seconds(
-                &mut registry,
-                "feedback_delay",
-                "Time from issuing a duel to having its answer in the log",
-                Histogram::new(DELAY_SECONDS),
-            ),
-            replica_lag_entries: counted(
-                &mut registry,
-                "replica_lag_entries",
-                "Log entries that this process had not folded yet when it last polled",
-            ),
-            database_up: counted(
-                &mut registry,
-                "database_up",
-                "1 while the database answers and this process can serve from it",
-            ),
-            followed_timestamp_seconds: in_seconds(
-                &mut registry,
-                "followed_timestamp",
-                "Unix time at which this process last knew all entries of other processes",
-                Gauge::default(),
-            ),
-            webhook_sent: counted(
-                &mut registry,
-                "webhook_sent",
-                "Notices that the webhook has taken",
-            ),
-            webhook_failures: counted(
-                &mut registry,
-                "webhook_failures",
-                "Attempts to send a notice to the webhook that failed",
-            ),
-            webhook_queue: counted(
-                &mut registry,
-                "webhook_queue",
-                "Notices that wait for the webhook",
-            ),
-            registry: Mutex::new(registry),
-        }
-    }
-
     /// Add metrics that are computed for each scrape. Their names get the prefix, too: a collector
     /// uses `experiment_log_position`.
     pub fn register(&self, collector: Box<dyn Collector>) {
@@ -334,11 +275,6 @@ impl Metrics {
     }
 }
 
-/// Register a metric that starts at its default.
-fn counted<M: Metric + Default + Clone>(registry: &mut Registry, name: &str, help: &str) -> M {
-    registered(registry, name, help, M::default())
-}
-
 /// The counters of these labels. Finding one by its label takes longer than counting.
 fn labelled<L, const N: usize>(family: Family<L, Counter>, labels: [L; N]) -> [Counter; N]
 where
@@ -347,13 +283,12 @@ where
     labels.map(|label| family.get_or_create_owned(&label))
 }
 
+/// Register a metric. The unit of one whose name ends with `_seconds` is seconds.
 fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
-    registry.register(name, help, metric.clone());
-    metric
-}
-
-/// Register a metric whose unit is seconds; its name gets the suffix `_seconds`.
-fn in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
-    registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
+    let help = help.trim().trim_end_matches('.');
+    match name.strip_suffix("_seconds") {
+        Some(name) => registry.register_with_unit(name, help, Unit::Seconds, metric.clone()),
+        None => registry.register(name, help, metric.clone()),
+    }
     metric
 }
