@@ -19,6 +19,7 @@ use rankduel_engine::metrics::Metrics;
 use rankduel_store::events::*;
 use rankduel_store::*;
 use serde_json::json;
+use tokio::sync::mpsc;
 
 const PROCESS: Process = Process { id: 1, since_ms: 0 };
 
@@ -544,8 +545,8 @@ async fn created(
     let Ok(Created::New(record)) = store.create_experiment(&new).await else {
         panic!("a new name")
     };
-    let (metrics, memory) = (Metrics::new(), Arc::default());
-    let loaded = LoadedExperiment::open(store, record.clone(), PROCESS, &metrics, memory, 0).await;
+    let (metrics, (due, _)) = (Metrics::new(), mpsc::unbounded_channel());
+    let loaded = LoadedExperiment::open(store, record.clone(), PROCESS, &metrics, due, 0).await;
     (record, loaded.expect("an experiment without a log"))
 }
 

@@ -2,45 +2,35 @@
 
 use std::sync::{Arc, PoisonError, Weak};
 
+use tokio::sync::mpsc;
+
 use crate::Engine;
 use crate::maintenance::{self, PeriodicTasks};
-use crate::replication::{self, PendingNotices};
+use crate::replication;
 
 impl Engine {
-    /// Start replication and maintenance. They end when the engine or `tasks` are dropped.
+    /// Start replication and maintenance, once. They end when the engine or `tasks` are dropped.
     pub fn start_background(self: &Arc<Self>, tasks: Weak<dyn PeriodicTasks>) {
-        let notices = Arc::new(PendingNotices::default());
         let engine = || Arc::downgrade(self);
-        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
-        background.push(tokio::spawn(replication::follow(
-            engine(),
-            Arc::clone(&notices),
-            self.settings.poll_every,
-        )));
-        background.push(tokio::spawn(maintenance::maintain_due(
-            engine(),
-            Weak::clone(&tasks),
-            Arc::clone(&self.registry.due),
-        )));
         let every = self.settings.maintain_every;
-        background.push(tokio::spawn(maintenance::flush_unlogged(engine(), every)));
-        background.push(tokio::spawn(maintenance::bound_memory(engine(), every)));
-        background.push(tokio::spawn(maintenance::refresh_keys(
-            engine(),
-            Weak::clone(&tasks),
-            every,
-        )));
-        background.push(tokio::spawn(maintenance::maintain_experiments(engine(), tasks, every)));
+        let (sends_notices, notices) = mpsc::unbounded_channel();
+        let mut work = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        work.spawn(replication::follow(engine(), notices, self.settings.poll_every));
         if self.settings.listen {
-            background.push(tokio::spawn(replication::listen(Arc::clone(&self.store), notices)));
+            work.spawn(replication::listen(Arc::clone(&self.store), sends_notices));
         }
+        if let Some(due) = self.due.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            work.spawn(maintenance::maintain_due(engine(), Weak::clone(&tasks), due));
+        }
+        work.spawn(maintenance::flush_unlogged(engine(), every));
+        work.spawn(maintenance::bound_memory(engine(), every));
+        work.spawn(maintenance::refresh_keys(engine(), Weak::clone(&tasks), every));
+        work.spawn(maintenance::maintain_experiments(engine(), tasks, every));
     }
 
     /// Stop replication and maintenance, and write what is only in memory.
     pub async fn stop_background(self: &Arc<Self>) {
-        for task in self.background.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            task.abort();
-        }
+        self.background.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         // twice: a pending flush that failed before goes first, under its own nonce
         self.flush_unlogged().await;
         self.flush_unlogged().await;

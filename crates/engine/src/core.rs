@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::clock::SharedClock;
 use crate::error::EngineError;
@@ -15,7 +16,7 @@ use crate::tokens::signing::SigningKeys;
 use crate::writer::Writer;
 use rankduel_store::entropy;
 use rankduel_store::events::{ControlEvent, Event};
-use rankduel_store::{Appended, NewEvent, Nonce, SharedStore};
+use rankduel_store::{Appended, ExperimentId, NewEvent, Nonce, SharedStore};
 
 /// The experiments of a process and what they share.
 pub struct Engine {
@@ -31,8 +32,10 @@ pub struct Engine {
     process: u64,
     /// Low half of the next nonce.
     steps: AtomicU64,
+    /// Experiments that may conclude, until the background work takes them over.
+    pub(super) due: Mutex<Option<mpsc::UnboundedReceiver<ExperimentId>>>,
     /// Aborted at shutdown.
-    pub(super) background: Mutex<Vec<JoinHandle<()>>>,
+    pub(super) background: Mutex<JoinSet<()>>,
 }
 
 impl Engine {
@@ -47,12 +50,14 @@ impl Engine {
         let signing_keys = SigningKeys::load(Arc::clone(&store), clock.now_ms()).await?;
         // the highest bit is reserved for nonces that are not random
         let process = entropy::number()? >> 1;
+        let (sends_due, due) = mpsc::unbounded_channel();
         let registry = Arc::new(Registry::new(
             Arc::clone(&store),
             Process { id: process, since_ms: clock.now_ms() },
             Arc::clone(&metrics),
             clock.now_ms(),
             settings.memory_bytes,
+            sends_due,
         ));
         let writer =
             Writer::start(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics), &settings);
@@ -67,6 +72,7 @@ impl Engine {
             settings,
             process,
             steps: AtomicU64::new(0),
+            due: Mutex::new(Some(due)),
             background: Mutex::default(),
         }))
     }

@@ -24,7 +24,6 @@ pub mod condition;
 pub mod consistency;
 mod core;
 pub mod drafts;
-pub mod due;
 pub mod error;
 pub mod experiment_spec;
 pub mod extensions;

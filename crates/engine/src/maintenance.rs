@@ -12,15 +12,15 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::Engine;
-use crate::due::DueExperiments;
 use crate::error::EngineError;
 use crate::loaded::LoadedExperiment;
 use rankduel_store::events::{ControlEvent, Event};
-use rankduel_store::{Appended, NewEvent, StoreError};
+use rankduel_store::{Appended, ExperimentId, NewEvent, StoreError};
 
 /// The keys are read again after this many intervals of maintenance: 8 seconds, so that a key that
 /// was revoked is refused within 10 seconds also if reading takes a while.
@@ -150,20 +150,21 @@ pub(crate) async fn maintain_experiments(
     }
 }
 
-/// Maintain due experiments until the engine is dropped. If that fails, or an experiment is not in
-/// the registry yet, the next maintenance round does it.
+/// Maintain experiments that may conclude, because their fold has just reached a verdict or a limit
+/// of duels, until the engine is dropped. The maintenance rounds find them too, also those that fail
+/// here or are not in the registry yet. But a busy experiment shows thousands of pages from one
+/// round to the next.
 pub(crate) async fn maintain_due(
     engine: Weak<Engine>,
     tasks: Weak<dyn PeriodicTasks>,
-    due: Arc<DueExperiments>,
+    mut due: mpsc::UnboundedReceiver<ExperimentId>,
 ) {
-    loop {
-        let ids = due.next().await;
+    while let Some(id) = due.recv().await {
         let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
-        for loaded in engine.registry.with_ids(&ids) {
-            if let Err(error) = within(tasks.maintain(&loaded)).await {
-                tracing::debug!(%error, experiment = loaded.name, "left for the next round");
-            }
+        if let Some(loaded) = engine.registry.with_id(id)
+            && let Err(error) = within(tasks.maintain(&loaded)).await
+        {
+            tracing::debug!(%error, experiment = loaded.name, "left for the next round");
         }
     }
 }

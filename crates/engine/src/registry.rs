@@ -1,16 +1,15 @@
 //! The experiments that this process has in memory: loaded on first use, kept up to date with the
 //! store, and evicted when they are idle or exceed the memory limit.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::{Notify, OnceCell, mpsc};
 use tracing::Instrument as _;
 
 use crate::condition::Condition;
-use crate::due::DueExperiments;
 use crate::error::EngineError;
 use crate::loaded::{LoadedExperiment, Process};
 use crate::metrics::Metrics;
@@ -52,17 +51,19 @@ pub struct Registry {
     /// The memory limit is exceeded.
     pub(crate) overfull: Notify,
     /// Experiments that may conclude.
-    pub(crate) due: Arc<DueExperiments>,
+    due: mpsc::UnboundedSender<ExperimentId>,
 }
 
 impl Registry {
-    /// An empty registry with this memory limit for all experiments together.
+    /// An empty registry with this memory limit for all experiments together. `due` takes the ids
+    /// of those that may conclude.
     pub fn new(
         store: SharedStore,
         process: Process,
         metrics: Arc<Metrics>,
         now_ms: i64,
         memory_bytes: u64,
+        due: mpsc::UnboundedSender<ExperimentId>,
     ) -> Self {
         Self {
             store,
@@ -76,7 +77,7 @@ impl Registry {
             memory_bytes,
             bytes: AtomicU64::new(0),
             overfull: Notify::new(),
-            due: Arc::default(),
+            due,
         }
     }
 
@@ -105,7 +106,7 @@ impl Registry {
                 let record = record.ok_or_else(|| EngineError::NotFound(name.into()))?;
                 let now_ms = self.now_ms.load(Ordering::Relaxed);
                 let (store, metrics) = (&*self.store, &*self.metrics);
-                let due = Arc::clone(&self.due);
+                let due = self.due.clone();
                 let loaded =
                     LoadedExperiment::open(store, record, self.process, metrics, due, now_ms)
                         .await?;
@@ -213,10 +214,9 @@ impl Registry {
         by_id.values().cloned().collect()
     }
 
-    /// Those of these experiments that are in memory.
-    pub(crate) fn with_ids(&self, ids: &HashSet<ExperimentId>) -> Vec<Arc<LoadedExperiment>> {
-        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
-        ids.iter().filter_map(|id| by_id.get(id).cloned()).collect()
+    /// The experiment with this id, if it is in memory.
+    pub(crate) fn with_id(&self, id: ExperimentId) -> Option<Arc<LoadedExperiment>> {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
     /// Bring every experiment in memory up to date with the store: log entries and record changes
@@ -276,9 +276,8 @@ impl Registry {
     ) -> Result<(), EngineError> {
         let mut first_error = None;
         for (id, head) in noticed {
-            let loaded =
-                self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
-            let Some(loaded) = loaded.filter(|loaded| !loaded.is_broken()) else { continue };
+            let loaded = self.with_id(id).filter(|loaded| !loaded.is_broken());
+            let Some(loaded) = loaded else { continue };
             if head > loaded.position()
                 && let Err(error) = self.catch_up(&loaded).await
             {
@@ -393,11 +392,5 @@ impl Registry {
 
     fn draining(&self) -> MutexGuard<'_, Vec<Arc<LoadedExperiment>>> {
         self.draining.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        self.due.close();
     }
 }

@@ -5,11 +5,10 @@
 //! alone.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::Engine;
@@ -28,38 +27,12 @@ const POLL_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Pause before listening again after a failure.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// Notices that were received and not handled yet: at most one entry for each experiment.
-#[derive(Debug, Default)]
-pub(crate) struct PendingNotices {
-    heads: Mutex<HashMap<ExperimentId, u64>>,
-    /// Notices may have been lost: poll all experiments.
-    missed: AtomicBool,
-    wake: Notify,
-}
-
-impl PendingNotices {
-    fn add(&self, notice: Option<Notice>) {
-        match notice {
-            Some(Notice { experiment, head }) => {
-                let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
-                let newest = heads.entry(experiment).or_default();
-                *newest = head.max(*newest);
-            }
-            None => self.missed.store(true, Ordering::SeqCst),
-        }
-        self.wake.notify_one();
-    }
-
-    fn take(&self) -> HashMap<ExperimentId, u64> {
-        std::mem::take(&mut *self.heads.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// Listen forever. Returns only if the database does not send notices at all.
-pub(crate) async fn listen(store: SharedStore, notices: Arc<PendingNotices>) {
+/// Listen forever. Returns only if the database does not send notices at all. Sends `None` when
+/// notices may have been lost.
+pub(crate) async fn listen(store: SharedStore, received: mpsc::UnboundedSender<Option<Notice>>) {
     let mut failing = false;
     loop {
-        match listen_once(&*store, &notices, &mut failing).await {
+        match listen_once(&*store, &received, &mut failing).await {
             Ok(()) => return,
             Err(error) => {
                 if !failing {
@@ -74,18 +47,19 @@ pub(crate) async fn listen(store: SharedStore, notices: Arc<PendingNotices>) {
 
 async fn listen_once(
     store: &dyn Store,
-    pending: &PendingNotices,
+    received: &mpsc::UnboundedSender<Option<Notice>>,
     failing: &mut bool,
 ) -> Result<(), StoreError> {
     let Some(mut notices) = store.listen().await? else { return Ok(()) };
     if std::mem::take(failing) {
         tracing::info!("listening to the database again");
     }
-    // earlier notices may be lost, so check every experiment
-    pending.add(None);
-    loop {
-        pending.add(notices.next().await?);
+    // earlier notices may be lost
+    let mut notice = None;
+    while received.send(notice).is_ok() {
+        notice = notices.next().await?;
     }
+    Ok(())
 }
 
 /// The pause after polling for `took`, such that polls begin at the interval `every` if they are
@@ -96,17 +70,32 @@ fn pause_after_poll(took: Duration, every: Duration) -> Duration {
 }
 
 /// Follow other processes until the engine is dropped.
-pub(crate) async fn follow(engine: Weak<Engine>, notices: Arc<PendingNotices>, every: Duration) {
+pub(crate) async fn follow(
+    engine: Weak<Engine>,
+    mut notices: mpsc::UnboundedReceiver<Option<Notice>>,
+    every: Duration,
+) {
     let mut next_poll = Instant::now();
     let mut failing = false;
     loop {
-        let poll_all = tokio::select! {
-            () = tokio::time::sleep_until(next_poll) => true,
-            () = notices.wake.notified() => notices.missed.swap(false, Ordering::SeqCst),
+        let first = tokio::select! {
+            () = tokio::time::sleep_until(next_poll) => None,
+            Some(notice) = notices.recv() => notice,
         };
+        // and all that have arrived by now: the newest head of each experiment
+        let (mut heads, mut poll_all) = (HashMap::new(), false);
+        for notice in std::iter::once(first).chain(std::iter::from_fn(|| notices.try_recv().ok())) {
+            match notice {
+                Some(Notice { experiment, head }) => {
+                    let newest = heads.entry(experiment).or_insert(head);
+                    *newest = head.max(*newest);
+                }
+                None => poll_all = true,
+            }
+        }
         let Some(engine) = engine.upgrade() else { return };
         let started = Instant::now();
-        let followed = follow_once(&engine, &notices, poll_all).await;
+        let followed = follow_once(&engine, heads, poll_all).await;
         if poll_all {
             next_poll = Instant::now() + pause_after_poll(started.elapsed(), every);
         }
@@ -131,15 +120,13 @@ pub(crate) async fn follow(engine: Weak<Engine>, notices: Arc<PendingNotices>, e
 
 async fn follow_once(
     engine: &Engine,
-    notices: &PendingNotices,
+    noticed: HashMap<ExperimentId, u64>,
     poll_all: bool,
 ) -> Result<(), EngineError> {
     let following = async {
-        let noticed = notices.take();
-        if poll_all {
-            engine.registry.follow().await
-        } else {
-            engine.registry.follow_noticed(noticed).await
+        match poll_all {
+            true => engine.registry.follow().await,
+            false => engine.registry.follow_noticed(noticed).await,
         }
     };
     tokio::time::timeout(FOLLOW_WITHIN, following)

@@ -1,13 +1,12 @@
 //! Import, verify and loading share their checks: a file that would import an experiment that
 //! verify reports is refused, and such an experiment in a database is reported and not served.
 
-use std::sync::Arc;
-
 use rankduel::http::ProblemKind;
 use rankduel_engine::loaded::{LoadedExperiment, Process};
 use rankduel_engine::metrics::Metrics;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
 
 use super::{filled, run, succeed};
 use crate::events::{folded, snapshot};
@@ -389,7 +388,8 @@ async fn a_record_that_was_read_before_an_append_is_served(database: TestDatabas
     assert_eq!(server.answer("young", &duel, "left").await, old.head + 1);
     server.stop().await;
     let (process, metrics) = (Process { id: 1, since_ms: 0 }, Metrics::new());
-    let opened = LoadedExperiment::open(&*store, old, process, &metrics, Arc::default(), 0).await;
+    let (due, _) = mpsc::unbounded_channel();
+    let opened = LoadedExperiment::open(&*store, old, process, &metrics, due, 0).await;
     let position = opened.expect("a sound experiment").fold().expect("a fold").position();
     assert_eq!(position, 2);
     store.close().await;

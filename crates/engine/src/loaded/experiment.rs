@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
+use tokio::sync::mpsc;
+
 use crate::condition::{Condition, ConditionCell};
-use crate::due::DueExperiments;
 use crate::error::EngineError;
 use crate::experiment_spec::ExperimentSpec;
 use crate::extensions::Extensions;
@@ -41,8 +42,9 @@ pub struct LoadedExperiment {
     pub(super) condition: ConditionCell,
     pub(super) traffic: Traffic,
     pub(super) extensions: Extensions,
-    pub(super) due: Arc<DueExperiments>,
-    /// Whether it was added to `due`: once is enough, the maintenance rounds do the rest.
+    /// Takes its id when it may conclude.
+    pub(super) due: mpsc::UnboundedSender<ExperimentId>,
+    /// Whether it was sent to `due`: once is enough, the maintenance rounds do the rest.
     pub(super) was_due: AtomicBool,
     /// The winner of a doubted verdict and the rival whose duels would lessen the doubt.
     pub(super) doubted: Mutex<Option<(usize, usize)>>,

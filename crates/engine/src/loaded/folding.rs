@@ -180,7 +180,8 @@ impl LoadedExperiment {
             && fold.concluded_by_itself().is_none()
             && !self.was_due.swap(true, Ordering::Relaxed)
         {
-            self.due.add(self.id);
+            // fails only if nothing concludes experiments here
+            let _ = self.due.send(self.id);
         }
     }
 

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, RwLock};
 
+use tokio::sync::mpsc;
+
 use super::folding::fold_off_worker;
 use super::{LoadedExperiment, Process};
 use crate::condition::{Condition, ConditionCell};
 use crate::consistency::{beyond_head, short_log, sound_spec, state_errors};
-use crate::due::DueExperiments;
 use crate::error::EngineError;
 use crate::experiment_spec::ExperimentSpec;
 use crate::extensions::Extensions;
@@ -17,17 +18,17 @@ use crate::metrics::Metrics;
 use crate::open_duels::OpenDuels;
 use crate::traffic::Traffic;
 use crate::unlogged::Unlogged;
-use rankduel_store::{ExperimentRecord, Store, in_time};
+use rankduel_store::{ExperimentId, ExperimentRecord, Store, in_time};
 
 impl LoadedExperiment {
-    /// Load an experiment, which adds itself to `due` when it may conclude. A snapshot beyond the
+    /// Load an experiment, which sends its id to `due` when it may conclude. A snapshot beyond the
     /// end of the log shows that the log has regressed; it is replaced.
     pub async fn open(
         store: &dyn Store,
         record: ExperimentRecord,
         process: Process,
         metrics: &Metrics,
-        due: Arc<DueExperiments>,
+        due: mpsc::UnboundedSender<ExperimentId>,
         now_ms: i64,
     ) -> Result<Arc<Self>, EngineError> {
         let unreadable = |why| EngineError::Unreadable { name: record.name.clone(), why };
