@@ -16,7 +16,7 @@ use super::problem::{ApiResult, Problem};
 use super::state::AppState;
 use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;
-use rankduel_store::{AuditCursor, AuditRecord};
+use rankduel_store::AuditRecord;
 
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(routes!(audit), Access::Scope(Scope::Admin), &[])
@@ -112,17 +112,16 @@ async fn audit(
         None => caller.require_all_experiments()?,
     }
     let limit = read_limit(query.limit)?;
-    let after = query.cursor.as_deref().map(|cursor| read_cursor(cursor, AuditCursor::from_bytes));
-    let after = after.transpose()?;
+    let entry = |bytes: Vec<u8>| bytes.try_into().ok().map(i64::from_be_bytes);
+    let after = query.cursor.as_deref().map(|cursor| read_cursor(cursor, entry)).transpose()?;
     if query.experiment.as_ref().is_some_and(|name| name.contains('\0')) {
         let detail = "`experiment` is not the name of an experiment";
         return Err(Problem::invalid(detail).query("experiment", detail));
     }
-    let page =
-        state.service.engine.store.audit_page(query.experiment.as_deref(), after.as_ref(), limit);
-    let page = page.await?;
+    let store = &state.service.engine.store;
+    let page = store.audit_page(query.experiment.as_deref(), after, limit).await?;
     Ok(Json(AuditPage {
         entries: page.records.into_iter().map(Into::into).collect(),
-        next: page.next.map(|next| write_cursor(next.to_bytes())),
+        next: page.next.map(|next| write_cursor(next.to_be_bytes())),
     }))
 }

@@ -25,7 +25,8 @@ impl Caller {
 
     /// The caller as the audit log names it.
     pub fn actor(&self) -> Actor {
-        let actor = self.key.as_ref().map_or_else(Actor::anyone, |key| Actor::key(key.id()));
+        let actor =
+            self.key.as_ref().map_or_else(Actor::anyone, |key| Actor::key(key.id().as_str()));
         match &self.request_id {
             Some(id) => actor.in_request(id),
             None => actor,

@@ -2,13 +2,44 @@
 
 use serde_json::Value;
 
-/// The author of a note, in the columns of the audit log.
+/// The author of a change, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditAuthor {
+pub struct Actor {
     /// `key:ID`, `anyone`, `service` or `command-line`.
-    pub who: String,
+    pub(crate) who: String,
     /// The request, if there was one.
-    pub request_id: Option<String>,
+    pub(crate) request_id: Option<String>,
+}
+
+impl Actor {
+    fn new(who: impl Into<String>) -> Self {
+        Self { who: who.into(), request_id: None }
+    }
+
+    /// The caller with this key.
+    pub fn key(id: &str) -> Self {
+        Self::new(format!("key:{id}"))
+    }
+
+    /// A caller of a server that has no keys.
+    pub fn anyone() -> Self {
+        Self::new("anyone")
+    }
+
+    /// The service itself.
+    pub fn service() -> Self {
+        Self::new("service")
+    }
+
+    /// Someone who ran a command with access to the database.
+    pub fn command_line() -> Self {
+        Self::new("command-line")
+    }
+
+    /// The same actor, in this request.
+    pub fn in_request(self, request_id: &str) -> Self {
+        Self { request_id: Some(request_id.into()), ..self }
+    }
 }
 
 /// A new entry for the audit log.
@@ -17,7 +48,7 @@ pub struct AuditNote {
     /// Unix milliseconds.
     pub at: i64,
     /// The author.
-    pub by: AuditAuthor,
+    pub by: Actor,
     /// The action, such as `experiment-created`.
     pub what: &'static str,
     /// Name of an experiment, or id of a key.
@@ -32,20 +63,15 @@ pub struct AuditNote {
 
 impl AuditNote {
     /// `by` did `what` to an experiment.
-    pub fn of_experiment(
-        by: impl Into<AuditAuthor>,
-        what: &'static str,
-        experiment: &str,
-        at: i64,
-    ) -> Self {
+    pub fn of_experiment(by: &Actor, what: &'static str, experiment: &str, at: i64) -> Self {
         Self { experiment: Some(experiment.into()), ..Self::new(by, what, experiment, at) }
     }
 
     /// `by` did `what` to `subject`, which is not an experiment.
-    pub fn new(by: impl Into<AuditAuthor>, what: &'static str, subject: &str, at: i64) -> Self {
+    pub fn new(by: &Actor, what: &'static str, subject: &str, at: i64) -> Self {
         Self {
             at,
-            by: by.into(),
+            by: by.clone(),
             what,
             subject: subject.into(),
             experiment: None,
@@ -60,29 +86,13 @@ impl AuditNote {
     }
 }
 
-/// Where a page of the audit log ended: the number of its last entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuditCursor(pub(super) i64);
-
-impl AuditCursor {
-    /// The cursor with these bytes; `None` if they are not one.
-    pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
-        bytes.try_into().ok().map(|bytes| Self(i64::from_be_bytes(bytes)))
-    }
-
-    /// Its bytes, for a link.
-    pub fn to_bytes(&self) -> [u8; 8] {
-        self.0.to_be_bytes()
-    }
-}
-
 /// A page of the audit log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditPage {
     /// Newest first.
     pub records: Vec<AuditRecord>,
-    /// Where the next page begins; `None` on the last one.
-    pub next: Option<AuditCursor>,
+    /// The number of the last entry; `None` on the last page.
+    pub next: Option<i64>,
 }
 
 /// An entry of the audit log.

@@ -166,57 +166,64 @@ const POSTGRES_PARAMETERS: [&str; 18] = [
 /// The parameter that says how a pooler shares its connections. It is not the driver's.
 const POOL_MODE: &str = "pool_mode";
 /// The parameter that says which server of several to take. The driver knows one server, which must
-/// be writable. It ignores this parameter, `channel_binding` and `connect_timeout`, which hosters
-/// put into their URLs.
+/// be writable, and ignores `channel_binding` and `connect_timeout`, which hosters put into their
+/// URLs.
 const TARGET: &str = "target_session_attrs";
 
 const DIRECT_IS_POSTGRES: &str = "the URL for listening (--listen-database-url) must lead to the \
      PostgreSQL database of --database-url, without a pooler";
 
 fn postgres_options(url: &str) -> Result<(PgConnectOptions, PoolMode), ConnectError> {
-    let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
-    let names: Vec<&str> = parameters
-        .split('&')
-        .map(|parameter| parameter.split_once('=').map_or(parameter, |(name, _)| name))
-        .filter(|name| !name.is_empty())
-        .collect();
+    let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let parameters = || {
+        let given = parameters.split('&').filter(|parameter| !parameter.is_empty());
+        given.map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
+    };
     // The message repeats no value, and no unknown name: it may be the tail of a password that
     // contains a bare `?`.
-    if names.iter().any(|name| !POSTGRES_PARAMETERS.contains(name)) {
+    if parameters().any(|(name, _)| !POSTGRES_PARAMETERS.contains(&name)) {
         return Err(refuse(format!(
             "the PostgreSQL URL has an unknown parameter; the known ones are {}. {ENCODE}",
             POSTGRES_PARAMETERS.join(", ")
         )));
     }
-    let read_only = |parameter: &str| {
-        let target = parameter.split_once('=').filter(|(name, _)| *name == TARGET);
-        target.is_some_and(|(_, value)| !["any", "primary", "read-write"].contains(&value))
-    };
-    if parameters.split('&').any(read_only) {
-        return Err(refuse(format!(
-            "{TARGET} in the PostgreSQL URL must be primary, read-write or any: the program writes"
-        )));
-    }
     // A password with a bare slash looks like a host and a database.
-    let base = url.split_once('?').map_or(url, |(base, _)| base);
     let path = base.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
     if url.contains('#') || path.is_some_and(|(_, path)| path.contains('@')) {
         return Err(refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}")));
     }
-    let (url, mode) = without_pool_mode(url)?;
-    let options = match PgConnectOptions::from_str(&url) {
-        Ok(options) if url.contains("://") => options,
+    let (mut mode, mut drivers, mut has_name) = (PoolMode::Session, Vec::new(), false);
+    for (name, value) in parameters() {
+        match (name, value) {
+            (TARGET, "any" | "primary" | "read-write") => {}
+            (TARGET, _) => {
+                return Err(refuse(format!(
+                    "{TARGET} in the PostgreSQL URL must be primary, read-write or any: the \
+                     program writes"
+                )));
+            }
+            (POOL_MODE, "session") => mode = PoolMode::Session,
+            (POOL_MODE, "transaction") => mode = PoolMode::Transaction,
+            (POOL_MODE, _) => {
+                return Err(refuse(
+                    "pool_mode in the PostgreSQL URL must be session or transaction; no other mode \
+                     of a pooler can keep a transaction together",
+                ));
+            }
+            (name, value) => {
+                has_name |= name == "application_name";
+                drivers.push(format!("{name}={value}"));
+            }
+        }
+    }
+    let options = match PgConnectOptions::from_str(&format!("{base}?{}", drivers.join("&"))) {
+        Ok(options) if base.contains("://") => options,
         // the driver's message may repeat a part of the URL
         _ => return Err(refuse(format!("the PostgreSQL URL cannot be read: {FORMS}. {ENCODE}"))),
     };
     // Poolers refuse the parameter by default, and it is about numbers that rankduel does not use.
     let options = options.extra_float_digits(None);
-    let options = if names.contains(&"application_name") {
-        options
-    } else {
-        options.application_name("rankduel")
-    };
-    Ok((options, mode))
+    Ok((if has_name { options } else { options.application_name("rankduel") }, mode))
 }
 
 /// The options of the database itself, without a pooler.
@@ -225,29 +232,6 @@ fn direct_options(url: &str) -> Result<PgConnectOptions, ConnectError> {
         (Some(("postgres" | "postgresql", _)), Ok((options, PoolMode::Session))) => Ok(options),
         _ => Err(refuse(DIRECT_IS_POSTGRES)),
     }
-}
-
-/// The URL without its `pool_mode`, and the mode.
-fn without_pool_mode(url: &str) -> Result<(String, PoolMode), ConnectError> {
-    let Some((base, parameters)) = url.split_once('?') else {
-        return Ok((url.to_owned(), PoolMode::Session));
-    };
-    let mut mode = PoolMode::Session;
-    let mut kept = Vec::new();
-    for parameter in parameters.split('&') {
-        match parameter.split_once('=') {
-            Some((POOL_MODE, "session")) => mode = PoolMode::Session,
-            Some((POOL_MODE, "transaction")) => mode = PoolMode::Transaction,
-            Some((POOL_MODE, _)) => {
-                return Err(refuse(
-                    "pool_mode in the PostgreSQL URL must be session or transaction; no other mode \
-                     of a pooler can keep a transaction together",
-                ));
-            }
-            _ => kept.push(parameter),
-        }
-    }
-    Ok((format!("{base}?{}", kept.join("&")), mode))
 }
 
 const ENCODE: &str = "Special characters in a user name or password must be percent-encoded \

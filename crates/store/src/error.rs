@@ -85,7 +85,16 @@ const READ_WITHIN: Duration = Duration::from_secs(10);
 pub async fn in_time<T>(
     call: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    tokio::time::timeout(READ_WITHIN, call).await.unwrap_or(Err(StoreError::Slow(READ_WITHIN)))
+    within(READ_WITHIN, call).await
+}
+
+/// The result of `call`, or [`StoreError::Slow`] after this time.
+pub async fn within<T, E: From<StoreError>>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let slow = |_| Err(StoreError::Slow(limit).into());
+    tokio::time::timeout(limit, call).await.unwrap_or_else(slow)
 }
 
 /// The remedy for a schema that is older than the program.

@@ -55,8 +55,8 @@
 //! # How to add a column
 //!
 //! Add one migration to each of `migrations/sqlite` and `migrations/postgres`, named
-//! `NNNN_expand_…` if older programs can live with it, list both in `schema.rs`, and extend the row
-//! type in `sql/`.
+//! `NNNN_expand_…` if older programs can live with it, list both in `schema.rs`, and extend what is
+//! read from its row in `sql/rows.rs`.
 //! For PostgreSQL, a migration has one command and names its constraints: a distributed one refuses
 //! others. A column of `log` is defined once, in `sql/log_row.rs`, and also belongs in the function
 //! `append_entries`; a new table belongs in the lists of `postgres/distribute.rs`.
@@ -77,9 +77,9 @@ mod sql;
 mod sqlite;
 mod traits;
 
-pub use audit::{AuditAuthor, AuditCursor, AuditNote, AuditPage, AuditRecord};
+pub use audit::{Actor, AuditNote, AuditPage, AuditRecord};
 pub use connect::{ConnectError, connect, connect_with};
-pub use error::{StoreError, in_time};
+pub use error::{StoreError, in_time, within};
 pub use experiment_id::experiment_id;
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 
 use super::error::StoreError;
 use super::{
-    ApiKeyRecord, AppendUnit, Appended, AuditCursor, AuditNote, AuditPage, AuditRecord, Change,
-    Changed, Created, Distributed, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent,
-    NewExperiment, Nonce, Notice, SessionId, SigningKey, Snapshot,
+    ApiKeyRecord, AppendUnit, Appended, AuditNote, AuditPage, AuditRecord, Change, Changed,
+    Created, Distributed, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment,
+    Nonce, Notice, SessionId, SigningKey, Snapshot,
 };
 
 /// A whole store.
@@ -238,20 +238,20 @@ pub trait AuditLog: Send + Sync {
         limit: u32,
     ) -> Result<Vec<AuditRecord>, StoreError>;
 
-    /// At most `limit` entries after the page that ended at `after`, newest first; of one
+    /// At most `limit` entries after the page that ended with entry `after`, newest first; of one
     /// experiment, if given. Entries that are added meanwhile do not move the pages.
     async fn audit_page(
         &self,
         experiment: Option<&str>,
-        after: Option<&AuditCursor>,
+        after: Option<i64>,
         limit: u32,
     ) -> Result<AuditPage, StoreError> {
-        let before = after.map_or(i64::MAX, |after| after.0);
+        let before = after.unwrap_or(i64::MAX);
         let mut records = self.audit(experiment, before, limit.saturating_add(1)).await?;
         let more = records.len() > limit as usize;
         records.truncate(limit as usize);
         let last = records.last().filter(|_| more).map(|last| last.id);
-        Ok(AuditPage { records, next: last.map(AuditCursor) })
+        Ok(AuditPage { records, next: last })
     }
 }
 

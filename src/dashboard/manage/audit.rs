@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::super::layout::{self, timestamp};
 use super::super::page::Page;
 use crate::http::problem::ApiResult;
-use rankduel_store::{AuditCursor, AuditPage, AuditRecord};
+use rankduel_store::{AuditPage, AuditRecord};
 
 /// Entries on one page.
 const ENTRIES: u32 = 50;
@@ -42,9 +42,10 @@ pub(crate) async fn show(
     let service = &page.state.service;
     let after = after
         .and_then(|after| URL_SAFE_NO_PAD.decode(after).ok())
-        .and_then(AuditCursor::from_bytes);
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(i64::from_be_bytes);
     let AuditPage { records: entries, next } =
-        service.engine.store.audit_page(experiment.as_deref(), after.as_ref(), ENTRIES).await?;
+        service.engine.store.audit_page(experiment.as_deref(), after, ENTRIES).await?;
     let of_experiment = experiment.as_deref().map_or_else(String::new, |name| {
         let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
         format!("experiment={name}&")
@@ -62,7 +63,7 @@ pub(crate) async fn show(
         p {
             @if after.is_some() { a href={ "/audit?" (of_experiment) } { "Newest entries" } " " }
             @if let Some(next) = next {
-                @let next = URL_SAFE_NO_PAD.encode(next.to_bytes());
+                @let next = URL_SAFE_NO_PAD.encode(next.to_be_bytes());
                 a href={ "/audit?" (of_experiment) "after=" (next) } { "Older entries" }
             }
         }

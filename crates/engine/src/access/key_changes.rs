@@ -4,11 +4,10 @@
 use rand::rngs::SysError;
 use serde_json::{Value, json};
 
-use super::actor::Actor;
 use super::key::NewKey;
 use super::scope::Scopes;
 use crate::clock::rfc3339;
-use rankduel_store::{ApiKeyRecord, AuditNote, KeyStore, StoreError};
+use rankduel_store::{Actor, ApiKeyRecord, AuditNote, KeyStore, StoreError};
 
 /// Most days until a key expires: a century.
 pub const KEY_DAYS_MAX: u32 = 36_500;

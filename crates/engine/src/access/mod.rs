@@ -5,7 +5,6 @@
 //! password hash would only protect guessable secrets, and 256 random bits cannot be guessed.
 
 mod access_keys;
-mod actor;
 mod api_key_set;
 mod ended_sessions;
 mod key;
@@ -13,7 +12,6 @@ mod key_changes;
 mod scope;
 
 pub use access_keys::AccessKeys;
-pub use actor::Actor;
 pub use api_key_set::{ApiKeySet, KnownKey, RunningOfKey};
 pub use ended_sessions::EndedSessions;
 pub use key::{ApiKeys, Digest, KeyError, KeyId, NewKey, digest_of};
@@ -21,4 +19,5 @@ pub use key_changes::{
     KEY_DAYS_MAX, KeyChangeError, KeyRequest, KeyRotation, KeyState, OVERLAP_SECONDS_DEFAULT,
     OVERLAP_SECONDS_MAX, create_key, find_key, revoke_key, rotate_key,
 };
+pub use rankduel_store::Actor;
 pub use scope::{Scope, Scopes, UnknownScope};

@@ -209,7 +209,7 @@ async fn append_at_once(
             bind(&mut arguments, experiment)?;
             LogRow::bind_arrays(&rows, &mut arguments).map_err(sqlx::Error::Encode)?;
             let (head,): (Option<i64>,) =
-                statements.row(sqlx::query_as_with(APPEND.sql(), arguments)).await?;
+                statements.row(sqlx::query_with(APPEND.sql(), arguments)).await?;
             head.into_iter().map(|head| (experiment, head)).collect()
         }
         _ => {
@@ -218,7 +218,7 @@ async fn append_at_once(
             bind(&mut arguments, rows.iter().map(|row| row.experiment_id).collect::<Vec<i64>>())?;
             LogRow::bind_arrays(&rows, &mut arguments).map_err(sqlx::Error::Encode)?;
             let heads: Vec<(i64, i64)> =
-                statements.rows(sqlx::query_as_with(APPEND_TO_SEVERAL.sql(), arguments)).await?;
+                statements.rows(sqlx::query_with(APPEND_TO_SEVERAL.sql(), arguments)).await?;
             heads.into_iter().collect()
         }
     };

@@ -1,27 +1,27 @@
 //! [`Backend`] for PostgreSQL, with the reads of logs in its own SQL.
 
-use std::io;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use sqlx::types::Uuid;
 
 use super::copy;
+use super::notifier::Listener;
 use super::statements::{
-    HEADS, KNOWN_ENTRIES, KNOWN_ENTRIES_OF_SEVERAL, LOCK_EXPERIMENT, LOCK_HEAD, LOCK_HEADS,
-    READ_BULK,
+    HEADS, KNOWN_ENTRIES, KNOWN_ENTRIES_OF_SEVERAL, LOCK_EXPERIMENT, LOCK_HEAD, LOCK_HEADS, READ,
 };
 use super::store::{Layout, PostgresStore};
 use super::transaction::PgTransaction;
 use crate::error::is_retryable;
 use crate::sql::backend::{Backend, Transaction as _};
 use crate::sql::log_row::{LogRow, in_order_of};
-use crate::sql::rows::{HeadRow, ascending, decoded, records};
+use crate::sql::rows::{ascending, decoded};
 use crate::sql::statement::Statement;
-use crate::sql::table_row::TableRow;
+use crate::sql::table_row::Record;
 use crate::sql::value::{Value, bind_all};
 use crate::{
     AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
+    within,
 };
 
 /// Time limit of a whole call. The server's own limits come first; this one is for a server that
@@ -52,22 +52,19 @@ impl Backend for PostgresStore {
             }
             attempt().await
         };
-        tokio::time::timeout(CALL_TIMEOUT, attempts).await.unwrap_or_else(|_| {
-            let message = format!("no response within {} s", CALL_TIMEOUT.as_secs());
-            Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message)).into())
-        })
+        within(CALL_TIMEOUT, attempts).await
     }
 
     async fn begin(&self) -> Result<Self::Transaction, StoreError> {
         PgTransaction::begin(&self.pool, self.mode).await
     }
 
-    async fn fetch<R: TableRow>(
+    async fn fetch<R: Record>(
         &self,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<Vec<R>, StoreError> {
-        let query = || bind_all!(sqlx::query_as(statement.sql()), values);
+        let query = || bind_all!(sqlx::query(statement.sql()), values);
         self.attempt(|| self.statements().rows(query())).await
     }
 
@@ -81,20 +78,20 @@ impl Backend for PostgresStore {
     }
 
     async fn read_heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
-        let query = sqlx::query_as(HEADS.sql()).bind(ascending(experiments.iter().copied()));
-        records::<HeadRow, _>(self.statements().rows(query).await?)
+        let query = sqlx::query(HEADS.sql()).bind(ascending(experiments.iter().copied()));
+        self.statements().rows(query).await
     }
 
     /// Many entries by a copy: each row of a query costs the driver more time than the server, and
     /// a row of a copy costs almost nothing.
-    async fn read_bulk(
+    async fn read_log(
         &self,
         experiment: ExperimentId,
         after: i64,
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
         let numbers = [experiment, after, i64::from(limit)];
-        let statement = (1..).zip(numbers).fold(READ_BULK.sql().to_owned(), |sql, (n, number)| {
+        let statement = (1..).zip(numbers).fold(READ.sql().to_owned(), |sql, (n, number)| {
             sql.replace(&format!("${n}"), &number.to_string())
         });
         let mut transaction = self.begin().await?;
@@ -140,7 +137,17 @@ impl Backend for PostgresStore {
     }
 
     async fn open_listener(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
-        self.open_notices().await
+        let Some(listening) = &self.listening else {
+            tracing::info!(
+                "the pooler delivers no notifications: polling; --listen-database-url names the \
+                 database itself"
+            );
+            return Ok(None);
+        };
+        if self.same_database.get() != Some(&true) {
+            self.require_same_database().await?;
+        }
+        Ok(Some(Box::new(Listener::start(listening).await?)))
     }
 
     fn announce(&self, experiment: ExperimentId, head: u64) {
@@ -154,10 +161,10 @@ pub(super) async fn lock_heads(
     ids: &[ExperimentId],
 ) -> Result<Vec<Head>, StoreError> {
     let query = match ids {
-        [id] => sqlx::query_as(LOCK_HEAD.sql()).bind(id),
-        ids => sqlx::query_as(LOCK_HEADS.sql()).bind(ids),
+        [id] => sqlx::query(LOCK_HEAD.sql()).bind(id),
+        ids => sqlx::query(LOCK_HEADS.sql()).bind(ids),
     };
-    records::<HeadRow, _>(transaction.rows(query).await?)
+    transaction.rows(query).await
 }
 
 /// The log entries under these nonces, in no particular order.
@@ -169,9 +176,9 @@ pub(super) async fn known_entries(
         nonces.map(|(experiment, nonce)| (experiment, Uuid::from_u128(nonce))).unzip();
     let Some(first) = experiments.first() else { return Ok(Vec::new()) };
     let query = if experiments.iter().all(|experiment| experiment == first) {
-        sqlx::query_as(KNOWN_ENTRIES.sql()).bind(*first)
+        sqlx::query(KNOWN_ENTRIES.sql()).bind(*first)
     } else {
-        sqlx::query_as(KNOWN_ENTRIES_OF_SEVERAL.sql()).bind(experiments)
+        sqlx::query(KNOWN_ENTRIES_OF_SEVERAL.sql()).bind(experiments)
     };
     let rows: Vec<LogRow> = transaction.rows(query.bind(nonces)).await?;
     rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()

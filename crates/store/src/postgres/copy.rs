@@ -7,7 +7,6 @@
 use sqlx::types::Uuid;
 
 use crate::sql::log_row::LogRow;
-use crate::sql::rows::records;
 use crate::{LogEntry, StoreError};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
@@ -42,7 +41,7 @@ pub(super) fn entries(copy: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
     while let Some(row) = reader.row().ok_or_else(unreadable)? {
         rows.push(row);
     }
-    records(rows)
+    LogRow::entries(rows)
 }
 
 /// The unread bytes of a copy. Every method returns `None` if they are malformed.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sqlx::migrate::Migrator;
 use sqlx::{Connection, Executor, PgConnection};
 
-use super::distribute::distribute;
+use super::distribute::{distribute, refused};
 use super::sessions::{PoolMode, connect, require_own_sessions};
 use super::store::{Layout, PostgresStore};
 use super::transaction::SingleStatements;
@@ -67,7 +67,7 @@ impl Database for PostgresStore {
             PoolMode::Transaction => self.direct.as_ref(),
         };
         let Some(direct) = direct else {
-            return self.compare_schema().await.map_err(|error| match error {
+            return self.check().await.map_err(|error| match error {
                 StoreError::Schema(what) => StoreError::Schema(format!("{what}; {NOT_POOLED}")),
                 other => other,
             });
@@ -98,29 +98,6 @@ impl Database for PostgresStore {
     }
 
     async fn check(&self) -> Result<(), StoreError> {
-        self.compare_schema().await
-    }
-
-    async fn distribute(&self) -> Result<Distributed, StoreError> {
-        self.distribute_by_experiment().await
-    }
-
-    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        // the server checks its own pages and indexes: checksums, pg_amcheck
-        Ok(Vec::new())
-    }
-
-    async fn close(&self) {
-        if let Some(listening) = &self.listening {
-            listening.close().await;
-        }
-        self.appending.close().await;
-        self.pool.close().await;
-    }
-}
-
-impl PostgresStore {
-    pub(super) async fn compare_schema(&self) -> Result<(), StoreError> {
         self.attempt(move || async move {
             if self.mode == PoolMode::Session {
                 self.own_sessions.get_or_try_init(|| require_own_sessions(&self.options)).await?;
@@ -150,6 +127,35 @@ impl PostgresStore {
         self.same_database.get_or_try_init(compare).await.map(drop)
     }
 
+    async fn distribute(&self) -> Result<Distributed, StoreError> {
+        let Some(direct) = &self.direct else {
+            return Err(refused(
+                "the URL leads to a pooler: use that of the coordinator itself".into(),
+            ));
+        };
+        require_own_sessions(direct).await?;
+        let mut connection = connect(direct).await?;
+        let distributed = distribute(&mut connection).await?;
+        connection.close().await?;
+        self.learn(Layout::ByExperiment);
+        Ok(distributed)
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        // the server checks its own pages and indexes: checksums, pg_amcheck
+        Ok(Vec::new())
+    }
+
+    async fn close(&self) {
+        if let Some(listening) = &self.listening {
+            listening.close().await;
+        }
+        self.appending.close().await;
+        self.pool.close().await;
+    }
+}
+
+impl PostgresStore {
     /// Refuse a URL for listening that leads to another database: its notices would be about other
     /// experiments.
     pub(super) async fn require_same_database(&self) -> Result<(), StoreError> {
@@ -167,7 +173,7 @@ async fn same_database(
     pooled: SingleStatements<'_>,
 ) -> Result<(), StoreError> {
     let direct: (String, i64) = sqlx::query_as(SERVER_AND_DATABASE).fetch_one(direct).await?;
-    if direct == pooled.row(sqlx::query_as(SERVER_AND_DATABASE)).await? {
+    if direct == pooled.row(sqlx::query(SERVER_AND_DATABASE)).await? {
         return Ok(());
     }
     Err(StoreError::AnotherDatabase(ANOTHER_DATABASE))

@@ -4,11 +4,9 @@
 //! stay together. The other tables are small; they stay on the coordinator, and every node reaches
 //! them. One transaction does all of it, so an interrupted distribution leaves nothing.
 
-use sqlx::{Connection as _, Executor as _, PgConnection};
+use sqlx::{Executor as _, PgConnection};
 
-use super::sessions::{connect, require_own_sessions};
 use super::statements::CONTINUE_AUDIT_IDS;
-use super::store::{Layout, PostgresStore};
 use crate::sql::log_row::LogRow;
 use crate::{Distributed, StoreError};
 
@@ -92,23 +90,6 @@ const SET_ON_EVERY_NODE: &str = "select node.nodename || ':' || node.nodeport, r
      from run_command_on_all_nodes($1) as ran join pg_dist_node as node using (nodeid)
      where not ran.success";
 
-impl PostgresStore {
-    /// Distribute the tables by experiment. The schema must be that of this program.
-    pub(super) async fn distribute_by_experiment(&self) -> Result<Distributed, StoreError> {
-        let Some(direct) = &self.direct else {
-            return Err(refused(
-                "the URL leads to a pooler: use that of the coordinator itself".into(),
-            ));
-        };
-        require_own_sessions(direct).await?;
-        let mut connection = connect(direct).await?;
-        let distributed = distribute(&mut connection).await?;
-        connection.close().await?;
-        self.learn(Layout::ByExperiment);
-        Ok(distributed)
-    }
-}
-
 /// Bring every table, the function and the settings into their places. What is in its place stays.
 pub(super) async fn distribute(connection: &mut PgConnection) -> Result<Distributed, StoreError> {
     require_coordinator(connection).await?;
@@ -189,7 +170,7 @@ async fn method(connection: &mut PgConnection, table: &str) -> Result<Option<Str
     Ok(sqlx::query_scalar(METHOD).bind(table).fetch_optional(connection).await?)
 }
 
-fn refused(why: String) -> StoreError {
+pub(super) fn refused(why: String) -> StoreError {
     StoreError::Distribution(why)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Appending locks the rows of its experiments, in ascending order so that two appends cannot
 //! deadlock. Positions are taken under these locks, so each log is dense and totally ordered
-//! whichever process appends. After a commit, listeners on the channel [`notifier::CHANNEL`] are
-//! notified of the logs that have grown. A notification can be lost, so a replica must also poll
+//! whichever process appends. After a commit, listeners are notified of the logs that have grown
+//! ([`notifier`]). A notification can be lost, so a replica must also poll
 //! ([`ExperimentLog::heads`](super::ExperimentLog::heads)).
 //!
 //! A database can be distributed by experiment over several nodes ([`distribute`]). Each statement
@@ -18,7 +18,6 @@ mod backend;
 pub(super) mod copy;
 mod database;
 mod distribute;
-mod listener;
 mod notifier;
 mod sessions;
 mod statements;

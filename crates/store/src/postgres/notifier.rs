@@ -1,4 +1,4 @@
-//! Notifies other processes that logs have grown.
+//! Notices that logs have grown: sent to other processes, and received from them.
 //!
 //! A notification inside the transaction that appends would hold a lock of the whole server until
 //! its commit is on disk, so two such commits could not share one disk sync. Notifications are
@@ -8,15 +8,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use sqlx::PgPool;
+use sqlx::postgres::PgListener;
 use tokio::sync::mpsc;
 
 use super::sessions::PoolMode;
 use super::transaction::SingleStatements;
-use crate::{ExperimentId, StoreError};
+use crate::{ExperimentId, Notice, Notices, StoreError};
 
 /// The channel of notifications. A payload is `ID HEAD`: an experiment's number and its new head.
-pub(super) const CHANNEL: &str = "rankduel";
+const CHANNEL: &str = "rankduel";
 
 /// Changes within this time after a notification are gathered into the next one.
 const GATHERED_FOR: Duration = Duration::from_millis(5);
@@ -69,4 +71,27 @@ async fn send(
     let payloads: Vec<String> =
         heads.into_iter().map(|(experiment, head)| format!("{experiment} {head}")).collect();
     statements.execute(sqlx::query(NOTIFY).bind(CHANNEL).bind(payloads)).await.map(drop)
+}
+
+/// A connection that receives notices.
+pub(super) struct Listener(PgListener);
+
+impl Listener {
+    /// Listen on a connection of this pool.
+    pub async fn start(pool: &PgPool) -> Result<Self, StoreError> {
+        let mut listener = PgListener::connect_with(pool).await?;
+        listener.listen(CHANNEL).await?;
+        Ok(Self(listener))
+    }
+}
+
+#[async_trait]
+impl Notices for Listener {
+    async fn next(&mut self) -> Result<Option<Notice>, StoreError> {
+        let Some(notification) = self.0.try_recv().await? else { return Ok(None) };
+        // a payload that this program cannot parse still means that something happened
+        Ok(notification.payload().split_once(' ').and_then(|(experiment, head)| {
+            Some(Notice { experiment: experiment.parse().ok()?, head: head.parse().ok()? })
+        }))
+    }
 }

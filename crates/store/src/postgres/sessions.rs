@@ -13,8 +13,8 @@ use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection, Executor, PgConnection, PgPool, Row as _,
 };
 
-use crate::StoreError;
 use crate::error::POOLED;
+use crate::{StoreError, within};
 
 /// Most connections of one process that append: as many as the engine's commits at the same time.
 /// Those of a plain database take one connection, or a few after a failure.
@@ -74,10 +74,7 @@ pub(super) fn begin_pooled() -> String {
 
 /// A connection outside the pools, without the settings of a session.
 pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
-    match tokio::time::timeout(ACQUIRE_TIMEOUT, options.connect()).await {
-        Ok(connected) => Ok(connected?),
-        Err(_) => Err(StoreError::Slow(ACQUIRE_TIMEOUT)),
-    }
+    within(ACQUIRE_TIMEOUT, async { Ok(options.connect().await?) }).await
 }
 
 /// A pool that connects when a connection is needed.

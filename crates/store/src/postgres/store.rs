@@ -113,7 +113,7 @@ impl PostgresStore {
 
     /// Ask the database for its layout: it may have been distributed by another process.
     pub(super) async fn ask_layout(&self) -> Result<Layout, StoreError> {
-        let ask = async |question| self.statements().row(sqlx::query_as(question)).await;
+        let ask = async |question| self.statements().row(sqlx::query(question)).await;
         let (extended,): (bool,) = ask(HAS_EXTENSION).await?;
         let distributed = extended && ask(IS_DISTRIBUTED).await?.0;
         let layout = if distributed { Layout::ByExperiment } else { Layout::Whole };

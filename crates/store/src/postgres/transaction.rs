@@ -1,7 +1,7 @@
 //! Transactions and single statements, with or without a pooler in between.
 
 use sqlx::postgres::PgArguments;
-use sqlx::query::{Query, QueryAs};
+use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool, Postgres};
 
 use super::copy;
@@ -11,7 +11,7 @@ use crate::StoreError;
 use crate::sql::backend::Transaction;
 use crate::sql::log_row::LogRow;
 use crate::sql::statement::Statement;
-use crate::sql::table_row::TableRow;
+use crate::sql::table_row::Record;
 use crate::sql::value::{Value, bind_all};
 
 /// A transaction. Rolled back unless it is committed.
@@ -55,12 +55,12 @@ impl<'c> PgTransaction<'c> {
     }
 
     /// The rows of a query.
-    pub async fn rows<R: TableRow>(
+    pub async fn rows<R: Record>(
         &mut self,
-        query: QueryAs<'_, Postgres, R, PgArguments>,
+        query: Query<'_, Postgres, PgArguments>,
     ) -> Result<Vec<R>, StoreError> {
         let query = query.persistent(self.mode == PoolMode::Session);
-        Ok(query.fetch_all(&mut *self.transaction).await?)
+        R::read_all(query.fetch_all(&mut *self.transaction).await?)
     }
 
     /// Run a query. Returns the number of affected rows.
@@ -82,12 +82,12 @@ impl<'c> PgTransaction<'c> {
 }
 
 impl Transaction for PgTransaction<'_> {
-    async fn fetch<R: TableRow>(
+    async fn fetch<R: Record>(
         &mut self,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<Vec<R>, StoreError> {
-        self.rows(bind_all!(sqlx::query_as(statement.sql()), values)).await
+        self.rows(bind_all!(sqlx::query(statement.sql()), values)).await
     }
 
     async fn run(
@@ -123,12 +123,12 @@ pub(super) struct SingleStatements<'p> {
 
 impl SingleStatements<'_> {
     /// The rows of a query.
-    pub async fn rows<R: TableRow>(
+    pub async fn rows<R: Record>(
         self,
-        query: QueryAs<'_, Postgres, R, PgArguments>,
+        query: Query<'_, Postgres, PgArguments>,
     ) -> Result<Vec<R>, StoreError> {
         if self.mode == PoolMode::Session {
-            return Ok(query.fetch_all(self.pool).await?);
+            return R::read_all(query.fetch_all(self.pool).await?);
         }
         let mut transaction = PgTransaction::begin(self.pool, self.mode).await?;
         let rows = transaction.rows(query).await?;
@@ -137,9 +137,9 @@ impl SingleStatements<'_> {
     }
 
     /// The only row of a query.
-    pub async fn row<R: TableRow>(
+    pub async fn row<R: Record>(
         self,
-        query: QueryAs<'_, Postgres, R, PgArguments>,
+        query: Query<'_, Postgres, PgArguments>,
     ) -> Result<R, StoreError> {
         self.rows(query).await?.pop().ok_or_else(|| sqlx::Error::RowNotFound.into())
     }

@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 
 use super::backend::{Backend, Transaction};
-use super::rows::{AuditRow, records};
 use super::statements;
 use super::value::values;
 use crate::{AuditLog, AuditNote, AuditRecord, StoreError};
@@ -39,12 +38,11 @@ impl<B: Backend> AuditLog for B {
         before: i64,
         limit: u32,
     ) -> Result<Vec<AuditRecord>, StoreError> {
-        let rows: Vec<AuditRow> = match experiment {
-            None => self.fetch(&statements::AUDIT, values![before, limit]).await?,
+        match experiment {
+            None => self.fetch(&statements::AUDIT, values![before, limit]).await,
             Some(name) => {
-                self.fetch(&statements::AUDIT_OF_EXPERIMENT, values![before, limit, name]).await?
+                self.fetch(&statements::AUDIT_OF_EXPERIMENT, values![before, limit, name]).await
             }
-        };
-        records(rows)
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::log_row::LogRow;
 use super::statement::Statement;
-use super::table_row::TableRow;
+use super::table_row::Record;
 use super::value::Value;
 use crate::{
     AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
@@ -30,7 +30,7 @@ pub(crate) trait Backend: Send + Sync {
     fn begin(&self) -> call!(Self::Transaction);
 
     /// Run a statement that reads.
-    fn fetch<R: TableRow>(
+    fn fetch<R: Record>(
         &self,
         statement: &'static Statement,
         values: &[Value<'_>],
@@ -42,8 +42,8 @@ pub(crate) trait Backend: Send + Sync {
     /// See [`ExperimentLog::heads`](crate::ExperimentLog::heads).
     fn read_heads(&self, experiments: &[ExperimentId]) -> call!(Vec<Head>);
 
-    /// Many entries of a log after position `after`.
-    fn read_bulk(&self, experiment: ExperimentId, after: i64, limit: u32) -> call!(Vec<LogEntry>);
+    /// Entries of a log after position `after`.
+    fn read_log(&self, experiment: ExperimentId, after: i64, limit: u32) -> call!(Vec<LogEntry>);
 
     /// See [`ExperimentLog::find`](crate::ExperimentLog::find).
     fn find_entries(
@@ -71,7 +71,7 @@ pub(crate) trait Backend: Send + Sync {
 
 /// A transaction. Rolled back unless it is committed.
 pub(crate) trait Transaction: Send {
-    fn fetch<R: TableRow>(
+    fn fetch<R: Record>(
         &mut self,
         statement: &'static Statement,
         values: &[Value<'_>],

@@ -7,7 +7,7 @@ use super::backend::{Backend, Transaction};
 use super::key_store::change_noted;
 use super::log_row::LogRow;
 use super::numbers::to_column;
-use super::rows::{ExperimentRow, SnapshotRow, records, status_name};
+use super::rows::status_name;
 use super::statements;
 use super::value::{Value, values};
 use crate::events::Status;
@@ -16,9 +16,6 @@ use crate::{
     ExperimentLog, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notices,
     Snapshot, StoreError, experiment_id,
 };
-
-/// From this limit on, entries are read by the database's bulk statement.
-const READ_BULK_FROM: u32 = 250;
 
 /// Positions that one statement of a pruning deletes.
 const PRUNE_STEP: i64 = 10_000;
@@ -39,8 +36,7 @@ impl<B: Backend> ExperimentLog for B {
 
     async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError> {
         let values = values![experiment_id(name), name];
-        let rows: Vec<ExperimentRow> = self.fetch(&statements::EXPERIMENT, values).await?;
-        rows.into_iter().next().map(TryInto::try_into).transpose()
+        Ok(self.fetch(&statements::EXPERIMENT, values).await?.pop())
     }
 
     async fn experiments(
@@ -48,13 +44,10 @@ impl<B: Backend> ExperimentLog for B {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<ExperimentRecord>, StoreError> {
-        let rows: Vec<ExperimentRow> = match after {
-            None => self.fetch(&statements::EXPERIMENTS, values![limit]).await?,
-            Some(after) => {
-                self.fetch(&statements::EXPERIMENTS_AFTER, values![after, limit]).await?
-            }
-        };
-        records(rows)
+        match after {
+            None => self.fetch(&statements::EXPERIMENTS, values![limit]).await,
+            Some(after) => self.fetch(&statements::EXPERIMENTS_AFTER, values![after, limit]).await,
+        }
     }
 
     async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
@@ -77,10 +70,9 @@ impl<B: Backend> ExperimentLog for B {
         let NewEvent { nonce, event, .. } = &event;
         self.attempt(|| async {
             let mut transaction = self.begin().await?;
-            let rows: Vec<ExperimentRow> =
+            let mut locked: Vec<ExperimentRecord> =
                 transaction.fetch(B::LOCK_EXPERIMENT, values![experiment]).await?;
-            let Some(row) = rows.into_iter().next() else { return Ok(Changed::Missing) };
-            let before = ExperimentRecord::try_from(row)?;
+            let Some(before) = locked.pop() else { return Ok(Changed::Missing) };
             if before.version != expected_version {
                 return Ok(Changed::Stale(before));
             }
@@ -134,12 +126,7 @@ impl<B: Backend> ExperimentLog for B {
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
         let after = i64::try_from(after).unwrap_or(i64::MAX);
-        if limit >= READ_BULK_FROM {
-            return self.attempt(|| self.read_bulk(experiment, after, limit)).await;
-        }
-        let values = values![experiment, after, limit];
-        let rows: Vec<LogRow> = self.fetch(&statements::READ, values).await?;
-        records(rows)
+        self.attempt(|| self.read_log(experiment, after, limit)).await
     }
 
     async fn find(
@@ -169,13 +156,11 @@ impl<B: Backend> ExperimentLog for B {
         format: u32,
     ) -> Result<Option<Snapshot>, StoreError> {
         let values = values![experiment, format];
-        let rows: Vec<SnapshotRow> = self.fetch(&statements::NEWEST_SNAPSHOT, values).await?;
-        rows.into_iter().next().map(TryInto::try_into).transpose()
+        Ok(self.fetch(&statements::NEWEST_SNAPSHOT, values).await?.pop())
     }
 
     async fn snapshots(&self, experiment: ExperimentId) -> Result<Vec<Snapshot>, StoreError> {
-        let values = values![experiment];
-        records::<SnapshotRow, _>(self.fetch(&statements::SNAPSHOTS, values).await?)
+        self.fetch(&statements::SNAPSHOTS, values![experiment]).await
     }
 
     async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
@@ -288,17 +273,12 @@ async fn insert_experiment(
         to_column("pruned_to", record.pruned_to)?,
         &record.interleaving,
     ];
-    let created: Vec<ExperimentRow> =
-        transaction.fetch(&statements::CREATE_EXPERIMENT, values).await?;
-    if let Some(created) = created.into_iter().next() {
-        return Ok(Created::New(created.try_into()?));
+    if let Some(created) = transaction.fetch(&statements::CREATE_EXPERIMENT, values).await?.pop() {
+        return Ok(Created::New(created));
     }
-    let taken: Vec<ExperimentRow> =
-        transaction.fetch(&statements::EXPERIMENT, values![record.id, &record.name]).await?;
-    match taken.into_iter().next() {
-        Some(taken) => Ok(Created::Taken(taken.try_into()?)),
-        None => Ok(Created::Collision),
-    }
+    let values = values![record.id, &record.name];
+    let taken = transaction.fetch(&statements::EXPERIMENT, values).await?.pop();
+    Ok(taken.map_or(Created::Collision, Created::Taken))
 }
 
 fn snapshot_values(experiment: ExperimentId, position: i64, snapshot: &Snapshot) -> [Value<'_>; 5] {

@@ -4,7 +4,6 @@ use async_trait::async_trait;
 
 use super::audit_log::add_notes;
 use super::backend::{Backend, Transaction};
-use super::rows::{ApiKeyRow, SigningKeyRow, records};
 use super::statement::Statement;
 use super::statements;
 use super::value::{Value, values};
@@ -13,7 +12,7 @@ use crate::{ApiKeyRecord, AuditNote, KeyStore, SessionId, SigningKey, StoreError
 #[async_trait]
 impl<B: Backend> KeyStore for B {
     async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
-        records::<SigningKeyRow, _>(self.fetch(&statements::SIGNING_KEYS, &[]).await?)
+        self.fetch(&statements::SIGNING_KEYS, &[]).await
     }
 
     async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError> {
@@ -40,7 +39,7 @@ impl<B: Backend> KeyStore for B {
     }
 
     async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
-        records::<ApiKeyRow, _>(self.fetch(&statements::API_KEYS, &[]).await?)
+        self.fetch(&statements::API_KEYS, &[]).await
     }
 
     async fn add_api_key(

@@ -10,7 +10,7 @@ use sqlx::postgres::PgArguments;
 use sqlx::types::Uuid;
 
 use super::numbers::from_column;
-use super::table_row::table_row;
+use super::table_row::{Record, TableRow};
 use super::value::Value;
 use crate::audience::Segment;
 use crate::events::{ControlEvent, Event, OutcomeEvent};
@@ -23,16 +23,26 @@ const CONTROL: i16 = 1;
 /// Defines the columns of `log` in order, and everything that depends on their order and number.
 macro_rules! log_columns {
     ($first:ident: $First:ty, $( $(#[$meta:meta])* $column:ident: $Type:ty, )*) => {
-        table_row! {
-            /// A row of `log`.
-            #[derive(Debug, Clone, Deserialize)]
-            pub(crate) struct LogRow {
-                pub $first: $First,
-                $( $(#[$meta])* pub $column: $Type, )*
+        /// A row of `log`.
+        #[derive(Debug, Clone, Deserialize)]
+        pub(crate) struct LogRow {
+            pub $first: $First,
+            $( $(#[$meta])* pub $column: $Type, )*
+        }
+
+        impl Record for LogRow {
+            fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+                Ok(Self {
+                    $first: row.get(stringify!($first))?,
+                    $($column: row.get(stringify!($column))?,)*
+                })
             }
         }
 
         impl LogRow {
+            /// The names of the columns, in order.
+            pub const COLUMNS: &[&str] = &[stringify!($first), $(stringify!($column)),*];
+
             /// The values of the columns, for a statement that writes this row.
             pub fn values(&self) -> [Value<'_>; Self::COLUMNS.len()] {
                 [Value::from(&self.$first), $(Value::from(&self.$column)),*]
@@ -222,6 +232,13 @@ impl TryFrom<LogRow> for LogEntry {
             ))
         })?;
         Ok(Self { position, nonce, recorded_at, event })
+    }
+}
+
+impl LogRow {
+    /// The entries of rows.
+    pub fn entries(rows: Vec<Self>) -> Result<Vec<LogEntry>, StoreError> {
+        rows.into_iter().map(LogEntry::try_from).collect()
     }
 }
 

@@ -1,21 +1,13 @@
-//! Rows of the tables `experiment`, `snapshot`, `signing_key`, `api_key` and `audit`, and their
-//! conversion to records.
+//! The records of the tables `experiment`, `snapshot`, `signing_key`, `api_key` and `audit`, as they
+//! are read from rows.
 
 use super::numbers::from_column;
-use super::table_row::table_row;
+use super::table_row::{Record, TableRow};
 use crate::events::Status;
 use crate::{
     ApiKeyRecord, AuditRecord, ExperimentId, ExperimentRecord, Head, SigningKey, Snapshot,
     StoreError,
 };
-
-/// Converts rows to records.
-pub(crate) fn records<Row, Record>(rows: Vec<Row>) -> Result<Vec<Record>, StoreError>
-where
-    Record: TryFrom<Row, Error = StoreError>,
-{
-    rows.into_iter().map(Record::try_from).collect()
-}
 
 /// Decode many rows on a thread for blocking work: this takes milliseconds, which the threads that
 /// serve requests do not have.
@@ -48,211 +40,118 @@ pub(crate) fn status_name(status: Status) -> &'static str {
     }
 }
 
-table_row! {
-    /// A row of `experiment`.
-    #[derive(Debug)]
-    pub(crate) struct ExperimentRow {
-        id: i64,
-        name: String,
-        spec: String,
-        seed: i64,
-        status: String,
-        winner: Option<i32>,
-        version: i64,
-        head: i64,
-        created_at_ms: i64,
-        updated_at_ms: i64,
-        archived_at_ms: Option<i64>,
-        pruned_to: i64,
-        interleaving: Option<String>,
-    }
-}
+/// The columns of `experiment`.
+pub(crate) const EXPERIMENT_COLUMNS: &str = "id, name, spec, seed, status, winner, version, head, \
+     created_at_ms, updated_at_ms, archived_at_ms, pruned_to, interleaving";
 
-impl TryFrom<ExperimentRow> for ExperimentRecord {
-    type Error = StoreError;
-
-    fn try_from(row: ExperimentRow) -> Result<Self, StoreError> {
-        let of = |what: &str| format!("{what} of experiment {}", row.id);
-        let status = match row.status.as_str() {
-            "running" => Status::Running,
-            "paused" => Status::Paused,
-            "concluded" => Status::Concluded,
-            other => return Err(StoreError::Corrupt(format!("{} is {other:?}", of("status")))),
-        };
+impl Record for ExperimentRecord {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        let id = row.get("id")?;
+        let of = |what: &str| format!("{what} of experiment {id}");
+        let status: String = row.get("status")?;
+        let winner: Option<i32> = row.get("winner")?;
         Ok(Self {
-            status,
-            winner: row
-                .winner
-                .map(|winner| from_column(&of("winner"), winner.into()))
-                .transpose()?,
-            version: from_column(&of("version"), row.version)?,
-            head: from_column(&of("head"), row.head)?,
-            pruned_to: from_column(&of("pruned_to"), row.pruned_to)?,
-            id: row.id,
-            name: row.name,
-            spec: row.spec,
-            seed: row.seed.cast_unsigned(),
-            created_at: row.created_at_ms,
-            updated_at: row.updated_at_ms,
-            archived_at: row.archived_at_ms,
-            interleaving: row.interleaving,
+            id,
+            name: row.get("name")?,
+            spec: row.get("spec")?,
+            seed: row.get::<i64>("seed")?.cast_unsigned(),
+            status: match status.as_str() {
+                "running" => Status::Running,
+                "paused" => Status::Paused,
+                "concluded" => Status::Concluded,
+                other => return Err(StoreError::Corrupt(format!("{} is {other:?}", of("status")))),
+            },
+            winner: winner.map(|it| from_column(&of("winner"), it.into())).transpose()?,
+            version: from_column(&of("version"), row.get("version")?)?,
+            head: from_column(&of("head"), row.get("head")?)?,
+            created_at: row.get("created_at_ms")?,
+            updated_at: row.get("updated_at_ms")?,
+            archived_at: row.get("archived_at_ms")?,
+            pruned_to: from_column(&of("pruned_to"), row.get("pruned_to")?)?,
+            interleaving: row.get("interleaving")?,
         })
     }
 }
 
-table_row! {
-    /// Version and head of an experiment.
-    #[derive(Debug)]
-    pub(crate) struct HeadRow {
-        id: i64,
-        version: i64,
-        head: i64,
-        archived: bool,
-    }
-}
-
-impl TryFrom<HeadRow> for Head {
-    type Error = StoreError;
-
-    fn try_from(row: HeadRow) -> Result<Self, StoreError> {
+impl Record for Head {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
         Ok(Self {
-            experiment: row.id,
-            version: from_column("version of an experiment", row.version)?,
-            head: from_column("head of an experiment", row.head)?,
-            archived: row.archived,
+            experiment: row.get("id")?,
+            version: from_column("version of an experiment", row.get("version")?)?,
+            head: from_column("head of an experiment", row.get("head")?)?,
+            archived: row.get("archived")?,
         })
     }
 }
 
-table_row! {
-    /// A row of `snapshot`.
-    #[derive(Debug)]
-    pub(crate) struct SnapshotRow {
-        experiment_id: i64,
-        format: i64,
-        position: i64,
-        state: Vec<u8>,
-        created_at_ms: i64,
-    }
-}
-
-impl TryFrom<SnapshotRow> for Snapshot {
-    type Error = StoreError;
-
-    fn try_from(row: SnapshotRow) -> Result<Self, StoreError> {
+impl Record for Snapshot {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
         Ok(Self {
-            experiment: row.experiment_id,
-            position: from_column("position of a snapshot", row.position)?,
-            format: from_column("format of a snapshot", row.format)?,
-            state: row.state,
-            created_at: row.created_at_ms,
+            experiment: row.get("experiment_id")?,
+            position: from_column("position of a snapshot", row.get("position")?)?,
+            format: from_column("format of a snapshot", row.get("format")?)?,
+            state: row.get("state")?,
+            created_at: row.get("created_at_ms")?,
         })
     }
 }
 
-table_row! {
-    /// A row of `signing_key`.
-    pub(crate) struct SigningKeyRow {
-        id: i64,
-        secret: Vec<u8>,
-        created_at_ms: i64,
-        active_from_ms: i64,
-    }
-}
-
-impl TryFrom<SigningKeyRow> for SigningKey {
-    type Error = StoreError;
-
-    fn try_from(row: SigningKeyRow) -> Result<Self, StoreError> {
+impl Record for SigningKey {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        let (id, secret): (i64, Vec<u8>) = (row.get("id")?, row.get("secret")?);
         Ok(Self {
-            id: from_column("id of a signing key", row.id)?,
-            secret: row.secret.try_into().map_err(|secret: Vec<u8>| {
-                StoreError::Corrupt(format!(
-                    "signing key {} has {} bytes, not 32",
-                    row.id,
-                    secret.len()
-                ))
+            id: from_column("id of a signing key", id)?,
+            secret: secret.try_into().map_err(|secret: Vec<u8>| {
+                StoreError::Corrupt(format!("signing key {id} has {} bytes, not 32", secret.len()))
             })?,
-            created_at: row.created_at_ms,
-            active_from: row.active_from_ms,
+            created_at: row.get("created_at_ms")?,
+            active_from: row.get("active_from_ms")?,
         })
     }
 }
 
-table_row! {
-    /// A row of `api_key`.
-    pub(crate) struct ApiKeyRow {
-        id: String,
-        digest: Vec<u8>,
-        name: String,
-        scopes: String,
-        experiments: Option<String>,
-        replaces: Option<String>,
-        created_at_ms: i64,
-        expires_at_ms: Option<i64>,
-        revoked_at_ms: Option<i64>,
-        last_used_at_ms: Option<i64>,
-    }
-}
-
-impl TryFrom<ApiKeyRow> for ApiKeyRecord {
-    type Error = StoreError;
-
-    fn try_from(row: ApiKeyRow) -> Result<Self, StoreError> {
-        let corrupt = |what: String| StoreError::Corrupt(format!("API key {}: {what}", row.id));
-        let experiments = row.experiments.as_deref().map(serde_json::from_str).transpose();
+impl Record for ApiKeyRecord {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        let (id, digest): (String, Vec<u8>) = (row.get("id")?, row.get("digest")?);
+        let experiments: Option<String> = row.get("experiments")?;
+        let experiments = experiments.as_deref().map(serde_json::from_str).transpose();
+        let corrupt = |what: String| StoreError::Corrupt(format!("API key {id}: {what}"));
         Ok(Self {
-            experiments: experiments
-                .map_err(|error| corrupt(format!("its experiments: {error}")))?,
-            digest: row.digest.try_into().map_err(|digest: Vec<u8>| {
+            digest: digest.try_into().map_err(|digest: Vec<u8>| {
                 corrupt(format!("its digest has {} bytes", digest.len()))
             })?,
-            id: row.id,
-            name: row.name,
-            scopes: row.scopes,
-            replaces: row.replaces,
-            created_at: row.created_at_ms,
-            expires_at: row.expires_at_ms,
-            revoked_at: row.revoked_at_ms,
-            last_used_at: row.last_used_at_ms,
+            experiments: experiments
+                .map_err(|error| corrupt(format!("its experiments: {error}")))?,
+            id,
+            name: row.get("name")?,
+            scopes: row.get("scopes")?,
+            replaces: row.get("replaces")?,
+            created_at: row.get("created_at_ms")?,
+            expires_at: row.get("expires_at_ms")?,
+            revoked_at: row.get("revoked_at_ms")?,
+            last_used_at: row.get("last_used_at_ms")?,
         })
     }
 }
 
-table_row! {
-    /// A row of `audit`.
-    pub(crate) struct AuditRow {
-        id: i64,
-        at_ms: i64,
-        who: String,
-        what: String,
-        subject: String,
-        experiment: Option<String>,
-        before: Option<String>,
-        after: Option<String>,
-        request_id: Option<String>,
-    }
-}
-
-impl TryFrom<AuditRow> for AuditRecord {
-    type Error = StoreError;
-
-    fn try_from(row: AuditRow) -> Result<Self, StoreError> {
+impl Record for AuditRecord {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        let id = row.get("id")?;
         let json = |text: Option<String>| {
             text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
-                StoreError::Corrupt(format!("entry {} of the audit log: {error}", row.id))
+                StoreError::Corrupt(format!("entry {id} of the audit log: {error}"))
             })
         };
         Ok(Self {
-            before: json(row.before)?,
-            after: json(row.after)?,
-            id: row.id,
-            at: row.at_ms,
-            who: row.who,
-            what: row.what,
-            subject: row.subject,
-            experiment: row.experiment,
-            request_id: row.request_id,
+            id,
+            at: row.get("at_ms")?,
+            who: row.get("who")?,
+            what: row.get("what")?,
+            subject: row.get("subject")?,
+            experiment: row.get("experiment")?,
+            before: json(row.get("before")?)?,
+            after: json(row.get("after")?)?,
+            request_id: row.get("request_id")?,
         })
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use super::log_row::LogRow;
-use super::rows::ExperimentRow;
+use super::rows::EXPERIMENT_COLUMNS;
 
 /// The nodes that a statement reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Reach {
 ///
 /// | placeholder | is |
 /// | --- | --- |
-/// | `{experiment}` | the columns of [`ExperimentRow`] |
+/// | `{experiment}` | the columns of `experiment` |
 /// | `{log}` | the columns of [`LogRow`] |
 /// | `{log json}` | the same, as SQLite writes them into a JSON array for [`LogRow`] |
 /// | `{log values}` | a parameter for each column of `log`, from `$1` on |
@@ -49,7 +49,7 @@ impl Statement {
     pub fn sql(&'static self) -> &'static str {
         self.sql.get_or_init(|| {
             self.template
-                .replace("{experiment}", &ExperimentRow::COLUMNS.join(", "))
+                .replace("{experiment}", EXPERIMENT_COLUMNS)
                 .replace("{log}", &LogRow::COLUMNS.join(", "))
                 .replace("{log json}", &LogRow::json_columns().join(", "))
                 .replace("{log values}", &LogRow::values_from(1))

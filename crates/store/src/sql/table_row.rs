@@ -1,49 +1,69 @@
-//! Structs that are read from rows by the names of their fields.
+//! Rows of either database, and what is read from them.
 
-use sqlx::FromRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
+use sqlx::{ColumnIndex, Decode, Postgres, Row as _, Sqlite, Type};
+
+use crate::StoreError;
+
+/// A type that a column can have in both databases.
+pub(crate) trait Column:
+    for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres> + Send
+{
+}
+
+impl<C> Column for C where
+    C: for<'r> Decode<'r, Sqlite>
+        + Type<Sqlite>
+        + for<'r> Decode<'r, Postgres>
+        + Type<Postgres>
+        + Send
+{
+}
 
 /// A row of either database.
-pub(crate) trait TableRow:
-    for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
-{
+pub(crate) trait TableRow {
+    /// The value of the column with this name or number.
+    fn get<C: Column>(
+        &self,
+        column: impl ColumnIndex<SqliteRow> + ColumnIndex<PgRow>,
+    ) -> Result<C, StoreError>;
 }
 
-impl<T> TableRow for T where
-    T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
-{
-}
-
-/// Defines a struct with its columns, and a [`FromRow`] that reads each field from the column of
-/// its name, in either database. The derive macro of sqlx does the same, but compiles both
-/// databases a second time, for the compiler itself.
-macro_rules! table_row {
-    (
-        $(#[$meta:meta])*
-        $visibility:vis struct $Name:ident {
-            $( $(#[$field_meta:meta])* $field_visibility:vis $field:ident: $Type:ty, )*
-        }
-    ) => {
-        $(#[$meta])*
-        $visibility struct $Name { $( $(#[$field_meta])* $field_visibility $field: $Type, )* }
-
-        impl $Name {
-            /// The names of the columns, in order.
-            #[allow(dead_code, reason = "some statements name their columns themselves")]
-            pub const COLUMNS: &[&str] = &[$(stringify!($field)),*];
-        }
-
-        impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for $Name
-        where
-            &'static str: sqlx::ColumnIndex<R>,
-            $($Type: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,)*
-        {
-            fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-                Ok(Self { $($field: row.try_get(stringify!($field))?,)* })
+/// Implements [`TableRow`] for the row of a database.
+macro_rules! table_rows {
+    ($($Row:ty),*) => {
+        $(impl TableRow for $Row {
+            fn get<C: Column>(
+                &self,
+                column: impl ColumnIndex<SqliteRow> + ColumnIndex<PgRow>,
+            ) -> Result<C, StoreError> {
+                Ok(self.try_get(column)?)
             }
-        }
+        })*
     };
 }
+table_rows! { SqliteRow, PgRow }
 
-pub(crate) use table_row;
+/// A type that is read from a row.
+pub(crate) trait Record: Sized + Send {
+    /// Read it from the columns of its row.
+    fn read(row: &impl TableRow) -> Result<Self, StoreError>;
+
+    /// Read all of these rows.
+    fn read_all(rows: Vec<impl TableRow>) -> Result<Vec<Self>, StoreError> {
+        rows.iter().map(Self::read).collect()
+    }
+}
+
+impl<A: Column> Record for (A,) {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        Ok((row.get(0)?,))
+    }
+}
+
+impl<A: Column, B: Column> Record for (A, B) {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        Ok((row.get(0)?, row.get(1)?))
+    }
+}

@@ -9,9 +9,9 @@ use super::store::SqliteStore;
 use crate::append_plan::{nonces_of, plan};
 use crate::sql::backend::{Backend, Transaction};
 use crate::sql::log_row::{LogRow, in_order_of};
-use crate::sql::rows::{HeadRow, ascending, decoded, records};
+use crate::sql::rows::{ascending, decoded};
 use crate::sql::statement::{Statement, statements};
-use crate::sql::table_row::TableRow;
+use crate::sql::table_row::Record;
 use crate::sql::value::{Value, bind_all, values};
 use crate::{
     AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
@@ -25,7 +25,7 @@ statements! {
     Together MOVE_HEADS = "update experiment set head = moved.value ->> 1
          from jsonb_each($1) as moved where experiment.id = moved.value ->> 0";
     /// A chunk of the log as one JSON array.
-    Experiment READ_BULK = "select json_group_array(json_array({log json}))
+    Experiment READ = "select json_group_array(json_array({log json}))
          from (select * from log where experiment_id = $1 and position > $2 order by position limit $3)";
     /// Rows of parameters follow. `cross join` keeps the order: an index lookup for each nonce.
     Together KNOWN_ENTRIES = "with given (of, named) as (values {rows}) select {log}
@@ -83,12 +83,13 @@ impl Backend for SqliteStore {
         self.begin_write().await
     }
 
-    async fn fetch<R: TableRow>(
+    async fn fetch<R: Record>(
         &self,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<Vec<R>, StoreError> {
-        Ok(bind_all!(sqlx::query_as(statement.sql()), values).fetch_all(self.readers()).await?)
+        let query = bind_all!(sqlx::query(statement.sql()), values);
+        R::read_all(query.fetch_all(&self.readers).await?)
     }
 
     async fn run(
@@ -98,23 +99,23 @@ impl Backend for SqliteStore {
     ) -> Result<u64, StoreError> {
         self.check_files()?;
         let query = bind_all!(sqlx::query(statement.sql()), values);
-        Ok(query.execute(self.writers()).await?.rows_affected())
+        Ok(query.execute(&self.writer).await?.rows_affected())
     }
 
     async fn read_heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
         let ids = json(ascending(experiments.iter().copied()));
-        records::<HeadRow, _>(self.fetch(&HEADS, values![&ids]).await?)
+        self.fetch(&HEADS, values![&ids]).await
     }
 
     /// Many entries in one JSON text: each row costs the driver more time than the database, and a
     /// text costs almost nothing.
-    async fn read_bulk(
+    async fn read_log(
         &self,
         experiment: ExperimentId,
         after: i64,
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
-        let rows = self.fetch(&READ_BULK, values![experiment, after, limit]).await?;
+        let rows = self.fetch(&READ, values![experiment, after, limit]).await?;
         let text = rows.into_iter().next().map_or_else(String::new, |(text,): (String,)| text);
         decoded(move || {
             let rows: Vec<LogRow> = serde_json::from_str(&text).map_err(|error| {
@@ -122,7 +123,7 @@ impl Backend for SqliteStore {
                     "the log of experiment {experiment} after position {after}: {error}"
                 ))
             })?;
-            records(rows)
+            LogRow::entries(rows)
         })
         .await
     }
@@ -132,7 +133,7 @@ impl Backend for SqliteStore {
         experiment: ExperimentId,
         nonces: &[Nonce],
     ) -> Result<Vec<Option<LogEntry>>, StoreError> {
-        let mut connection = self.readers().acquire().await?;
+        let mut connection = self.readers.acquire().await?;
         let known =
             known_entries(&mut connection, nonces.iter().map(|nonce| (experiment, *nonce))).await?;
         self.check_files()?;
@@ -151,9 +152,9 @@ impl Backend for SqliteStore {
     ) -> Result<Vec<Appended>, StoreError> {
         let mut transaction = self.begin().await?;
         let ids = json(ascending(events.iter().map(|(experiment, _)| *experiment)));
-        let heads: Vec<HeadRow> = transaction.fetch(&HEADS, values![&ids]).await?;
+        let heads = transaction.fetch(&HEADS, values![&ids]).await?;
         let known = known_entries(&mut transaction, nonces_of(events)).await?;
-        let plan = plan(events, records(heads)?, &known);
+        let plan = plan(events, heads, &known);
         if !plan.entries.is_empty() {
             transaction.insert_rows(&plan.rows(recorded_at)?).await?;
             let heads: Vec<_> = plan.heads.iter().collect();
@@ -174,12 +175,13 @@ impl Backend for SqliteStore {
 }
 
 impl Transaction for sqlx::Transaction<'static, Sqlite> {
-    async fn fetch<R: TableRow>(
+    async fn fetch<R: Record>(
         &mut self,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<Vec<R>, StoreError> {
-        Ok(bind_all!(sqlx::query_as(statement.sql()), values).fetch_all(&mut **self).await?)
+        let query = bind_all!(sqlx::query(statement.sql()), values);
+        R::read_all(query.fetch_all(&mut **self).await?)
     }
 
     async fn run(
@@ -218,11 +220,10 @@ async fn known_entries(
     let nonces: Vec<_> = nonces.collect();
     let mut known = Vec::new();
     for (statement, nonces) in split(&KNOWN_ENTRIES_IN_SIZES, &nonces) {
-        let query = nonces.iter().fold(sqlx::query_as(statement), |query, (experiment, nonce)| {
+        let query = nonces.iter().fold(sqlx::query(statement), |query, (experiment, nonce)| {
             query.bind(*experiment).bind(Uuid::from_u128(*nonce))
         });
-        let rows: Vec<LogRow> = query.fetch_all(&mut *connection).await?;
-        for row in rows {
+        for row in LogRow::read_all(query.fetch_all(&mut *connection).await?)? {
             known.push((row.experiment_id, row.try_into()?));
         }
     }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use sqlx::migrate::Migrator;
 
+use super::claim::Claim;
 use super::store::SqliteStore;
 use crate::sql::statements;
 use crate::{Database, StoreError, schema};
@@ -34,7 +35,11 @@ impl Database for SqliteStore {
     }
 
     async fn claim(&self) -> Result<(), StoreError> {
-        self.claim_files().await
+        let mut anchor = self.readers.acquire().await?.detach();
+        // reading creates the files beside the database
+        sqlx::query("select count(*) from sqlite_schema").execute(&mut anchor).await?;
+        let claim = Claim::new(&self.path, anchor)?;
+        self.claim.set(claim).map_err(|_| StoreError::Files("the file is claimed already".into()))
     }
 
     async fn check(&self) -> Result<(), StoreError> {
@@ -42,10 +47,10 @@ impl Database for SqliteStore {
         let migrated: bool = sqlx::query_scalar(
             "select exists (select 1 from sqlite_schema where name = '_sqlx_migrations')",
         )
-        .fetch_one(self.readers())
+        .fetch_one(&self.readers)
         .await?;
         let applied = if migrated {
-            Some(sqlx::query_as(statements::MIGRATIONS.sql()).fetch_all(self.readers()).await?)
+            Some(sqlx::query_as(statements::MIGRATIONS.sql()).fetch_all(&self.readers).await?)
         } else {
             None
         };
@@ -54,11 +59,15 @@ impl Database for SqliteStore {
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
         let found: Vec<String> =
-            sqlx::query_scalar("pragma integrity_check").fetch_all(self.readers()).await?;
+            sqlx::query_scalar("pragma integrity_check").fetch_all(&self.readers).await?;
         Ok(found.into_iter().filter(|line| line != "ok").collect())
     }
 
     async fn close(&self) {
-        self.close_all().await;
+        if let Some(claim) = self.claim.get() {
+            claim.close().await;
+        }
+        self.readers.close().await;
+        self.writer.close().await;
     }
 }

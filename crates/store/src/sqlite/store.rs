@@ -25,10 +25,11 @@ const WRITER_CACHE: &str = "-65536";
 /// A store in an SQLite file.
 #[derive(Debug)]
 pub(crate) struct SqliteStore {
-    writer: SqlitePool,
-    readers: SqlitePool,
-    path: PathBuf,
-    claim: OnceLock<Claim>,
+    /// One connection, which writes.
+    pub(super) writer: SqlitePool,
+    pub(super) readers: SqlitePool,
+    pub(super) path: PathBuf,
+    pub(super) claim: OnceLock<Claim>,
 }
 
 impl SqliteStore {
@@ -77,37 +78,9 @@ impl SqliteStore {
         Ok(Self { writer, readers, path, claim: OnceLock::new() })
     }
 
-    /// The pool of the connections that read.
-    pub(super) fn readers(&self) -> &SqlitePool {
-        &self.readers
-    }
-
-    /// The pool of the connection that writes.
-    pub(super) fn writers(&self) -> &SqlitePool {
-        &self.writer
-    }
-
-    /// Claim the file for the server of this process.
-    pub(super) async fn claim_files(&self) -> Result<(), StoreError> {
-        let mut anchor = self.readers.acquire().await?.detach();
-        // reading creates the files beside the database
-        sqlx::query("select count(*) from sqlite_schema").execute(&mut anchor).await?;
-        let claim = Claim::new(&self.path, anchor)?;
-        self.claim.set(claim).map_err(|_| StoreError::Files("the file is claimed already".into()))
-    }
-
     /// Check that a claimed file is still where the next start looks for it.
     pub(super) fn check_files(&self) -> Result<(), StoreError> {
         self.claim.get().map_or(Ok(()), Claim::check)
-    }
-
-    /// Close all connections.
-    pub(super) async fn close_all(&self) {
-        if let Some(claim) = self.claim.get() {
-            claim.close().await;
-        }
-        self.readers.close().await;
-        self.writer.close().await;
     }
 
     /// Begin a transaction that writes.
