@@ -64,37 +64,9 @@ pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fol
     if fold.roster_changes() != spec.roster_changes {
         errors.push("its log and its record have different roster changes".into());
     }
-    let (in_record, in_log) = (spec.former_policies.len(), fold.policy_changes_seen());
-    if in_record != in_log {
-        errors.push(format!(
-            "its record has {in_record} changes of the policy, and its log has {in_log}"
-        ));
-    }
-    let (in_record, in_log) = (spec.exclusions.len(), fold.excluded().seen());
-    if in_record != in_log {
-        errors.push(format!(
-            "its record excludes units {in_record} times, and its log {in_log} times"
-        ));
-    }
-    let (in_record, in_log) = (spec.settings_changes, fold.settings_changes_seen());
-    let window_ms = i64::from(spec.answer_window_seconds) * 1000;
-    if in_record != in_log || window_ms != fold.cohorts().window_ms() {
-        errors.push(format!(
-            "its record has {in_record} changes of settings, and its log has {in_log}, or another \
-             answer window"
-        ));
-    }
-    let (in_record, in_log) = (spec.former_controls.len(), fold.controls_seen());
-    if in_record != in_log {
-        errors.push(format!(
-            "its record has {in_record} changes of the control, and its log has {in_log}"
-        ));
-    }
-    let (in_record, in_log) = (spec.splits.len(), fold.splits_seen());
-    if in_record != in_log {
-        errors.push(format!(
-            "its record has {in_record} segments that were split off, and its log has {in_log}"
-        ));
+    errors.extend(spec.changes().differences(fold.changes()));
+    if i64::from(spec.answer_window_seconds) * 1000 != fold.cohorts().window_ms() {
+        errors.push("its record and its log have different answer windows".into());
     }
     if let Ok(current) = CurrentMethod::of(record, &spec.pages) {
         let (versions, newest) = (fold.methods().len(), fold.methods().last());

@@ -27,7 +27,7 @@ pub struct Engine {
     pub signing_keys: SigningKeys,
     pub metrics: Arc<Metrics>,
     pub(crate) idle_after_ms: i64,
-    pub(super) settings: EngineSettings,
+    pub settings: EngineSettings,
     /// High half of the nonces of this process.
     process: u64,
     /// Low half of the next nonce.
@@ -80,11 +80,6 @@ impl Engine {
     /// Unix milliseconds.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
-    }
-
-    /// See [`EngineSettings::open_pages_bytes_max`].
-    pub fn open_pages_bytes_max(&self) -> usize {
-        self.settings.open_pages_bytes_max
     }
 
     /// The number of a new selection or event of this process.

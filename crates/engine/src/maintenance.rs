@@ -20,13 +20,14 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::loaded::LoadedExperiment;
 use rankduel_store::events::{ControlEvent, Event};
-use rankduel_store::{Appended, ExperimentId, NewEvent, StoreError};
+use rankduel_store::{Appended, ExperimentId, NewEvent, within};
 
 /// The keys are read again after this many intervals of maintenance: 8 seconds, so that a key that
 /// was revoked is refused within 10 seconds also if reading takes a while.
 const KEYS_EVERY: u32 = 4;
-/// Time limit of one step of maintenance, which is a few statements of the store.
-const WITHIN: Duration = Duration::from_secs(10);
+/// Time limit of one step of maintenance, which is a few statements of the store. A store that
+/// hangs does not stop the other steps.
+const STEP: Duration = Duration::from_secs(10);
 /// Experiments that are maintained or evicted at once. Those that wait for a commit share it.
 const AT_ONCE: usize = 16;
 /// Evicting begins anew after this time, with those that are the least recently used then.
@@ -105,9 +106,10 @@ pub(crate) async fn refresh_keys(
     loop {
         ticks.tick().await;
         let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
-        let signing =
-            within(async { Ok(engine.signing_keys.refresh().await.map_err(EngineError::from)?) });
-        let (signing, others) = tokio::join!(signing, within(tasks.refresh_keys()));
+        let signing = within(STEP, async {
+            Ok(engine.signing_keys.refresh().await.map_err(EngineError::from)?)
+        });
+        let (signing, others) = tokio::join!(signing, within(STEP, tasks.refresh_keys()));
         failing.note(signing.and(others));
     }
 }
@@ -151,9 +153,9 @@ pub(crate) async fn maintain_experiments(
 }
 
 /// Maintain experiments that may conclude, because their fold has just reached a verdict or a limit
-/// of duels, until the engine is dropped. The maintenance rounds find them too, also those that fail
-/// here or are not in the registry yet. But a busy experiment shows thousands of pages from one
-/// round to the next.
+/// of duels, until the engine is dropped. The maintenance rounds find them too, also those that
+/// fail here or are not in the registry yet. But a busy experiment shows thousands of pages from
+/// one round to the next.
 pub(crate) async fn maintain_due(
     engine: Weak<Engine>,
     tasks: Weak<dyn PeriodicTasks>,
@@ -162,23 +164,43 @@ pub(crate) async fn maintain_due(
     while let Some(id) = due.recv().await {
         let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
         if let Some(loaded) = engine.registry.with_id(id)
-            && let Err(error) = within(tasks.maintain(&loaded)).await
+            && let Err(error) = within(STEP, tasks.maintain(&loaded)).await
         {
             tracing::debug!(%error, experiment = loaded.name, "left for the next round");
         }
     }
 }
 
-/// Give up a step of maintenance after a while, so that a store that hangs does not stop the rest.
-async fn within(work: impl Future<Output = Result<(), TaskError>>) -> Result<(), TaskError> {
-    tokio::time::timeout(WITHIN, work)
-        .await
-        .unwrap_or_else(|_| Err(StoreError::Slow(WITHIN).into()))
-}
-
-/// The result of a task that maintained an experiment.
-fn finished(done: Result<Result<(), TaskError>, JoinError>) -> Result<(), TaskError> {
-    done.unwrap_or_else(|error| Err(error.into()))
+/// Do the work of each experiment, [`AT_ONCE`] at a time, until all are done or the time is over. A
+/// failure does not stop the others; the first error is returned.
+async fn each<W>(
+    all: Vec<Arc<LoadedExperiment>>,
+    for_at_most: Duration,
+    mut work: impl FnMut(Arc<LoadedExperiment>) -> W,
+) -> Result<(), TaskError>
+where
+    W: Future<Output = Result<(), TaskError>> + Send + 'static,
+{
+    let started = Instant::now();
+    let mut done = Ok(());
+    let finished =
+        |one: Result<_, JoinError>| one.unwrap_or_else(|error: JoinError| Err(error.into()));
+    let mut running = JoinSet::new();
+    for loaded in all {
+        if running.len() >= AT_ONCE
+            && let Some(one) = running.join_next().await
+        {
+            done = done.and(finished(one));
+            if started.elapsed() >= for_at_most {
+                break;
+            }
+        }
+        running.spawn(work(loaded));
+    }
+    while let Some(one) = running.join_next().await {
+        done = done.and(finished(one));
+    }
+    done
 }
 
 impl Engine {
@@ -228,29 +250,15 @@ impl Engine {
         last: &mut String,
         for_at_most: Duration,
     ) -> Result<(), TaskError> {
-        let started = Instant::now();
         let mut all = self.registry.all();
         let begin = all.partition_point(|loaded| loaded.name <= *last);
         all.rotate_left(begin);
-        let mut done = Ok(());
-        let mut running = JoinSet::new();
-        for loaded in all {
-            if running.len() >= AT_ONCE
-                && let Some(one) = running.join_next().await
-            {
-                done = done.and(finished(one));
-                if started.elapsed() >= for_at_most {
-                    break;
-                }
-            }
+        each(all, for_at_most, |loaded| {
             last.clone_from(&loaded.name);
             let (engine, tasks) = (Arc::clone(self), Arc::clone(tasks));
-            running.spawn(async move { engine.maintain_one(&*tasks, &loaded).await });
-        }
-        while let Some(one) = running.join_next().await {
-            done = done.and(finished(one));
-        }
-        done
+            async move { engine.maintain_one(&*tasks, &loaded).await }
+        })
+        .await
     }
 
     /// Maintain one experiment. A failure of one step does not stop the others; the first error is
@@ -262,11 +270,11 @@ impl Engine {
     ) -> Result<(), TaskError> {
         let mut done = Ok(());
         for step in [
-            within(async { Ok(self.settle_pages(loaded).await?) }).await,
-            within(async { Ok(self.complete_cohorts(loaded).await?) }).await,
-            within(async { Ok(self.complete_values(loaded).await?) }).await,
-            within(async { Ok(self.save_due_snapshot(loaded).await?) }).await,
-            within(tasks.maintain(loaded)).await,
+            within(STEP, async { Ok(self.settle_pages(loaded).await?) }).await,
+            within(STEP, async { Ok(self.complete_cohorts(loaded).await?) }).await,
+            within(STEP, async { Ok(self.complete_values(loaded).await?) }).await,
+            within(STEP, async { Ok(self.save_due_snapshot(loaded).await?) }).await,
+            within(STEP, tasks.maintain(loaded)).await,
         ] {
             if let Err(error) = &step {
                 tracing::debug!(%error, experiment = loaded.name, "left for the next round");
@@ -332,24 +340,13 @@ impl Engine {
     /// self-duels and saving a snapshot. A failure does not stop the others; the first error is
     /// returned.
     async fn evict(self: &Arc<Self>) -> Result<(), TaskError> {
-        let (started, now) = (Instant::now(), self.now_ms());
-        let mut done = Ok(());
-        let mut running = JoinSet::new();
-        for loaded in self.registry.evictable(now, now - self.idle_after_ms) {
-            if running.len() >= AT_ONCE
-                && let Some(one) = running.join_next().await
-            {
-                done = done.and(finished(one));
-                if started.elapsed() >= EVICT_FOR {
-                    break;
-                }
-            }
+        let now = self.now_ms();
+        let evictable = self.registry.evictable(now, now - self.idle_after_ms);
+        let done = each(evictable, EVICT_FOR, |loaded| {
             let engine = Arc::clone(self);
-            running.spawn(within(async move { Ok(engine.evict_one(&loaded).await?) }));
-        }
-        while let Some(one) = running.join_next().await {
-            done = done.and(finished(one));
-        }
+            within(STEP, async move { Ok(engine.evict_one(&loaded).await?) })
+        })
+        .await;
         // drop those that no request holds
         drop(self.registry.drain());
         done

@@ -318,8 +318,8 @@ impl Registry {
 
     /// Set the time and return the experiments to evict, the least recently used ones first: those
     /// without a request since `idle_since_ms`, and, if all together exceed the memory limit, as
-    /// many as bring them to [`EVICT_TO_PERCENT`] of it. An idle experiment stays while it waits for
-    /// comparisons of its open batch or has clicks to settle.
+    /// many as bring them to [`EVICT_TO_PERCENT`] of it. An idle experiment stays while it has open
+    /// work.
     pub fn evictable(&self, now_ms: i64, idle_since_ms: i64) -> Vec<Arc<LoadedExperiment>> {
         self.now_ms.store(now_ms, Ordering::Relaxed);
         let (all, before) = {
@@ -340,10 +340,7 @@ impl Registry {
         };
         let newest = by_use.last().map(|(.., loaded)| loaded.id);
         by_use.retain(|(used_ms, its_bytes, loaded)| {
-            let idle = *used_ms < idle_since_ms
-                && !loaded.waits_for_its_batch(now_ms)
-                && !loaded.has_open_pages()
-                && !loaded.has_waiting_answers();
+            let idle = *used_ms < idle_since_ms && !loaded.has_open_work(now_ms);
             // the most recently used one stays, however large it is
             let evict = idle || (bytes > bound && Some(loaded.id) != newest);
             if evict {

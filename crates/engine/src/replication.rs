@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::Engine;
 use crate::error::EngineError;
-use rankduel_store::{ExperimentId, Notice, SharedStore, Store, StoreError};
+use rankduel_store::{ExperimentId, Notice, SharedStore, Store, StoreError, within};
 
 /// Time limit of a replication round, so that a database that hangs delays nothing once it is back.
 /// Entries that were folded until then stay folded.
@@ -123,15 +123,10 @@ async fn follow_once(
     noticed: HashMap<ExperimentId, u64>,
     poll_all: bool,
 ) -> Result<(), EngineError> {
-    let following = async {
-        match poll_all {
-            true => engine.registry.follow().await,
-            false => engine.registry.follow_noticed(noticed).await,
-        }
-    };
-    tokio::time::timeout(FOLLOW_WITHIN, following)
-        .await
-        .unwrap_or_else(|_| Err(StoreError::Slow(FOLLOW_WITHIN).into()))
+    match poll_all {
+        true => within(FOLLOW_WITHIN, engine.registry.follow()).await,
+        false => within(FOLLOW_WITHIN, engine.registry.follow_noticed(noticed)).await,
+    }
 }
 
 #[cfg(test)]

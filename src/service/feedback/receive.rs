@@ -126,7 +126,7 @@ async fn record(
         let fold = loaded.fold()?;
         let is_piece = |event: &CheckedEvent| event.event.superseded_by.is_some();
         if request.events.iter().any(is_piece)
-            && fold.open_pages().bytes() > service.engine.open_pages_bytes_max()
+            && fold.open_pages().bytes() > service.engine.settings.open_pages_bytes_max
         {
             return Err(EngineError::Overloaded.into());
         }

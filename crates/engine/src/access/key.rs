@@ -1,6 +1,5 @@
 //! API keys: generating, parsing and naming them.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -25,13 +24,8 @@ pub struct KeyId(Arc<str>);
 
 impl KeyId {
     /// The name of the key with this digest.
-    pub fn of(digest: &Digest) -> Self {
-        let mut id = String::with_capacity(8);
-        for byte in &digest[..4] {
-            // writing to a string does not fail
-            let _ = write!(id, "{byte:02x}");
-        }
-        Self(id.into())
+    pub fn of(&[a, b, c, d, ..]: &Digest) -> Self {
+        Self(format!("{:08x}", u32::from_be_bytes([a, b, c, d])).into())
     }
 
     /// Eight hexadecimal digits.

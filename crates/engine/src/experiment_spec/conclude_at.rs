@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::field_error::FieldError;
+use super::field_error::{FieldError, range_error};
 use dueling_bandits::evidence::Target;
 
 /// Default confidence of a verdict.
@@ -154,46 +154,24 @@ impl ConcludeAt {
         let Self { confidence, margin, max_duels, max_days, min_days, control: _, segments: _ } =
             *self;
         let mut errors = Vec::new();
-        let mut require = |right: bool, field: &str, detail: String| {
-            if !right {
-                errors.push(FieldError::new(format!("/conclude_at/{field}"), detail));
-            }
-        };
-        require(
-            CONFIDENCE.contains(&confidence),
-            "confidence",
-            format!(
-                "`confidence` is {confidence:?}; it must be {} to {}",
-                CONFIDENCE.start(),
-                CONFIDENCE.end()
-            ),
-        );
-        require(
-            MARGIN.contains(&margin),
-            "margin",
-            format!("`margin` is {margin:?}; it must be {} to {}", MARGIN.start(), MARGIN.end()),
-        );
-        require(max_duels != Some(0), "max_duels", "`max_duels` is 0; it must be 1 or more".into());
-        if let Some(days) = max_days {
-            require(
-                days > 0.0 && days <= DAYS_MAX,
-                "max_days",
-                format!("`max_days` is {days:?}; it must be above 0, up to {DAYS_MAX}"),
-            );
+        errors.extend(range_error("/conclude_at/confidence", confidence, CONFIDENCE));
+        errors.extend(range_error("/conclude_at/margin", margin, MARGIN));
+        if max_duels == Some(0) {
+            let detail = "`max_duels` is 0; it must be 1 or more";
+            errors.push(FieldError::new("/conclude_at/max_duels", detail));
+        }
+        if let Some(days) = max_days.filter(|days| !(*days > 0.0 && *days <= DAYS_MAX)) {
+            let detail = format!("`max_days` is {days:?}; it must be above 0, up to {DAYS_MAX}");
+            errors.push(FieldError::new("/conclude_at/max_days", detail));
         }
         if let Some(days) = min_days {
-            require(
-                (0.0..=DAYS_MAX).contains(&days),
-                "min_days",
-                format!("`min_days` is {days:?}; it must be 0 to {DAYS_MAX}"),
-            );
+            errors.extend(range_error("/conclude_at/min_days", days, 0.0..=DAYS_MAX));
         }
-        if let (Some(least), Some(most)) = (min_days, max_days) {
-            require(
-                least <= most,
-                "min_days",
-                format!("`min_days` is {least:?}, which is after `max_days` {most:?}"),
-            );
+        if let Some((least, most)) = min_days.zip(max_days)
+            && least > most
+        {
+            let detail = format!("`min_days` is {least:?}, which is after `max_days` {most:?}");
+            errors.push(FieldError::new("/conclude_at/min_days", detail));
         }
         errors
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field_error::FieldError;
+use super::field_error::{FieldError, range_error};
 
 /// Default share of pages on which the winner of a concluded experiment meets another ranker. A
 /// change of ten points takes some 1,500 answers to tell: 75,000 pages.
@@ -26,14 +26,11 @@ pub enum OnDrift {
 
 /// The error of a share of pages to watch.
 pub(super) fn watch_error(watch: f64, on_drift: OnDrift) -> Option<FieldError> {
-    if !(0.0..=WATCH_MAX).contains(&watch) {
-        let detail = format!("`watch` is {watch:?}; it must be 0 to {WATCH_MAX}");
-        return Some(FieldError::new("/watch", detail));
-    }
-    (watch > 0.0 && on_drift == OnDrift::Off).then(|| {
+    let unwatched = || {
         let detail = format!(
             "`watch` is {watch:?}, but nobody looks for drift: leave it out, or set `drift` to `tell`"
         );
-        FieldError::new("/watch", detail)
-    })
+        (watch > 0.0 && on_drift == OnDrift::Off).then(|| FieldError::new("/watch", detail))
+    };
+    range_error("/watch", watch, 0.0..=WATCH_MAX).or_else(unwatched)
 }

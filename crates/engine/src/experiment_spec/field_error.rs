@@ -1,5 +1,8 @@
 //! Errors in the fields of a request.
 
+use std::fmt::{Debug, Display};
+use std::ops::RangeInclusive;
+
 /// An error in one field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
@@ -14,6 +17,19 @@ impl FieldError {
     pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), detail: detail.into() }
     }
+}
+
+/// The error of the number at `pointer` unless it is in this range. The last part of the pointer is
+/// its name.
+pub(super) fn range_error<N: PartialOrd + Debug + Display>(
+    pointer: &str,
+    number: N,
+    range: RangeInclusive<N>,
+) -> Option<FieldError> {
+    let name = pointer.rsplit('/').next().unwrap_or_default();
+    let (least, most) = (range.start(), range.end());
+    let detail = format!("`{name}` is {number:?}; it must be {least} to {most}");
+    (!range.contains(&number)).then(|| FieldError::new(pointer, detail))
 }
 
 /// Most errors that a refusal lists. A body of two megabytes can have a million.

@@ -1,5 +1,6 @@
 //! The spec of an experiment, and the rules that a spec must satisfy.
 
+mod changes;
 mod conclude_at;
 mod drift;
 mod enrolment;
@@ -15,6 +16,7 @@ mod shares;
 mod spec;
 mod split;
 
+pub use changes::Changes;
 pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
 pub use drift::{DEFAULT_WATCH, OnDrift};
 pub use enrolment::{WHOLE_COVERAGE, arm_of};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::field_error::{FieldError, excerpt, pointer_part};
+use super::field_error::{FieldError, excerpt, pointer_part, range_error};
 use super::ranker::Ranker;
 use interleaving::{self, MAX_WEIGHT};
 use rankduel_store::ExperimentRecord;
@@ -116,10 +116,7 @@ impl PageRules {
             }
         }
         let share = self.canary_share;
-        if !(0.0..=MAX_CANARY_SHARE).contains(&share) {
-            let detail = format!("`canary_share` is {share:?}; it must be 0 to {MAX_CANARY_SHARE}");
-            errors.push(FieldError::new("/canary_share", detail));
-        }
+        errors.extend(range_error("/canary_share", share, 0.0..=MAX_CANARY_SHARE));
         if share != 0.0 && self.canary.is_none() {
             let detail = "`canary_share` needs a `canary`".to_owned();
             errors.push(FieldError::new("/canary_share", detail));

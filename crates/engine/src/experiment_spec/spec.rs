@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::changes::Changes;
 use super::conclude_at::ConcludeAt;
 use super::drift::{OnDrift, watch_error};
 use super::enrolment::{is_no_share, is_whole, whole_coverage};
 use super::errors::{Errors, division_errors};
 use super::exclusions;
-use super::field_error::{FieldError, FirstErrors, excerpt};
+use super::field_error::{FieldError, FirstErrors, excerpt, range_error};
 use super::metrics::{self, Metric};
 use super::page_rules::PageRules;
 use super::ranker::Ranker;
@@ -291,15 +292,8 @@ impl ExperimentSpec {
         if let Some(conclude_at) = &self.conclude_at {
             errors.extend(conclude_at.errors());
         }
-        if !(1..=MAX_DUEL_TTL_SECONDS).contains(&self.duel_ttl_seconds) {
-            errors.push(FieldError::new(
-                "/duel_ttl_seconds",
-                format!(
-                    "`duel_ttl_seconds` is {}; it must be 1 to {MAX_DUEL_TTL_SECONDS}",
-                    self.duel_ttl_seconds
-                ),
-            ));
-        }
+        let ttl = self.duel_ttl_seconds;
+        errors.extend(range_error("/duel_ttl_seconds", ttl, 1..=MAX_DUEL_TTL_SECONDS));
         if let Some(seed) = self.seed
             && seed > MAX_SEED
         {
@@ -471,6 +465,17 @@ impl ExperimentSpec {
     /// units.
     pub fn refolds(&self) -> usize {
         self.former_policies.len() + self.exclusions.len()
+    }
+
+    /// How often each part was changed since the creation.
+    pub fn changes(&self) -> Changes {
+        Changes {
+            policy: self.former_policies.len(),
+            control: self.former_controls.len(),
+            settings: self.settings_changes,
+            exclusions: self.exclusions.len(),
+            splits: self.splits.len(),
+        }
     }
 
     /// The spec that the experiment was created from.

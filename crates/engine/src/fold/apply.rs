@@ -3,7 +3,8 @@
 use super::Fold;
 use super::methods::MethodVersion;
 use crate::clock;
-use crate::fold::open_pages::{ClickedPage, Sheet};
+use crate::experiment_spec::Changes;
+use crate::fold::open_pages::{ClickedPage, sheet_of};
 use crate::known_units::units_from_text;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use crate::status::status_error;
@@ -51,29 +52,9 @@ impl Chunk<'_> {
         self.0.state.position
     }
 
-    /// How many policy changes were folded.
-    pub fn policy_changes_seen(&self) -> usize {
-        self.0.state.policy_changes_seen
-    }
-
-    /// How many entries that exclude units were folded.
-    pub fn exclusions_seen(&self) -> usize {
-        self.0.state.excluded.seen()
-    }
-
-    /// How many changes of settings were folded.
-    pub fn settings_changes_seen(&self) -> u64 {
-        self.0.state.settings_changes_seen
-    }
-
-    /// How many changes of the control were folded.
-    pub fn controls_seen(&self) -> usize {
-        self.0.state.controls_seen
-    }
-
-    /// How many splits were folded.
-    pub fn splits_seen(&self) -> usize {
-        self.0.splits_seen()
+    /// How often the folded entries have changed each part of the spec.
+    pub fn changes(&self) -> Changes {
+        self.0.changes()
     }
 
     /// How many roster changes were folded.
@@ -337,7 +318,7 @@ impl Fold {
         }
         let duel = event.duel.as_u128();
         let before = self.state.open_pages.pages().get(&duel);
-        let sheet = Sheet::of(event, before)?;
+        let sheet = sheet_of(event, before)?;
         if nonce != duel {
             self.state.open_pages.add(duel, event, sheet);
             return Ok(None);

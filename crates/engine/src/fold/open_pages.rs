@@ -74,41 +74,34 @@ struct ClickedDuel {
     issued_at: i64,
 }
 
-/// The credit sheet of an event with clicks. The error says which part of the event this program
-/// cannot have written.
-pub(super) enum Sheet {
-    /// In the event.
-    Own(CreditSheet),
-    /// That of the page before the event.
-    OfThePage,
-}
-
-impl Sheet {
-    pub fn of(event: &ClicksEvent, before: Option<&ClickedPage>) -> Result<Self, String> {
-        let (sheet, slots) = match (&event.sheet, before) {
-            (Some(text), _) => {
-                let sheet = sheet_from_text(text).ok_or("its credit sheet cannot be read")?;
-                let slots = sheet.slots.len();
-                (Self::Own(sheet), slots)
-            }
-            (None, Some(before)) => (Self::OfThePage, before.sheet.slots.len()),
-            (None, None) => return Err("no entry has its credit sheet".into()),
-        };
-        for &(position, weight) in &event.clicks {
-            if usize::from(position) >= slots || !(1..=MAX_WEIGHT).contains(&weight.into()) {
-                return Err(format!("a click at position {position} weighs {weight}"));
-            }
+/// The credit sheet in an event with clicks; `None` if it is that of the page before the event. The
+/// error says which part of the event this program cannot have written.
+pub(super) fn sheet_of(
+    event: &ClicksEvent,
+    before: Option<&ClickedPage>,
+) -> Result<Option<CreditSheet>, String> {
+    let own = event.sheet.as_deref().map(sheet_from_text);
+    let own = own.map(|sheet| sheet.ok_or("its credit sheet cannot be read")).transpose()?;
+    let sheet = own.as_ref().or(before.map(|page| &page.sheet));
+    let slots = sheet.ok_or("no entry has its credit sheet")?.slots.len();
+    for &(position, weight) in &event.clicks {
+        if usize::from(position) >= slots || !(1..=MAX_WEIGHT).contains(&weight.into()) {
+            return Err(format!("a click at position {position} weighs {weight}"));
         }
-        Ok(sheet)
     }
+    Ok(own)
 }
 
 impl ClickedPage {
-    /// The page with the clicks of one more event. `sheet` is [`Sheet::of`] the event.
-    pub(super) fn with(before: Option<Self>, event: &ClicksEvent, sheet: Sheet) -> Option<Self> {
+    /// The page with the clicks of one more event. `sheet` is [`sheet_of`] the event.
+    pub(super) fn with(
+        before: Option<Self>,
+        event: &ClicksEvent,
+        sheet: Option<CreditSheet>,
+    ) -> Option<Self> {
         let mut page = match (before, sheet) {
-            (None, Sheet::OfThePage) => return None,
-            (None, Sheet::Own(sheet)) => Self {
+            (None, None) => return None,
+            (None, Some(sheet)) => Self {
                 duel: ClickedDuel {
                     first: event.first,
                     second: event.second,
@@ -123,7 +116,7 @@ impl ClickedPage {
                 clicks: PageClicks::default(),
                 audience: Audience::default(),
             },
-            (Some(mut page), Sheet::Own(sheet)) if sheet.slots.len() > page.sheet.slots.len() => {
+            (Some(mut page), Some(sheet)) if sheet.slots.len() > page.sheet.slots.len() => {
                 (page.sheet, page.method) = (sheet, event.method);
                 page
             }
@@ -278,7 +271,7 @@ impl OpenPages {
     }
 
     /// Add the clicks of an event on the page of a duel.
-    pub(super) fn add(&mut self, nonce: Nonce, event: &ClicksEvent, sheet: Sheet) {
+    pub(super) fn add(&mut self, nonce: Nonce, event: &ClicksEvent, sheet: Option<CreditSheet>) {
         let before = self.take(nonce);
         if let Some(page) = ClickedPage::with(before, event, sheet) {
             self.insert(nonce, page);

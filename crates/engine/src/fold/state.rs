@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::methods::{MethodVersion, method_of};
 use super::values;
-use crate::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift, RosterChanges};
+use crate::experiment_spec::{Changes, ConcludeAt, ExperimentSpec, OnDrift, RosterChanges};
 use crate::fold::counts::Counts;
 use crate::fold::excluded::ExcludedUnits;
 use crate::fold::open_pages::OpenPages;
@@ -256,14 +256,15 @@ impl Fold {
         self.run.segments()
     }
 
-    /// How many changes of the control were folded.
-    pub fn controls_seen(&self) -> usize {
-        self.state.controls_seen
-    }
-
-    /// How many splits were folded.
-    pub fn splits_seen(&self) -> usize {
-        self.segments().map_or(0, SegmentClaims::splits)
+    /// How often the log has changed each part of the spec.
+    pub fn changes(&self) -> Changes {
+        Changes {
+            policy: self.state.policy_changes_seen,
+            control: self.state.controls_seen,
+            settings: self.state.settings_changes_seen,
+            exclusions: self.state.excluded.seen(),
+            splits: self.segments().map_or(0, SegmentClaims::splits),
+        }
     }
 
     /// Whether the units of the experiment that it was a segment of are not known yet. Until then,
@@ -357,19 +358,9 @@ impl Fold {
         method_of(&self.state.methods, version)
     }
 
-    /// How many policy changes were folded.
-    pub fn policy_changes_seen(&self) -> usize {
-        self.state.policy_changes_seen
-    }
-
     /// Position of the newest change of the status; 0 before the first.
     pub fn status_since(&self) -> u64 {
         self.state.status_since
-    }
-
-    /// How many changes of settings were folded.
-    pub fn settings_changes_seen(&self) -> u64 {
-        self.state.settings_changes_seen
     }
 
     /// The units whose answers do not count.

@@ -175,15 +175,6 @@ impl LoadedExperiment {
         Ok(read(self.open_duels().at(now_ms, batch)))
     }
 
-    /// Whether comparisons of its open batch are in flight. Evicting it would forget them.
-    pub fn waits_for_its_batch(&self, now_ms: i64) -> bool {
-        let batch = match self.fold() {
-            Ok(fold) if fold.policy().batches().is_some() => fold.policy().batch(),
-            _ => return false,
-        };
-        self.open_duels().at(now_ms, batch).total() > 0
-    }
-
     pub(crate) fn open_duels(&self) -> MutexGuard<'_, OpenDuels> {
         // a panic can only make these counts inexact, and no state depends on them
         self.open_duels.lock().unwrap_or_else(PoisonError::into_inner)

@@ -114,17 +114,18 @@ impl LoadedExperiment {
         16 * 1024 + self.fold.read().map_or(0, |fold| fold.bytes() as u64)
     }
 
-    /// Whether duels have clicks and are not settled.
-    pub fn has_open_pages(&self) -> bool {
-        self.fold().is_ok_and(|fold| !fold.open_pages().pages().is_empty())
-    }
-
-    /// Whether answers or values wait until their cohort is complete.
-    pub fn has_waiting_answers(&self) -> bool {
-        self.fold().is_ok_and(|fold| {
-            let values = fold.guardrails().is_some_and(|it| it.due(i64::MAX).is_some());
-            values || fold.cohorts().oldest_end().is_some()
-        })
+    /// Whether eviction would lose or delay something: comparisons of the open batch that are in
+    /// flight, clicks that are not settled, or answers or values that wait until their cohort is
+    /// complete.
+    pub(crate) fn has_open_work(&self, now_ms: i64) -> bool {
+        let Ok(fold) = self.fold() else { return false };
+        let policy = fold.policy();
+        let awaits_batch =
+            policy.batches().is_some() && self.open_duels().at(now_ms, policy.batch()).total() > 0;
+        awaits_batch
+            || !fold.open_pages().pages().is_empty()
+            || fold.guardrails().is_some_and(|it| it.due(i64::MAX).is_some())
+            || fold.cohorts().oldest_end().is_some()
     }
 
     /// Duels whose time to collect clicks is over, at most `limit`.

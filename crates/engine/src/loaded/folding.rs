@@ -107,6 +107,7 @@ impl LoadedExperiment {
         chunk: &mut Chunk<'_>,
         entries: &[LogEntry],
     ) -> Result<bool, EngineError> {
+        let known = self.spec.changes();
         for entry in entries {
             if !self.condition().can_fold() {
                 return Ok(true);
@@ -131,12 +132,7 @@ impl LoadedExperiment {
             }
             // the new policy must fold the log from its beginning, as must the policy without the
             // units that are excluded now; other settings are read with the record
-            if chunk.policy_changes_seen() > self.spec.former_policies.len()
-                || chunk.exclusions_seen() > self.spec.exclusions.len()
-                || chunk.settings_changes_seen() > self.spec.settings_changes
-                || chunk.controls_seen() > self.spec.former_controls.len()
-                || chunk.splits_seen() > self.spec.splits.len()
-            {
+            if chunk.changes().go_beyond(known) {
                 self.condition.worsen_to(Condition::Broken);
             }
             if let Some(duel) = answered {

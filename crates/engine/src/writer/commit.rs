@@ -11,7 +11,7 @@ use crate::clock::SharedClock;
 use crate::error::EngineError;
 use crate::loaded::LoadedExperiment;
 use crate::metrics::Metrics;
-use rankduel_store::{Appended, ExperimentId, LogEntry, NewEvent, SharedStore, StoreError};
+use rankduel_store::{Appended, ExperimentId, LogEntry, NewEvent, SharedStore, StoreError, within};
 
 /// A caller that waits until its events are durable and folded.
 struct Waiting {
@@ -57,8 +57,8 @@ impl Committer {
     pub fn start(settings: CommitSettings) -> Self {
         // a commit is folded while the next one is written
         let (committed, folding) = mpsc::channel(1);
-        let CommitSettings { store, capacity, within, .. } = settings.clone();
-        tokio::spawn(fold(store, within, capacity.metrics, folding));
+        let CommitSettings { store, capacity, within: limit, .. } = settings.clone();
+        tokio::spawn(fold(store, limit, capacity.metrics, folding));
         Self { settings, committed }
     }
 
@@ -69,7 +69,7 @@ impl Committer {
         if group.is_empty() {
             return Ok(());
         }
-        let CommitSettings { store, clock, capacity, within } = &self.settings;
+        let CommitSettings { store, clock, capacity, within: limit } = &self.settings;
         let now_ms = clock.now_ms();
         let (mut events, mut waiting) = (Vec::new(), Vec::with_capacity(group.len()));
         for Submission { loaded, events: own, reply, _permits } in group {
@@ -80,12 +80,7 @@ impl Committer {
         }
         let metrics = &capacity.metrics;
         let started = Instant::now();
-        let appending = store.append(&events, now_ms);
-        let result = match tokio::time::timeout(*within, appending).await {
-            Ok(result) => result,
-            Err(_) => Err(StoreError::Slow(*within)),
-        };
-        let committed = match result {
+        let committed = match within(*limit, store.append(&events, now_ms)).await {
             Ok(appended) => {
                 metrics.commit_events.observe(events.len() as f64);
                 metrics.commit_duration_seconds.observe(started.elapsed().as_secs_f64());
@@ -136,12 +131,12 @@ fn failed(
 /// Fold one commit after the other, and reply to the callers.
 async fn fold(
     store: SharedStore,
-    within: Duration,
+    limit: Duration,
     metrics: Arc<Metrics>,
     mut commits: mpsc::Receiver<Commit>,
 ) {
     while let Some(Commit { events, appended, recorded_at, waiting }) = commits.recv().await {
-        fold_committed(&store, within, &metrics, &waiting, events, &appended, recorded_at).await;
+        fold_committed(&store, limit, &metrics, &waiting, events, &appended, recorded_at).await;
         let mut appended = appended.into_iter();
         for waiting in waiting {
             let own: Vec<_> = appended.by_ref().take(waiting.events).collect();
@@ -154,7 +149,7 @@ async fn fold(
 /// Fold the recorded events of a commit, experiment by experiment in log order.
 async fn fold_committed(
     store: &SharedStore,
-    within: Duration,
+    limit: Duration,
     metrics: &Metrics,
     waiting: &[Waiting],
     events: Vec<(ExperimentId, NewEvent)>,
@@ -181,10 +176,7 @@ async fn fold_committed(
         let folded = match loaded.absorb_off_worker(entries).await {
             Ok(true) => Ok(()),
             // another process appended in between; a store that hangs must not stop the writer
-            Ok(false) => match tokio::time::timeout(within, loaded.catch_up(&**store)).await {
-                Ok(caught_up) => caught_up,
-                Err(_) => Err(StoreError::Slow(within).into()),
-            },
+            Ok(false) => within(limit, loaded.catch_up(&**store)).await,
             Err(error) => Err(error),
         };
         if let Err(error) = folded {
