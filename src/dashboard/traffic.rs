@@ -8,7 +8,7 @@ use super::result::head;
 use super::view::View;
 use crate::service::batches::OpenBatch;
 use crate::service::reports::alarms::SERVER_EVIDENCE;
-use crate::service::reports::statistics::page_statistics;
+use crate::service::reports::statistics::Statistics;
 
 /// Most rankers in the table.
 const ROWS_MAX: usize = 64;
@@ -19,7 +19,7 @@ pub(crate) fn page(view: &View) -> Markup {
         (head(view, Tab::Traffic))
         (flow(view))
         (shown(view))
-        (pages(view))
+        @if let Some(statistics) = &view.statistics { (pages(statistics)) }
     }
 }
 
@@ -123,9 +123,9 @@ fn shown(view: &View) -> Markup {
 }
 
 /// How balanced the interleaved pages are.
-fn pages(view: &View) -> Markup {
-    let statistics = page_statistics(&view.loaded, &view.fold.statistics);
-    if statistics.versions.is_empty() && statistics.canary.is_none() {
+fn pages(statistics: &Statistics) -> Markup {
+    let made = statistics.versions.iter().filter(|version| version.version.is_some());
+    if made.clone().next().is_none() && statistics.canary.is_none() {
         return Markup::default();
     }
     let share = |share: Option<f64>| share.map_or_else(|| "–".into(), percent);
@@ -139,7 +139,7 @@ fn pages(view: &View) -> Markup {
                 @else { "There is no sign of a bias." }
             }
         }
-        @for version in statistics.versions.iter().rev() {
+        @for version in made.rev() {
             p {
                 "Version " (version.version.unwrap_or(1)) ", " code { (version.method.unwrap_or("")) } ": " (number(version.pages.pages))
                 " settled pages. The ranker listed first was left on " (share(version.pages.left_share))

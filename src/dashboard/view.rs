@@ -14,7 +14,7 @@ use crate::service::reports::guardrails;
 use crate::service::reports::regret::{RegretReport, regret};
 use crate::service::reports::segments::{SegmentsReport, recent_segments};
 use crate::service::reports::single_flight::Computed;
-use crate::service::reports::statistics::StatisticsInput;
+use crate::service::reports::statistics::{Statistics, statistics};
 use crate::service::reports::traffic::{TrafficSummary, traffic};
 use crate::service::reports::verdict::{Effect, RankerVerdict, Verdict, VerdictState, verdict};
 use crate::service::reports::verdict_basis::Waiting;
@@ -80,6 +80,8 @@ pub(crate) struct Parts {
     pub whom: Option<Whom>,
     pub traffic: TrafficSummary,
     pub alarms: Vec<Alarm>,
+    /// Only on the page on traffic.
+    pub statistics: Option<Arc<Computed<Statistics>>>,
     /// The open batch, for a policy that runs in batches; only on the page on traffic.
     pub batch: Option<OpenBatch>,
     /// Unix milliseconds.
@@ -95,11 +97,14 @@ impl Parts {
         let target = loaded.spec.verdict_target();
         let (verdict, (traffic, alarms)) =
             tokio::try_join!(verdict(&service.reports, loaded, target), traffic(service, loaded))?;
-        let (mut regrets, mut whom, mut open) = (None, None, None);
+        let (mut regrets, mut whom, mut pages, mut open) = (None, None, None, None);
         match tab {
             Tab::Evidence => regrets = Some(regret(&service.reports, loaded).await?),
-            Tab::Traffic if loaded.fold()?.policy().batches().is_some() => {
-                open = Some(batch(service, &loaded.name, BatchPart::NONE).await?);
+            Tab::Traffic => {
+                pages = Some(statistics(&service.reports, loaded, None).await?);
+                if loaded.fold()?.policy().batches().is_some() {
+                    open = Some(batch(service, &loaded.name, BatchPart::NONE).await?);
+                }
             }
             Tab::Result => {
                 let leader = loaded.spec.ranker_index(&verdict.leader).unwrap_or_default();
@@ -109,16 +114,16 @@ impl Parts {
                     Err(error) => return Err(error),
                 });
             }
-            Tab::Traffic | Tab::Manage => {}
+            Tab::Manage => {}
         }
         let now = service.now_ms();
-        Ok(Self { verdict, regret: regrets, whom, traffic, alarms, batch: open, now })
+        let (regret, statistics, batch) = (regrets, pages, open);
+        Ok(Self { verdict, regret, whom, traffic, alarms, statistics, batch, now })
     }
 }
 
 /// The part of the fold that a page needs.
 pub(crate) struct Copied {
-    pub statistics: StatisticsInput,
     pub pace: Pace,
     /// The evidence for the leader over time.
     pub race: Vec<RacePoint>,
@@ -140,7 +145,6 @@ impl Copied {
         let (cohorts, counted) = (fold.cohorts(), fold.verdict().counted());
         let (counts, tally) = (fold.counts().clone(), fold.policy().tally().clone());
         Ok(Self {
-            statistics: StatisticsInput::of(&fold, Arc::new(counts.clone())),
             pace: Pace::of(&fold, &loaded.record(), now),
             race: fold.race().points().to_vec(),
             // since the rankers changed it leaves out all earlier answers, which the page shows

@@ -15,7 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::service::Service;
-use crate::service::reports::overview::{newest_overview, overview};
+use crate::service::reports::regret::{estimate, known_estimate};
 use crate::service::reports::traffic::traffic_now;
 use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::audience::Segment;
@@ -78,7 +78,7 @@ pub(crate) async fn prepare(service: &Service) {
     let loaded = service.loaded();
     let estimates = loaded.iter().take(EXPERIMENTS_MAX).map(async |loaded| {
         // While the state of an experiment is folded again, it has no estimates.
-        if let Err(error) = overview(&service.reports, loaded).await {
+        if let Err(error) = estimate(&service.reports, loaded).await {
             tracing::debug!(%error, experiment = loaded.name, "no metrics");
         }
     });
@@ -115,8 +115,7 @@ impl Collector for ExperimentMetrics {
         let claim = Family::<ClaimLabels, Gauge>::default();
         for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
             let labels = Labels { experiment: loaded.name.clone() };
-            if let Some(overview) = newest_overview(loaded) {
-                let estimate = &overview.regret;
+            if let Some(estimate) = known_estimate(loaded) {
                 regret.get_or_create(&labels).set(estimate.copeland_regret);
                 uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
             }

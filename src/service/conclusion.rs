@@ -4,12 +4,12 @@
 //! reaches the limit of duels, and the store lets one of them conclude. The verdict is part of the
 //! folded state, so every process finds the same one at the same log position.
 
-use crate::service::reports::leader::current_leader;
 use std::sync::Arc;
 
 use crate::service::Service;
 use crate::service::change::{ByItself, set_by_itself};
 use crate::service::error::ServiceError;
+use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::verdict_basis::doubt;
 use crate::service::threads::blocking;
 use rankduel_engine::experiment_spec::ConcludeAt;
@@ -85,8 +85,8 @@ async fn due(
                 "no ranker was certain at confidence {} when {limit}: concluded on the leader",
                 loaded.spec.verdict_target().confidence
             );
-            let of = Arc::clone(loaded);
-            (blocking(move || current_leader(&of)).await??, reason)
+            let (copy, seed) = (FoldCopy::of(&*loaded.fold()?), loaded.with_record(|it| it.seed));
+            (blocking(move || copy.leader(seed)).await?, reason)
         }
     }))
 }

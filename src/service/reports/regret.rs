@@ -6,14 +6,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
+use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::pool::ReportPool;
-use crate::service::reports::shared_fit::shared_fit;
-use crate::service::reports::single_flight::{Computed, newest};
-use crate::service::reports::standings::{
-    RegretEstimate, RegretInput, copeland_scores, plug_in_regret,
-};
+use crate::service::reports::single_flight::{Computed, SingleFlight, newest};
+use crate::service::reports::standings::copeland_scores;
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::posterior::{Fit, window};
+use dueling_bandits::evidence::posterior::window;
 use dueling_bandits::evidence::regret_bounds::{RegretBounds, regret_bounds};
 use dueling_bandits::evidence::{Counted, Estimate, History, Posterior, Sequences};
 use dueling_bandits::preference::Regret;
@@ -41,6 +39,28 @@ pub struct RegretReport {
     pub recent: Option<RecentRegret>,
     /// Computed with the current estimates. At most 129 points; the last one is now.
     pub series: Vec<RegretPoint>,
+}
+
+/// Estimated cost of exploration, from the scores of the current counts. It is rough early in an
+/// experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct RegretEstimate {
+    pub experiment: String,
+    pub position: u64,
+    /// `plug-in`: the regret of the logged duels, computed with the Copeland scores of the current
+    /// win rates.
+    #[schema(example = "plug-in")]
+    pub method: &'static str,
+    /// Answered duels and self-duels.
+    pub steps: u64,
+    /// Cumulative Copeland regret: the sum over all steps of the best score minus the mean score of
+    /// the two rankers shown. A step costs between 0 (both are best rankers) and 1.
+    pub copeland_regret: f64,
+    /// Of uniform pairs over the same number of steps.
+    pub uniform_copeland_regret: f64,
+    /// `1 - copeland_regret / uniform_copeland_regret`; `null` while the regret of uniform pairs is
+    /// 0.
+    pub saved: Option<f64>,
 }
 
 /// Least and largest Copeland regret over all ways in which the pairs that are not settled can turn
@@ -151,6 +171,35 @@ pub struct RegretPoint {
     pub uniform_mean: f64,
 }
 
+/// The plug-in estimate at the current log position or later.
+pub async fn estimate(
+    reports: &Arc<ReportPool>,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<Arc<Computed<RegretEstimate>>, ServiceError> {
+    newest(reports, loaded, (), FoldCopy::of, |loaded, copy| plug_in(loaded, &copy)).await
+}
+
+/// The newest plug-in estimate, if somebody has asked for it lately.
+pub(crate) fn known_estimate(loaded: &LoadedExperiment) -> Option<Arc<Computed<RegretEstimate>>> {
+    loaded.extensions().get::<SingleFlight<(), RegretEstimate>>().known(0, &())
+}
+
+fn plug_in(loaded: &LoadedExperiment, copy: &FoldCopy) -> RegretEstimate {
+    let scores = copeland_scores(&copy.tally, &copy.roster);
+    let priced = Regret::from_copeland_scores_among(&scores, copy.roster.active());
+    let cost = priced.of_appearances(copy.counts.appearances());
+    let uniform = priced.of_uniform_pairs(copy.steps());
+    RegretEstimate {
+        experiment: loaded.name.clone(),
+        position: copy.position,
+        method: "plug-in",
+        steps: copy.steps(),
+        copeland_regret: cost,
+        uniform_copeland_regret: uniform,
+        saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
+    }
+}
+
 /// The cost of exploration at the current log position or later.
 pub async fn regret(
     reports: &Arc<ReportPool>,
@@ -158,14 +207,12 @@ pub async fn regret(
 ) -> Result<Arc<Computed<RegretReport>>, ServiceError> {
     let copy = |fold: &Fold| {
         let counted = Some(fold.verdict().counted().clone()).filter(Counted::leaves_out);
-        (RegretInput::of(fold), counted, fold.history().clone(), fold.recorded_at())
+        (FoldCopy::of(fold), counted, fold.history().clone(), fold.recorded_at())
     };
-    let fit = shared_fit(loaded);
-    type Copied = (RegretInput, Option<Counted>, History, i64);
-    let compute = move |loaded: &LoadedExperiment, (input, counted, history, last_at): Copied| {
-        let counted = counted.map(|counted| counted.of(&input.tally));
-        let fit = fit.at(input.position, &input.tally);
-        regret_of(loaded, &input, fit, counted.as_ref(), &history, last_at)
+    type Copied = (FoldCopy, Option<Counted>, History, i64);
+    let compute = |loaded: &LoadedExperiment, (copy, counted, history, last_at): Copied| {
+        let counted = counted.map(|counted| counted.of(&copy.tally));
+        regret_of(loaded, &copy, counted.as_ref(), &history, last_at)
     };
     newest(reports, loaded, (), copy, compute).await
 }
@@ -173,13 +220,12 @@ pub async fn regret(
 /// `counted` are the wins that count for the verdict, if these are not all.
 fn regret_of(
     loaded: &LoadedExperiment,
-    input: &RegretInput,
-    fit: Fit,
+    copy: &FoldCopy,
     counted: Option<&Tally>,
     history: &History,
     last_at: i64,
 ) -> RegretReport {
-    let plug_in = plug_in_regret(loaded, input);
+    let plug_in = plug_in(loaded, copy);
     let mut moments = history.checkpoints();
     if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
         let (position, steps) = (plug_in.position, history.steps());
@@ -187,34 +233,35 @@ fn regret_of(
             position,
             steps,
             recorded_at: last_at,
-            shown: input.shown.clone(),
+            shown: copy.counts.appearances().to_vec(),
         });
     }
-    let evidence = Evidence { tally: &input.tally, roster: &input.roster, fit, history };
+    let evidence = Evidence { tally: &copy.tally, roster: &copy.roster, history };
     let report = price(
         plug_in,
         evidence,
         &moments,
-        &input.shown,
+        copy.counts.appearances(),
         loaded.with_record(|record| record.seed),
         |i| loaded.spec.rankers[i].id.clone(),
     );
-    RegretReport { bounds: bounds_report(loaded, input, counted), ..report }
+    RegretReport { bounds: bounds_report(loaded, copy, counted), ..report }
 }
 
 fn bounds_report(
     loaded: &LoadedExperiment,
-    input: &RegretInput,
+    copy: &FoldCopy,
     counted: Option<&Tally>,
 ) -> Option<BoundsReport> {
     // repeated answers of one unit are no evidence
-    let (tally, rankers) = (counted.unwrap_or(&input.tally), input.tally.rankers());
-    if input.roster.active().len() < rankers {
+    let (tally, rankers) = (counted.unwrap_or(&copy.tally), copy.tally.rankers());
+    if copy.roster.active().len() < rankers {
         return None;
     }
     let confidence = loaded.spec.verdict_target().confidence;
     let sequences = Sequences::new(loaded.spec.initial_rankers(), rankers, confidence);
-    let RegretBounds { low, high, unsettled } = regret_bounds(tally, &sequences, &input.shown);
+    let RegretBounds { low, high, unsettled } =
+        regret_bounds(tally, &sequences, copy.counts.appearances());
     Some(BoundsReport { confidence, low, high, unsettled_pairs: unsettled })
 }
 
@@ -222,7 +269,6 @@ fn bounds_report(
 struct Evidence<'a> {
     tally: &'a Tally,
     roster: &'a Roster,
-    fit: Fit,
     history: &'a History,
 }
 
@@ -230,7 +276,7 @@ struct Evidence<'a> {
 /// until now.
 fn price(
     plug_in: RegretEstimate,
-    Evidence { tally, roster, fit, history }: Evidence<'_>,
+    Evidence { tally, roster, history }: Evidence<'_>,
     moments: &[Checkpoint],
     shown: &[u64],
     seed: u64,
@@ -250,7 +296,7 @@ fn price(
     let draws = Posterior::draws(tally.rankers());
     // the same stream at every position: otherwise the estimate would change without new answers
     let rng = &mut step_rng(seed ^ REGRET_STREAM, 0);
-    let drawn = Posterior::with_fit(tally, roster, fit).regret(&priced, draws, rng);
+    let drawn = Posterior::among(tally, roster).regret(&priced, draws, rng);
     let scores =
         Regret::from_copeland_scores_among(&copeland_scores(tally, roster), roster.active());
     let (recent_drawn, now) = (drawn.copeland[moments.len()], drawn.copeland[moments.len() + 1]);

@@ -18,9 +18,7 @@ impl SilentPages {
     /// The pages of an experiment so far.
     pub fn of(fold: &Fold) -> Self {
         let mut settled = PairPages::default();
-        for version in 1..=fold.methods().len() as u32 {
-            fold.page_counts().version(version).for_each(|(_, pages)| settled.add(pages));
-        }
+        fold.page_counts().all().for_each(|(_, pages)| settled.add(pages));
         let [.., all] = fold.counts().shown;
         let PairPages { nothing_creditable, not_informative, .. } = settled;
         Self {

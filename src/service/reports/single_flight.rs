@@ -139,11 +139,6 @@ where
         known.used = Instant::now();
         Some(Arc::clone(&known.result))
     }
-
-    /// The newest result.
-    pub fn newest(&self) -> Option<Arc<Computed<T>>> {
-        lock(&self.newest).as_ref().map(|cached| Arc::clone(&cached.result))
-    }
 }
 
 /// Forget the result once nobody has asked for it for a while. It can take megabytes.

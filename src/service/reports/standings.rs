@@ -1,4 +1,4 @@
-//! Standings: counts, scores, leaders, and the plug-in estimate of regret.
+//! Standings: counts, scores and leaders.
 
 use std::sync::Arc;
 
@@ -6,13 +6,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
+use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::single_flight::{Computed, newest};
 use dueling_bandits::pairs::pairs_by_strips;
-use dueling_bandits::preference::Regret;
 use dueling_bandits::{Roster, Tally};
-use rankduel_engine::fold::Fold;
-use rankduel_engine::fold::counts::{Counts, PairTotals};
+use rankduel_engine::fold::counts::PairTotals;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// Counts and scores of an experiment at a log position.
@@ -72,28 +71,6 @@ pub struct RankerStanding {
     pub leader: bool,
 }
 
-/// Estimated cost of exploration, from the scores of the current counts. It is rough early in an
-/// experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct RegretEstimate {
-    pub experiment: String,
-    pub position: u64,
-    /// `plug-in`: the regret of the logged duels, computed with the Copeland scores of the current
-    /// win rates.
-    #[schema(example = "plug-in")]
-    pub method: &'static str,
-    /// Answered duels and self-duels.
-    pub steps: u64,
-    /// Cumulative Copeland regret: the sum over all steps of the best score minus the mean score of
-    /// the two rankers shown. A step costs between 0 (both are best rankers) and 1.
-    pub copeland_regret: f64,
-    /// Of uniform pairs over the same number of steps.
-    pub uniform_copeland_regret: f64,
-    /// `1 - copeland_regret / uniform_copeland_regret`; `null` while the regret of uniform pairs is
-    /// 0.
-    pub saved: Option<f64>,
-}
-
 /// How many of the active rankers each ranker beats, under the tie rule of the experiment.
 pub(crate) fn copeland_scores(tally: &Tally, roster: &Roster) -> Vec<usize> {
     let mut scores = vec![0; tally.rankers()];
@@ -123,43 +100,18 @@ fn borda_scores(tally: &Tally, roster: &Roster) -> Vec<f64> {
     rates.iter().enumerate().map(|(i, rates)| rates / others(roster, i) as f64).collect()
 }
 
-/// Input of standings.
-#[derive(Debug)]
-pub struct StandingsInput {
-    position: u64,
-    duels: u64,
-    pub(crate) counts: Arc<Counts>,
-    pub(crate) tally: Tally,
-    roster: Roster,
-    champion: usize,
-}
-
-impl StandingsInput {
-    /// The input at the position of the fold.
-    pub fn of(fold: &Fold) -> Self {
-        Self {
-            position: fold.position(),
-            duels: fold.counts().answered_duels(),
-            counts: Arc::new(fold.counts().clone()),
-            tally: fold.policy().tally().clone(),
-            roster: fold.roster().clone(),
-            champion: fold.policy().champion(),
-        }
-    }
-}
-
 /// Counts and scores at the current log position or later.
 pub async fn standings(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,
 ) -> Result<Arc<Computed<Standings>>, ServiceError> {
-    let compute = |loaded: &LoadedExperiment, input| standings_of(loaded, &input);
-    newest(reports, loaded, (), StandingsInput::of, compute).await
+    let compute = |loaded: &LoadedExperiment, copy| standings_of(loaded, &copy);
+    newest(reports, loaded, (), FoldCopy::of, compute).await
 }
 
-/// Counts and scores from this input.
-pub fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput) -> Standings {
-    let StandingsInput { counts, tally, roster, .. } = input;
+/// Counts and scores of this fold.
+pub fn standings_of(loaded: &LoadedExperiment, copy: &FoldCopy) -> Standings {
+    let FoldCopy { counts, tally, roster, .. } = copy;
     let scores = copeland_scores(tally, roster);
     let best = roster.active().iter().map(|&i| scores[i]).max().unwrap_or(0);
     let (borda, totals) = (borda_scores(tally, roster), counts.by_ranker());
@@ -193,52 +145,14 @@ pub fn standings_of(loaded: &LoadedExperiment, input: &StandingsInput) -> Standi
     let [left, right, tie, none] = counts.shown;
     Standings {
         experiment: loaded.name.clone(),
-        position: input.position,
-        duels: input.duels,
+        position: copy.position,
+        duels: counts.answered_duels(),
         self_duels: counts.self_duels,
         outcomes: OutcomeCounts { left, right, tie, none },
         leaders: rankers.iter().filter(|row| row.leader).map(|row| row.id.clone()).collect(),
-        champion: loaded.spec.rankers[input.champion].id.clone(),
+        champion: loaded.spec.rankers[copy.champion].id.clone(),
         wins: matrix(|pair| pair.wins),
         ties: matrix(|pair| pair.ties),
         rankers,
-    }
-}
-
-pub(crate) fn plug_in_regret(loaded: &LoadedExperiment, input: &RegretInput) -> RegretEstimate {
-    let scores = copeland_scores(&input.tally, &input.roster);
-    let priced = Regret::from_copeland_scores_among(&scores, input.roster.active());
-    let cost = priced.of_appearances(&input.shown);
-    let uniform = priced.of_uniform_pairs(input.steps);
-    RegretEstimate {
-        experiment: loaded.name.clone(),
-        position: input.position,
-        method: "plug-in",
-        steps: input.steps,
-        copeland_regret: cost,
-        uniform_copeland_regret: uniform,
-        saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
-    }
-}
-
-/// Input of the plug-in estimate of regret.
-pub(crate) struct RegretInput {
-    pub position: u64,
-    pub steps: u64,
-    pub tally: Tally,
-    pub roster: Roster,
-    /// Appearances of each ranker.
-    pub shown: Vec<u64>,
-}
-
-impl RegretInput {
-    pub fn of(fold: &Fold) -> Self {
-        Self {
-            position: fold.position(),
-            steps: fold.counts().answered_duels() + fold.counts().self_duels,
-            tally: fold.policy().tally().clone(),
-            roster: fold.roster().clone(),
-            shown: fold.counts().appearances().to_vec(),
-        }
     }
 }

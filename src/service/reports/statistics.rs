@@ -128,25 +128,12 @@ pub struct Canary {
     pub alarm: bool,
 }
 
-/// Input of statistics.
-pub(crate) struct StatisticsInput {
+struct StatisticsInput {
     position: u64,
     open_pages: u64,
     methods: Vec<MethodVersion>,
     page_counts: PageCounts,
-    counts: Arc<Counts>,
-}
-
-impl StatisticsInput {
-    pub fn of(fold: &Fold, counts: Arc<Counts>) -> Self {
-        Self {
-            position: fold.position(),
-            open_pages: fold.open_pages().pages().len() as u64,
-            methods: fold.methods().to_vec(),
-            page_counts: fold.page_counts().clone(),
-            counts,
-        }
-    }
+    counts: Counts,
 }
 
 /// Statistics of pages at the current log position or later, of the pairs of the ranker with this
@@ -156,7 +143,13 @@ pub async fn statistics(
     loaded: &Arc<LoadedExperiment>,
     ranker: Option<usize>,
 ) -> Result<Arc<Computed<Statistics>>, ServiceError> {
-    let copy = |fold: &Fold| StatisticsInput::of(fold, Arc::new(fold.counts().clone()));
+    let copy = |fold: &Fold| StatisticsInput {
+        position: fold.position(),
+        open_pages: fold.open_pages().pages().len() as u64,
+        methods: fold.methods().to_vec(),
+        page_counts: fold.page_counts().clone(),
+        counts: fold.counts().clone(),
+    };
     let compute = move |loaded: &LoadedExperiment, input| statistics_of(loaded, &input, ranker);
     newest(reports, loaded, ranker, copy, compute).await
 }
@@ -166,25 +159,15 @@ fn statistics_of(
     input: &StatisticsInput,
     ranker: Option<usize>,
 ) -> Statistics {
-    let mut statistics = page_statistics(loaded, input);
-    statistics.versions.insert(0, reported(loaded, input, ranker));
-    statistics.versions.retain(|version| version.pages.pages > 0);
-    let id = ranker.map(|ranker| &loaded.spec.rankers[ranker].id);
-    for version in &mut statistics.versions {
-        trim(&mut version.pairs, id);
-    }
-    statistics
-}
-
-/// Statistics without the outcomes that callers reported themselves, which have a row for each
-/// pair.
-pub(crate) fn page_statistics(loaded: &LoadedExperiment, input: &StatisticsInput) -> Statistics {
     let mut alarms = Vec::new();
-    let mut versions: Vec<_> = (1..)
+    let of_methods = (1..)
         .zip(&input.methods)
-        .map(|(version, method)| version_of(loaded, input, version, &method.method, &mut alarms))
-        .collect();
+        .map(|(version, method)| version_of(loaded, input, version, &method.method, &mut alarms));
+    let mut versions: Vec<_> =
+        std::iter::once(reported(loaded, input, ranker)).chain(of_methods).collect();
     versions.retain(|version| version.pages.pages > 0);
+    let id = ranker.map(|ranker| &loaded.spec.rankers[ranker].id);
+    versions.iter_mut().for_each(|version| trim(&mut version.pairs, id));
     let canary = canary_of(loaded, &input.counts);
     if let Some(canary) = canary.as_ref().filter(|canary| canary.alarm) {
         alarms.push(format!(
@@ -249,10 +232,8 @@ fn reported(
 ) -> VersionStatistics {
     let rankers = loaded.spec.rankers.len();
     let mut of_pages = std::collections::HashMap::<_, PairPages>::new();
-    for version in 1..=input.methods.len() as u32 {
-        for (pair, pages) in input.page_counts.version(version) {
-            of_pages.entry(*pair).or_default().add(pages);
-        }
+    for (pair, pages) in input.page_counts.all() {
+        of_pages.entry(*pair).or_default().add(pages);
     }
     let rest = |pair: (u16, u16)| {
         let total = input.counts.pair(pair.0.into(), pair.1.into());

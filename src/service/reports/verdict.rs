@@ -8,30 +8,24 @@ use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
 use crate::service::reports::claims::ControlView;
-use crate::service::reports::conclusion::Conclusion;
 use crate::service::reports::drift::DriftClaim;
 pub use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::duels_to_go::{SavedPolicy, duels_to_go, forecast_input};
-use crate::service::reports::leader::{has_compared, keep_proven, leader, possible, rng_of};
+use crate::service::reports::fold_copy::{FoldCopy, verdict_rng, winners};
+use crate::service::reports::leader::{keep_proven, possible};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::SegmentsView;
-use crate::service::reports::shared_fit::{SharedFit, shared_fit};
 use crate::service::reports::single_flight::{Computed, SingleFlight, newest};
 use crate::service::reports::verdict_basis::{VerdictBasis, Waiting};
 pub use crate::service::reports::verdict_pairs::Effect;
-use crate::service::reports::verdict_pairs::{
-    DecidingPair, deciding_pairs, effects, missing_claims,
-};
-use crate::service::reports::verdict_sentence::Finding;
+use crate::service::reports::verdict_pairs::{DecidingPair, deciding_pairs, effects};
+use crate::service::reports::verdict_sentence::{claim, sentence};
 use dueling_bandits::claims::control::ControlClaims;
 use dueling_bandits::claims::drift::Drift;
 use dueling_bandits::evidence::cohorts::Completed;
-use dueling_bandits::evidence::{
-    Posterior, RacePoint, Sequences, Standing, Target, VerdictTracker,
-};
+use dueling_bandits::evidence::{Posterior, Standing, Target, VerdictTracker};
 use dueling_bandits::forecast::Present;
 use dueling_bandits::pairs::pairs_by_strips;
-use dueling_bandits::{Roster, Tally};
 use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -112,6 +106,15 @@ pub struct Verdict {
     pub concluded: Option<Conclusion>,
 }
 
+/// How an experiment was concluded.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Conclusion {
+    pub winner: Option<String>,
+    /// Whether the service concluded it by itself.
+    pub automatic: bool,
+    pub reason: Option<String>,
+}
+
 /// How far an experiment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -163,8 +166,7 @@ pub async fn verdict(
         segments: SegmentsView::of(&read, fold),
         ..VerdictInput::of(fold, forecast_input(&read, fold, target))
     };
-    let fit = shared_fit(loaded);
-    let compute = move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, target, &fit);
+    let compute = move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, target);
     newest(reports, loaded, (version, target), copy, compute).await
 }
 
@@ -177,17 +179,10 @@ pub fn known_verdict(loaded: &LoadedExperiment) -> Option<Arc<Computed<Verdict>>
 
 /// The copied state that a verdict is computed from.
 struct VerdictInput {
-    position: u64,
-    duels: u64,
-    tally: Tally,
-    roster: Roster,
-    initial_rankers: usize,
-    tracker: VerdictTracker,
+    copy: FoldCopy,
     basis: VerdictBasis,
     claims: Option<ControlClaims>,
     segments: Option<SegmentsView>,
-    /// How its evidence grew.
-    race: Vec<RacePoint>,
     waits: Option<Waiting>,
     /// The answers that wait and are expected to count.
     waiting: Vec<Completed>,
@@ -207,16 +202,10 @@ struct VerdictInput {
 impl VerdictInput {
     fn of(fold: &Fold, saved: Option<SavedPolicy>) -> Self {
         Self {
-            position: fold.position(),
-            duels: fold.counts().answered_duels(),
-            tally: fold.policy().tally().clone(),
-            roster: fold.roster().clone(),
-            initial_rankers: fold.initial_rankers(),
+            copy: FoldCopy::of(fold),
             basis: VerdictBasis::of(fold),
             claims: fold.claims().cloned(),
             segments: None,
-            tracker: fold.verdict().clone(),
-            race: fold.race().points().to_vec(),
             waits: Waiting::of(fold),
             waiting: fold.cohorts().expected(),
             left_out: fold.cohorts().left_out().total(),
@@ -231,7 +220,8 @@ impl VerdictInput {
 
     /// The tracker at this target, and the one that counts the answers that wait too, if any do.
     fn judged(&self, target: Target) -> (Cow<'_, VerdictTracker>, Option<VerdictTracker>) {
-        let (own, tally, active) = (&self.tracker, &self.tally, self.roster.active());
+        let FoldCopy { tracker: own, tally, roster, .. } = &self.copy;
+        let active = roster.active();
         let is_own = target == own.target();
         let tracker = match is_own {
             true => Cow::Borrowed(own),
@@ -250,18 +240,13 @@ impl VerdictInput {
 
     /// The share of answered duels that have a winner and count or wait.
     fn counting_share(&self) -> f64 {
-        let pairs = pairs_by_strips(self.tally.rankers());
-        let decided = pairs.map(|(i, j)| self.tally.half_plays(i, j)).sum::<u64>() as f64 / 2.0;
-        let answered = self.duels.max(1) as f64;
+        let tally = &self.copy.tally;
+        let pairs = pairs_by_strips(tally.rankers());
+        let decided = pairs.map(|(i, j)| tally.half_plays(i, j)).sum::<u64>() as f64 / 2.0;
+        let answered = self.copy.counts.answered_duels().max(1) as f64;
         // an answer that was left out has had a winner as often as any other
         (decided / answered * (1.0 - self.left_out as f64 / answered)).clamp(LEAST_SHARE, 1.0)
     }
-}
-
-/// The pairs that the proof of a verdict rests on.
-struct Proof {
-    deciding_pairs: Vec<DecidingPair>,
-    deciding_pairs_total: usize,
 }
 
 /// The target of a verdict: as requested, else as the experiment says. Returns the name of
@@ -286,32 +271,25 @@ pub fn requested_target(
     Ok(target)
 }
 
-fn verdict_of(
-    loaded: &LoadedExperiment,
-    input: &VerdictInput,
-    target: Target,
-    fit: &SharedFit,
-) -> Verdict {
-    let (tally, roster) = (&input.tally, &input.roster);
+fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -> Verdict {
+    let copy = &input.copy;
+    let FoldCopy { tally, roster, .. } = copy;
     let active = roster.active();
-    let is_own = target == input.tracker.target();
+    let is_own = target == copy.tracker.target();
     let (tracker, expected) = input.judged(target);
     let certified = tracker.verdict();
-    let winners: Vec<usize> = certified
-        .map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect());
-    let rng = &mut rng_of(loaded.with_record(|record| record.seed));
+    let winners = winners(&tracker);
+    let rng = &mut verdict_rng(loaded.with_record(|record| record.seed));
     let draws = Posterior::draws(tally.rankers());
-    let chances = Posterior::with_fit(tally, roster, fit.at(input.position, tally))
-        .winner_probabilities(draws, rng);
-    let leader = leader(&chances.copeland, tally, active, &winners);
+    let chances = Posterior::among(tally, roster).winner_probabilities(draws, rng);
+    let leader = copy.most_probable(&chances.copeland, &winners);
     let now = tracker.standing(tally, active, leader);
     let mut standing = now.clone();
     if is_own && winners.is_empty() {
-        keep_proven(&mut standing, &input.race);
+        keep_proven(&mut standing, &copy.race);
     }
     let possible = possible(&standing, &winners);
     let is_decided = !winners.is_empty();
-    let condorcet = certified.is_some_and(|verdict| verdict.condorcet_steps.is_some());
     let effects =
         effects(loaded, (&tracker, tally, active), &now, |rival| !possible.contains(&rival));
     let preview = expected.as_ref().filter(|_| !is_decided);
@@ -329,24 +307,6 @@ fn verdict_of(
         let id = &loaded.spec.rankers[winner].id;
         rests_on.withstands(&tracker, tally, active, (winner, id));
     }
-    let finding = Finding {
-        rankers: active.len(),
-        compared: has_compared(tally, roster),
-        leader: standing.ranker,
-        leader_probability: chances.copeland[standing.ranker],
-        winners: &winners,
-        condorcet,
-        possible: possible.len(),
-        forecast: forecast.as_ref().ok(),
-        target,
-        is_own,
-        concluded: concluded.as_ref(),
-        excluded: rests_on.excluded_units > 0,
-        doubts: &rests_on.doubts,
-        remark: rests_on.remark,
-        would_conclude: loaded.spec.conclude_at.is_some() && concluded.is_none(),
-    };
-    let is_clear = rests_on.doubts.is_empty();
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let ids = |rankers: &[usize]| rankers.iter().map(|&ranker| id(ranker)).collect();
     let against = |standing: &Standing, i: usize| {
@@ -364,22 +324,24 @@ fn verdict_of(
         best_probability: chances.shared[i],
         condorcet_probability: chances.condorcet[i],
     };
-    let Proof { deciding_pairs, deciding_pairs_total } =
-        proof(loaded, input, target, &tracker, is_decided);
-    Verdict {
+    let (deciding_pairs, deciding_pairs_total) = match is_decided {
+        true => (Vec::new(), 0),
+        false => deciding_pairs(loaded, &tracker, tally, active),
+    };
+    let mut verdict = Verdict {
         experiment: loaded.name.clone(),
-        position: input.position,
-        duels: input.duels,
+        position: copy.position,
+        duels: copy.counts.answered_duels(),
         confidence: target.confidence,
         margin: target.margin,
-        state: match (winners.is_empty(), finding.compared) {
-            (false, _) => VerdictState::Decided,
-            (true, true) => VerdictState::Open,
-            (true, false) => VerdictState::NothingKnown,
+        state: match (is_decided, copy.has_compared()) {
+            (true, _) => VerdictState::Decided,
+            (false, true) => VerdictState::Open,
+            (false, false) => VerdictState::NothingKnown,
         },
-        sentence: finding.with_doubts(|ranker| &loaded.spec.rankers[ranker].id),
-        claim: finding.claim(|ranker| &loaded.spec.rankers[ranker].id),
-        condorcet: finding.condorcet,
+        sentence: String::new(),
+        claim: String::new(),
+        condorcet: certified.is_some_and(|verdict| verdict.condorcet_steps.is_some()),
         decided_after_duels: certified.map(|verdict| verdict.comparisons),
         leader: id(standing.ranker),
         evidence_needed: standing.threshold.exp(),
@@ -390,20 +352,25 @@ fn verdict_of(
         deciding_pairs_total,
         effects,
         control: input.claims.as_ref().and_then(|held| {
-            let state = (input.tracker.verdict(), concluded.is_some());
+            let state = (copy.tracker.verdict(), concluded.is_some());
             ControlView::of(loaded, held, state, standing.ranker)
         }),
         segments: input.segments.clone(),
         duels_to_go: forecast.as_ref().ok().copied(),
         duels_to_go_reason: forecast.err(),
         waiting: input.waits.clone(),
+        concludes_by_itself: loaded.spec.conclude_at.is_some()
+            && input.concludes
+            && rests_on.doubts.is_empty(),
         rests_on,
         drift: input.drift.as_ref().map(|drift| DriftClaim::of(drift, &id)),
         draws,
         conclude_at: loaded.spec.conclude_at,
-        concludes_by_itself: loaded.spec.conclude_at.is_some() && input.concludes && is_clear,
         concluded,
-    }
+    };
+    verdict.claim = claim(&verdict);
+    verdict.sentence = sentence(&verdict, is_own);
+    verdict
 }
 
 /// How the experiment ended, once its record and its log both say so: a replica may know the record
@@ -415,22 +382,4 @@ fn conclusion(loaded: &LoadedExperiment, input: &VerdictInput) -> Option<Conclus
         automatic: input.by_itself.is_some(),
         reason: input.by_itself.clone(),
     })
-}
-
-fn proof(
-    loaded: &LoadedExperiment,
-    input: &VerdictInput,
-    target: Target,
-    tracker: &VerdictTracker,
-    is_decided: bool,
-) -> Proof {
-    if is_decided {
-        return Proof { deciding_pairs: Vec::new(), deciding_pairs_total: 0 };
-    }
-    let (tally, active) = (&input.tally, input.roster.active());
-    let sequences = Sequences::new(input.initial_rankers, tally.rankers(), target.confidence);
-    let claims = missing_claims(tracker, tally, active);
-    let (deciding_pairs, deciding_pairs_total) =
-        deciding_pairs(loaded, claims, &tracker.counted().of(tally), &sequences);
-    Proof { deciding_pairs, deciding_pairs_total }
 }

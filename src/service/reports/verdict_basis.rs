@@ -249,11 +249,9 @@ impl VerdictBasis {
 /// is how a request for each click, or an event of user behaviour, works: silence is then no loss.
 fn silence_is_no_click(fold: &Fold) -> bool {
     let (mut pages, mut without_click) = (0, 0);
-    for version in (1..).take(fold.methods().len()) {
-        for (_, counts) in fold.page_counts().version(version) {
-            pages += counts.pages();
-            without_click += counts.no_click;
-        }
+    for (_, counts) in fold.page_counts().all() {
+        pages += counts.pages();
+        without_click += counts.no_click;
     }
     pages > 0 && without_click == 0
 }

@@ -61,15 +61,6 @@ pub struct Effect {
     pub ruled_out: bool,
 }
 
-/// The claims that the cheapest proof lacks.
-pub(super) fn missing_claims(
-    tracker: &VerdictTracker,
-    tally: &Tally,
-    active: &[usize],
-) -> Vec<Claim> {
-    Plan::make(tracker, tally, active).claims().to_vec()
-}
-
 /// The effect of the leader with this standing on each other active ranker, the smallest first.
 /// `ruled_out` tells for which the evidence is enough.
 pub(super) fn effects(
@@ -102,15 +93,19 @@ pub(super) fn effects(
     effects
 }
 
-/// The claims that the proof still lacks, the one that lacks most duels first, and how many
-/// there are.
+/// The claims that the cheapest proof still lacks, the one that lacks most duels first, and how
+/// many there are.
 pub(super) fn deciding_pairs(
     loaded: &LoadedExperiment,
-    mut claims: Vec<Claim>,
+    tracker: &VerdictTracker,
     tally: &Tally,
-    sequences: &Sequences,
+    active: &[usize],
 ) -> (Vec<DecidingPair>, usize) {
+    let mut claims = Plan::make(tracker, tally, active).claims().to_vec();
     claims.sort_by(|a, b| b.missing.total_cmp(&a.missing));
+    let confidence = tracker.target().confidence;
+    let sequences = Sequences::new(loaded.spec.initial_rankers(), tally.rankers(), confidence);
+    let tally = tracker.counted().of(tally);
     let total = claims.len();
     let rows =
         claims.into_iter().take(PAIRS_MAX).map(|Claim { winner, loser, missing, .. }| {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::log::FoldedLog;
 use super::table::{Table, TableFormat};
-use crate::service::reports::leader::leader_of;
+use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::segments::{OpponentRow, SegmentAnswers};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::Store;
@@ -65,7 +65,8 @@ pub async fn write_segments(
             Ok(())
         })
         .await?;
-    let ranker = named.or(winner.map(usize::from)).unwrap_or_else(|| leader_of(&fold, seed));
+    let ranker =
+        named.or(winner.map(usize::from)).unwrap_or_else(|| FoldCopy::of(&fold).leader(seed));
     let results = answers.results(&fold, ranker);
     let ranker = results.ranker();
     let shown = format.text(ranker);

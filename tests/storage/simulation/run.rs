@@ -8,7 +8,8 @@ use dueling_bandits::Answer;
 use rankduel::service::change::{Requested, change};
 use rankduel::service::error::ServiceError;
 use rankduel::service::feedback::{self, Feedback, FeedbackContent, Receipt};
-use rankduel::service::reports::standings::{StandingsInput, standings_of};
+use rankduel::service::reports::fold_copy::FoldCopy;
+use rankduel::service::reports::standings::standings_of;
 use rankduel::service::units::NamedAudience;
 use rankduel::service::verify::verify;
 use rankduel::service::{Service, ServiceSettings, lifecycle};
@@ -419,8 +420,8 @@ impl World {
         self.check_rankers().await?;
         let fresh = self.process(ManualClock::at(START_MS)).await;
         let standings = |loaded: &LoadedExperiment| {
-            let input = StandingsInput::of(&*loaded.fold().map_err(text_of)?);
-            Ok::<_, String>(serde_json::to_value(standings_of(loaded, &input)).expect("JSON"))
+            let copy = FoldCopy::of(&*loaded.fold().map_err(text_of)?);
+            Ok::<_, String>(serde_json::to_value(standings_of(loaded, &copy)).expect("JSON"))
         };
         for loaded in fresh.service.loaded() {
             let folded = standings(&loaded)?;

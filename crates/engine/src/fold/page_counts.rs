@@ -73,6 +73,11 @@ impl PageCounts {
         self.0.get(&version).into_iter().flatten()
     }
 
+    /// The pairs of all versions.
+    pub fn all(&self) -> impl Iterator<Item = (&(u16, u16), &PairPages)> {
+        self.0.values().flatten()
+    }
+
     /// Count one settled page of two different rankers.
     pub fn record(
         &mut self,

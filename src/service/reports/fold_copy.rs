@@ -1,0 +1,85 @@
+//! The part of a fold that most reports read.
+
+use dueling_bandits::evidence::{Posterior, RacePoint, VerdictTracker};
+use dueling_bandits::{PolicyRng, Roster, Tally, step_rng};
+use rankduel_engine::fold::Fold;
+use rankduel_engine::fold::counts::Counts;
+
+/// Separates the random draws of verdicts from other uses of the seed of an experiment.
+const VERDICT_STREAM: u64 = 0x7665_7264_6963;
+
+/// A copy, so that the lock of the fold is not held while a report is computed.
+#[derive(Debug)]
+pub struct FoldCopy {
+    pub position: u64,
+    pub champion: usize,
+    pub counts: Counts,
+    /// The counts by the tie rule of the experiment.
+    pub tally: Tally,
+    pub roster: Roster,
+    pub tracker: VerdictTracker,
+    /// How the evidence of the leader grew.
+    pub race: Vec<RacePoint>,
+}
+
+impl FoldCopy {
+    pub fn of(fold: &Fold) -> Self {
+        Self {
+            position: fold.position(),
+            champion: fold.policy().champion(),
+            counts: fold.counts().clone(),
+            tally: fold.policy().tally().clone(),
+            roster: fold.roster().clone(),
+            tracker: fold.verdict().clone(),
+            race: fold.race().points().to_vec(),
+        }
+    }
+
+    /// Answered duels and pages of one ranker.
+    pub fn steps(&self) -> u64 {
+        self.counts.answered_duels() + self.counts.self_duels
+    }
+
+    /// Whether a duel of two active rankers has had a winner.
+    pub fn has_compared(&self) -> bool {
+        let active = self.roster.active();
+        let met = |i, j| self.tally.half_plays(i, j) > 0;
+        active.iter().any(|&i| active.iter().any(|&j| j < i && met(i, j)))
+    }
+
+    /// The leader that every report names; `seed` is that of the experiment. Takes long with many
+    /// rankers.
+    pub fn leader(&self, seed: u64) -> usize {
+        let winners = winners(&self.tracker);
+        if let Some(&winner) = winners.first() {
+            return winner;
+        }
+        let draws = Posterior::draws(self.tally.rankers());
+        let posterior = Posterior::among(&self.tally, &self.roster);
+        let chances = posterior.winner_probabilities(draws, &mut verdict_rng(seed));
+        self.most_probable(&chances.copeland, &winners)
+    }
+
+    /// The first winner, or else the most probable Copeland winner. If several have the same
+    /// probability, the one that leads the counts.
+    pub(super) fn most_probable(&self, chances: &[f64], winners: &[usize]) -> usize {
+        if let Some(&winner) = winners.first() {
+            return winner;
+        }
+        let active = self.roster.active();
+        let most = active.iter().map(|&i| chances[i]).fold(0.0, f64::max);
+        let level: Vec<usize> = active.iter().copied().filter(|&i| chances[i] == most).collect();
+        self.tally.copeland_leader_among(&level)
+    }
+}
+
+/// The certified winners.
+pub(super) fn winners(tracker: &VerdictTracker) -> Vec<usize> {
+    let verdict = tracker.verdict();
+    verdict.map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect())
+}
+
+/// The same stream at every position: otherwise the leader would change without new answers.
+pub(super) fn verdict_rng(seed: u64) -> PolicyRng {
+    step_rng(seed ^ VERDICT_STREAM, 0)
+}
