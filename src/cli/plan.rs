@@ -15,38 +15,8 @@ use crate::service::reports::plan::{PlanReport, PlanRequest};
 /// the smallest difference of interest, and the others are spread below. Needs no server.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Number of rankers, 2 to 100
-    #[arg(long, value_name = "N")]
-    rankers: usize,
-
-    /// The smallest difference of interest, above one half: with 0.04 the best ranker wins 54 %
-    /// against the second best
-    #[arg(long, value_name = "SHARE")]
-    difference: f64,
-
-    /// Pages a day on which a duel is shown
-    #[arg(long, value_name = "N")]
-    pages_per_day: f64,
-
-    /// Share of these pages whose clicks name a winner
-    #[arg(long, value_name = "SHARE", default_value_t = 0.3)]
-    answered: f64,
-
-    /// Share of these answers that come from users who answered before
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    repeats: f64,
-
-    /// Confidence of the verdict
-    #[arg(long, value_name = "SHARE", default_value_t = 0.95)]
-    confidence: f64,
-
-    /// Differences up to this size do not matter
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
-    margin: f64,
-
-    /// The time that there is, for the smallest difference that it can show
-    #[arg(long, value_name = "DAYS", default_value_t = 14.0)]
-    days: f64,
+    #[command(flatten)]
+    request: PlanRequest,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -66,17 +36,7 @@ const BAR: f64 = 40.0;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let request = PlanRequest {
-        rankers: arguments.rankers,
-        difference: arguments.difference,
-        pages_per_day: arguments.pages_per_day,
-        answered: arguments.answered,
-        repeats: arguments.repeats,
-        confidence: arguments.confidence,
-        margin: arguments.margin,
-        days: arguments.days,
-    };
-    let report = request.report(|| true).map_err(|error| match error {
+    let report = arguments.request.report(|| true).map_err(|error| match error {
         ServiceError::Invalid(errors) => {
             let details: Vec<_> = errors.into_iter().map(|error| error.detail).collect();
             CommandError::Usage(details.join("; ").replace("`pages_per_day`", "`pages-per-day`"))

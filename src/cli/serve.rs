@@ -130,7 +130,7 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     let readiness = Arc::new(Readiness::default());
     let state =
         AppState { service: Arc::clone(&service), metrics, readiness: Arc::clone(&readiness) };
-    let open = config.shell.keys.is_empty() && service.access().current().is_empty();
+    let open = config.shell.keys.is_empty() && service.access.current().is_empty();
     let app = http::app(state, &config.shell).context("the API cannot be set up")?;
     Ok(Started { listener, service, readiness, app, database, open })
 }

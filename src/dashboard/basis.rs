@@ -5,7 +5,6 @@ use maud::{Markup, html};
 use super::layout::{counted, name, number, percent, seconds, with_code};
 use super::view::View;
 
-/// The sentences.
 pub(super) fn section(view: &View) -> Markup {
     let (basis, winner) = (&view.verdict.rests_on, view.verdict.winners.first());
     let repeated = basis.left_out_repeated_unit;

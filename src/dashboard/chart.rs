@@ -27,7 +27,6 @@ pub(crate) struct Line {
     pub preview: Vec<(f64, f64)>,
 }
 
-/// A picture of lines.
 #[derive(Default)]
 pub(crate) struct Chart {
     /// The picture in words, for screen readers.

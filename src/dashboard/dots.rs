@@ -17,22 +17,18 @@ const LENGTH: f64 = 91.0;
 /// A row. Shares are probabilities that the first ranker wins.
 pub(crate) struct Row {
     pub head: Markup,
-    /// Whether the row stands out.
     pub strong: bool,
     pub mark: Mark,
     /// The share that was measured.
     pub measured: Option<f64>,
     /// Where the true share lies.
     pub interval: (f64, f64),
-    /// The result in words.
     pub result: Markup,
 }
 
-/// The rows of a picture.
 pub(crate) struct Dots<'a> {
     /// The table in words, for screen readers.
     pub caption: &'a str,
-    /// The head of the first column.
     pub first: Markup,
     /// The names of both directions: who is better left of 0, and right of it.
     pub sides: [Markup; 2],
@@ -41,7 +37,6 @@ pub(crate) struct Dots<'a> {
     pub rows: Vec<Row>,
 }
 
-/// An axis in points.
 struct Axis {
     low: f64,
     high: f64,

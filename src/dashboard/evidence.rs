@@ -16,7 +16,6 @@ const FEW: f64 = 100.0;
 const REPORTS: [&str; 7] =
     ["verdict", "standings", "regret", "winners", "statistics", "segments", "traffic"];
 
-/// The page.
 pub(crate) fn page(view: &View) -> Markup {
     html! {
         (head(view, Tab::Evidence))

@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::grouped::grouped;
+use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
 
@@ -126,7 +127,6 @@ pub(crate) fn quantity(value: f64) -> String {
     }
 }
 
-/// A share as a percentage.
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent > 0.0 && percent < 0.05 {
@@ -149,7 +149,6 @@ pub(crate) fn points(share: f64) -> String {
     format!("{sign}{:.1}", tenths.abs())
 }
 
-/// A margin in words.
 pub(crate) fn margin_points(margin: f64) -> String {
     let points = format!("{:.3}", 100.0 * margin);
     let points = points.trim_end_matches('0').trim_end_matches('.');
@@ -313,7 +312,6 @@ pub(crate) fn badge(record: &ExperimentRecord, decided: Option<bool>) -> Markup 
     html! { span.badge.(mark.class()) { @if mark == Mark::Yes { (mark.icon()) } (text) } }
 }
 
-/// A page of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tab {
     Result,
@@ -362,7 +360,6 @@ pub(crate) fn head(
     }
 }
 
-/// An entry of a list of facts.
 pub(crate) fn fact(label: &str, value: &Markup) -> Markup {
     html! { div { dt { (label) } dd { (value) } } }
 }
@@ -391,4 +388,20 @@ fn tied(text: &str) -> String {
         if follows && letter == ' ' { '\u{a0}' } else { letter }
     };
     text.chars().map(tie).collect()
+}
+
+/// Where an experiment comes from and which of its segments have left it, in sentences.
+pub(crate) fn splits(spec: &ExperimentSpec) -> Markup {
+    html! {
+        @if let Some(from) = &spec.split_from {
+            " It was the segment " bdi { (from.segment) } " of " (link(&from.experiment)) "."
+        }
+        @for split in &spec.splits {
+            " The segment " bdi { (split.segment) } " is an experiment of its own: " (link(&split.experiment)) "."
+        }
+    }
+}
+
+fn link(experiment: &str) -> Markup {
+    html! { a href={ "/experiments/" (experiment) } { (experiment) } }
 }

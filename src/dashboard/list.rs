@@ -19,7 +19,6 @@ use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
 
-/// One row of the list.
 pub(crate) struct Row {
     pub record: ExperimentRecord,
     /// More, if it is in memory. A list loads nothing.
@@ -30,7 +29,6 @@ pub(crate) struct Row {
 pub(crate) struct Summary {
     loaded: Arc<LoadedExperiment>,
     lead: Arc<Computed<Lead>>,
-    /// Titles of the alarms that are on.
     alarms: Vec<&'static str>,
     pace: Pace,
     /// Answered duels and pages of one ranker.
@@ -46,7 +44,6 @@ pub(crate) struct Summary {
     /// Whether it has a result and goes on by itself, for the control, for segments or for its
     /// least number of days.
     goes_on: bool,
-    /// For its forecast.
     verdict: Option<Arc<Computed<Verdict>>>,
 }
 
@@ -135,7 +132,6 @@ impl Row {
     }
 }
 
-/// The page.
 pub(crate) fn page(
     rows: &[Row],
     next: Option<&str>,
@@ -224,7 +220,6 @@ fn when(summary: &Summary, record: &ExperimentRecord) -> Markup {
     }
 }
 
-/// The result of an experiment in a line.
 fn result(summary: &Summary, record: &ExperimentRecord) -> Markup {
     let lead = &summary.lead;
     let leader = summary.id(lead.leader);

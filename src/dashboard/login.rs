@@ -35,7 +35,6 @@ pub(crate) struct LoginQuery {
     next: Option<String>,
 }
 
-/// `GET /login`
 pub(crate) async fn login_page(
     State(sessions): State<Sessions>,
     headers: HeaderMap,
@@ -84,7 +83,6 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
     (status, layout::page("Log in", Visitor::default(), false, &main)).into_response()
 }
 
-/// `POST /login`
 pub(crate) async fn login(
     State(sessions): State<Sessions>,
     headers: HeaderMap,

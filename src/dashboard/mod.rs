@@ -17,7 +17,6 @@ mod race;
 mod result;
 mod safe;
 mod say;
-mod splits;
 mod traffic;
 mod view;
 mod whom;

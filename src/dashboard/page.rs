@@ -52,7 +52,6 @@ impl Page {
         }
     }
 
-    /// The token for the forms of this response.
     pub fn token(&self) -> String {
         self.sessions.form_token(&self.headers, &self.caller)
     }
@@ -63,7 +62,6 @@ impl Page {
     }
 }
 
-/// There is no such page.
 pub(crate) fn missing() -> Problem {
     Problem::new(ProblemKind::NotFound, "There is no such page.")
 }

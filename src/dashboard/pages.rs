@@ -34,7 +34,6 @@ const TRAFFIC: &str = "/experiments/{name}/traffic";
 /// The routes that need no key: logging in and out, and the files that the pages load.
 pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
 
-/// Experiments on one page of the list.
 const LIST: usize = 100;
 /// How long the list waits for forecasts.
 const FORECASTS_WITHIN: Duration = Duration::from_millis(250);
@@ -103,7 +102,7 @@ async fn experiments(
         let main = list::page(&rows, next.as_deref(), after.is_none(), now, visitor);
         TaggedPage::new("Experiments", visitor, &main)
     };
-    Ok(state.service.reports.run(render).await?.respond(&page.headers))
+    Ok(state.service.reports.threads.run(render).await?.respond(&page.headers))
 }
 
 async fn one(page: Page, name: String, tab: Tab) -> ApiResult<Response> {

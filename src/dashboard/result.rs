@@ -9,18 +9,16 @@ use super::layout::{
 };
 use super::say::{Say, When, buttons, say};
 use super::view::{DAY_MS, View, Whom};
-use super::{basis, race, safe, splits, whom};
+use super::{basis, race, safe, whom};
 use crate::service::reports::claims::{ClaimKind, ControlView};
 use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::verdict::Effect;
 
-/// Most rivals with a bar.
 const RIVALS_MAX: usize = 16;
 
 /// A tile: a question, and its answer in a few words.
 pub(crate) struct Tile {
     pub question: &'static str,
-    /// The id of its section.
     pub section: &'static str,
     pub mark: Mark,
     pub answer: Markup,
@@ -38,7 +36,6 @@ impl Tile {
     }
 }
 
-/// The page.
 pub(crate) fn page(view: &View) -> Markup {
     let answer = say(view);
     let whom = view.whom.as_ref();
@@ -57,7 +54,6 @@ pub(crate) fn page(view: &View) -> Markup {
     }
 }
 
-/// The head of a page.
 pub(crate) fn head(view: &View, tab: Tab) -> Markup {
     let (record, decided) = (&view.record, view.is_decided());
     layout::head(record, decided, &meta(view), tab, view.visitor, &view.alarms)
@@ -79,7 +75,7 @@ fn meta(view: &View) -> Markup {
         @if let Some(waiting) = view.waiting() { " and " (number(waiting.answers)) " wait" }
         "."
         @if !spec.owner.is_empty() { " Ask " bdi { (spec.owner) } "." }
-        (splits::sentences(spec))
+        (layout::splits(spec))
         @if spec.roster_changes.changes() > 0 { " The rankers have changed: only pages since then count." }
         @else if !spec.splits.is_empty() { " Only pages since then count." }
     }
@@ -265,7 +261,6 @@ fn cost_tile(view: &View) -> Tile {
     Tile::new((cost_question(view), "cost"), (Mark::None, answer), more)
 }
 
-/// The leader against each rival.
 fn much(view: &View) -> Markup {
     let (verdict, leader) = (&view.verdict, &view.verdict.leader);
     let shown = &verdict.effects[..verdict.effects.len().min(RIVALS_MAX)];

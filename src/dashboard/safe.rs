@@ -9,7 +9,6 @@ use crate::service::reports::claims::{Claim, ClaimKind, ClaimState};
 use crate::service::reports::guardrails::{LimitOf, quantity};
 use rankduel_engine::experiment_spec::Errors;
 
-/// Whether a claim of this kind is decided.
 fn is(claim: &Claim, kind: ClaimKind) -> bool {
     claim.claim == kind && claim.state == ClaimState::Decided
 }

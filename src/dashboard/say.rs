@@ -16,7 +16,6 @@ use rankduel_store::events::Status;
 /// A forecast that is further away is no date.
 const FAR_DAYS: i64 = 90;
 
-/// The answer.
 pub(crate) struct Say {
     pub mark: Mark,
     /// The state, in a few words.
@@ -24,7 +23,6 @@ pub(crate) struct Say {
     pub headline: Markup,
     pub paragraph: Markup,
     pub error: Markup,
-    /// The next step.
     pub advice: Markup,
 }
 
@@ -144,7 +142,6 @@ fn against_control(view: &View) -> Option<(Mark, Markup, Option<Markup>)> {
     })
 }
 
-/// Nothing was learned yet.
 fn empty(view: &View) -> Say {
     let (duels, issued) = (view.verdict.duels, view.traffic.counts.pairs);
     // callers of a segment's experiment go on with the name of the whole
@@ -263,7 +260,6 @@ fn standing(view: &View) -> Markup {
     }
 }
 
-/// There is a result.
 fn result(view: &View) -> Say {
     let (verdict, leader) = (&view.verdict, &view.verdict.leader);
     let concluded = verdict.concluded.as_ref().and_then(|done| done.winner.as_ref());

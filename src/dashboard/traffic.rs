@@ -10,10 +10,8 @@ use crate::service::batches::OpenBatch;
 use crate::service::reports::alarms::SERVER_EVIDENCE;
 use crate::service::reports::statistics::Statistics;
 
-/// Most rankers in the table.
 const ROWS_MAX: usize = 64;
 
-/// The page.
 pub(crate) fn page(view: &View) -> Markup {
     html! {
         (head(view, Tab::Traffic))
@@ -26,7 +24,7 @@ pub(crate) fn page(view: &View) -> Markup {
 fn flow(view: &View) -> Markup {
     let traffic = &view.traffic;
     let (counts, feedback, delay) = (&traffic.counts, traffic.feedback(), traffic.delay());
-    let [left, right, ..] = view.fold.counts.shown;
+    let [left, right, ..] = traffic.shown;
     let time =
         |at: Option<f64>| at.map_or_else(|| "–".to_owned(), |at| format!("≤ {}", seconds(at)));
     let share = |pages: u64, coverage: f64| {

@@ -10,6 +10,7 @@ use crate::service::batches::{BatchPart, OpenBatch, batch};
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::claims::Claim as ListedClaim;
+use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::guardrails;
 use crate::service::reports::regret::{RegretReport, regret};
 use crate::service::reports::segments::{SegmentsReport, recent_segments};
@@ -18,12 +19,10 @@ use crate::service::reports::statistics::{Statistics, statistics};
 use crate::service::reports::traffic::{TrafficSummary, traffic};
 use crate::service::reports::verdict::{Effect, RankerVerdict, Verdict, VerdictState, verdict};
 use crate::service::reports::verdict_basis::Waiting;
+use dueling_bandits::Tally;
 use dueling_bandits::claims::control::Claim;
-use dueling_bandits::evidence::{RacePoint, VerdictTracker};
-use dueling_bandits::{Roster, Tally};
 use rankduel_engine::experiment_spec::OnDrift;
 use rankduel_engine::fold::Fold;
-use rankduel_engine::fold::counts::Counts;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
@@ -124,39 +123,38 @@ impl Parts {
 
 /// The part of the fold that a page needs.
 pub(crate) struct Copied {
+    fold: FoldCopy,
     pub pace: Pace,
-    /// The evidence for the leader over time.
-    pub race: Vec<RacePoint>,
-    pub tracker: VerdictTracker,
     /// The error of the claim that a ranker is better than the control.
     pub control_error: f64,
-    /// Counts by the experiment's tie rule, and those of answers that count or wait.
-    pub tally: Tally,
+    /// The answers that count or wait.
     pub expected: Tally,
-    pub roster: Roster,
-    pub counts: Counts,
     /// The claims about metrics.
     pub guardrails: Vec<ListedClaim>,
+}
+
+impl Deref for Copied {
+    type Target = FoldCopy;
+
+    fn deref(&self) -> &FoldCopy {
+        &self.fold
+    }
 }
 
 impl Copied {
     pub fn of(loaded: &LoadedExperiment, now: i64) -> Result<Self, ServiceError> {
         let fold = loaded.fold()?;
         let (cohorts, counted) = (fold.cohorts(), fold.verdict().counted());
-        let (counts, tally) = (fold.counts().clone(), fold.policy().tally().clone());
+        let tally = fold.policy().tally();
         Ok(Self {
+            fold: FoldCopy::of(&fold),
             pace: Pace::of(&fold, &loaded.record(), now),
-            race: fold.race().points().to_vec(),
             // since the rankers changed it leaves out all earlier answers, which the page shows
             expected: match counted.leaves_out() && fold.roster_changes().is_none() {
-                true => counted.with_waiting(&cohorts.expected()).of(&tally),
+                true => counted.with_waiting(&cohorts.expected()).of(tally),
                 false => tally.clone(),
             },
-            tracker: fold.verdict().clone(),
             control_error: fold.claims().map_or(0.0, |held| held.error(Claim::Better)),
-            tally,
-            roster: fold.roster().clone(),
-            counts,
             guardrails: guardrails::claims(loaded, &fold),
         })
     }
@@ -210,7 +208,7 @@ impl View {
             |i: usize| (ids[i] != verdict.leader, !fold.roster.is_active(i), twin == Some(i));
         order.sort_by_key(|&i| last(i));
         let record = loaded.record();
-        let pages = fold.counts.answered_duels() + fold.counts.self_duels;
+        let pages = fold.steps();
         Self { labels: labels(&ids), parts, fold, loaded, record, visitor, ids, order, twin, pages }
     }
 

@@ -9,7 +9,6 @@ use super::view::{View, Whom};
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::segments::{OpponentRow, SegmentRow, SegmentsReport};
 
-/// Most segments of a picture.
 const SEGMENTS_MAX: usize = 30;
 /// Most other rankers with a picture.
 const OTHERS_MAX: usize = 12;
@@ -48,7 +47,6 @@ fn loses(row: &OpponentRow) -> bool {
     row.high < 0.5
 }
 
-/// Segments as an enumeration.
 fn listed(segments: &[Option<&str>]) -> Markup {
     enumerated(&segments.iter().map(|segment| label(*segment)).collect::<Vec<_>>())
 }
@@ -57,7 +55,6 @@ fn label(segment: Option<&str>) -> Markup {
     html! { @match segment { Some(segment) => bdi { (segment) }, None => i { "none named" } } }
 }
 
-/// The tile of a page.
 pub(crate) fn tile(view: &View, of: &Whom) -> Tile {
     let claimed = view.verdict.segments.as_ref().and_then(|of| claimed(view, of));
     let (mark, answer, more) = claimed.unwrap_or_else(|| counted_so_far(view, of));

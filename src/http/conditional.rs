@@ -48,7 +48,7 @@ pub(crate) async fn tagged<T: Serialize + Send + Sync + 'static>(
         Some(written) => written,
         None => {
             let pool = Arc::clone(&state.service.reports);
-            state.service.reports.run(move || report.write(&pool)).await??
+            state.service.reports.threads.run(move || report.write(&pool)).await??
         }
     };
     let json = HeaderValue::from_static("application/json");

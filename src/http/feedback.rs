@@ -83,14 +83,15 @@ impl One {
         Ok(Feedback { duel_id: duel_id.into(), content, unit, segment, metrics })
     }
 
-    fn content(&mut self) -> Result<FeedbackContent, (&'static str, &'static str)> {
+    fn content(&mut self) -> Result<Option<FeedbackContent>, (&'static str, &'static str)> {
         let clicks = self.clicks.take();
         if clicks.is_none() && self.last.is_some() {
             return Err(("/final", "`final` goes with `clicks` only"));
         }
         let outcome = match (clicks, self.outcome, self.left_clicks, self.right_clicks) {
             (Some(ClickList(clicks)), None, None, None) => {
-                return Ok(FeedbackContent::Clicks { clicks, last: self.last.unwrap_or(true) });
+                let last = self.last.unwrap_or(true);
+                return Ok(Some(FeedbackContent::Clicks { clicks, last }));
             }
             (Some(_), ..) => return Err(("/clicks", "send `clicks` or an outcome, not both")),
             (None, Some(outcome), None, None) => outcome,
@@ -107,15 +108,13 @@ impl One {
             (None, None, None, Some(_)) => {
                 return Err(("/left_clicks", "`right_clicks` needs `left_clicks` beside it"));
             }
-            (None, None, None, None) if self.metrics.is_some() => {
-                return Ok(FeedbackContent::Values);
-            }
+            (None, None, None, None) if self.metrics.is_some() => return Ok(None),
             (None, None, None, None) => {
                 let detail = "send `outcome`, or `left_clicks` and `right_clicks`, or `clicks`";
                 return Err(("/outcome", detail));
             }
         };
-        Ok(FeedbackContent::Outcome(outcome))
+        Ok(Some(FeedbackContent::Outcome(outcome)))
     }
 }
 

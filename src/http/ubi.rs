@@ -267,7 +267,7 @@ fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, 
     .filter(|unit| unit_error(unit).is_none());
     Ok(Feedback {
         duel_id,
-        content: FeedbackContent::Clicks { clicks, last: false },
+        content: Some(FeedbackContent::Clicks { clicks, last: false }),
         unit,
         segment: None,
         metrics: None,

@@ -1,5 +1,4 @@
 //! Batches: the open batch, duels leased from it, and results of batches that were run elsewhere.
-#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -278,7 +277,7 @@ fn match_results(
                         u64::from(row.left_wins) + u64::from(row.right_wins) + u64::from(row.ties);
                     let open = u64::from(pair.needed - pair.answered);
                     if total == open {
-                        Ok(oriented(pair, left, row))
+                        Ok(oriented((pair.duel.first, pair.duel.second), left, row))
                     } else {
                         Err(format!(
                             "{} has {total} comparisons here and the batch needs {open} ({} in all, {} answered)",
@@ -325,43 +324,30 @@ fn match_results(
     Ok(results)
 }
 
-fn oriented(pair: &BatchPair, left: usize, row: &PostedResult) -> PairResult {
-    let (first_wins, second_wins) = if left == pair.duel.first {
-        (row.left_wins, row.right_wins)
-    } else {
-        (row.right_wins, row.left_wins)
+/// The result of a pair, whose rankers the caller may name in either order.
+fn oriented((first, second): (usize, usize), left: usize, row: &PostedResult) -> PairResult {
+    let (first_wins, second_wins) = match left == first {
+        true => (row.left_wins, row.right_wins),
+        false => (row.right_wins, row.left_wins),
     };
-    PairResult {
-        first: pair.duel.first as u16,
-        second: pair.duel.second as u16,
-        first_wins,
-        second_wins,
-        ties: row.ties,
-    }
+    let (first, second) = (first as u16, second as u16);
+    PairResult { first, second, first_wins, second_wins, ties: row.ties }
 }
 
 /// Whether the posted rows are the logged results of a batch, in any order of rows and rankers.
 fn same_results(loaded: &LoadedExperiment, event: &Event, posted: &[PostedResult]) -> bool {
     let Event::Control(ControlEvent::BatchResults { results, .. }) = event else { return false };
-    let row = |(i, wins): (usize, u32), (j, losses): (usize, u32), ties: u32| {
-        if i < j { (i, j, wins, losses, ties) } else { (j, i, losses, wins, ties) }
+    let of_log = results.iter();
+    let pair = |one: &PairResult| (usize::from(one.first), usize::from(one.second));
+    let mut of_log: HashMap<_, _> =
+        of_log.map(|one| (unordered(pair(one).0, pair(one).1), one)).collect();
+    let mut is_logged = |row: &PostedResult| {
+        let left = loaded.spec.ranker_index(&row.left)?;
+        let right = loaded.spec.ranker_index(&row.right)?;
+        let logged = of_log.remove(&unordered(left, right))?;
+        Some(*logged == oriented(pair(logged), left, row))
     };
-    let of_log = results.iter().map(|one| {
-        row((one.first.into(), one.first_wins), (one.second.into(), one.second_wins), one.ties)
-    });
-    let of_post = posted.iter().map(|one| {
-        let index = |id: &str| loaded.spec.ranker_index(id);
-        Some(row(
-            (index(&one.left)?, one.left_wins),
-            (index(&one.right)?, one.right_wins),
-            one.ties,
-        ))
-    });
-    let (mut of_log, of_post): (Vec<_>, Option<Vec<_>>) = (of_log.collect(), of_post.collect());
-    let Some(mut of_post) = of_post else { return false };
-    of_log.sort_unstable();
-    of_post.sort_unstable();
-    of_log == of_post
+    results.len() == posted.len() && posted.iter().all(|row| is_logged(row) == Some(true))
 }
 
 fn unordered(i: usize, j: usize) -> (usize, usize) {

@@ -25,20 +25,15 @@ pub(super) const CHANGED: &str = "experiment-changed";
 
 /// A change to make.
 pub(super) struct Decided {
-    /// The change of the record.
     pub change: Change,
-    /// The log entry.
     pub event: ControlEvent,
     /// Its name in the audit log.
     pub action: &'static str,
-    /// Old value in the audit log.
     pub before: Option<Value>,
-    /// New value in the audit log.
     pub after: Option<Value>,
 }
 
 impl Decided {
-    /// A change of the spec.
     pub fn of_spec(
         changed: &ExperimentSpec,
         event: ControlEvent,
@@ -60,11 +55,9 @@ pub enum Requested {
     Control(String),
     /// Another method of interleaving, from the next log position on.
     Interleaving(interleaving::Spec),
-    /// One more ranker.
     Enlist(Ranker),
     /// A ranker that is never selected again; answers of its open duels still count.
     Retire {
-        /// Its id.
         id: String,
         /// Why the service does it by itself.
         reason: Option<String>,
@@ -74,21 +67,16 @@ pub enum Requested {
     /// A declared segment becomes an experiment of its own, with this name or one made of both
     /// names. What is claimed about all traffic starts again.
     Split {
-        /// The segment.
         segment: Segment,
-        /// The name of its experiment.
         experiment: Option<String>,
     },
     /// Another status. Concluding sets the winner: this one, or the leader that every report names.
     Status {
-        /// The status.
         status: Status,
-        /// The winner.
         winner: Option<String>,
     },
     /// A concluded experiment is no longer listed and cannot be changed. Its log stays.
     Archive,
-    /// Other settings.
     Settings(SettingsChange),
 }
 

@@ -39,7 +39,6 @@ pub struct Service {
     pub(super) selection_seed: u64,
     /// Solved linear programs of optimized interleaving.
     pub(super) plans: Arc<PlanCache>,
-    /// Threads for reports.
     pub(crate) reports: Arc<ReportPool>,
     /// Threads for long work on what a request contains. Feedback does not wait for reports, so
     /// these are not the same.
@@ -63,7 +62,7 @@ impl Service {
         metrics: Arc<Metrics>,
         settings: EngineSettings,
     ) -> Result<Arc<Self>, ServiceError> {
-        let reports = ReportPool::start(settings.answer_bytes, settings.reports_within);
+        let reports = ReportPool::start(settings.answer_bytes, settings.reports_within)?;
         let engine = Engine::start(Arc::clone(&store), clock, metrics, settings).await?;
         let ended_sessions = EndedSessions::load(Arc::<dyn Store>::clone(&store) as _).await?;
         let service = Arc::new(Self {
@@ -72,11 +71,9 @@ impl Service {
             ended_sessions,
             selection_seed: entropy::number().map_err(EngineError::from)?,
             plans: Arc::new(PlanCache::new(PLANS_BYTES)),
-            reports: Arc::new(reports.map_err(|error| {
-                ServiceError::internal(format!("no threads for reports: {error}"))
-            })?),
-            bodies: Arc::new(threads("body", Priority::Low)?),
-            selections: threads("select", Priority::Normal)?,
+            reports: Arc::new(reports),
+            bodies: Arc::new(WorkThreads::start("body", Priority::Low)?),
+            selections: WorkThreads::start("select", Priority::Normal)?,
             replays: Semaphore::new(REPLAYS_MAX),
             scrape: Mutex::new(()),
             webhook: OnceLock::new(),
@@ -105,12 +102,6 @@ impl Service {
         self.engine.close().await;
     }
 
-    /// The API keys of the database.
-    pub fn access(&self) -> &Arc<AccessKeys> {
-        &self.access
-    }
-
-    /// Unix milliseconds.
     pub fn now_ms(&self) -> i64 {
         self.engine.now_ms()
     }
@@ -125,11 +116,6 @@ impl Service {
         self.engine.registry.peek(name)
     }
 
-    /// The experiment with this name, if it is in memory.
-    pub fn in_memory(&self, name: &str) -> Option<Arc<LoadedExperiment>> {
-        self.engine.registry.in_memory(name)
-    }
-
     /// The experiment with this name, loaded if necessary.
     pub async fn experiment(&self, name: &str) -> Result<Arc<LoadedExperiment>, ServiceError> {
         if name_error(name).is_some() {
@@ -137,11 +123,6 @@ impl Service {
         }
         Ok(self.engine.registry.get(name).await?)
     }
-}
-
-fn threads(name: &str, priority: Priority) -> Result<WorkThreads, ServiceError> {
-    WorkThreads::start(name, priority)
-        .map_err(|error| ServiceError::internal(format!("no threads for long work: {error}")))
 }
 
 #[async_trait]

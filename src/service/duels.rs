@@ -1,5 +1,4 @@
 //! Issuing duels.
-#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use std::sync::Arc;
 

@@ -13,7 +13,6 @@ pub async fn api_keys(service: &Service) -> Result<Vec<ApiKeyRecord>, ServiceErr
     Ok(keys)
 }
 
-/// The API key of the database with this id.
 pub async fn api_key(service: &Service, id: &str) -> Result<Option<ApiKeyRecord>, ServiceError> {
     match access::find_key(&*service.engine.store, id).await {
         Ok(key) => Ok(Some(key)),
@@ -28,10 +27,7 @@ pub async fn create_api_key(
     request: &KeyRequest,
     by: &Actor,
 ) -> Result<(NewKey, ApiKeyRecord), ServiceError> {
-    let errors = key_errors(request);
-    if !errors.is_empty() {
-        return Err(ServiceError::Invalid(errors));
-    }
+    ServiceError::unless_valid(key_errors(request))?;
     let made =
         access::create_key(&*service.engine.store, request, by, service.now_ms(), |_, _| Ok(()))
             .await;
@@ -56,7 +52,6 @@ async fn read_keys_again(service: &Service) {
     }
 }
 
-/// The first errors of a request for a key.
 pub fn key_errors(request: &KeyRequest) -> Vec<FieldError> {
     let mut errors = FirstErrors::default();
     let mut add = |pointer: &str, detail: String| errors.push(FieldError::new(pointer, detail));

@@ -26,24 +26,12 @@ pub async fn create(
     by: &Actor,
 ) -> Result<(Arc<LoadedExperiment>, bool), ServiceError> {
     let errors: Vec<_> = name_error(name).into_iter().chain(spec.errors()).collect();
-    if !errors.is_empty() {
-        return Err(ServiceError::Invalid(errors));
-    }
+    ServiceError::unless_valid(errors)?;
     let seed = match spec.seed {
         Some(seed) => seed,
         None => entropy::number().map_err(EngineError::from)? & MAX_SEED,
     };
-    let canonical = spec.to_text();
-    let now = service.now_ms();
-    let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
-        .changed(None, serde_json::from_str(&canonical).ok());
-    let new = NewExperiment {
-        name: name.into(),
-        spec: canonical,
-        seed,
-        created_at: now,
-        audit: Some(audit),
-    };
+    let new = new_experiment(name, spec, seed, by, service.now_ms());
     let is_new = match service.engine.store.create_experiment(&new).await? {
         Created::New(_) => true,
         Created::Taken(record) if record.archived_at.is_some() => {
@@ -60,6 +48,20 @@ pub async fn create(
         Created::Collision => return Err(ServiceError::NameCollision(name.into())),
     };
     Ok((service.engine.registry.get(name).await?, is_new))
+}
+
+/// An experiment to store, with its note in the audit log.
+pub(super) fn new_experiment(
+    name: &str,
+    spec: &ExperimentSpec,
+    seed: u64,
+    by: &Actor,
+    now: i64,
+) -> NewExperiment {
+    let text = spec.to_text();
+    let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
+        .changed(None, serde_json::from_str(&text).ok());
+    NewExperiment { name: name.into(), spec: text, seed, created_at: now, audit: Some(audit) }
 }
 
 /// The leader that every report names, for a conclusion that names no winner.

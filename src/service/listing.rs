@@ -15,7 +15,6 @@ const FIRST_READ: usize = 10;
 /// One page of a list of experiments.
 #[derive(Debug, Default)]
 pub struct ExperimentPage {
-    /// By name.
     pub records: Vec<ExperimentRecord>,
     /// Bytes of their specs.
     pub bytes: usize,

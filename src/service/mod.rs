@@ -1,4 +1,5 @@
 //! The use cases of the API, without HTTP: one file each: functions of [`Service`].
+#![expect(missing_docs, reason = "some names say all")]
 
 pub mod batches;
 pub mod change;

@@ -2,10 +2,11 @@
 //! alarm is on.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Mutex;
 
 use crate::service::Service;
 use crate::service::error::ServiceError;
@@ -25,7 +26,14 @@ const DAY_MS: i64 = 86_400_000;
 
 /// The notices of an experiment that this process has queued, or found in the log.
 #[derive(Default)]
-struct Told(Mutex<(HashSet<Nonce>, i64)>);
+struct Told(Mutex<Noted>);
+
+#[derive(Default)]
+struct Noted {
+    notices: HashSet<Nonce>,
+    /// When to look at the alarms next, in Unix milliseconds.
+    alarms_at: i64,
+}
 
 struct Notice {
     /// Differs from the keys of all other notices. The same at every replica.
@@ -44,28 +52,22 @@ pub(super) async fn note(
         return Ok(());
     }
     let told = loaded.extensions().get::<Told>();
+    let mut told = told.0.lock().await;
     let mut notices = of_state(loaded)?;
     let now_ms = service.now_ms();
-    let alarms_are_due = {
-        let mut told = told.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = now_ms >= told.1;
-        told.1 = if due { now_ms + ALARMS_EVERY_MS } else { told.1 };
-        due
-    };
-    if alarms_are_due {
+    if now_ms >= told.alarms_at {
+        told.alarms_at = now_ms + ALARMS_EVERY_MS;
         notices.extend(of_alarms(service, loaded, now_ms)?);
     }
     for notice in notices {
         let nonce = NOTICES | Nonce::from(u64::from_be_bytes(first_bytes(&notice.key)));
-        let is_known =
-            |told: &Told| told.0.lock().unwrap_or_else(PoisonError::into_inner).0.contains(&nonce);
-        if is_known(&told) {
+        if told.notices.contains(&nonce) {
             continue;
         }
         let found = service.engine.store.find(loaded.id, &[nonce]).await?;
         let is_sent = found.iter().any(Option::is_some);
         if is_sent || webhook.push(pending(loaded, nonce, notice, now_ms)) {
-            told.0.lock().unwrap_or_else(PoisonError::into_inner).0.insert(nonce);
+            told.notices.insert(nonce);
         }
     }
     Ok(())

@@ -1,6 +1,5 @@
 //! Pages: two rankings interleaved for a duel. Reads only memory and writes nothing: the `duel_id`
 //! carries the data that crediting clicks needs.
-#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -48,12 +47,10 @@ pub struct PageRequest {
     pub pinned: Vec<Pin<String>>,
 }
 
-/// An issued page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IssuedPage {
     /// The signed token of the duel, with the page in it.
     pub duel_id: String,
-    /// Whether both rankers of the duel are the same, so that one ranking is shown alone.
     pub self_duel: bool,
     /// Unix milliseconds.
     pub expires_at: i64,
@@ -98,7 +95,6 @@ pub struct Repeats {
     pub right: usize,
 }
 
-/// The inputs of one page.
 struct PageInputs {
     id: DuelId,
     keys: Arc<SigningKeySet>,
@@ -154,10 +150,7 @@ impl Service {
         finish: impl FnOnce(IssuedDuel, IssuedPage) -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
         let loaded = self.experiment_for(name, audience.segment).await?;
-        let errors = wrong_rankers(&loaded, &rankings);
-        if !errors.is_empty() {
-            return Err(ServiceError::Invalid(errors));
-        }
+        ServiceError::unless_valid(wrong_rankers(&loaded, &rankings))?;
         check_page(&page)?;
         let duel = self.chosen(&loaded, audience, true)?;
         let (loaded, id) = self.open_duel_id(loaded, &duel.duel_id).await?;

@@ -7,7 +7,6 @@ use rankduel_store::{ExperimentRecord, Snapshot, Store};
 /// Margin for differences between the clocks of servers, in milliseconds: a duel counts as expired
 /// only this much later.
 const CLOCKS_DIFFER_MS: i64 = 3_600_000;
-/// Entries of one chunk.
 const CHUNK: u32 = 10_000;
 
 /// The entries that pruning would delete.
@@ -15,7 +14,6 @@ const CHUNK: u32 = 10_000;
 pub struct Pruning {
     /// Position of the last log entry to delete.
     pub to: u64,
-    /// Number of entries to delete.
     pub entries: u64,
     /// Layout of the snapshot that replaces them.
     pub format: u32,
@@ -30,12 +28,12 @@ pub struct Pruning {
 /// the time to live of a duel can be deleted.
 pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruning, anyhow::Error> {
     let log = FoldedLog::open(store, name).await?;
-    let (record, spec) = (log.record().clone(), log.spec().clone());
+    let (record, spec) = (log.record.clone(), log.spec.clone());
     anyhow::ensure!(
         record.status == Status::Concluded || record.archived_at.is_some(),
         "experiment `{name}` is not concluded: a running experiment needs its log; conclude it first"
     );
-    let fold = log.fold(store, |_, _| Ok(())).await?;
+    let fold = log.fold(store, |_, _, _| Ok(())).await?;
     let expired_before = now_ms - i64::from(spec.duel_ttl_seconds) * 1000 - CLOCKS_DIFFER_MS;
     let (to, entries) = expired(store, &record, expired_before).await?;
     anyhow::ensure!(

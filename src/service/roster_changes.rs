@@ -51,9 +51,7 @@ pub(super) fn enlist(on: &Newest<'_>, ranker: &Ranker) -> Decision {
             Some(FieldError::new(format!("/enlist{at}"), error.detail))
         })
         .collect();
-    if !errors.is_empty() {
-        return Err(ServiceError::Invalid(errors));
-    }
+    ServiceError::unless_valid(errors)?;
     let event = ControlEvent::RankerEnlisted { ranker: index as u16, id: ranker.id.clone() };
     let audited = (json!({"enlisted": null}), json!({"enlisted": ranker}));
     changed_roster(on, &changed, event, audited)

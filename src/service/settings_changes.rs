@@ -11,9 +11,8 @@ use rankduel_engine::experiment_spec::{
 use rankduel_store::events::ControlEvent;
 
 /// The settings to change; `None` leaves one as it is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettingsChange {
-    /// Its purpose.
     pub description: Option<String>,
     /// Whom to ask about it.
     pub owner: Option<String>,
@@ -26,13 +25,8 @@ pub struct SettingsChange {
 }
 
 impl SettingsChange {
-    /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.description.is_none()
-            && self.owner.is_none()
-            && self.answer_window_seconds.is_none()
-            && self.conclude_at.is_none()
-            && self.coverage.is_none()
+        *self == Self::default()
     }
 
     /// The spec with these settings, which may be invalid.
@@ -109,9 +103,7 @@ pub(super) fn set(on: &Newest<'_>, change: &SettingsChange) -> Decision {
             format!("the experiment has had {MAX_WINDOWS} answer windows, which is the limit");
         errors.push(FieldError::new("/answer_window_seconds", detail));
     }
-    if !errors.is_empty() {
-        return Err(ServiceError::Invalid(errors));
-    }
+    ServiceError::unless_valid(errors)?;
     let (old, new) = difference(&before, &after);
     let event = ControlEvent::Settings { answer_window_seconds };
     Ok(Some(Decided::of_spec(&changed, event, old, new)))

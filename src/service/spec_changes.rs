@@ -37,9 +37,7 @@ pub(super) fn policy(on: &Newest<'_>, policy: &PolicySpec) -> Decision {
         let detail = format!("the experiment has had {MAX_POLICIES} policies, which is the limit");
         errors.push(FieldError::new("/policy", detail));
     }
-    if !errors.is_empty() {
-        return Err(ServiceError::Invalid(errors));
-    }
+    ServiceError::unless_valid(errors)?;
     let event = ControlEvent::Policy { policy: policy.clone() };
     let (before, after) = (json!({"policy": spec.policy}), json!({"policy": policy}));
     Ok(Some(Decided::of_spec(&changed, event, before, after)))
@@ -49,10 +47,7 @@ pub(super) fn control(on: &Newest<'_>, id: &str) -> Decision {
     let &Newest { record, spec, .. } = on;
     let refuse = |detail: String| Err(ServiceError::field("/control", detail));
     let changed = spec.with_control(id.to_owned());
-    let errors = changed.errors();
-    if !errors.is_empty() {
-        return Err(ServiceError::Invalid(errors));
-    }
+    ServiceError::unless_valid(changed.errors())?;
     let Some(ranker) = changed.ranker_index(id) else { return Ok(None) };
     if spec.is_retired(ranker) {
         return refuse(format!("ranker `{id}` is retired; name an active one"));
@@ -106,12 +101,10 @@ pub(super) fn interleaving(on: &Newest<'_>, method: interleaving::Spec) -> Decis
     }))
 }
 
-/// Units to exclude.
 #[derive(Debug, Clone)]
 pub struct Excluded {
     /// By the ids of the caller.
     pub units: Vec<String>,
-    /// By their hashes.
     pub hashes: Vec<UnitHash>,
     /// Why, for people.
     pub reason: String,
@@ -144,10 +137,7 @@ pub(super) fn exclude(on: &Newest<'_>, excluded: &Excluded) -> Decision {
     refuse_pruned(record, why)?;
     let exclusion = Exclusion { units: wanted.into_iter().collect(), reason: reason.clone() };
     let changed = spec.with_exclusion(exclusion.clone());
-    let errors = changed.errors();
-    if !errors.is_empty() {
-        return Err(ServiceError::Invalid(errors));
-    }
+    ServiceError::unless_valid(changed.errors())?;
     let (before, after) = (json!({"excluded": null}), json!({"excluded": exclusion}));
     let event = ControlEvent::UnitsExcluded(exclusion);
     Ok(Some(Decided::of_spec(&changed, event, before, after)))

@@ -12,12 +12,13 @@ use serde_json::json;
 use crate::service::Service;
 use crate::service::change::{CHANGED, Decided, Decision, Newest};
 use crate::service::error::ServiceError;
+use crate::service::lifecycle::new_experiment;
 use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
 use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Split, SplitFrom, name_error};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, Status};
-use rankduel_store::{AuditNote, Change, ExperimentId, NewExperiment, experiment_id};
+use rankduel_store::{Change, ExperimentId, experiment_id};
 
 /// Splitting a segment off again changes nothing.
 pub(super) fn split(on: &Newest<'_>, segment: Segment, own_name: Option<&str>) -> Decision {
@@ -47,16 +48,7 @@ pub(super) fn split(on: &Newest<'_>, segment: Segment, own_name: Option<&str>) -
         return Err(ServiceError::field("/split/segment", detail));
     }
     let split = Split { segment, experiment: own_name.clone() };
-    let (text, now) = (own.to_text(), on.service.now_ms());
-    let audit = AuditNote::of_experiment(by, "experiment-created", &own_name, now)
-        .changed(None, serde_json::from_str(&text).ok());
-    let new = NewExperiment {
-        name: own_name.clone(),
-        spec: text,
-        seed: record.seed,
-        created_at: now,
-        audit: Some(audit),
-    };
+    let new = new_experiment(&own_name, &own, record.seed, by, on.service.now_ms());
     Ok(Some(Decided {
         change: Change {
             spec: Some(spec.with_split(split.clone()).to_text()),
@@ -70,7 +62,6 @@ pub(super) fn split(on: &Newest<'_>, segment: Segment, own_name: Option<&str>) -
     }))
 }
 
-/// Why a segment cannot be split off.
 fn split_error(spec: &ExperimentSpec, status: Status, segment: Segment) -> Option<String> {
     if !spec.segments.contains(&segment) {
         let declared: Vec<_> = spec.segments.iter().map(|own| format!("`{own}`")).collect();

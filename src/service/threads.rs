@@ -56,7 +56,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
         .map_err(|error| ServiceError::internal(format!("work of a request was not done: {error}")))
 }
 
-/// The priority of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Priority {
     /// That of the threads that serve requests, for work that takes locks which those need.
@@ -66,14 +65,12 @@ pub(crate) enum Priority {
     Low,
 }
 
-/// A few threads.
 #[derive(Debug)]
 pub struct WorkThreads {
     queue: Arc<Queue>,
     count: usize,
 }
 
-/// Jobs that wait for a thread.
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
@@ -90,25 +87,25 @@ struct Waiting {
 
 impl WorkThreads {
     /// Threads that are called `name-0`, `name-1` and so on.
-    pub(crate) fn start(name: &str, priority: Priority) -> std::io::Result<Self> {
+    pub(crate) fn start(name: &str, priority: Priority) -> Result<Self, ServiceError> {
         let share = if priority == Priority::Low { 2 } else { 4 };
         let count =
             std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(share));
         Self::start_some(name, priority, count)
     }
 
-    fn start_some(name: &str, priority: Priority, count: usize) -> std::io::Result<Self> {
+    fn start_some(name: &str, priority: Priority, count: usize) -> Result<Self, ServiceError> {
         let queue = Arc::<Queue>::default();
         for number in 0..count {
             let queue = Arc::clone(&queue);
             std::thread::Builder::new()
                 .name(format!("{name}-{number}"))
-                .spawn(move || work(&queue, priority))?;
+                .spawn(move || work(&queue, priority))
+                .map_err(|error| ServiceError::internal(format!("no threads: {error}")))?;
         }
         Ok(Self { queue, count })
     }
 
-    /// Number of threads.
     pub fn count(&self) -> usize {
         self.count
     }

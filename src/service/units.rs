@@ -12,9 +12,7 @@ use rankduel_store::audience::{Audience, Segment};
 /// The viewer of a page, as the caller names it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NamedAudience<'a> {
-    /// The caller's id of the unit.
     pub unit: Option<&'a str>,
-    /// The segment of the page.
     pub segment: Option<Segment>,
 }
 
@@ -28,18 +26,15 @@ pub struct UnitHasher {
 }
 
 impl UnitHasher {
-    /// For the units of this experiment.
     pub fn of(loaded: &LoadedExperiment) -> Self {
         Self { seed: loaded.with_record(|record| record.seed) }
     }
 
-    /// The audience, with the hash of its unit.
     pub fn audience(self, NamedAudience { unit, segment }: NamedAudience<'_>) -> Audience {
         let unit = unit.filter(|unit| !unit.is_empty()).map(|unit| self.hash(unit));
         Audience { unit, segment }
     }
 
-    /// The hash of a unit.
     pub fn hash(self, unit: &str) -> u64 {
         let mut hash = Sha256::new();
         hash.update(b"rankduel unit\0");

@@ -2,17 +2,14 @@
 
 use std::collections::HashMap;
 
-use rankduel_engine::consistency::{
-    LoggedChanges, beyond_head, record_errors, short_log, state_errors,
-};
+use crate::service::transfer::entry_beyond_head;
+use rankduel_engine::consistency::{LoggedChanges, record_errors, short_log, state_errors};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
 
-/// Entries of one chunk.
 const CHUNK: u32 = 10_000;
 
-/// The findings in one experiment.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Log entries that were read.
@@ -122,16 +119,9 @@ async fn read_log(
             record.pruned_to
         ));
     }
-    // an append moves the head in the same transaction, so a newer entry must have a newer head
-    let beyond = match store.read(record.id, record.head, 1).await {
-        Ok(entries) => entries.into_iter().next(),
-        Err(error) => corruption(error).map(|_| None)?,
-    };
-    if let Some(beyond) = beyond {
-        let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
-        if head < beyond.position {
-            findings.wrong.push(beyond_head(beyond.position, head));
-        }
+    match entry_beyond_head(store, record).await {
+        Ok(wrong) => findings.wrong.extend(wrong),
+        Err(error) => drop(corruption(error)?),
     }
     Ok(())
 }
@@ -149,7 +139,6 @@ struct Folding<'a> {
     /// `None` once an entry could not be folded.
     fold: Option<Fold>,
     spec: Option<&'a ExperimentSpec>,
-    seed: u64,
     /// Snapshots in the layout of this program, newest first.
     snapshots: Vec<Snapshot>,
     changes: LoggedChanges,
@@ -205,7 +194,6 @@ impl<'a> Folding<'a> {
         Self {
             fold,
             spec,
-            seed: record.seed,
             snapshots: ours,
             changes: LoggedChanges::default(),
             set_aside: None,
@@ -241,7 +229,7 @@ impl<'a> Folding<'a> {
             }
             findings.snapshots += 1;
             let restored =
-                self.spec.and_then(|spec| Fold::restore(spec, self.seed, &snapshot.state));
+                self.spec.and_then(|spec| Fold::restore(spec, self.record.seed, &snapshot.state));
             match restored {
                 None if self.is_older_than_a_refold(&snapshot) => findings.remarks.push(format!(
                     "the snapshot at position {} is older than a change of the policy or an exclusion; it is ignored when the \
@@ -264,8 +252,9 @@ impl<'a> Folding<'a> {
 
     fn is_older_than_a_refold(&self, snapshot: &Snapshot) -> bool {
         let Some(spec) = self.spec else { return false };
-        let restores =
-            |spec: &ExperimentSpec| Fold::restore(spec, self.seed, &snapshot.state).is_some();
+        let restores = |spec: &ExperimentSpec| {
+            Fold::restore(spec, self.record.seed, &snapshot.state).is_some()
+        };
         let policies: Vec<_> = spec.former_policies.iter().chain([&spec.policy]).collect();
         (0..=spec.exclusions.len()).any(|exclusions| {
             (0..policies.len()).any(|changes| {

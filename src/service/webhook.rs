@@ -22,9 +22,7 @@ use rankduel_engine::metrics::Metrics;
 use rankduel_store::Nonce;
 use rankduel_store::events::ControlEvent;
 
-/// Notices that wait.
 const QUEUE_MAX: usize = 1000;
-/// Time limit of an attempt.
 const WITHIN: Duration = Duration::from_secs(10);
 /// Longest pause after failures; the first one is a second, and each is twice the one before.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
@@ -88,7 +86,6 @@ pub(super) struct Pending {
     pub body: String,
 }
 
-/// The queue and the client.
 pub struct Webhook {
     url: Url,
     mac: Hmac<Sha256>,

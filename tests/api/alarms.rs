@@ -4,11 +4,11 @@ use std::cell::RefCell;
 
 use dueling_bandits::Selection;
 use prometheus_client::metrics::histogram::Histogram;
-use rankduel::service::reports::alarms::{Alarm, Signs, SilentPages, alarms};
-use rankduel::service::reports::traffic::TrafficSummary;
+use rankduel::service::reports::alarms::{Alarm, alarms};
+use rankduel::service::reports::traffic::{SilentPages, TrafficSummary};
 use rankduel_engine::metrics::{DELAY_SECONDS, FeedbackStatus};
 use rankduel_engine::open_duels::OpenDuels;
-use rankduel_engine::traffic::Traffic;
+use rankduel_engine::traffic::{Traffic, TrafficCounts};
 
 const TTL_MS: i64 = 64_000;
 /// All duels that were issued at 0 are over.
@@ -46,19 +46,26 @@ fn raised(
     let seen = Seen { traffic, duels: RefCell::new(OpenDuels::new(TTL_MS, (0, 1000))) };
     fill(&seen);
     let counts = seen.traffic.counts(&mut seen.duels.borrow_mut(), OVER_MS);
-    let signs = Signs {
-        traffic: TrafficSummary { counts, in_flight: 0, alone: None },
-        shown,
-        silent,
+    let summary = TrafficSummary { shown, silent, batch_since_ms, ..summary(counts) };
+    alarms(&summary, &|ranker| ranker.to_string())
+}
+
+/// The summary of these counts of a healthy experiment.
+fn summary(counts: TrafficCounts) -> TrafficSummary {
+    TrafficSummary {
+        counts,
+        in_flight: 0,
+        alone: None,
+        shown: [0; 4],
+        silent: SilentPages::default(),
         running: true,
         ttl_ms: TTL_MS,
         now_ms: OVER_MS,
-        batch_since_ms,
+        batch_since_ms: None,
         hurt: None,
         drift: None,
         harms: Vec::new(),
-    };
-    alarms(&signs, &|ranker| ranker.to_string())
+    }
 }
 
 fn times(count: u64, what: impl Fn()) {
@@ -188,10 +195,7 @@ fn each_cause_of_silent_pages_has_its_own_number() {
 #[test]
 fn quantiles_are_upper_ends_of_buckets() {
     let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
-    let delay = || {
-        let counts = traffic.counts(&mut OpenDuels::new(1000, (0, 1000)), 0);
-        TrafficSummary { counts, in_flight: 0, alone: None }.delay()
-    };
+    let delay = || summary(traffic.counts(&mut OpenDuels::new(1000, (0, 1000)), 0)).delay();
     assert_eq!(delay().p50_seconds, None);
     for delay_ms in [50, 60, 70, 80, 90, 900, 950, 2000, 4000, 100_000_000] {
         traffic.answered(0, delay_ms);

@@ -13,7 +13,6 @@ use rankduel_store::ExperimentRecord;
 use rankduel_store::audience::Segment;
 use rankduel_store::events::Status;
 
-/// A change of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Pause,
@@ -36,7 +35,6 @@ pub(super) fn own_segments(spec: &ExperimentSpec) -> Vec<&str> {
     own.map(Segment::as_str).collect()
 }
 
-/// The experiment to change.
 pub(crate) struct Subject {
     pub loaded: Arc<LoadedExperiment>,
     pub record: ExperimentRecord,
@@ -44,7 +42,6 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The experiment with this name.
     pub async fn read(page: &Page, name: &str) -> ApiResult<Self> {
         let loaded = page.state.service.experiment(name).await?;
         let lead = lead(&page.state.service.reports, &loaded).await?;
@@ -52,7 +49,6 @@ impl Subject {
         Ok(Self { loaded, record, lead })
     }
 
-    /// Ids of the rankers that take part.
     pub fn active(&self) -> Vec<&str> {
         let spec = &self.loaded.spec;
         let rankers = spec.rankers.iter().enumerate().filter(|(index, _)| !spec.is_retired(*index));
@@ -70,7 +66,6 @@ impl Subject {
         index.is_some_and(|index| self.lead.winners.contains(&index))
     }
 
-    /// Id of the winner, if the experiment is concluded.
     pub fn winner(&self) -> Option<&str> {
         let winner = self.loaded.spec.rankers.get(usize::from(self.record.winner?))?;
         Some(&winner.id)
@@ -139,7 +134,6 @@ impl Action {
         self.words()[2]
     }
 
-    /// Whether it cannot be undone.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Archive | Self::Retire | Self::Exclude | Self::Split)
     }

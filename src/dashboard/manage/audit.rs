@@ -15,7 +15,6 @@ use super::super::page::Page;
 use crate::http::problem::ApiResult;
 use rankduel_store::{AuditPage, AuditRecord};
 
-/// Entries on one page.
 const ENTRIES: u32 = 50;
 /// Longest value that is shown at once, in characters; a longer one is folded away.
 const SHORT: usize = 120;
@@ -23,11 +22,9 @@ const SHORT: usize = 120;
 #[derive(Default, Deserialize)]
 pub(crate) struct AuditQuery {
     experiment: Option<String>,
-    /// The end of the previous page.
     after: Option<String>,
 }
 
-/// The page.
 pub(crate) async fn show(
     page: Page,
     query: Result<Query<AuditQuery>, QueryRejection>,
@@ -71,7 +68,6 @@ pub(crate) async fn show(
     Ok(page.respond(StatusCode::OK, "Audit log", &main))
 }
 
-/// Entries as a table.
 fn table(entries: &[AuditRecord]) -> Markup {
     let rows = html! { @for entry in entries { tr.audit {
         td { (timestamp(entry.at)) }

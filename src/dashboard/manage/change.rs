@@ -16,7 +16,6 @@ use crate::http::problem::ApiResult;
 use crate::service::lifecycle;
 use rankduel_store::events::Status;
 
-/// An action on an experiment.
 pub(super) struct OfExperiment {
     action: Action,
     subject: Subject,

@@ -70,7 +70,6 @@ fn pages() -> Vec<Field> {
     [&policies::FIELDS[..], &methods::FIELDS, &FEEDBACK].concat()
 }
 
-/// A new experiment.
 #[derive(Default)]
 pub(super) struct NewExperiment {
     plan: Option<PlanReport>,
@@ -143,7 +142,7 @@ impl Change for NewExperiment {
             let detail = format!("there is an experiment `{name}` already; choose another name");
             invalid.push(FieldError::new("/name", detail));
         }
-        if invalid.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(invalid).into()) }
+        Ok(ServiceError::unless_valid(invalid)?)
     }
 
     fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {

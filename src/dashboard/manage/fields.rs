@@ -14,7 +14,6 @@ use crate::http::extract::without_place;
 /// A field, which is a member of the body of an operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
-    /// Its name in the form.
     pub name: &'static str,
     /// The place of its value in the body, as a JSON pointer of one or two parts. After a slash at
     /// the end come the members of the value, which is an object.
@@ -43,7 +42,6 @@ pub(super) use fields;
 pub(super) enum Kind {
     /// A line of text, which is in the body even if it is empty.
     Text,
-    /// A line of text.
     Optional,
     Number,
     /// One of these, each with its text.
@@ -54,11 +52,9 @@ pub(super) enum Kind {
     Ranker,
     /// Whether an experiment concludes by itself: an object for its members, or `never`.
     Conclusion,
-    /// The kind of a policy.
     Policy,
     /// Parameters of a policy: `name=value, name=value`.
     Parameters,
-    /// The kind of a method of interleaving.
     Method,
     /// Names between spaces or commas.
     Names,
@@ -67,11 +63,9 @@ pub(super) enum Kind {
     /// Rankers, one on a line, with descriptions after `|`. The list is in the body even if it is
     /// empty.
     Rankers,
-    /// Any JSON.
     Json,
 }
 
-/// The choices of [`Kind::Conclusion`].
 const CONCLUSION: [(&str, &str); 2] =
     [("verdict", "yes, at the verdict or a limit"), ("never", "no, I conclude it")];
 
@@ -272,7 +266,6 @@ impl Form<'_> {
     }
 }
 
-/// The id of the text that describes a field.
 fn described(name: &str) -> String {
     format!("h-{name}")
 }

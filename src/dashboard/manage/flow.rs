@@ -23,13 +23,11 @@ pub(super) type Parameters = HashMap<String, String>;
 pub(super) struct About {
     /// The change in a few words.
     pub title: &'static str,
-    /// The text of the button that makes it.
     pub button: &'static str,
     /// The path that takes the form.
     pub path: String,
     /// The page that leads to it: its path and its name.
     pub back: (String, String),
-    /// Whether it cannot be undone.
     pub is_final: bool,
     /// Why it is not possible now, as a sentence.
     pub refusal: Option<String>,
@@ -85,7 +83,6 @@ pub(super) trait Change: Sized {
     /// The effect in a sentence or two, and more about it.
     fn question(&self, page: &Page, values: &Values) -> (Markup, Markup);
 
-    /// Make it.
     async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response>;
 }
 

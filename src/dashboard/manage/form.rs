@@ -7,7 +7,6 @@ use super::super::layout::{capitalized, with_code};
 use super::fields::{self, Field};
 use crate::http::problem::{Problem, ProblemKind};
 
-/// The name of a form's token among its fields.
 pub(super) const FORM_TOKEN: &str = "form_token";
 /// The name under which a form says which step it takes.
 pub(super) const STEP: &str = "step";
@@ -47,7 +46,6 @@ impl Values {
         Self(form_urlencoded::parse(body).into_owned().collect())
     }
 
-    /// These values.
     pub fn of(values: &[(&str, &str)]) -> Self {
         Self(values.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect())
     }
@@ -57,12 +55,10 @@ impl Values {
         self.0.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.trim())
     }
 
-    /// All values of a field.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a field has this value.
     pub fn has(&self, name: &str, value: &str) -> bool {
         self.all(name).any(|own| own == value)
     }
@@ -90,7 +86,6 @@ impl Values {
     }
 }
 
-/// The errors of a form.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Errors {
     whole: Vec<String>,
@@ -131,7 +126,6 @@ impl Errors {
         self.whole.is_empty() && self.fields.is_empty()
     }
 
-    /// The errors of a field.
     pub fn of<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter(move |(own, _)| *own == field).map(|(_, detail)| detail.as_str())
     }

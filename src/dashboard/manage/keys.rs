@@ -38,7 +38,6 @@ const SCOPES: [(&str, &str); 4] = [
     ("admin", "does everything: changes experiments, makes and revokes keys, reads the audit log"),
 ];
 
-/// The body of a new key.
 #[derive(Deserialize)]
 struct NewKeyBody {
     name: String,
@@ -52,7 +51,6 @@ fn request(body: Map<String, Value>) -> ApiResult<KeyRequest> {
     Ok(KeyRequest { name, scopes: scopes.into_iter().collect(), experiments, expires_in_days })
 }
 
-/// The list of keys.
 pub(crate) async fn list(page: Page, Query(query): Query<Parameters>) -> ApiResult<Response> {
     page.caller.require_all_experiments()?;
     let keys = keys::api_keys(&page.state.service).await?;
@@ -112,7 +110,6 @@ fn time(at: Option<i64>) -> Markup {
     html! { @match at { Some(at) => (timestamp(at)), None => "never" } }
 }
 
-/// A new key.
 pub(super) struct NewApiKey {
     /// Whether the server has keys; without them, it makes none here.
     has_keys: bool,
@@ -140,8 +137,7 @@ impl Change for NewApiKey {
     }
 
     async fn check(&self, _: &Page, body: Map<String, Value>) -> ApiResult<()> {
-        let invalid = key_errors(&request(body)?);
-        if invalid.is_empty() { Ok(()) } else { Err(ServiceError::Invalid(invalid).into()) }
+        Ok(ServiceError::unless_valid(key_errors(&request(body)?))?)
     }
 
     fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {
@@ -185,7 +181,6 @@ fn made(page: &Page, key: &NewKey, record: &ApiKeyRecord) -> Response {
     page.respond(StatusCode::OK, "The new key", &main)
 }
 
-/// The end of a key.
 pub(super) struct Revocation {
     key: ApiKeyRecord,
 }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use super::fields::{Field, Kind, fields};
 use super::form::Values;
 
-/// The fields that choose a method.
 pub(super) const FIELDS: [Field; 2] = fields! {
     interleaving: Method, "/interleaving/kind", "Interleaving",
         "How the service merges two rankings into one page; it plays no part if your backend merges them.";
@@ -15,7 +14,6 @@ pub(super) const FIELDS: [Field; 2] = fields! {
         "Leave this empty for the defaults, or write a JSON object as for the API, such as `{\"shared\": \"credit-all\"}`.";
 };
 
-/// The values of the fields for this method.
 pub(super) fn values(method: &Spec) -> Values {
     let settings = settings(method).map_or_else(String::new, |settings| settings.to_string());
     Values::of(&[("interleaving", method.method.kind()), ("settings", &settings)])

@@ -6,11 +6,10 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::super::layout::{
-    Tab, enumerated, fact, head, margin_points, name, number, part, seconds, table, timestamp,
-    with_code,
+    Tab, enumerated, fact, head, margin_points, name, number, part, seconds, splits, table,
+    timestamp, with_code,
 };
 use super::super::page::Page;
-use super::super::splits;
 use super::action::{Action, Subject, own_segments};
 use super::flow::Parameters;
 use super::{methods, policies};
@@ -133,7 +132,7 @@ fn segments(subject: &Subject) -> Markup {
     }
     let own: Vec<_> = own_segments(spec).iter().map(|own| html! { bdi { (own) } }).collect();
     let content = html! {
-        p { @if own.is_empty() { "None of its own." } @else { (enumerated(&own)) "." } (splits::sentences(spec)) }
+        p { @if own.is_empty() { "None of its own." } @else { (enumerated(&own)) "." } (splits(spec)) }
         (links(subject, [Action::Split]))
     };
     part("segments", "Segments", &content)

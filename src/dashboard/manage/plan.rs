@@ -46,7 +46,6 @@ pub(super) async fn of(page: &Page, values: &Values, errors: &mut Errors) -> Opt
     planned.map_err(|problem| errors.add_problem(&problem, &fields)).ok()
 }
 
-/// The forecast.
 pub(super) fn section(report: &PlanReport) -> Markup {
     let days = |days: f64| seconds(86_400.0 * days);
     let longest = report.curve.iter().map(|of| of.days.median).fold(0.0, f64::max);

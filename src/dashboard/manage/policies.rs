@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::super::layout::with_code;
 use super::fields::{Field, Kind, fields};
 
-/// The fields that choose a policy.
 pub(super) const FIELDS: [Field; 2] = fields! {
     policy: Policy, "/policy/kind", "Policy",
         "The algorithm that selects the two rankers of each page. The default, d-ts-verdict, finds the best ranker and \

@@ -6,7 +6,6 @@ use super::fields::{Field, Kind, body, fields};
 use super::form::{Errors, Values};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 
-/// Purpose and contact.
 pub(super) const TEXTS: [Field; 2] = fields! {
     description: Text, "/description", "Description", "What the experiment is for, on one line; you can leave it empty.";
     owner: Text, "/owner", "Owner", "Whom to ask about it; you can leave it empty.";
@@ -39,7 +38,6 @@ pub(super) fn fields() -> Vec<Field> {
     [&TEXTS[..], &CONCLUSION, &LIMITS, &others].concat()
 }
 
-/// The present values of the fields.
 pub(super) fn values(spec: &ExperimentSpec) -> Values {
     let at = spec.conclude_at.unwrap_or_default();
     let text = |limit: Option<String>| limit.unwrap_or_default();

@@ -8,7 +8,6 @@ use super::super::page::{Dashboard, Page};
 use super::form::{FORM_TOKEN, Values};
 use crate::http::problem::{Problem, ProblemKind};
 
-/// Largest body of a form.
 const FORM_BYTES: usize = 64 * 1024;
 
 /// A form that was made for its caller; an extractor. Browsers also say from which site a form

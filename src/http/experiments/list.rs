@@ -60,7 +60,7 @@ pub(crate) async fn list(
     if page.bytes < LARGE_BYTES {
         return Ok(Json(described(page)));
     }
-    Ok(Json(state.service.reports.run(move || described(page)).await?))
+    Ok(Json(state.service.reports.threads.run(move || described(page)).await?))
 }
 
 fn described(page: service::ExperimentPage) -> ExperimentPage {

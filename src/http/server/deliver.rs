@@ -88,7 +88,7 @@ fn weaken_etag(headers: &mut HeaderMap) {
 
 async fn pack(bytes: Bytes, compress: bool, pool: &ReportPool) -> Result<Bytes, Problem> {
     let bytes = match compress {
-        true => pool.run(move || gzip(&bytes)).await?.map_err(Problem::internal)?,
+        true => pool.threads.run(move || gzip(&bytes)).await?.map_err(Problem::internal)?,
         false => bytes.into(),
     };
     match bytes.len() < COUNTED_FROM_BYTES {

@@ -52,7 +52,7 @@ impl FastPath {
             peer.note_authorized(key.as_ref(), started);
         }
         // Only after authorization: looking an experiment up keeps it in memory.
-        let Some(loaded) = self.service.in_memory(name) else {
+        let Some(loaded) = self.service.engine.registry.in_memory(name) else {
             return ControlFlow::Continue(request);
         };
         let Some(_permit) = shell.permit(key.as_ref()) else {

@@ -185,7 +185,7 @@ impl Guard {
         self.sessions
             .keys
             .service
-            .access()
+            .access
             .refresh_for_unknown()
             .await
             .map_err(|error| Problem::from(&error))

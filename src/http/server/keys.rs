@@ -19,11 +19,11 @@ impl Keys {
 
     /// Whether there are none, so that every request is admitted.
     pub fn are_none(&self) -> bool {
-        self.given.is_empty() && self.service.access().current().is_empty()
+        self.given.is_empty() && self.service.access.current().is_empty()
     }
 
     /// The key with this digest; `None` if this process knows none. It may be in the database.
     pub fn find(&self, digest: &Digest) -> Option<Arc<KnownKey>> {
-        self.given.find(digest).or_else(|| self.service.access().current().find(digest))
+        self.given.find(digest).or_else(|| self.service.access.current().find(digest))
     }
 }

@@ -52,7 +52,7 @@ impl Sessions {
         let key = match self.keys.find(&digest) {
             Some(key) => key,
             None => {
-                if let Err(error) = self.keys.service.access().refresh_for_unknown().await {
+                if let Err(error) = self.keys.service.access.refresh_for_unknown().await {
                     tracing::warn!(%error, "cannot read the API keys");
                 }
                 self.keys.find(&digest)?

@@ -1,5 +1,4 @@
 //! Feedback as callers give it, and its results.
-#![expect(missing_docs, reason = "the names of some fields say all")]
 
 use std::sync::Arc;
 
@@ -32,16 +31,13 @@ pub enum ShownOutcome {
 pub enum Clicked {
     /// A position of the shown list, from 0.
     Position(u64),
-    /// A document, by its id.
     Document(String),
-    /// A slot, by its token.
     Slot(String),
 }
 
 /// One event on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageEvent {
-    /// Its target.
     pub on: Clicked,
     /// Its kind. The experiment defines the weight of each kind.
     pub event: String,
@@ -50,17 +46,13 @@ pub struct PageEvent {
 /// The content of feedback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeedbackContent {
-    /// The outcome of the duel.
     Outcome(ShownOutcome),
     /// Clicks on the page that the service interleaved.
     Clicks {
-        /// In any order.
         clicks: Vec<PageEvent>,
         /// Whether these are the last clicks: they settle the duel, together with earlier ones.
         last: bool,
     },
-    /// Only values of metrics.
-    Values,
 }
 
 /// Feedback on one duel.
@@ -68,8 +60,8 @@ pub enum FeedbackContent {
 pub struct Feedback {
     /// The `duel_id` as it was issued. Items of one request may share the text.
     pub duel_id: Arc<str>,
-    /// The outcome or the clicks.
-    pub content: FeedbackContent,
+    /// `None` if there are only values of metrics.
+    pub content: Option<FeedbackContent>,
     /// The user, session or device that answered, if `next-duel` did not name it.
     pub unit: Option<String>,
     /// The segment of the page, if `next-duel` did not name it.
@@ -86,8 +78,8 @@ impl Feedback {
             Clicked::Document(id) | Clicked::Slot(id) => 8 + id.len(),
         };
         let clicks = match &self.content {
-            FeedbackContent::Outcome(_) | FeedbackContent::Values => 0,
-            FeedbackContent::Clicks { clicks, .. } => clicks.iter().map(of_click).sum(),
+            Some(FeedbackContent::Clicks { clicks, .. }) => clicks.iter().map(of_click).sum(),
+            Some(FeedbackContent::Outcome(_)) | None => 0,
         };
         self.duel_id.len() + clicks
     }

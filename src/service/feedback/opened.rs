@@ -21,7 +21,6 @@ pub(super) struct OpenedDuels<'a> {
 }
 
 impl<'a> OpenedDuels<'a> {
-    /// None yet.
     pub fn new(keys: &'a SigningKeySet) -> Self {
         Self { keys, by_place: HashMap::new(), by_text: HashMap::new(), opened: Vec::new() }
     }
@@ -40,7 +39,6 @@ impl<'a> OpenedDuels<'a> {
         number
     }
 
-    /// One of them.
     pub fn get(&self, number: usize) -> &Result<OpenedDuel, TokenError> {
         &self.opened[number]
     }
@@ -48,7 +46,6 @@ impl<'a> OpenedDuels<'a> {
 
 /// A valid `duel_id`.
 pub(super) struct OpenedDuel {
-    /// The duel.
     pub duel: DuelToken,
     /// Its page, if the service interleaved it.
     pub page: Option<Arc<OpenedPage>>,
@@ -76,7 +73,6 @@ impl OpenedDuel {
 
 /// The page of a valid `duel_id`.
 pub(super) struct OpenedPage {
-    /// Its duel.
     pub duel: DuelToken,
     /// Method, credit sheet and documents.
     pub payload: PagePayload,
@@ -93,12 +89,10 @@ impl OpenedPage {
         Self { duel, payload, secrets, documents, slots }
     }
 
-    /// How many results were shown.
     pub fn shown(&self) -> usize {
         self.payload.documents.len()
     }
 
-    /// The position of a click.
     pub fn position(&self, on: &Clicked) -> Result<usize, String> {
         let (names, shown) = (&self.payload.documents, self.shown());
         match on {

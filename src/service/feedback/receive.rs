@@ -45,7 +45,6 @@ pub async fn receive(
 
 /// Feedback that was checked against an experiment.
 struct Checked {
-    /// The experiment, as it is now.
     loaded: Arc<LoadedExperiment>,
     request: CheckedRequest,
     /// The feedback, if duels of other experiments are among it, which may be segments of this one.

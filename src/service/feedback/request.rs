@@ -18,7 +18,7 @@ use rankduel_engine::fold::open_pages::PageClicks;
 use rankduel_engine::tokens::duel_token::{DuelToken, TokenError};
 use rankduel_engine::tokens::key_set::SigningKeySet;
 use rankduel_store::audience::Audience;
-use rankduel_store::events::{Event, OutcomeEvent, PageValues};
+use rankduel_store::events::{Event, OutcomeEvent};
 use rankduel_store::{ExperimentId, NewEvent, Nonce};
 
 const NO_PAGE: &str = "the service did not interleave this duel, so it does not know what `clicks` are on: send \
@@ -39,14 +39,12 @@ pub(super) enum CheckedItem {
     Refused(Receipt),
 }
 
-/// An event of a request.
 pub(super) struct CheckedEvent {
     pub event: NewEvent,
     /// Unix milliseconds at which its duel expires.
     pub expires_at: i64,
 }
 
-/// A checked request.
 pub(super) struct CheckedRequest {
     /// One for each item, in order.
     pub items: Vec<CheckedItem>,
@@ -68,11 +66,9 @@ struct Drafts {
     collecting: HashMap<Nonce, usize>,
 }
 
-/// The parts of an event.
 enum Draft {
-    Outcome { duel: DuelToken, outcome: ShownOutcome, audience: Audience },
+    Done(CheckedEvent),
     Clicks { page: Arc<OpenedPage>, clicks: PageClicks, last: bool, audience: Audience },
-    Values { duel: DuelToken, values: PageValues },
 }
 
 impl CheckedRequest {
@@ -110,7 +106,7 @@ impl CheckedRequest {
                     let values = item.metrics.as_ref().map(|metrics| {
                         values::read(spec, &opened.duel, metrics, audience.unit, now)
                     });
-                    drafts.add_all(opened, &item.content, audience, spec, values)
+                    drafts.add_all(opened, item.content.as_ref(), audience, spec, values)
                 }
                 Ok(opened) => CheckedItem::OfOther(opened.duel.experiment),
                 Err(error) => {
@@ -120,7 +116,7 @@ impl CheckedRequest {
             };
             request.items.push(checked);
         }
-        request.events = drafts.drafts.iter().map(Draft::event).collect();
+        request.events = drafts.drafts.into_iter().map(Draft::event).collect();
         request
     }
 
@@ -135,102 +131,79 @@ impl Drafts {
     fn add_all(
         &mut self,
         opened: &OpenedDuel,
-        content: &FeedbackContent,
+        content: Option<&FeedbackContent>,
         audience: Audience,
         spec: &ExperimentSpec,
         values: Option<ReadValues>,
     ) -> CheckedItem {
         let ReadValues { counted, ignored, is_late } = values.unwrap_or_default();
-        let add_values = |drafts: &mut Self| {
-            counted.map(|values| {
-                drafts.drafts.push(Draft::Values { duel: opened.duel, values });
-                drafts.drafts.len() - 1
-            })
-        };
-        if *content == FeedbackContent::Values {
-            return match (add_values(self), ignored.first()) {
-                (Some(event), _) => CheckedItem::InEvent { event, repeats: false, ignored },
-                (None, Some(first)) if is_late => {
-                    CheckedItem::Refused(Receipt::late_values(first.detail.clone()))
-                }
-                (None, first) => {
-                    let first = first.cloned();
-                    let (pointer, detail) = first.map_or_else(
-                        || ("/metrics".into(), "there is no value".into()),
-                        |IgnoredValue { pointer, detail }| (pointer, detail),
-                    );
-                    CheckedItem::Refused(Receipt::refused(FieldError { pointer, detail }))
-                }
-            };
-        }
-        let checked = self.add(opened, content, audience, &spec.pages.event_weights);
-        add_values(self);
-        match checked {
-            CheckedItem::InEvent { event, repeats, .. } => {
-                CheckedItem::InEvent { event, repeats, ignored }
+        let checked =
+            content.map(|content| self.add(opened, content, audience, &spec.pages.event_weights));
+        let of_values = counted.map(|values| self.push_done(opened, values::event(values)));
+        match (checked, of_values, ignored.first()) {
+            (Some(Ok((event, repeats))), ..) => CheckedItem::InEvent { event, repeats, ignored },
+            (Some(Err(error)), ..) => CheckedItem::Refused(Receipt::refused(error)),
+            (None, Some(event), _) => CheckedItem::InEvent { event, repeats: false, ignored },
+            (None, None, Some(first)) if is_late => {
+                CheckedItem::Refused(Receipt::late_values(first.detail.clone()))
             }
-            refused => refused,
+            (None, None, first) => {
+                let none = || FieldError::new("/metrics", "there is no value");
+                let error = first.map_or_else(none, |IgnoredValue { pointer, detail }| {
+                    FieldError::new(pointer.as_str(), detail.as_str())
+                });
+                CheckedItem::Refused(Receipt::refused(error))
+            }
         }
     }
 
+    /// The number of the event, and whether earlier items of the request say all of it.
     fn add(
         &mut self,
         opened: &OpenedDuel,
         content: &FeedbackContent,
         audience: Audience,
         event_weights: &BTreeMap<String, u32>,
-    ) -> CheckedItem {
+    ) -> Result<(usize, bool), FieldError> {
         let nonce = opened.duel.nonce;
-        let draft = match content {
+        match content {
             FeedbackContent::Outcome(outcome) => {
                 self.collecting.remove(&nonce);
-                Draft::Outcome { duel: opened.duel, outcome: *outcome, audience }
-            }
-            // the caller has added them
-            FeedbackContent::Values => {
-                let error = FieldError::new("/metrics", "there is no value");
-                return CheckedItem::Refused(Receipt::refused(error));
+                let event = outcome_event(&opened.duel, *outcome, audience);
+                Ok((self.push_done(opened, event), false))
             }
             FeedbackContent::Clicks { clicks, last } => {
-                let Some(page) = &opened.page else {
-                    let error = FieldError::new("/duel_id", NO_PAGE);
-                    return CheckedItem::Refused(Receipt::refused(error));
-                };
-                let clicks = match read_clicks(event_weights, page, clicks) {
-                    Ok(clicks) => clicks,
-                    Err(error) => return CheckedItem::Refused(Receipt::refused(error)),
-                };
+                let no_page = || FieldError::new("/duel_id", NO_PAGE);
+                let page = opened.page.as_ref().ok_or_else(no_page)?;
+                let clicks = read_clicks(event_weights, page, clicks)?;
                 if *last {
                     self.collecting.remove(&nonce);
                 } else if let Some(&event) = self.collecting.get(&nonce) {
-                    let repeats = !self.drafts[event].merge(page, &clicks);
-                    return CheckedItem::InEvent { event, repeats, ignored: Vec::new() };
+                    return Ok((event, !self.drafts[event].merge(page, &clicks)));
                 } else {
                     self.collecting.insert(nonce, self.drafts.len());
                 }
-                Draft::Clicks { page: Arc::clone(page), clicks, last: *last, audience }
+                let page = Arc::clone(page);
+                self.drafts.push(Draft::Clicks { page, clicks, last: *last, audience });
+                Ok((self.drafts.len() - 1, false))
             }
-        };
-        self.drafts.push(draft);
-        let (event, ignored) = (self.drafts.len() - 1, Vec::new());
-        CheckedItem::InEvent { event, repeats: false, ignored }
+        }
+    }
+
+    fn push_done(&mut self, opened: &OpenedDuel, event: NewEvent) -> usize {
+        self.drafts.push(Draft::Done(CheckedEvent { event, expires_at: opened.duel.expires_at }));
+        self.drafts.len() - 1
     }
 }
 
 impl Draft {
-    fn event(&self) -> CheckedEvent {
+    fn event(self) -> CheckedEvent {
         match self {
-            Self::Outcome { duel, outcome, audience } => CheckedEvent {
-                event: outcome_event(duel, *outcome, *audience),
-                expires_at: duel.expires_at,
-            },
+            Self::Done(event) => event,
             Self::Clicks { page, clicks, last, audience } => CheckedEvent {
-                event: clicks_event(page, clicks, *last, *audience),
+                event: clicks_event(&page, &clicks, last, audience),
                 expires_at: page.duel.expires_at,
             },
-            Self::Values { duel, values } => {
-                CheckedEvent { event: values::event(values.clone()), expires_at: duel.expires_at }
-            }
         }
     }
 

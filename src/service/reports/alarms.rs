@@ -6,18 +6,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::reports::alarm_kinds::{
-    BATCH_STUCK, CONFLICTS, DRAFTS, DRIFT, HARM, INVALID, LATE, NO_CLICKS, NO_CREDIT, NO_FEEDBACK,
-    REPEATS, SAME_RANKINGS, SEGMENT_HURT, SIDES, UNANSWERED, UNEVEN, UNEVEN_ARMS,
-};
 use crate::service::reports::drift::changed;
 use crate::service::reports::traffic::TrafficSummary;
 use dueling_bandits::claims::alone::SPLIT_ERROR;
-use dueling_bandits::claims::drift;
 use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
-
-pub use crate::service::reports::alarm_kinds::{AlarmKind, KINDS};
-pub use crate::service::reports::silent_pages::SilentPages;
 
 /// Fewest pieces of feedback, or duels, for a rule on a share.
 const ENOUGH: u64 = 50;
@@ -56,32 +48,6 @@ impl AlarmKind {
     }
 }
 
-/// The data that the rules use.
-#[derive(Debug, Clone)]
-pub struct Signs {
-    /// Traffic through this process.
-    pub traffic: TrafficSummary,
-    /// Answers of the whole log by side of the page: left won, right won, tie, no click.
-    pub shown: [u64; 4],
-    /// Those without a winner or a tie, by cause.
-    pub silent: SilentPages,
-    /// Whether duels are issued.
-    pub running: bool,
-    /// Time to live of a duel, in milliseconds.
-    pub ttl_ms: i64,
-    /// Unix milliseconds.
-    pub now_ms: i64,
-    /// Unix milliseconds at which the open batch opened or was last answered, if there is one that
-    /// is not complete.
-    pub batch_since_ms: Option<i64>,
-    /// The segments in which the winner loses, in words, if there are any.
-    pub hurt: Option<String>,
-    /// The newest change of preferences, until there is a verdict on what is true since then.
-    pub drift: Option<drift::Alarm>,
-    /// The active rankers that do harm, in sentences.
-    pub harms: Vec<String>,
-}
-
 fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
@@ -102,18 +68,17 @@ fn compared(worst: &Worst, by_page: bool, name: &dyn Fn(u16) -> String) -> Strin
     }
 }
 
-/// The alarms that are on. `name` is the id of the ranker with an index.
-pub fn alarms(signs: &Signs, name: &dyn Fn(u16) -> String) -> Vec<Alarm> {
-    let Signs { traffic, .. } = signs;
+/// The alarms that are on.
+pub fn alarms(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String) -> Vec<Alarm> {
     let (counts, feedback) = (&traffic.counts, traffic.feedback());
-    let total: u64 = counts.feedback.iter().sum();
+    let total = counts.feedback.iter().sum();
     let mut alarms = Vec::new();
     let mut raise = |on: bool, kind: AlarmKind, detail: &dyn Fn() -> String| {
         if on {
             alarms.push(kind.because(detail()));
         }
     };
-    raise(signs.running && counts.pairs >= 2 * ENOUGH && total == 0, NO_FEEDBACK, &|| {
+    raise(traffic.running && counts.pairs >= 2 * ENOUGH && total == 0, NO_FEEDBACK, &|| {
         format!("{} duels were issued here, and no feedback has arrived.", counts.pairs)
     });
     let share =
@@ -160,7 +125,7 @@ pub fn alarms(signs: &Signs, name: &dyn Fn(u16) -> String) -> Vec<Alarm> {
             )
         });
     }
-    let [left, right, ..] = signs.shown;
+    let [left, right, ..] = traffic.shown;
     raise(coin_evidence(left, right) >= LOG_EVIDENCE, SIDES, &|| {
         format!("Left won {:.1} % of {} decided pages.", percent(left, left + right), left + right)
     });
@@ -172,7 +137,7 @@ pub fn alarms(signs: &Signs, name: &dyn Fn(u16) -> String) -> Vec<Alarm> {
             percent(drafts.lower, pages)
         )
     });
-    let (pages, silent) = (signs.shown.iter().sum::<u64>(), signs.silent);
+    let (pages, silent) = (traffic.shown.iter().sum::<u64>(), traffic.silent);
     let mostly_silent = share(silent.total(), pages, SILENT_PERCENT);
     for (kind, count, what) in [
         (NO_CLICKS, silent.no_click, "got no click"),
@@ -187,10 +152,10 @@ pub fn alarms(signs: &Signs, name: &dyn Fn(u16) -> String) -> Vec<Alarm> {
             )
         });
     }
-    if let Some(hurt) = &signs.hurt {
+    if let Some(hurt) = &traffic.hurt {
         raise(true, SEGMENT_HURT, &|| hurt.clone());
     }
-    if let Some(alarm) = &signs.drift {
+    if let Some(alarm) = &traffic.drift {
         raise(true, DRIFT, &|| changed(alarm, name));
     }
     for (split, what) in traffic.alone.iter().flatten().zip(["got a page alone", "answered one"]) {
@@ -204,14 +169,97 @@ pub fn alarms(signs: &Signs, name: &dyn Fn(u16) -> String) -> Vec<Alarm> {
             )
         });
     }
-    raise(!signs.harms.is_empty(), HARM, &|| signs.harms.join(" "));
-    if let Some(since) = signs.batch_since_ms {
-        let stuck = signs.now_ms - since;
+    raise(!traffic.harms.is_empty(), HARM, &|| traffic.harms.join(" "));
+    if let Some(since) = traffic.batch_since_ms {
+        let stuck = traffic.now_ms - since;
         raise(
-            signs.running && counts.pairs > 0 && stuck > 5 * signs.ttl_ms.max(60_000),
+            traffic.running && counts.pairs > 0 && stuck > 5 * traffic.ttl_ms.max(60_000),
             BATCH_STUCK,
             &|| format!("No duel was answered for {} minutes.", stuck / 60_000),
         );
     }
     alarms
+}
+
+/// A kind of alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlarmKind {
+    /// Its name, here and in docs/operations.md.
+    pub slug: &'static str,
+    /// The problem, in a few words.
+    pub title: &'static str,
+    pub cause: &'static str,
+    pub action: &'static str,
+}
+
+macro_rules! alarms {
+    ($($name:ident: $slug:literal, $title:literal, $cause:literal, $action:literal;)*) => {
+        $(const $name: AlarmKind = AlarmKind { slug: $slug, title: $title, cause: $cause, action: $action };)*
+        pub const KINDS: &[AlarmKind] = &[$($name),*];
+    };
+}
+
+// Name: slug, title, likely cause, action.
+alarms! {
+    NO_FEEDBACK: "no-feedback", "Duels are issued and no feedback arrives",
+        "The backend requests duels but does not send feedback, sends it to another server, or its click queue is stuck.",
+        "Look for calls of the feedback endpoint in the log of the backend, and for 4xx answers to them in the log of this server.";
+    LATE: "late-feedback", "Much feedback arrives too late",
+        "The backend sends feedback in batches, or its queue lags: feedback arrives after the duel has expired and is not counted.",
+        "Send feedback sooner, or create the experiment with a larger `duel_ttl_seconds`.";
+    INVALID: "invalid-feedback", "Much feedback is refused",
+        "`duel_id` is truncated or mixed up on its way, belongs to another experiment or database, or its signing key was retired; or \
+         clicks are sent for a duel whose page was not made by `interleave`.",
+        "The answer to each piece says what is wrong with it. Compare a refused `duel_id` with one from next-duel; see `rankduel signing-keys list`.";
+    CONFLICTS: "conflicting-feedback", "Duels get two different answers",
+        "Several processes answer the same duel, or the outcome is computed again from later clicks.",
+        "Send one final answer for each duel; the first one stands.";
+    REPEATS: "repeated-feedback", "Most feedback is sent more than once",
+        "A client repeats at once, or does not read the answer to its first attempt. Nothing is counted twice.",
+        "Repeat only requests that were not answered with 200, and wait between attempts.";
+    UNANSWERED: "unanswered-duels", "Many duels are never answered",
+        "Pages without a click are not reported, or duels are requested that are never shown.",
+        "Send `none` for a page without a click. It teaches nothing about the rankers, but shows that feedback works.";
+    UNEVEN: "uneven-answers", "Answers are missing for some rankers more often than for others",
+        "A ranker fails or times out, on all pages or on one side of them, so its pages are not shown or not reported. The \
+         comparison is then biased: this is the sample-ratio check for adaptive allocation. Or, where pages are not made by \
+         `interleave`, pages without a click are not reported and one ranker gets fewer clicks.",
+        "Report `none` for pages without a click. Look at the errors of the backend for the rankers of the named pair, fix \
+         them, and start a new experiment.";
+    SIDES: "side-imbalance", "One side of the page wins more often than the other",
+        "The side of each ranker is random, so both sides must win equally often. The interleaving favours one side, or left \
+         and right are swapped somewhere.",
+        "Check how the two lists are interleaved and how clicks are credited; if in doubt, use `/interleave`.";
+    DRAFTS: "draft-imbalance", "One ranker of a pair drafts first too often",
+        "Who drafts first is a coin that this server tosses for each page, so it must be each ranker of a pair equally often. The \
+         coins are not fair, which is a defect of this program or of its signing keys.",
+        "Report it with the method of interleaving, and do not trust the results of this experiment.";
+    NO_CLICKS: "few-clicks", "Few pages get a click",
+        "Searchers find nothing to click, or clicks are not tracked, or the outcome `none` is sent for pages that had a click.",
+        "Check the click tracking. Pages without a click teach nothing, so the experiment takes longer.";
+    NO_CREDIT: "clicks-without-credit", "Clicks on many pages earn no credit",
+        "Searchers click documents that both rankings have at the same place, or pinned ones. Such a click favours neither ranker.",
+        "Send rankings that are at least as long as the page, and compare rankers that differ on top. If few documents differ, the \
+         experiment needs more pages.";
+    SAME_RANKINGS: "same-rankings", "Many pages are made of two equal rankings",
+        "The two rankers return the same documents in the same order for these queries, or the backend sends one ranking twice.",
+        "Check that each side has the ranking of its own ranker. If it has, the rankers agree on these queries, and only more \
+         pages help.";
+    SEGMENT_HURT: "segment-hurt", "The winner loses in a segment",
+        "The ranker that is best in all traffic is worse for a part of it.",
+        "Show another ranker there: see `/claims` and \"For whom?\" on the page of the experiment.";
+    DRIFT: "changed-preferences", "Preferences have changed",
+        "A ranker, the documents or the searchers are others than before. A verdict from before speaks of the past.",
+        "Look for what changed at that time. With `drift: restart` the verdict has started again; otherwise start a new experiment.";
+    UNEVEN_ARMS: "uneven-arms", "Units that see one ranker alone are not split evenly",
+        "Pages of the leader or of the control are lost: a ranker fails or times out, or pages without a click are not reported \
+         and one of the two gets fewer clicks. What is measured on these pages is then biased.",
+        "Report `none` for pages without a click. Look at the errors of the backend for both rankers, fix them, and start a new \
+         experiment.";
+    HARM: "harm", "A ranker does harm",
+        "A metric of a ranker is above its limit, or above that of the control by more than its limit.",
+        "Repair the ranker or retire it. If `on_harm` is `tell`, it is still shown; if it is `pause`, the experiment waits for you.";
+    BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
+        "The batch waits for answers, and none of its duels has been answered for several times their time to live.",
+        "Check whether duels are requested and answered at all; lease the rest with `/batch/lease`, or post results.";
 }

@@ -186,7 +186,6 @@ pub async fn claims(
     newest(reports, loaded, (), move |fold| claims_of(&read, fold), |_, claims| claims).await
 }
 
-/// The claims at the position of the fold.
 pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let best = best(loaded, fold);
@@ -237,7 +236,6 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
     }
 }
 
-/// The verdict as a claim.
 fn best(loaded: &LoadedExperiment, fold: &Fold) -> Claim {
     let (verdict, target) = (fold.verdict().verdict(), fold.verdict().target());
     let winner = verdict.map(|verdict| loaded.spec.rankers[verdict.winner()].id.clone());
@@ -274,7 +272,6 @@ impl Claim {
         self.at(after.map_or(open, |after| Progress::Decided { after }))
     }
 
-    /// The claim with its progress.
     pub(super) fn at(mut self, progress: Progress) -> Self {
         (self.state, self.decided_after_duels) = match progress {
             Progress::Decided { after } => (ClaimState::Decided, Some(after)),

@@ -94,7 +94,6 @@ impl DriftClaim {
     }
 }
 
-/// An alarm in a sentence.
 pub(super) fn changed(alarm: &drift::Alarm, id: &dyn Fn(u16) -> String) -> String {
     let rates = [alarm.before, alarm.after];
     let [before, after] = rates.map(|rate| format!("{:.1} %", 100.0 * rate.wins));

@@ -37,7 +37,6 @@ pub struct DuelsToGo {
 /// A forecast, and what it was made for.
 #[derive(Clone, Copy)]
 struct Kept {
-    /// The number of steps.
     steps: u64,
     target: Target,
     found: Result<Forecast, NoForecast>,
@@ -69,7 +68,6 @@ pub(super) fn forecast_input(
     Some(SavedPolicy { format: policy.format(), state: policy.save() })
 }
 
-/// A recent forecast for this target.
 fn kept_forecast(loaded: &LoadedExperiment, steps: u64, target: Target) -> Option<Kept> {
     let newest = loaded.extensions().get::<Newest>();
     let kept = match newest.0.lock() {

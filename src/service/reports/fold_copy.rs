@@ -73,7 +73,6 @@ impl FoldCopy {
     }
 }
 
-/// The certified winners.
 pub(super) fn winners(tracker: &VerdictTracker) -> Vec<usize> {
     let verdict = tracker.verdict();
     verdict.map_or_else(Vec::new, |verdict| verdict.winners.iter().map(|&w| w.into()).collect())

@@ -69,7 +69,7 @@ impl Folding<'_> {
         work: impl FnOnce(IsAwaited<'_>) -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
         match self.pool {
-            Some(pool) => pool.run_awaited(work).await,
+            Some(pool) => pool.threads.run_awaited(work).await,
             None => blocking(move || work(&|| true)).await,
         }
     }

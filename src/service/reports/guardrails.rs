@@ -47,11 +47,8 @@ pub enum LimitOf {
 /// A ranker that does harm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Harm {
-    /// The ranker.
     pub ranker: usize,
-    /// Whether it still takes part.
     pub is_active: bool,
-    /// The reaction.
     pub on_harm: OnHarm,
     /// Name of the metric, and what the limit is of.
     pub metric: (String, Kind),

@@ -14,11 +14,9 @@ use rankduel_engine::loaded::LoadedExperiment;
 pub struct Lead {
     /// Index of the leader, or of the first winner.
     pub leader: usize,
-    /// Indices of the certified winners.
     pub winners: Vec<usize>,
     /// Whether a duel of two active rankers has had a winner.
     pub compared: bool,
-    /// Number of rivals of the leader.
     pub rivals: usize,
     /// Number of rivals that are not ruled out.
     pub open: usize,

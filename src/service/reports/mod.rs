@@ -4,9 +4,7 @@
 //! newest one of each kind is kept, for all who ask at the same log position ([`single_flight`]).
 //!
 //! The comment of a field is its description in `openapi.yaml`. A field whose name says all has none.
-#![expect(missing_docs, reason = "the names of some fields say all")]
 
-mod alarm_kinds;
 pub mod alarms;
 pub mod claims;
 pub mod drift;
@@ -24,7 +22,6 @@ pub mod replay;
 pub mod replay_regret;
 pub mod segment_claims;
 pub mod segments;
-mod silent_pages;
 pub(crate) mod single_flight;
 pub mod standings;
 pub mod statistics;

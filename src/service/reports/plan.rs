@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -35,36 +36,45 @@ const TIME_LIMIT: Duration = Duration::from_secs(4);
 const SEED: u64 = 0x706c_616e;
 
 /// An experiment to plan.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, ToSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
+    /// Number of rankers, 2 to 100.
+    #[arg(long, value_name = "N")]
     #[schema(minimum = 2, maximum = 100, example = 6)]
     pub rankers: usize,
     /// The smallest difference of interest: by how much the best ranker beats the second best,
     /// above one half. With 0.04, it wins 54 % of the pages that have a winner.
+    #[arg(long, value_name = "SHARE")]
     #[schema(minimum = 0.0001, maximum = 0.45, example = 0.04)]
     pub difference: f64,
     /// Pages a day on which a duel is shown.
+    #[arg(long, value_name = "N")]
     #[schema(minimum = 1.0, maximum = 1e9, example = 5000.0)]
     pub pages_per_day: f64,
     /// Share of these pages whose clicks name a winner. 0.3 by default.
+    #[arg(long, value_name = "SHARE", default_value_t = default_answered(), hide_default_value = true)]
     #[serde(default = "default_answered")]
     #[schema(minimum = 0.001, maximum = 1.0)]
     pub answered: f64,
     /// Share of these answers that come from users who answered before: the verdict counts one
     /// answer of each. 0 by default.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, hide_default_value = true)]
     #[serde(default)]
     #[schema(minimum = 0.0, maximum = 0.99)]
     pub repeats: f64,
     /// Confidence of the verdict. 0.95 by default.
+    #[arg(long, value_name = "SHARE", default_value_t = default_confidence(), hide_default_value = true)]
     #[serde(default = "default_confidence")]
     #[schema(minimum = 0.5, maximum = 0.9999)]
     pub confidence: f64,
     /// Differences up to this size do not matter. 0.01 by default.
+    #[arg(long, value_name = "SHARE", default_value_t = default_margin(), hide_default_value = true)]
     #[serde(default = "default_margin")]
     #[schema(minimum = 0.0, maximum = 0.2)]
     pub margin: f64,
-    /// The time that there is, for `smallest_difference`. 14 by default.
+    /// The time that there is, for the smallest difference that it can show. 14 by default.
+    #[arg(long, value_name = "DAYS", default_value_t = default_days(), hide_default_value = true)]
     #[serde(default = "default_days")]
     #[schema(minimum = 0.01, maximum = 3650.0)]
     pub days: f64,
@@ -122,7 +132,6 @@ pub struct DaysOf {
 }
 
 impl PlanRequest {
-    /// All errors.
     fn errors(&self) -> Vec<FieldError> {
         let &Self { rankers, difference, pages_per_day, answered, repeats, confidence, .. } = self;
         let (margin, days) = (self.margin, self.days);
@@ -157,10 +166,7 @@ impl PlanRequest {
 
     /// The plan, computed here. `is_awaited` is asked from time to time.
     pub fn report(&self, is_awaited: impl Fn() -> bool) -> Result<PlanReport, ServiceError> {
-        let errors = self.errors();
-        if !errors.is_empty() {
-            return Err(ServiceError::Invalid(errors));
-        }
+        ServiceError::unless_valid(self.errors())?;
         let question = Question {
             rankers: self.rankers,
             difference: self.difference,
@@ -240,14 +246,9 @@ pub async fn planned(
     reports: &Arc<ReportPool>,
     request: PlanRequest,
 ) -> Result<PlanReport, ServiceError> {
-    let errors = request.errors();
-    if !errors.is_empty() {
-        return Err(ServiceError::Invalid(errors));
-    }
-    reports.run_awaited(move |is_awaited| request.report(is_awaited)).await?
+    reports.threads.run_awaited(move |is_awaited| request.report(is_awaited)).await?
 }
 
-/// A number to two significant digits.
 fn two_digits(number: f64) -> f64 {
     if number <= 0.0 {
         return 0.0;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::service::error::ServiceError;
-use crate::service::threads::{IsAwaited, Priority, WorkThreads, blocking};
+use crate::service::threads::{Priority, WorkThreads, blocking};
 use rankduel_engine::error::EngineError;
 
 /// The pause after a part of a log was read, in times of that. The database reads it at the
@@ -26,7 +26,7 @@ const UNIT_BYTES: usize = 1024;
 /// Threads for reports.
 #[derive(Debug)]
 pub struct ReportPool {
-    threads: WorkThreads,
+    pub threads: WorkThreads,
     /// One for each computation whose input is in memory.
     inputs: Semaphore,
     /// When the next part of a log may be read.
@@ -38,7 +38,7 @@ pub struct ReportPool {
 
 impl ReportPool {
     /// Threads for half of the processors, and this much memory for what they write.
-    pub fn start(written_bytes: usize, fresh_within: Duration) -> std::io::Result<Self> {
+    pub fn start(written_bytes: usize, fresh_within: Duration) -> Result<Self, ServiceError> {
         let threads = WorkThreads::start("report", Priority::Low)?;
         let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
         let written = Arc::new(Semaphore::new(units));
@@ -64,7 +64,7 @@ impl ReportPool {
         // The semaphore is never closed.
         let _input = self.inputs.acquire().await;
         let copied = blocking(copy).await??;
-        self.run(move || compute(copied)).await
+        self.threads.run(move || compute(copied)).await
     }
 
     /// Run `read`, which reads a part of a log from the store. One runs at a time, and they take a
@@ -86,22 +86,6 @@ impl ReportPool {
         // The semaphore is never closed.
         let _input = self.inputs.acquire().await;
         blocking(read).await
-    }
-
-    /// Run `job` on one of the threads. A job whose caller has gone is not run.
-    pub async fn run<T: Send + 'static>(
-        &self,
-        job: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, ServiceError> {
-        self.threads.run(job).await
-    }
-
-    /// As [`Self::run`], for a long job that asks from time to time whether its caller still waits.
-    pub(super) async fn run_awaited<T: Send + 'static>(
-        &self,
-        job: impl FnOnce(IsAwaited<'_>) -> T + Send + 'static,
-    ) -> Result<T, ServiceError> {
-        self.threads.run_awaited(job).await
     }
 
     /// `text`, counted while any copy of it is in memory. An error if all written reports together

@@ -225,65 +225,19 @@ fn regret_of(
     history: &History,
     last_at: i64,
 ) -> RegretReport {
-    let plug_in = plug_in(loaded, copy);
+    let FoldCopy { tally, roster, .. } = copy;
+    let (seed, shown) = (loaded.with_record(|record| record.seed), copy.counts.appearances());
     let mut moments = history.checkpoints();
     if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
-        let (position, steps) = (plug_in.position, history.steps());
         moments.push(Checkpoint {
-            position,
-            steps,
+            position: copy.position,
+            steps: history.steps(),
             recorded_at: last_at,
-            shown: copy.counts.appearances().to_vec(),
+            shown: shown.to_vec(),
         });
     }
-    let evidence = Evidence { tally: &copy.tally, roster: &copy.roster, history };
-    let report = price(
-        plug_in,
-        evidence,
-        &moments,
-        copy.counts.appearances(),
-        loaded.with_record(|record| record.seed),
-        |i| loaded.spec.rankers[i].id.clone(),
-    );
-    RegretReport { bounds: bounds_report(loaded, copy, counted), ..report }
-}
-
-fn bounds_report(
-    loaded: &LoadedExperiment,
-    copy: &FoldCopy,
-    counted: Option<&Tally>,
-) -> Option<BoundsReport> {
-    // repeated answers of one unit are no evidence
-    let (tally, rankers) = (counted.unwrap_or(&copy.tally), copy.tally.rankers());
-    if copy.roster.active().len() < rankers {
-        return None;
-    }
-    let confidence = loaded.spec.verdict_target().confidence;
-    let sequences = Sequences::new(loaded.spec.initial_rankers(), rankers, confidence);
-    let RegretBounds { low, high, unsettled } =
-        regret_bounds(tally, &sequences, copy.counts.appearances());
-    Some(BoundsReport { confidence, low, high, unsettled_pairs: unsettled })
-}
-
-/// The data that regret is estimated from.
-struct Evidence<'a> {
-    tally: &'a Tally,
-    roster: &'a Roster,
-    history: &'a History,
-}
-
-/// The report. `moments` are in ascending order and end now; `shown` is the number of appearances
-/// until now.
-fn price(
-    plug_in: RegretEstimate,
-    Evidence { tally, roster, history }: Evidence<'_>,
-    moments: &[Checkpoint],
-    shown: &[u64],
-    seed: u64,
-    id: impl Fn(usize) -> String,
-) -> RegretReport {
     let steps = history.steps();
-    let before = window(moments, steps, RECENT_STEPS);
+    let before = window(&moments, steps, RECENT_STEPS);
     let recent: Vec<u64> = match before {
         Some(before) => shown.iter().zip(&before.shown).map(|(all, before)| all - before).collect(),
         None => shown.to_vec(),
@@ -318,7 +272,7 @@ fn price(
         .collect();
     let thousand = 1000.0 / recent_steps as f64;
     RegretReport {
-        bounds: None,
+        bounds: bounds_report(loaded, copy, counted),
         posterior: PosteriorRegret {
             draws,
             level: 0.95,
@@ -331,6 +285,7 @@ fn price(
                 regret: Band::of(regret, 1.0),
                 uniform_regret: Band::of(uniform, steps as f64),
             });
+            let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
             condorcet(tally, roster, shown, steps, drawn.condorcet_probability, posterior, id)
         },
         recent: (steps > 0).then(|| RecentRegret {
@@ -342,8 +297,25 @@ fn price(
             uniform: drawn.uniform_step.mean * 1000.0,
         }),
         series,
-        plug_in,
+        plug_in: plug_in(loaded, copy),
     }
+}
+
+fn bounds_report(
+    loaded: &LoadedExperiment,
+    copy: &FoldCopy,
+    counted: Option<&Tally>,
+) -> Option<BoundsReport> {
+    // repeated answers of one unit are no evidence
+    let (tally, rankers) = (counted.unwrap_or(&copy.tally), copy.tally.rankers());
+    if copy.roster.active().len() < rankers {
+        return None;
+    }
+    let confidence = loaded.spec.verdict_target().confidence;
+    let sequences = Sequences::new(loaded.spec.initial_rankers(), rankers, confidence);
+    let RegretBounds { low, high, unsettled } =
+        regret_bounds(tally, &sequences, copy.counts.appearances());
+    Some(BoundsReport { confidence, low, high, unsettled_pairs: unsettled })
 }
 
 fn condorcet(

@@ -281,7 +281,6 @@ impl<'a> SegmentResults<'a> {
         }
     }
 
-    /// Id of the ranker.
     pub fn ranker(&self) -> &'a str {
         self.id(self.ranker)
     }

@@ -1,6 +1,8 @@
 //! Statistics of interleaved pages, by method version and pair. Computed from the counts of the
 //! fold, never by scanning the log.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -12,7 +14,6 @@ use crate::service::reports::pair_tests::{DescriptiveInterval, Power, power, sig
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::single_flight::{Computed, newest};
 use dueling_bandits::evidence::balance::coin_evidence;
-use interleaving;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::fold::counts::Counts;
 use rankduel_engine::fold::methods::MethodVersion;
@@ -159,15 +160,7 @@ fn statistics_of(
     input: &StatisticsInput,
     ranker: Option<usize>,
 ) -> Statistics {
-    let mut alarms = Vec::new();
-    let of_methods = (1..)
-        .zip(&input.methods)
-        .map(|(version, method)| version_of(loaded, input, version, &method.method, &mut alarms));
-    let mut versions: Vec<_> =
-        std::iter::once(reported(loaded, input, ranker)).chain(of_methods).collect();
-    versions.retain(|version| version.pages.pages > 0);
-    let id = ranker.map(|ranker| &loaded.spec.rankers[ranker].id);
-    versions.iter_mut().for_each(|version| trim(&mut version.pairs, id));
+    let (versions, mut alarms) = versions_of(loaded, input, ranker);
     let canary = canary_of(loaded, &input.counts);
     if let Some(canary) = canary.as_ref().filter(|canary| canary.alarm) {
         alarms.push(format!(
@@ -185,101 +178,98 @@ fn statistics_of(
     }
 }
 
-fn version_of(
-    loaded: &LoadedExperiment,
-    input: &StatisticsInput,
-    version: u32,
-    method: &interleaving::Spec,
-    alarms: &mut Vec<String>,
-) -> VersionStatistics {
-    let mut all = PairPages::default();
-    let mut pairs = Vec::new();
-    for (pair, pages) in input.page_counts.version(version) {
-        all.add(pages);
-        pairs.push(pair_row(loaded, *pair, pages));
-    }
-    let pages = balance(&all);
-    // the versions share the error of this check
-    let needed = LOG_EVIDENCE * f64::from(version) * f64::from(version + 1);
-    if coin_evidence(all.lower_left, all.pages() - all.lower_left) >= needed {
-        alarms.push(format!(
-            "version {version}: of the answered pages, one ranker of a pair was left on too many"
-        ));
-    }
-    if let Some(share) = pages.competitive_share.filter(|share| *share < FEW_COMPETITIVE)
-        && all.pages() >= ENOUGH_PAGES
-    {
-        alarms.push(format!(
-            "version {version}: only {:.0} % of the slots can earn credit; the rankings hardly differ",
-            100.0 * share
-        ));
-    }
-    VersionStatistics {
-        version: Some(version),
-        method: Some(method.method.kind()),
-        pages,
-        pairs_total: pairs.len(),
-        pairs,
-    }
-}
-
-/// The outcomes that callers reported themselves: all counts minus those of settled pages. With
-/// the pairs of `ranker`, or of all, that have most pages.
-fn reported(
+/// The versions that have settled pages, and alarms about them. The first has the outcomes that
+/// callers reported themselves: all counts minus those of settled pages.
+fn versions_of(
     loaded: &LoadedExperiment,
     input: &StatisticsInput,
     ranker: Option<usize>,
-) -> VersionStatistics {
-    let rankers = loaded.spec.rankers.len();
-    let mut of_pages = std::collections::HashMap::<_, PairPages>::new();
+) -> (Vec<VersionStatistics>, Vec<String>) {
+    let mut of_pages = HashMap::<_, PairPages>::new();
     for (pair, pages) in input.page_counts.all() {
         of_pages.entry(*pair).or_default().add(pages);
     }
-    let rest = |pair: (u16, u16)| {
+    let rankers = loaded.spec.rankers.len() as u16;
+    let pairs = (1..rankers).flat_map(|higher| (0..higher).map(move |lower| (lower, higher)));
+    let reported = pairs.map(|pair| {
         let total = input.counts.pair(pair.0.into(), pair.1.into());
         let known = of_pages.get(&pair).copied().unwrap_or_default();
-        PairPages {
+        let pages = PairPages {
             wins: total.wins.saturating_sub(known.wins),
             losses: total.losses.saturating_sub(known.losses),
             ties: total.ties.saturating_sub(known.ties),
             no_click: total.no_signal.saturating_sub(known.no_signal()),
             ..PairPages::default()
+        };
+        (pair, pages)
+    });
+    let mut versions = vec![version_of(loaded, None, ranker, reported).0];
+    let mut alarms = Vec::new();
+    for (version, method) in (1..).zip(&input.methods) {
+        let counted = input.page_counts.version(version).map(|(pair, pages)| (*pair, *pages));
+        let named = Some((version, method.method.method.kind()));
+        let (row, all) = version_of(loaded, named, ranker, counted);
+        // the versions share the error of this check
+        let needed = LOG_EVIDENCE * f64::from(version) * f64::from(version + 1);
+        if coin_evidence(all.lower_left, all.pages() - all.lower_left) >= needed {
+            alarms.push(format!(
+                "version {version}: of the answered pages, one ranker of a pair was left on too many"
+            ));
         }
-    };
+        if let Some(share) = row.pages.competitive_share.filter(|share| *share < FEW_COMPETITIVE)
+            && all.pages() >= ENOUGH_PAGES
+        {
+            alarms.push(format!(
+                "version {version}: only {:.0} % of the slots can earn credit; the rankings hardly differ",
+                100.0 * share
+            ));
+        }
+        versions.push(row);
+    }
+    versions.retain(|version| version.pages.pages > 0);
+    (versions, alarms)
+}
+
+/// The statistics of one version, or of reported outcomes, and the counts of all its pairs
+/// together. Lists the pairs of `ranker`, or of all, that have most pages.
+fn version_of(
+    loaded: &LoadedExperiment,
+    version: Option<(u32, &'static str)>,
+    ranker: Option<usize>,
+    counted: impl Iterator<Item = ((u16, u16), PairPages)>,
+) -> (VersionStatistics, PairPages) {
     let (mut all, mut pairs_total) = (PairPages::default(), 0);
-    let mut kept = Vec::new();
-    for pair in (1..rankers as u16).flat_map(|higher| (0..higher).map(move |lower| (lower, higher)))
-    {
-        let pages = rest(pair);
-        if pages.pages() == 0 {
-            continue;
-        }
+    let mut listed = Vec::new();
+    for (pair, pages) in counted.filter(|(_, pages)| pages.pages() > 0) {
         all.add(&pages);
         pairs_total += 1;
         let is_of = |ranker| usize::from(pair.0) == ranker || usize::from(pair.1) == ranker;
         if ranker.is_none_or(is_of) {
-            kept.push((pages.pages(), pair));
+            listed.push((pair, pages));
         }
     }
-    keep_most_pages(&mut kept, |(pages, _)| *pages);
-    let unknown = |pages: PageBalance| PageBalance { left_share: None, ..pages };
-    let pairs = kept.into_iter().map(|(_, pair)| {
-        let row = pair_row(loaded, pair, &rest(pair));
-        PairStatistics { balance: unknown(row.balance), ..row }
-    });
-    VersionStatistics {
-        version: None,
-        method: None,
-        pages: unknown(balance(&all)),
-        pairs_total,
-        pairs: pairs.collect(),
+    if listed.len() > PAIRS_MAX {
+        // The sort is stable, so pairs with as many pages stay in order.
+        listed.sort_by_key(|(_, pages)| Reverse(pages.pages()));
+        listed.truncate(PAIRS_MAX);
     }
+    let has_sides = version.is_some();
+    let pairs = listed.iter().map(|(pair, pages)| pair_row(loaded, *pair, pages, has_sides));
+    let row = VersionStatistics {
+        version: version.map(|(version, _)| version),
+        method: version.map(|(_, method)| method),
+        pages: balance(&all, has_sides),
+        pairs: pairs.collect(),
+        pairs_total,
+    };
+    (row, all)
 }
 
 fn pair_row(
     loaded: &LoadedExperiment,
     (lower, higher): (u16, u16),
     pages: &PairPages,
+    has_sides: bool,
 ) -> PairStatistics {
     let id = |ranker: u16| loaded.spec.rankers[usize::from(ranker)].id.clone();
     let PairPages { wins, losses, ties, no_click, nothing_creditable, not_informative, .. } =
@@ -302,7 +292,7 @@ fn pair_row(
         interval: mean.map(|mean| wilson(mean, with_signal)),
         sign_test_p: sign_test(wins, losses),
         power: power(wins, losses, pages.pages()),
-        balance: balance(pages),
+        balance: balance(pages, has_sides),
     }
 }
 
@@ -320,31 +310,15 @@ fn canary_of(loaded: &LoadedExperiment, counts: &Counts) -> Option<Canary> {
     })
 }
 
-/// Leave the pairs of the ranker with this id, or of all, and of these the ones with most pages.
-fn trim(pairs: &mut Vec<PairStatistics>, ranker: Option<&String>) {
-    if let Some(id) = ranker {
-        pairs.retain(|pair| pair.ranker == *id || pair.against == *id);
-    }
-    keep_most_pages(pairs, |pair| pair.balance.pages);
-}
-
-/// If there are too many rows, leave those with most pages, and these come first.
-fn keep_most_pages<T>(rows: &mut Vec<T>, pages: impl Fn(&T) -> u64) {
-    if rows.len() > PAIRS_MAX {
-        // The sort is stable, so pairs with as many pages stay in order.
-        rows.sort_by_key(|row| std::cmp::Reverse(pages(row)));
-        rows.truncate(PAIRS_MAX);
-    }
-}
-
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-fn balance(pages: &PairPages) -> PageBalance {
+/// `has_sides` says whether it is known who was left.
+fn balance(pages: &PairPages, has_sides: bool) -> PageBalance {
     PageBalance {
         pages: pages.pages(),
-        left_share: share(pages.lower_left, pages.pages()),
+        left_share: share(pages.lower_left, pages.pages()).filter(|_| has_sides),
         first_share: share(pages.lower_first, pages.drafted),
         competitive_share: share(pages.competitive, pages.slots),
     }

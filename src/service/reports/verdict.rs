@@ -189,11 +189,10 @@ struct VerdictInput {
     /// Answers that do not count, and will not.
     left_out: u64,
     drift: Option<Drift>,
-    /// Whether the service has not concluded the experiment yet, and may.
-    concludes: bool,
     /// Whether the log up to here concludes the experiment. The record may be newer or older.
     is_concluded: bool,
-    /// Why the service concluded the experiment by itself, if it did.
+    /// Why the service concluded the experiment by itself, if it has; empty once a person has
+    /// decided otherwise.
     by_itself: Option<String>,
     /// The state of the policy, if a forecast needs it.
     saved: Option<SavedPolicy>,
@@ -210,10 +209,8 @@ impl VerdictInput {
             waiting: fold.cohorts().expected(),
             left_out: fold.cohorts().left_out().total(),
             drift: fold.drift().cloned(),
-            concludes: fold.concluded_by_itself().is_none(),
             is_concluded: fold.is_concluded(),
-            // empty once a person has decided otherwise
-            by_itself: fold.concluded_by_itself().filter(|why| !why.is_empty()).map(str::to_owned),
+            by_itself: fold.concluded_by_itself().map(str::to_owned),
             saved,
         }
     }
@@ -360,7 +357,7 @@ fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -
         duels_to_go_reason: forecast.err(),
         waiting: input.waits.clone(),
         concludes_by_itself: loaded.spec.conclude_at.is_some()
-            && input.concludes
+            && input.by_itself.is_none()
             && rests_on.doubts.is_empty(),
         rests_on,
         drift: input.drift.as_ref().map(|drift| DriftClaim::of(drift, &id)),
@@ -377,9 +374,10 @@ fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -
 /// before the log entry that says by whom.
 fn conclusion(loaded: &LoadedExperiment, input: &VerdictInput) -> Option<Conclusion> {
     let (status, winner) = loaded.with_record(|record| (record.status, record.winner));
+    let reason = input.by_itself.clone().filter(|why| !why.is_empty());
     (status == Status::Concluded && input.is_concluded).then(|| Conclusion {
         winner: winner.map(|winner| loaded.spec.rankers[usize::from(winner)].id.clone()),
-        automatic: input.by_itself.is_some(),
-        reason: input.by_itself.clone(),
+        automatic: reason.is_some(),
+        reason,
     })
 }

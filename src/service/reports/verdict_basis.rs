@@ -20,7 +20,6 @@ const HEAVIEST: usize = 10;
 const MISTAKEN: f64 = 0.05;
 /// With more rankers, trying many shares of lost answers takes too long.
 const FEW: usize = 64;
-/// Of a verdict that withstands no loss.
 const NO_LOSS: &str = "The verdict withstands no loss: it holds only if every duel that its winner lost was answered. \
                        Where answers can get lost, ask for more `confidence`.";
 

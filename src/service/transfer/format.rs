@@ -47,7 +47,6 @@ pub(super) struct SnapshotFields {
     pub created_at: i64,
 }
 
-/// A log entry.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EntryLine {
@@ -60,7 +59,6 @@ pub(super) struct EntryLine {
     pub event: Option<ControlEvent>,
 }
 
-/// The last line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct End {

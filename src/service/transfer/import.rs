@@ -18,9 +18,7 @@ use rankduel_store::{AuditNote, Created, ExperimentRecord, Snapshot, Store};
 /// Result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Import {
-    /// The experiment was imported.
     New {
-        /// Number of imported log entries.
         entries: u64,
     },
     /// The experiment existed already. Its log may have grown since it was exported.

@@ -5,7 +5,7 @@ use rankduel_engine::consistency::beyond_head;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::events::OutcomeEvent;
-use rankduel_store::{ExperimentRecord, LogEntry, Snapshot, Store};
+use rankduel_store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
 
 /// Call `with` for each entry after the position `after` up to the head of `record`, in order. An
 /// error if an entry is missing, or if the log goes on beyond the head.
@@ -32,16 +32,22 @@ pub(super) async fn for_each_entry(
             record.head
         );
     }
-    // an append moves the head in the same transaction, so a newer entry must have a newer head
-    if let Some(beyond) = store.read(record.id, record.head, 1).await?.first() {
-        let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
-        anyhow::ensure!(
-            head >= beyond.position,
-            "experiment `{name}`: {}: see `rankduel verify {name}`",
-            beyond_head(beyond.position, head)
-        );
+    match entry_beyond_head(store, record).await? {
+        Some(wrong) => anyhow::bail!("experiment `{name}`: {wrong}: see `rankduel verify {name}`"),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// An error if the log goes on beyond its head. An append moves the head in the same transaction,
+/// so a newer entry must have a newer head.
+pub(crate) async fn entry_beyond_head(
+    store: &dyn Store,
+    record: &ExperimentRecord,
+) -> Result<Option<String>, StoreError> {
+    let next = store.read(record.id, record.head, 1).await?;
+    let Some(beyond) = next.first() else { return Ok(None) };
+    let head = store.heads(&[record.id]).await?.first().map_or(0, |head| head.head);
+    Ok((head < beyond.position).then(|| beyond_head(beyond.position, head)))
 }
 
 /// The snapshot that a pruned log starts from: the oldest one after the pruned entries, in the
@@ -68,9 +74,9 @@ pub(super) fn base_of(
 
 /// An experiment whose log is folded, outside of a server.
 pub(crate) struct FoldedLog {
-    record: ExperimentRecord,
-    spec: ExperimentSpec,
-    fold: Fold,
+    pub record: ExperimentRecord,
+    pub spec: ExperimentSpec,
+    pub state: Fold,
 }
 
 impl FoldedLog {
@@ -82,7 +88,7 @@ impl FoldedLog {
             .ok_or_else(|| anyhow::anyhow!("there is no experiment `{name}`"))?;
         let spec = ExperimentSpec::read(&record.spec)
             .map_err(|why| anyhow::anyhow!("experiment `{name}` cannot be read: {why}"))?;
-        let fold = match record.pruned_to {
+        let state = match record.pruned_to {
             0 => Fold::start(&spec, record.seed, record.created_at),
             _ => {
                 let base = base_of(&record, &spec, store.snapshots(record.id).await?)?;
@@ -95,48 +101,23 @@ impl FoldedLog {
                 })?
             }
         };
-        Ok(Self { record, spec, fold })
-    }
-
-    pub fn spec(&self) -> &ExperimentSpec {
-        &self.spec
-    }
-
-    pub fn record(&self) -> &ExperimentRecord {
-        &self.record
-    }
-
-    /// The state now.
-    pub fn state(&self) -> &Fold {
-        &self.fold
-    }
-
-    /// Fold the log up to its head, and call `with` for each duel that an entry answered.
-    pub async fn fold(
-        self,
-        store: &dyn Store,
-        mut with: impl FnMut(&OutcomeEvent, &LogEntry) -> Result<(), anyhow::Error> + Send,
-    ) -> Result<Fold, anyhow::Error> {
-        let each = move |_: &Fold, answered: Option<&OutcomeEvent>, entry: &LogEntry| {
-            answered.map_or(Ok(()), |answered| with(answered, entry))
-        };
-        self.fold_each(store, each).await
+        Ok(Self { record, spec, state })
     }
 
     /// Fold the log up to its head, and call `with` after each entry, with the duel that it
     /// answered.
-    pub async fn fold_each(
+    pub async fn fold(
         mut self,
         store: &dyn Store,
         mut with: impl FnMut(&Fold, Option<&OutcomeEvent>, &LogEntry) -> Result<(), anyhow::Error>
         + Send,
     ) -> Result<Fold, anyhow::Error> {
-        let fold = &mut self.fold;
+        let fold = &mut self.state;
         for_each_entry(store, &self.record, fold.position(), |entry| {
             let answered = fold.apply_chunk(|chunk| chunk.answer(entry))?;
             with(fold, answered.as_ref(), entry)
         })
         .await?;
-        Ok(self.fold)
+        Ok(self.state)
     }
 }

@@ -14,8 +14,8 @@ pub async fn write_matrix(
     out: &mut (dyn Write + Send),
 ) -> Result<usize, anyhow::Error> {
     let log = FoldedLog::open(store, name).await?;
-    let spec = log.spec().clone();
-    let fold = log.fold(store, |_, _| Ok(())).await?;
+    let spec = log.spec.clone();
+    let fold = log.fold(store, |_, _, _| Ok(())).await?;
     let tally = fold.policy().tally();
     let active = fold.roster().active();
     let entry = |i: usize, j: usize| match i == j {

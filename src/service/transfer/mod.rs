@@ -22,7 +22,7 @@ mod table;
 
 pub use export::export;
 pub use import::{Import, import};
-pub(crate) use log::FoldedLog;
+pub(crate) use log::{FoldedLog, entry_beyond_head};
 pub use matrix::write_matrix;
 pub use pages::write_pages;
 pub use segments::{WrittenSegments, write_segments};

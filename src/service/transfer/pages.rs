@@ -121,11 +121,11 @@ pub async fn write_pages(
     let log = FoldedLog::open(store, name).await?;
     let mut rows = 0;
     let mut table = Table::start(format, &COLUMNS, out)?;
-    let spec = log.spec().clone();
+    let spec = log.spec.clone();
     let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
     // where they changed, by position
-    let mut chances = vec![(log.state().position(), log.state().chances())];
-    log.fold_each(store, |fold, answered, entry| {
+    let mut chances = vec![(log.state.position(), log.state.chances())];
+    log.fold(store, |fold, answered, entry| {
         if let Some(answered) = answered {
             let chosen = chances.partition_point(|&(position, _)| position <= answered.chosen_at);
             let chances = chosen.checked_sub(1).and_then(|last| chances[last].1);

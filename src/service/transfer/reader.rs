@@ -53,7 +53,6 @@ pub(super) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// The log that continues `fold`.
     pub fn new(
         reader: Reader<'a>,
         fold: Fold,

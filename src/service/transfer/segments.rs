@@ -36,9 +36,7 @@ struct Row<'a> {
 /// Summary of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenSegments {
-    /// Id of the ranker.
     pub ranker: String,
-    /// Number of rows.
     pub rows: u64,
     /// Answers that do not count yet, because their cohorts are not complete.
     pub waiting: u64,
@@ -56,12 +54,12 @@ pub async fn write_segments(
     out: &mut (dyn Write + Send),
 ) -> Result<WrittenSegments, anyhow::Error> {
     let log = FoldedLog::open(store, name).await?;
-    let (spec, winner, seed) = (log.spec().clone(), log.record().winner, log.record().seed);
+    let (spec, winner, seed) = (log.spec.clone(), log.record.winner, log.record.seed);
     let named = ranker.map(|id| index_of(&spec, name, id)).transpose()?;
     let mut answers = SegmentAnswers::none_yet(spec);
     let fold = log
-        .fold(store, |answered, entry| {
-            answers.add(answered, entry.recorded_at);
+        .fold(store, |_, answered, entry| {
+            answered.iter().for_each(|answered| answers.add(answered, entry.recorded_at));
             Ok(())
         })
         .await?;

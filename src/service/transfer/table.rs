@@ -49,7 +49,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Write a row.
     pub fn write(&mut self, row: &impl Serialize) -> Result<(), anyhow::Error> {
         match self {
             Self::Csv(csv) => Ok(csv.serialize(row)?),
@@ -60,7 +59,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Write what is still in a buffer.
     pub fn end(self) -> Result<(), anyhow::Error> {
         match self {
             Self::Csv(mut csv) => Ok(csv.flush()?),

@@ -74,7 +74,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
         };
         feedback.push(Feedback {
             duel_id: duel.duel_id.into(),
-            content: FeedbackContent::Outcome(outcome),
+            content: Some(FeedbackContent::Outcome(outcome)),
             unit: None,
             segment: None,
             metrics: None,
@@ -86,7 +86,7 @@ pub async fn fill(server: &Server, name: &str, count: usize, policy: Value, duel
     receive(service, name, feedback).await.expect("receipts");
     let orphan = Feedback {
         duel_id: "nobody's".into(),
-        content: FeedbackContent::Outcome(ShownOutcome::Left),
+        content: Some(FeedbackContent::Outcome(ShownOutcome::Left)),
         unit: None,
         segment: None,
         metrics: None,

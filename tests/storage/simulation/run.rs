@@ -450,7 +450,7 @@ async fn receive(
         .iter()
         .map(|(duel, outcome)| Feedback {
             duel_id: duels[*duel].id.as_str().into(),
-            content: FeedbackContent::Outcome((*outcome).into()),
+            content: Some(FeedbackContent::Outcome((*outcome).into())),
             unit: None,
             segment: None,
             metrics: None,
