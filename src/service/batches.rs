@@ -260,36 +260,7 @@ fn match_results(
         if errors.is_full() {
             return Err(errors.into_vec());
         }
-        let names = || format!("pair `{}` and `{}`", row.left, row.right);
-        let found = match (
-            loaded.spec.ranker_index(&row.left),
-            loaded.spec.ranker_index(&row.right),
-        ) {
-            (None, _) => Err(format!("there is no ranker `{}`", excerpt(&row.left))),
-            (_, None) => Err(format!("there is no ranker `{}`", excerpt(&row.right))),
-            (Some(left), Some(right)) => match by_pair.get(&unordered(left, right)) {
-                None => Err(format!("{} is not in this batch", names())),
-                Some(_) if !seen.insert(unordered(left, right)) => {
-                    Err(format!("{} is listed twice", names()))
-                }
-                Some(pair) => {
-                    let total =
-                        u64::from(row.left_wins) + u64::from(row.right_wins) + u64::from(row.ties);
-                    let open = u64::from(pair.needed - pair.answered);
-                    if total == open {
-                        Ok(oriented((pair.duel.first, pair.duel.second), left, row))
-                    } else {
-                        Err(format!(
-                            "{} has {total} comparisons here and the batch needs {open} ({} in all, {} answered)",
-                            names(),
-                            pair.needed,
-                            pair.answered
-                        ))
-                    }
-                }
-            },
-        };
-        match found {
+        match result_of(loaded, &by_pair, &mut seen, row) {
             Ok(result) => results.push(result),
             Err(detail) => errors.push(FieldError::new(format!("/results/{index}"), detail)),
         }
@@ -322,6 +293,38 @@ fn match_results(
     }
     results.sort_by_key(|result| (result.first, result.second));
     Ok(results)
+}
+
+/// A posted row as the result of a pair of the batch that no row before has had, or what is wrong.
+fn result_of(
+    loaded: &LoadedExperiment,
+    by_pair: &HashMap<(usize, usize), &BatchPair>,
+    seen: &mut HashSet<(usize, usize)>,
+    row: &PostedResult,
+) -> Result<PairResult, String> {
+    let index = |id: &str| {
+        let index = loaded.spec.ranker_index(id);
+        index.ok_or_else(|| format!("there is no ranker `{}`", excerpt(id)))
+    };
+    let (left, right) = (index(&row.left)?, index(&row.right)?);
+    let names = || format!("pair `{}` and `{}`", row.left, row.right);
+    let unordered = unordered(left, right);
+    let pair =
+        by_pair.get(&unordered).ok_or_else(|| format!("{} is not in this batch", names()))?;
+    if !seen.insert(unordered) {
+        return Err(format!("{} is listed twice", names()));
+    }
+    let total = u64::from(row.left_wins) + u64::from(row.right_wins) + u64::from(row.ties);
+    let open = u64::from(pair.needed - pair.answered);
+    if total != open {
+        return Err(format!(
+            "{} has {total} comparisons here and the batch needs {open} ({} in all, {} answered)",
+            names(),
+            pair.needed,
+            pair.answered
+        ));
+    }
+    Ok(oriented((pair.duel.first, pair.duel.second), left, row))
 }
 
 /// The result of a pair, whose rankers the caller may name in either order.

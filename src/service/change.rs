@@ -129,7 +129,9 @@ pub async fn change(
         let loaded = service.experiment(name).await?;
         let (record, spec) = newest_record(service, &loaded).await?;
         refuse_archived(&record)?;
-        check_version(&record, expected_version)?;
+        if let Some(expected) = expected_version.filter(|expected| *expected != record.version) {
+            return Err(ServiceError::Stale { expected, current: record.version });
+        }
         if spec.roster_changes != loaded.spec.roster_changes || spec.splits != loaded.spec.splits {
             // another process made a change that restarts the verdict: fold it before deciding
             loaded.catch_up(&*service.engine.store).await?;
@@ -286,14 +288,5 @@ pub(super) fn refuse_archived(record: &ExperimentRecord) -> Result<(), ServiceEr
     match record.archived_at {
         Some(_) => Err(ServiceError::Archived(record.name.clone())),
         None => Ok(()),
-    }
-}
-
-fn check_version(record: &ExperimentRecord, expected: Option<u64>) -> Result<(), ServiceError> {
-    match expected {
-        Some(expected) if expected != record.version => {
-            Err(ServiceError::Stale { expected, current: record.version })
-        }
-        _ => Ok(()),
     }
 }

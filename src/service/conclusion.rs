@@ -54,23 +54,13 @@ pub(crate) fn days_since(then: i64, now: i64) -> f64 {
     (now - then) as f64 / MILLISECONDS_A_DAY
 }
 
-/// The result of an experiment.
-enum Reached {
-    Verdict {
-        winner: usize,
-        reason: String,
-    },
-    /// A limit without a verdict, in words.
-    Limit(String),
-}
-
 /// The winner to conclude on, and why; `None` while it is not time to conclude.
 async fn due(
     loaded: &Arc<LoadedExperiment>,
     now: i64,
 ) -> Result<Option<(usize, String)>, ServiceError> {
     let Some(at) = loaded.spec.conclude_at else { return Ok(None) };
-    let Some(reached) = reached(loaded, at, now)? else { return Ok(None) };
+    let Some((winner, reason)) = reached(loaded, at, now)? else { return Ok(None) };
     // with many rankers these take long
     let of = Arc::clone(loaded);
     let doubt = blocking(move || doubt(&of)).await??;
@@ -78,24 +68,22 @@ async fn due(
     if doubt.is_some() {
         return Ok(None);
     }
-    Ok(Some(match reached {
-        Reached::Verdict { winner, reason } => (winner, reason),
-        Reached::Limit(limit) => {
-            let reason = format!(
-                "no ranker was certain at confidence {} when {limit}: concluded on the leader",
-                loaded.spec.verdict_target().confidence
-            );
+    let winner = match winner {
+        Some(winner) => winner,
+        None => {
             let (copy, seed) = (FoldCopy::of(&*loaded.fold()?), loaded.with_record(|it| it.seed));
-            (blocking(move || copy.leader(seed)).await?, reason)
+            blocking(move || copy.leader(seed)).await?
         }
-    }))
+    };
+    Ok(Some((winner, reason)))
 }
 
+/// The certified winner, or `None` at a limit without one, and why to conclude.
 fn reached(
     loaded: &LoadedExperiment,
     at: ConcludeAt,
     now: i64,
-) -> Result<Option<Reached>, ServiceError> {
+) -> Result<Option<(Option<usize>, String)>, ServiceError> {
     let (runs, created_at) = loaded.with_record(|record| {
         (record.status == Status::Running && record.archived_at.is_none(), record.created_at)
     });
@@ -128,7 +116,13 @@ fn reached(
             verdict.comparisons,
             fold.position()
         );
-        return Ok(Some(Reached::Verdict { winner: verdict.winner(), reason }));
+        return Ok(Some((Some(verdict.winner()), reason)));
     }
-    Ok(limit.map(Reached::Limit))
+    let confidence = loaded.spec.verdict_target().confidence;
+    let reason = limit.map(|limit| {
+        format!(
+            "no ranker was certain at confidence {confidence} when {limit}: concluded on the leader"
+        )
+    });
+    Ok(reason.map(|reason| (None, reason)))
 }

@@ -1,14 +1,12 @@
 //! Pruning: which log entries a snapshot can replace. Those of duels that have expired.
 
-use crate::service::transfer::FoldedLog;
+use crate::service::transfer::{CHUNK, FoldedLog};
 use rankduel_store::events::Status;
 use rankduel_store::{ExperimentRecord, Snapshot, Store};
 
 /// Margin for differences between the clocks of servers, in milliseconds: a duel counts as expired
 /// only this much later.
 const CLOCKS_DIFFER_MS: i64 = 3_600_000;
-const CHUNK: u32 = 10_000;
-
 /// The entries that pruning would delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pruning {

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::service::transfer::entry_beyond_head;
+use crate::service::transfer::{CHUNK, entry_beyond_head};
 use rankduel_engine::consistency::{LoggedChanges, record_errors, short_log, state_errors};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
-
-const CHUNK: u32 = 10_000;
 
 #[derive(Debug, Default)]
 pub struct Findings {

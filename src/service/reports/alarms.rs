@@ -84,30 +84,16 @@ pub fn alarms(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String) -> Vec<Ala
     let share =
         |part: u64, whole: u64, at_least: f64| whole >= ENOUGH && percent(part, whole) >= at_least;
     let in_time_or_not = feedback.recorded + feedback.expired;
-    raise(share(feedback.expired, in_time_or_not, 5.0), LATE, &|| {
-        format!(
-            "{:.0} % of {in_time_or_not} answers arrived too late.",
-            percent(feedback.expired, in_time_or_not)
-        )
-    });
-    raise(share(feedback.invalid, total, 5.0), INVALID, &|| {
-        format!(
-            "{:.0} % of {total} pieces of feedback were refused.",
-            percent(feedback.invalid, total)
-        )
-    });
-    raise(share(feedback.conflict, total, 2.0), CONFLICTS, &|| {
-        format!(
-            "{:.0} % of {total} pieces of feedback contradict an earlier one.",
-            percent(feedback.conflict, total)
-        )
-    });
-    raise(share(feedback.duplicate, total, 50.0), REPEATS, &|| {
-        format!(
-            "{:.0} % of {total} pieces of feedback are repeats.",
-            percent(feedback.duplicate, total)
-        )
-    });
+    for (kind, part, of, at_least, what) in [
+        (LATE, feedback.expired, in_time_or_not, 5.0, "answers arrived too late"),
+        (INVALID, feedback.invalid, total, 5.0, "pieces of feedback were refused"),
+        (CONFLICTS, feedback.conflict, total, 2.0, "pieces of feedback contradict an earlier one"),
+        (REPEATS, feedback.duplicate, total, 50.0, "pieces of feedback are repeats"),
+    ] {
+        raise(share(part, of, at_least), kind, &|| {
+            format!("{:.0} % of {of} {what}.", percent(part, of))
+        });
+    }
     let ended = &counts.ended;
     if let Some(answered) = traffic.answered_share() {
         let out = ended.total.issued;

@@ -1,6 +1,6 @@
 //! How many more pages the verdict takes, by simulating the policy from the present on.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -70,10 +70,7 @@ pub(super) fn forecast_input(
 
 fn kept_forecast(loaded: &LoadedExperiment, steps: u64, target: Target) -> Option<Kept> {
     let newest = loaded.extensions().get::<Newest>();
-    let kept = match newest.0.lock() {
-        Ok(kept) => *kept,
-        Err(poisoned) => *poisoned.into_inner(),
-    };
+    let kept = *newest.0.lock().unwrap_or_else(PoisonError::into_inner);
     let fresh = |at: u64| steps >= at && (steps - at) as f64 <= STALE_AFTER * at as f64;
     kept.filter(|kept| kept.target == target && fresh(kept.steps))
 }

@@ -8,8 +8,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::format::{End, EntryLine, FORMAT, Head, SnapshotFields, SnapshotLine, hex};
-use super::log::{base_of, for_each_entry};
-use rankduel_engine::experiment_spec::ExperimentSpec;
+use super::log::{base_of, for_each_entry, read_experiment};
 use rankduel_store::Store;
 
 /// Write an experiment with its log up to now. Returns the number of entries.
@@ -18,12 +17,7 @@ pub async fn export(
     name: &str,
     out: &mut (dyn Write + Send),
 ) -> Result<u64, anyhow::Error> {
-    let record = store
-        .experiment(name)
-        .await?
-        .ok_or_else(|| anyhow::anyhow!("there is no experiment `{name}`"))?;
-    let spec = ExperimentSpec::read(&record.spec)
-        .map_err(|why| anyhow::anyhow!("experiment `{name}` cannot be exported: {why}"))?;
+    let (record, spec) = read_experiment(store, name).await?;
     let mut lines = Lines { out, digest: Sha256::new() };
     lines.write(&Head {
         rankduel_export: FORMAT,

@@ -9,7 +9,7 @@ use rankduel_store::events::{ControlEvent, Event, OutcomeEvent, Status};
 /// Version of the format. A reader refuses other versions.
 pub(super) const FORMAT: u32 = 1;
 /// Entries that are read from the store or written to it at once.
-pub(super) const CHUNK: u32 = 10_000;
+pub(crate) const CHUNK: u32 = 10_000;
 
 /// The first line: the experiment.
 #[derive(Debug, Serialize, Deserialize)]

@@ -50,6 +50,17 @@ pub(crate) async fn entry_beyond_head(
     Ok((head < beyond.position).then(|| beyond_head(beyond.position, head)))
 }
 
+pub(super) async fn read_experiment(
+    store: &dyn Store,
+    name: &str,
+) -> Result<(ExperimentRecord, ExperimentSpec), anyhow::Error> {
+    let record = store.experiment(name).await?;
+    let record = record.ok_or_else(|| anyhow::anyhow!("there is no experiment `{name}`"))?;
+    let spec = ExperimentSpec::read(&record.spec)
+        .map_err(|why| anyhow::anyhow!("experiment `{name}` cannot be read: {why}"))?;
+    Ok((record, spec))
+}
+
 /// The snapshot that a pruned log starts from: the oldest one after the pruned entries, in the
 /// layout of this program.
 pub(super) fn base_of(
@@ -82,12 +93,7 @@ pub(crate) struct FoldedLog {
 impl FoldedLog {
     /// The experiment before its log, or after the entries of it that were pruned.
     pub async fn open(store: &dyn Store, name: &str) -> Result<Self, anyhow::Error> {
-        let record = store
-            .experiment(name)
-            .await?
-            .ok_or_else(|| anyhow::anyhow!("there is no experiment `{name}`"))?;
-        let spec = ExperimentSpec::read(&record.spec)
-            .map_err(|why| anyhow::anyhow!("experiment `{name}` cannot be read: {why}"))?;
+        let (record, spec) = read_experiment(store, name).await?;
         let state = match record.pruned_to {
             0 => Fold::start(&spec, record.seed, record.created_at),
             _ => {

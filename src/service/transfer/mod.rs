@@ -21,6 +21,7 @@ mod segments;
 mod table;
 
 pub use export::export;
+pub(crate) use format::CHUNK;
 pub use import::{Import, import};
 pub(crate) use log::{FoldedLog, entry_beyond_head};
 pub use matrix::write_matrix;
