@@ -114,8 +114,3 @@ pub(super) fn whole_coverage() -> f64 {
 pub(super) fn is_whole(coverage: &f64) -> bool {
     *coverage == WHOLE_COVERAGE
 }
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-pub(super) fn is_no_share(share: &f64) -> bool {
-    *share == 0.0
-}

@@ -25,7 +25,7 @@ pub struct Metric {
     #[serde(default)]
     pub of: MetricOf,
     /// Whether `lower` or `higher` values are better; `lower` by default.
-    #[serde(default, skip_serializing_if = "is_lower")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub better: Better,
     /// Values are 0 to this: larger ones count as this. A missing one counts as the worst.
     #[schema(exclusive_minimum = 0.0, maximum = 1e12, example = 1000.0)]
@@ -65,11 +65,6 @@ pub enum Better {
     Lower,
     /// Higher ones, such as of revenue.
     Higher,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_lower(better: &Better) -> bool {
-    *better == Better::Lower
 }
 
 /// The reaction to a ranker that does harm.

@@ -33,3 +33,8 @@ pub use spec::{
     MAX_SEED, MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,
 };
 pub use split::{Split, SplitFrom};
+
+/// Whether a field has the default of its type, and is left out.
+fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+    *field == T::default()
+}

@@ -38,7 +38,7 @@ pub struct PageRules {
     pub canary: Option<[String; 2]>,
     /// Share of pages that compare them. The second id is then no ranker of the tournament. With 0
     /// it is, and the policy selects their duels.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "super::is_default")]
     pub canary_share: f64,
 }
 
@@ -52,10 +52,6 @@ impl Default for PageRules {
             canary_share: 0.0,
         }
     }
-}
-
-fn is_zero(share: &f64) -> bool {
-    *share == 0.0
 }
 
 impl PageRules {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::changes::Changes;
 use super::conclude_at::ConcludeAt;
 use super::drift::{OnDrift, watch_error};
-use super::enrolment::{is_no_share, is_whole, whole_coverage};
+use super::enrolment::{is_whole, whole_coverage};
 use super::errors::{Errors, division_errors};
 use super::exclusions;
 use super::field_error::{FieldError, FirstErrors, excerpt, range_error};
@@ -68,7 +68,7 @@ pub struct ExperimentSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_settings: Option<Settings>,
     /// How often settings were changed: one change for each such entry of the log.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub settings_changes: u64,
     /// Id of the ranker that people see today. Claims are made against it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ pub struct ExperimentSpec {
     #[serde(default = "whole_coverage", skip_serializing_if = "is_whole")]
     pub coverage: f64,
     /// Share of units that see the leader or the control alone.
-    #[serde(default, skip_serializing_if = "is_no_share")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub alone: f64,
     /// Bounds of the share of duels on which a ranker is shown.
     #[serde(default, skip_serializing_if = "Shares::is_empty")]
@@ -158,10 +158,6 @@ pub const MAX_POLICIES: usize = 100;
 /// Most answer windows that one experiment can have had. Each is part of its state.
 pub const MAX_WINDOWS: usize = 100;
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
 /// Most controls that one experiment can have had. Each change leaves less evidence to stake.
 pub const MAX_CONTROLS: usize = 20;
 

@@ -130,16 +130,7 @@ impl Counts {
         }
     }
 
-    /// The answers of all pairs of a ranker, from its view.
-    pub fn ranker(&self, i: usize) -> PairTotals {
-        let mut total = PairTotals::default();
-        for j in (0..self.rankers).filter(|&j| j != i) {
-            total.add(self.pair(i, j));
-        }
-        total
-    }
-
-    /// [`Self::ranker`] of each.
+    /// The answers of all pairs of each ranker, from its view.
     pub fn by_ranker(&self) -> Vec<PairTotals> {
         let mut totals = vec![PairTotals::default(); self.rankers];
         pairs_by_strips(self.rankers).for_each(|(i, j)| {
