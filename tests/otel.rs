@@ -124,9 +124,7 @@ async fn spans_join_the_callers_trace_and_name_their_duel() {
         )
         .await;
     client.get("/nothing/here").await;
-    process.signal("TERM");
-    let (code, log) = process.wait();
-    assert_eq!(code, Some(0), "{log}");
+    let log = process.stop();
     let spans = spans(&came);
 
     let next_duel = named(&spans, "POST /v1/experiments/{name}/next-duel")[0];
@@ -200,9 +198,7 @@ async fn an_unavailable_collector_does_no_harm() {
             let duel = client.pair("search").await;
             client.answer("search", &duel, "left").await;
         }
-        process.signal("TERM");
-        let (code, log) = process.wait();
-        assert_eq!(code, Some(0), "{log}");
+        let log = process.stop();
         let reports = |line: &&str| line.contains("opentelemetry") && line.contains("xport");
         assert!(log.lines().any(|line| reports(&line)), "{address}: {log}");
     }

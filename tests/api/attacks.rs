@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::support::client::{JSON, steady};
-use crate::support::server::{Api, outcome, rankduel};
+use crate::support::server::{Api, outcome, rankduel_on};
 use crate::support::service::{Server, Settings};
 use crate::support::{KINDS, Kind, TestDatabase};
 
@@ -338,9 +338,8 @@ async fn neither_a_key_nor_callers_without_one_keep_others_out() {
 async fn the_connections_of_a_revoked_key_close() {
     let api = start(Kind::Sqlite, &with_key(), ConnectionSettings::default()).await;
     let keys = |arguments: &[&str]| {
-        let mut command = rankduel(&[&["keys"], arguments].concat());
-        command.env("RANKDUEL_DATABASE_URL", &api.database.url);
-        let (code, printed, error) = outcome(command);
+        let (code, printed, error) =
+            outcome(rankduel_on(&api.database.url, &[&["keys"], arguments].concat()));
         assert_eq!(code, Some(0), "{error}");
         printed
     };

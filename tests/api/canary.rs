@@ -22,7 +22,7 @@ async fn a_is_best(server: &Client, name: &str, duel: &Value, a_won: &mut bool) 
     } else {
         duel["left"].as_str().expect("an id")
     };
-    server.answer(name, duel, if duel["left"] == winner { "left" } else { "right" }).await;
+    server.wins(name, duel, winner).await;
 }
 
 /// Play until the experiment concludes, for at most so many duels. Returns the duels that it took.

@@ -88,7 +88,7 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
         for number in 0..180 {
             let duel = server.pair(name).await;
             let winner = if number * 31 % 50 < 31 { "a" } else { "b" };
-            server.answer(name, &duel, if duel["left"] == winner { "left" } else { "right" }).await;
+            server.wins(name, &duel, winner).await;
             if name == "lossy" && number % 9 == 0 {
                 server.pair(name).await;
             }
@@ -124,8 +124,7 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
             let duel = server.next_duel("lossy").await;
             if duel["self_duel"] == false {
                 let winner = if number * 31 % 50 < 31 { "a" } else { "b" };
-                let outcome = if duel["left"] == winner { "left" } else { "right" };
-                server.answer("lossy", &duel, outcome).await;
+                server.wins("lossy", &duel, winner).await;
                 met += 1;
             }
         }
@@ -226,7 +225,7 @@ async fn a_verdict_says_that_it_withstands_no_loss(database: TestDatabase) {
     for number in 0..45 {
         let duel = server.pair("search").await;
         let winner = if number < 25 { "a" } else { "b" };
-        server.answer("search", &duel, if duel["left"] == winner { "left" } else { "right" }).await;
+        server.wins("search", &duel, winner).await;
     }
     let found = server.verdict("search").await;
     let holds = &found["rests_on"]["holds_unless_lost"];

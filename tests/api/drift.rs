@@ -27,8 +27,7 @@ async fn answer(server: &Client, winner: &str, duels: usize) -> u64 {
     let mut position = 0;
     for _ in 0..duels {
         let duel = server.pair("search").await;
-        let outcome = if duel["left"] == winner { "left" } else { "right" };
-        position = server.answer("search", &duel, outcome).await;
+        position = server.wins("search", &duel, winner).await;
     }
     position
 }

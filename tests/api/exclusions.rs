@@ -33,7 +33,7 @@ async fn exclude(server: &Client, name: &str, units: Value, hashes: Value) -> An
 async fn wins(server: &Client, name: &str, unit: &str, winner: &str) {
     let path = format!("/v1/experiments/{name}/next-duel");
     let duel = server.post(&path, &json!({"unit": unit})).await.json(200);
-    server.answer(name, &duel, if duel["left"] == winner { "left" } else { "right" }).await;
+    server.wins(name, &duel, winner).await;
 }
 
 /// The verdict's own statements, the same at every server.

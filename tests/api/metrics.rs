@@ -61,8 +61,7 @@ async fn busy() -> (Api, Client) {
     client.create(&decided).await;
     for _ in 0..30 {
         let duel = client.pair("decided").await;
-        let won = if duel["left"] == "a" { "left" } else { "right" };
-        client.answer("decided", &duel, won).await;
+        client.wins("decided", &duel, "a").await;
     }
     for _ in 0..60 {
         let orphan = json!({"duel_id": "nonsense", "outcome": "left"});

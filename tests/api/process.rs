@@ -4,16 +4,15 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::server::{Process, outcome, rankduel};
+use crate::support::client::{Client, steady, until};
+use crate::support::server::{FREE_PORT, Process, outcome, rankduel, rankduel_on};
 use crate::support::{KINDS, Kind, fresh_database};
 
 const KEY: &str = "correct-horse-battery-staple";
 
 /// `rankduel serve` on a free port.
 fn serve(database: &str, more: &[&str]) -> Command {
-    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
-    command.args(more).env("RANKDUEL_DATABASE_URL", database);
-    command
+    rankduel_on(database, &[&["serve", FREE_PORT, "--log-format", "json"], more].concat())
 }
 
 #[tokio::test]
@@ -21,9 +20,8 @@ async fn a_signal_stops_the_server_cleanly() {
     for kind in KINDS {
         let database = fresh_database(kind).await;
         for signal in ["TERM", "INT", "HUP"] {
-            let process = Process::start(serve(&database.url, &[]));
-            let ready = reqwest::get(format!("{}/readyz", process.url)).await.unwrap();
-            assert_eq!(ready.status(), 200);
+            let (process, client) = Process::serving(&database.url, &["--log-format", "json"]);
+            client.get("/readyz").await.json(200);
             process.signal(signal);
             let (code, log) = process.wait();
             assert_eq!(code, Some(0), "{log}");
@@ -58,23 +56,13 @@ async fn connections_open_at_the_deadline_are_cut_off_and_logged() {
     let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
     let head = "POST /v1/experiments HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
-    let in_flight = async {
-        loop {
-            let text = reqwest::get(format!("{}/metrics", process.url))
-                .await
-                .unwrap()
-                .text()
-                .await
-                .unwrap();
-            // The hanging request, and this one for the metrics.
-            if text.lines().any(|line| line == "rankduel_http_requests_in_flight 2") {
-                break;
-            }
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(60), in_flight)
-        .await
-        .expect("the hanging request");
+    let client = Client::new(&process.url);
+    // The hanging request, and the one for the metrics.
+    until("the hanging request", async || {
+        let text = client.get("/metrics").await.text();
+        text.lines().any(|line| line == "rankduel_http_requests_in_flight 2")
+    })
+    .await;
     process.signal("TERM");
     let (code, log) = process.wait();
     assert_eq!(code, Some(1), "{log}");
@@ -182,9 +170,7 @@ async fn a_database_of_a_later_version_is_refused_in_one_line() {
             .await;
         let serve = ["serve", "--log", "error", "--listen", "127.0.0.1:0"];
         for command in [&serve[..], &["migrate"], &["verify"]] {
-            let mut command = rankduel(command);
-            command.env("RANKDUEL_DATABASE_URL", &database.url);
-            let (code, stdout, stderr) = outcome(command);
+            let (code, stdout, stderr) = outcome(rankduel_on(&database.url, command));
             assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
             assert_eq!(stderr.lines().count(), 1, "{stderr}");
             let says = "migration 9999, which is newer than this program: upgrade rankduel";
@@ -201,10 +187,8 @@ async fn no_request_forges_a_line_of_the_log() {
     const FORGED: &str = "forged";
     for format in ["json", "text"] {
         let database = fresh_database(Kind::Sqlite).await;
-        let flags = ["--listen", "127.0.0.1:0", "--log", "debug,sqlx=info", "--log-format", format];
-        let mut command = rankduel(&[&["serve"][..], &flags].concat());
-        command.env("RANKDUEL_DATABASE_URL", &database.url);
-        let process = Process::start(command);
+        let flags = ["--log", "debug,sqlx=info", "--log-format", format];
+        let (process, client) = Process::serving(&database.url, &flags);
         let address = process.url.strip_prefix("http://").unwrap().to_owned();
         let escape = "%0A%0D%1B%5B2J%E2%80%A8%22%7D";
         let odd = "\u{1b}[2J\u{9b}\u{2028}\\n\"}";
@@ -227,19 +211,8 @@ async fn no_request_forges_a_line_of_the_log() {
             assert!(answer.starts_with(b"HTTP/1.1 "), "{request}");
         }
         // A name that is stored: of a ranker, in the log line of an automatic conclusion.
-        let client = reqwest::Client::new();
-        let body =
-            serde_json::json!({"name": "search", "rankers": [format!("a\u{1b}{FORGED}"), "b"]});
-        let refused = client
-            .post(format!("{}/v1/experiments", process.url))
-            .json(&body)
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(refused.status(), 422);
-        process.signal("TERM");
-        let (code, log) = process.wait();
-        assert_eq!(code, Some(0), "{log}");
+        client.refuses(&steady("search", &[&format!("a\u{1b}{FORGED}"), "b"]), "/rankers/0").await;
+        let log = process.stop();
         assert!(log.lines().count() > 9, "{log}");
         for line in log.lines() {
             assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
@@ -263,14 +236,7 @@ async fn a_server_without_keys_answers_only_requests_to_the_local_machine() {
         request.send().await.unwrap().status().as_u16()
     };
     let process = Process::start(serve(&database.url, &[]));
-    let body = serde_json::json!({"name": "search", "rankers": ["a", "b"]});
-    let created = reqwest::Client::new()
-        .post(format!("{}/v1/experiments", process.url))
-        .json(&body)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(created.status(), 201);
+    Client::new(&process.url).create(&steady("search", &["a", "b"])).await;
     let (get, post) = (reqwest::Method::GET, reqwest::Method::POST);
     // `next-duel` of a loaded experiment is answered before the router is asked.
     let next_duel = "/v1/experiments/search/next-duel";
@@ -330,11 +296,10 @@ async fn a_signal_ends_a_server_that_is_migrating() {
             .await;
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let listen = format!("127.0.0.1:{port}");
-        let mut command = rankduel(&["serve", "--listen", &listen]);
-        command.env("RANKDUEL_DATABASE_URL", &database.url).stdout(Stdio::null());
-        let child = command.spawn().expect("the program");
-        crate::support::client::eventually("the server to be starting", async || {
-            tokio::net::TcpStream::connect(&listen).await.ok().map(drop)
+        let mut command = rankduel_on(&database.url, &["serve", "--listen", &listen]);
+        let child = command.stdout(Stdio::null()).spawn().expect("the program");
+        until("the server to be starting", async || {
+            tokio::net::TcpStream::connect(&listen).await.is_ok()
         })
         .await;
         // The port is bound just before the migration begins.
@@ -348,8 +313,7 @@ async fn a_signal_ends_a_server_that_is_migrating() {
         drop(held);
         // Nothing is in the way of the next start.
         let process = Process::start(serve(&database.url, &[]));
-        process.signal("TERM");
-        assert_eq!(process.wait().0, Some(0));
+        process.stop();
     }
 }
 
@@ -411,9 +375,7 @@ async fn empty_variables_are_unset_and_unknown_ones_are_reported() {
     command.env("RANKDUEL_PROGRAM", "rankduel");
     command.env("RANKDUEL_PORT_7171_TCP", "tcp://10.0.0.1:7171");
     let process = Process::start(command);
-    process.signal("TERM");
-    let (code, log) = process.wait();
-    assert_eq!(code, Some(0), "{log}");
+    let log = process.stop();
     assert!(log.contains("variable RANKDUEL_API_KEY; is it RANKDUEL_API_KEYS?"), "{log}");
     for silent in ["RANKDUEL_SERVICE_HOST", "RANKDUEL_PROGRAM", KEY] {
         assert!(!log.contains(silent), "{log}");
@@ -507,28 +469,13 @@ async fn startup_failures_are_reported_in_one_line() {
     let taken = holder.local_addr().unwrap().to_string();
     let no_database = fresh_database(Kind::Sqlite).await;
     std::fs::write(no_database.path(), "what somebody else keeps here".repeat(100)).unwrap();
-    let cases: [(&[&str], &str); 3] = [
-        (
-            &["serve", "--listen", "127.0.0.1:0", "--database-url", &no_database.url],
-            "the database cannot be opened",
-        ),
-        (
-            &[
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--no-migrate",
-                "--log",
-                "error",
-                "--database-url",
-                &database.url,
-            ],
-            "rankduel migrate",
-        ),
-        (&["serve", "--listen", &taken, "--database-url", &database.url], "cannot listen"),
-    ];
-    for (arguments, says) in cases {
-        let (code, stdout, stderr) = outcome(rankduel(arguments));
+    let no_migrate = ["serve", FREE_PORT, "--no-migrate", "--log", "error"];
+    for (url, arguments, says) in [
+        (&no_database.url, &["serve", FREE_PORT][..], "the database cannot be opened"),
+        (&database.url, &no_migrate, "rankduel migrate"),
+        (&database.url, &["serve", "--listen", &taken], "cannot listen"),
+    ] {
+        let (code, stdout, stderr) = outcome(rankduel_on(url, arguments));
         assert_eq!(code, Some(1), "{arguments:?}: {stderr}");
         assert_eq!(stdout, "");
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
@@ -552,8 +499,7 @@ async fn migrating_beforehand_is_sufficient_and_idempotent() {
         assert!(second.contains("already"), "{second}");
 
         let process = Process::start(serve(&database.url, &["--no-migrate"]));
-        process.signal("TERM");
-        assert_eq!(process.wait().0, Some(0));
+        process.stop();
     }
 }
 
@@ -570,8 +516,7 @@ async fn listening_for_other_machines_needs_keys_or_insecure() {
         let process = Process::start(command);
         let url = process.url.replace("0.0.0.0", "127.0.0.1");
         assert_eq!(reqwest::get(format!("{url}/v1/experiments")).await.unwrap().status(), status);
-        process.signal("TERM");
-        assert_eq!(process.wait().0, Some(0));
+        process.stop();
     }
 }
 
@@ -587,16 +532,15 @@ async fn the_keys_and_the_database_can_be_named_by_files() {
     let url = file("database-url", &format!("\u{feff}{}\r\n", database.url));
     let other = "another-key-of-a-caller";
     let keys = file("api-keys", &format!("{KEY}\n{other}\n"));
-    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
-    command.env("RANKDUEL_DATABASE_URL", &url).env("RANKDUEL_API_KEYS", keys);
+    let mut command = rankduel_on(&url, &["serve", FREE_PORT]);
+    command.env("RANKDUEL_API_KEYS", keys);
     let process = Process::start(command);
     let experiments = format!("{}/v1/experiments", process.url);
     for (key, status) in [(KEY, 200), (other, 200), ("not-one-of-the-keys", 401)] {
         let request = reqwest::Client::new().get(&experiments).bearer_auth(key);
         assert_eq!(request.send().await.unwrap().status(), status, "{key}");
     }
-    process.signal("TERM");
-    assert_eq!(process.wait().0, Some(0));
+    process.stop();
     assert!(database.path().exists());
     let (code, _, stderr) = outcome(rankduel(&["verify", "--database-url", &url]));
     assert_eq!(code, Some(0), "{stderr}");

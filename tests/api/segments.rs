@@ -103,6 +103,9 @@ async fn results_are_split_by_segment(database: TestDatabase) {
             assert!(rows[row].contains(part), "{} lacks {part}", rows[row]);
         }
     }
+    let exclude = json!({"exclude": {"units": ["u-59"], "reason": "a crawler"}});
+    server.patch("search", &exclude).await.json(200);
+    assert_eq!(server.get(PATH).await.json(200)["segments"][0]["opponents"][0]["wins"], 59);
 }
 
 async fn the_report_equals_the_table_of_the_command(database: TestDatabase) {
@@ -110,8 +113,10 @@ async fn the_report_equals_the_table_of_the_command(database: TestDatabase) {
     for number in 0..40_u32 {
         let segment = ["phone", "desktop", "tablet"][number as usize % 3];
         let winner = ["a", "a", "b", "tie", "c"][number as usize % 5];
-        answer(&server, [Some(segment), None], winner).await;
+        answer(&server, [Some(segment), Some(&format!("u-{number}"))], winner).await;
     }
+    let exclude = json!({"exclude": {"units": ["u-0"], "reason": "a crawler"}});
+    server.patch("search", &exclude).await.json(200);
     let report = server.get(&format!("{PATH}?ranker=b")).await.json(200);
     let store = database.store().await;
     let mut table = Vec::new();

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::support::haproxy::Haproxy;
-use crate::support::server::{Process, rankduel};
+use crate::support::server::{FREE_PORT, Process, rankduel_on};
 use crate::support::{Kind, fresh_database};
 
 const KEY: &str = "correct-horse-battery-staple";
@@ -39,8 +39,8 @@ const AMBIGUOUS: [&str; 18] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_hides_in_the_body_of_another_one() {
     let database = fresh_database(Kind::Sqlite).await;
-    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
-    command.env("RANKDUEL_DATABASE_URL", &database.url).env("RANKDUEL_API_KEYS", KEY);
+    let mut command = rankduel_on(&database.url, &["serve", FREE_PORT, "--log-format", "json"]);
+    command.env("RANKDUEL_API_KEYS", KEY);
     let process = Process::start(command);
     let server = process.url.strip_prefix("http://").expect("an address").to_owned();
     let proxy = Haproxy::start(&[&server]).await;

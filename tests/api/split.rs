@@ -35,7 +35,7 @@ async fn duel(server: &Client, unit: &str, segment: &str) -> Value {
 }
 
 async fn a_wins(server: &Client, duel: &Value) {
-    server.answer("search", duel, if duel["left"] == "a" { "left" } else { "right" }).await;
+    server.wins("search", duel, "a").await;
 }
 
 /// A page of `search` that `a` wins. Returns the experiment that made it.

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use crate::support::client::{eventually, until};
-use crate::support::server::{Process, rankduel};
-use crate::support::{Kind, TestDatabase, fresh_database};
+use crate::support::server::{FREE_PORT, Process, rankduel_on};
+use crate::support::{Kind, fresh_database};
 
 /// A server that does not listen yet.
 struct Starting {
@@ -17,9 +17,8 @@ struct Starting {
 
 impl Starting {
     fn new(url: &str) -> Self {
-        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
-        command.env("RANKDUEL_DATABASE_URL", url).stdout(Stdio::null());
-        let mut child = command.spawn().expect("the program");
+        let mut command = rankduel_on(url, &["serve", FREE_PORT]);
+        let mut child = command.stdout(Stdio::null()).spawn().expect("the program");
         let log = Arc::new(Mutex::new(String::new()));
         let (lines, kept) =
             (BufReader::new(child.stderr.take().expect("its log")), Arc::clone(&log));
@@ -68,14 +67,6 @@ impl Drop for Starting {
     }
 }
 
-async fn starts_and_stops(database: &TestDatabase) {
-    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
-    command.env("RANKDUEL_DATABASE_URL", &database.url);
-    let process = Process::start(command);
-    process.signal("TERM");
-    assert_eq!(process.wait().0, Some(0));
-}
-
 /// Backends of servers that migrate.
 const MIGRATING: &str = "select count(*) from pg_stat_activity
      where datname = current_database() and application_name = 'rankduel'";
@@ -92,7 +83,7 @@ async fn a_migration_that_waits_for_a_lock_says_so_and_leaves_no_backend_behind(
         until("the backend to end", async || database.count(MIGRATING).await == 0).await;
     }
     drop(held);
-    starts_and_stops(&database).await;
+    Process::serving(&database.url, &[]).0.stop();
 }
 
 /// Something accepts connections and never answers.

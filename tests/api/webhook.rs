@@ -112,9 +112,7 @@ async fn play(client: &Client, name: &str) {
         for _ in 0..20 {
             let duel = client.next_duel(name).await;
             if duel["self_duel"] == false && duel["left"] != duel["right"] {
-                client
-                    .answer(name, &duel, if duel["left"] == "a" { "left" } else { "right" })
-                    .await;
+                client.wins(name, &duel, "a").await;
             }
         }
         None
@@ -165,8 +163,7 @@ async fn a_notice_is_sent_until_it_is_taken_and_not_again() {
     .await;
     assert!(sent.contains("rankduel_webhook_failures_total 2"), "{sent}");
     assert!(sent.contains("rankduel_webhook_queue 0"), "{sent}");
-    server.signal("TERM");
-    assert_eq!(server.wait().0, Some(0));
+    server.stop();
 
     // after a restart only what is new is sent
     let again = serve(&database, &url);
@@ -206,9 +203,7 @@ async fn a_receiver_that_is_down_or_silent_slows_nothing() {
         }
         // far less than one attempt would take
         assert!(started.elapsed() < Duration::from_secs(9));
-        server.signal("TERM");
-        let (code, log) = server.wait();
-        assert_eq!(code, Some(0), "{log}");
+        let log = server.stop();
         assert!(!log.contains(SECRET) && !log.contains("/hook"), "{log}");
     }
 }

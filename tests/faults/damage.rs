@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::load::{Fate, SentAnswer};
 use crate::scene::{NAMES, Scene};
 use crate::support::client::Client;
-use crate::support::server::{Process, outcome, rankduel};
+use crate::support::server::{FREE_PORT, Process, outcome, rankduel_on};
 use crate::support::{Kind, TestDatabase, fresh_database};
 use crate::verify::log;
 use crate::{inject, rounds};
@@ -103,16 +103,8 @@ impl Left {
     }
 }
 
-fn serve(path: &Path) -> std::process::Command {
-    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "error"]);
-    command.env("RANKDUEL_DATABASE_URL", format!("sqlite://{}", path.display()));
-    command
-}
-
 fn start(path: &Path) -> (Process, Client) {
-    let process = Process::start(serve(path));
-    let client = Client::new(&process.url);
-    (process, client)
+    Process::serving(&format!("sqlite://{}", path.display()), &["--log", "error"])
 }
 
 /// The SQLite file is truncated. The program reports this and does not start, or reports the parts
@@ -125,8 +117,7 @@ async fn the_sqlite_file_is_truncated() {
     let whole = tempfile::tempdir().expect("a folder");
     let path = left.copy(whole.path());
     let (process, _) = start(&path);
-    process.signal("TERM");
-    assert_eq!(process.wait().0, Some(0));
+    process.stop();
     let bytes = std::fs::read(&path).expect("the file");
     assert!(!whole.path().join("rankduel.db-wal").exists(), "the write-ahead log still exists");
 
@@ -139,7 +130,10 @@ async fn the_sqlite_file_is_truncated() {
             _ => 50 + 600 * round as usize,
         };
         std::fs::write(&path, &bytes[..length]).expect("to write");
-        let (code, _, error) = outcome(serve(&path));
+        let (code, _, error) = outcome(rankduel_on(
+            &format!("sqlite://{}", path.display()),
+            &["serve", FREE_PORT, "--log", "error"],
+        ));
         assert_eq!(code, Some(1), "truncated at {length} of {}: {error}", bytes.len());
         assert_eq!(error.trim_end().lines().count(), 1, "{error}");
         assert!(error.contains("malformed") || error.contains("not a database"), "{error}");
@@ -189,9 +183,7 @@ async fn the_write_ahead_log_is_truncated() {
         let regressions =
             metrics.lines().find_map(|line| line.strip_prefix("rankduel_log_regressions_total "));
         let regressions = regressions.expect("a counter").parse::<u64>().expect("a number");
-        process.signal("TERM");
-        let (code, output) = process.wait();
-        assert_eq!(code, Some(0), "{output}");
+        let output = process.stop();
         assert!(gone > 0, "no answer was lost");
         assert_eq!(output.matches("THE DATABASE HAS LOST").count() as u64, regressions);
         // Every repeated answer is in the log again, once.

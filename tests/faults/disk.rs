@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::cluster::{Cluster, is_root};
 use crate::scene::Scene;
-use crate::support::server::{outcome, rankduel};
+use crate::support::server::{outcome, rankduel_on};
 use crate::{inject, some_moment};
 
 /// A file system of limited size.
@@ -138,9 +138,8 @@ async fn the_disk_of_sqlite_is_read_only() {
     inject(scene, &url, "read-only", 2, async |scene, _| {
         scene.kill(0);
         disk.remount("ro");
-        let mut serve = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "error"]);
-        serve.env("RANKDUEL_DATABASE_URL", &url);
-        let (code, _, error) = outcome(serve);
+        let (code, _, error) =
+            outcome(rankduel_on(&url, &["serve", "--listen", "127.0.0.1:0", "--log", "error"]));
         assert_eq!(code, Some(1), "{error}");
         assert!(
             error.contains("readonly database") && error.trim_end().lines().count() == 1,

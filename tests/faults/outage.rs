@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, End};
 use crate::support::client::{Client, steady, until};
 use crate::support::haproxy::Haproxy;
-use crate::support::server::{Process, rankduel};
+use crate::support::server::{Process, rankduel_on};
 
 /// The state of the database according to a server, which is ready.
 async fn database_of(client: &Client) -> Value {
@@ -31,10 +31,8 @@ async fn the_proxy_keeps_servers_whose_database_is_away() {
     let url = cluster.database("rankduel").await;
     let start = || {
         // The proxy's checks name another host than the local one.
-        let flags = ["--listen", "127.0.0.1:0", "--log", "error", "--insecure"];
-        let mut serve = rankduel(&[&["serve"][..], &flags].concat());
-        serve.env("RANKDUEL_DATABASE_URL", &url);
-        Process::start(serve)
+        let flags = ["serve", "--listen", "127.0.0.1:0", "--log", "error", "--insecure"];
+        Process::start(rankduel_on(&url, &flags))
     };
     let servers = [start(), start()];
     let clients = servers.each_ref().map(|server| Client::new(&server.url));

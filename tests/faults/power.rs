@@ -8,7 +8,7 @@ use rankduel_engine::tokens::key_set::SigningKeySet;
 
 use crate::load::Fate;
 use crate::scene::{NAMES, Scene};
-use crate::support::server::{outcome, rankduel};
+use crate::support::server::{outcome, rankduel_on};
 use crate::support::{Kind, fresh_database};
 use crate::verify::{log, open, verify};
 use crate::{rounds, some_moment};
@@ -41,9 +41,7 @@ impl Image {
         std::fs::write(&path, &self.main).expect("to write");
         std::fs::write(folder.path().join("rankduel.db-wal"), &self.ahead).expect("to write");
         let url = format!("sqlite://{}", path.display());
-        let mut command = rankduel(&["verify"]);
-        command.env("RANKDUEL_DATABASE_URL", &url);
-        let (code, found, error) = outcome(command);
+        let (code, found, error) = outcome(rankduel_on(&url, &["verify"]));
         assert_eq!(code, Some(0), "{what}: {found}{error}");
         let store = open(&url).await;
         let keys = SigningKeySet::new(&store.signing_keys().await.expect("keys")).expect("a key");

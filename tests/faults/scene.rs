@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::load::Office;
 use crate::support::client::{Client, steady, until};
-use crate::support::server::{Process, rankduel};
+use crate::support::server::{FREE_PORT, Process, rankduel_on};
 
 /// The experiments of every scene: one without self-duels, one that samples, one with confidence
 /// bounds, one in small batches, and one with two rankers.
@@ -82,8 +82,7 @@ impl Scene {
 
     /// Start the process with this index.
     pub fn start(&mut self, replica: usize) {
-        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "error"]);
-        command.env("RANKDUEL_DATABASE_URL", &self.url);
+        let mut command = rankduel_on(&self.url, &["serve", FREE_PORT, "--log", "error"]);
         for (name, value) in &self.variables {
             command.env(name, value.replace("{replica}", &replica.to_string()));
         }
@@ -108,9 +107,7 @@ impl Scene {
     pub fn stop(&mut self, replica: usize) {
         let process = self.replicas[replica].take().expect("a process");
         self.announce();
-        process.signal("TERM");
-        let (code, log) = process.wait();
-        assert_eq!(code, Some(0), "{log}");
+        process.stop();
     }
 
     /// Number of processes, running or not.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::store_contract::fixtures::{NOW, create, new_event, whole_log};
 use crate::support::client::{steady, until};
-use crate::support::server::{outcome, rankduel};
+use crate::support::server::{outcome, rankduel_on};
 use crate::support::service::{Server, Settings};
 use crate::support::{Kind, fresh_database, fresh_distributed_database};
 
@@ -86,9 +86,8 @@ async fn only_a_database_with_the_extension_is_distributed() {
     for (kind, advice) in [(Kind::Sqlite, "only PostgreSQL"), (Kind::Postgres, "create extension")]
     {
         let database = fresh_database(kind).await;
-        let mut command = rankduel(&["migrate", "--distribute", "citus"]);
-        command.env("RANKDUEL_DATABASE_URL", &database.url);
-        let (code, said, error) = outcome(command);
+        let (code, said, error) =
+            outcome(rankduel_on(&database.url, &["migrate", "--distribute", "citus"]));
         assert_eq!(code, Some(1), "{error}");
         assert!(said.contains("has the schema of this version"), "{said}");
         assert!(error.contains("cannot be distributed") && error.contains(advice), "{error}");

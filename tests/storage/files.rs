@@ -2,31 +2,22 @@
 //! are not where the next start looks for them.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::client::{Client, steady, until};
-use crate::support::server::{Process, outcome, rankduel};
+use crate::support::server::{Process, outcome, rankduel_on};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
-fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
-    let mut command = rankduel(arguments);
-    command.env("RANKDUEL_DATABASE_URL", &database.url);
-    command
-}
-
 fn serve(database: &TestDatabase) -> (Process, Client) {
-    let process = Process::start(command(database, &["serve", "--listen", "127.0.0.1:0"]));
-    let client = Client::new(&process.url);
-    (process, client)
+    Process::serving(&database.url, &[])
 }
 
 /// Run a command that must fail, and return its only line.
 #[track_caller]
 fn refused(database: &TestDatabase, arguments: &[&str]) -> String {
-    let (code, _, error) = outcome(command(database, arguments));
+    let (code, _, error) = outcome(rankduel_on(&database.url, arguments));
     assert_eq!((code, error.trim_end().lines().count()), (Some(1), 1), "{error}");
     error
 }
@@ -71,9 +62,7 @@ async fn a_database_that_moves_is_used_again_once_it_is_back() {
     assert_stopped(&client, &answer).await;
     std::fs::rename(&away, path).expect("to move it back");
     assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 6);
-    process.signal("TERM");
-    let (code, log) = process.wait();
-    assert_eq!(code, Some(0), "{log}");
+    let log = process.stop();
     assert!(log.contains("created an empty one"), "{log}");
     assert!(log.contains("move the file back"), "{log}");
     assert_eq!(database.count("select count(*) from log").await, 6);
@@ -87,14 +76,12 @@ async fn a_deleted_write_ahead_log_loses_nothing() {
         let (database, process, client, answer) = answered().await;
         std::fs::remove_file(beside(&database, ending)).expect("to delete it");
         assert_stopped(&client, &answer).await;
-        process.signal("TERM");
-        let (code, log) = process.wait();
-        assert_eq!(code, Some(0), "{log}");
+        let log = process.stop();
         assert!(log.contains("restart the server"), "{log}");
         let (_process, client) = serve(&database);
         assert_eq!(client.position("search").await, 5, "{ending}");
         assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 6);
-        let (code, verified, error) = outcome(command(&database, &["verify"]));
+        let (code, verified, error) = outcome(rankduel_on(&database.url, &["verify"]));
         assert_eq!(code, Some(0), "{verified}{error}");
     }
 }
@@ -142,7 +129,7 @@ async fn a_second_server_is_refused_and_commands_are_not() {
         &["keys", "list"],
         &["signing-keys", "list"],
     ] {
-        let (code, _, error) = outcome(command(&database, arguments));
+        let (code, _, error) = outcome(rankduel_on(&database.url, arguments));
         assert_eq!(code, Some(0), "{arguments:?}: {error}");
     }
     assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 6);

@@ -4,9 +4,9 @@ use rankduel_store::{StoreError, connect};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Executor as _, Row as _};
 
-use crate::support::client::{Client, steady, until};
+use crate::support::client::{steady, until};
 use crate::support::pooler::Pooler;
-use crate::support::server::{Process, outcome, rankduel};
+use crate::support::server::{FREE_PORT, Process, outcome, rankduel_on};
 use crate::support::{Kind, fresh_database, fresh_pooled_database};
 
 const ADVISORY_LOCKS: &str = "select count(*) from pg_locks where locktype = 'advisory'
@@ -18,9 +18,7 @@ async fn a_pooler_that_shares_sessions_is_found_at_the_start() {
     let database = fresh_pooled_database().await;
     let url = database.pooler.as_ref().expect("a pooler").url();
     for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"]] {
-        let mut command = rankduel(command);
-        command.env("RANKDUEL_DATABASE_URL", &url);
-        let (code, _, error) = outcome(command);
+        let (code, _, error) = outcome(rankduel_on(&url, command));
         assert_eq!(code, Some(1), "{error}");
         assert!(error.contains("add pool_mode=transaction to the URL"), "{error}");
     }
@@ -45,11 +43,7 @@ async fn a_pooler_that_keeps_sessions_needs_no_parameter() {
 async fn the_schema_is_not_migrated_through_a_shared_pooler() {
     let database = fresh_pooled_database().await;
     let url = database.pooler.as_ref().expect("a pooler").declared_url();
-    let migrate = |url: &str| {
-        let mut command = rankduel(&["migrate"]);
-        command.env("RANKDUEL_DATABASE_URL", url);
-        outcome(command)
-    };
+    let migrate = |url: &str| outcome(rankduel_on(url, &["migrate"]));
     let (code, _, error) = migrate(&url);
     assert_eq!(code, Some(1), "{error}");
     assert!(error.contains("the URL of the database itself"), "{error}");
@@ -72,10 +66,8 @@ async fn a_url_for_listening_that_leads_elsewhere_is_refused() {
             elsewhere.store().await;
         }
         for url in &urls {
-            let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
-            command.args(["--listen-database-url", &elsewhere.url]);
-            command.env("RANKDUEL_DATABASE_URL", url);
-            let (code, _, error) = outcome(command);
+            let serve = ["serve", FREE_PORT, "--listen-database-url", &elsewhere.url];
+            let (code, _, error) = outcome(rankduel_on(url, &serve));
             assert_eq!(code, Some(1), "{error}");
             assert!(error.contains("leads to another database"), "{error}");
             assert_eq!(elsewhere.count(TABLES).await == 0, is_empty);
@@ -128,13 +120,7 @@ async fn settings_hold_in_each_transaction_and_do_not_leak() {
 async fn servers_behind_a_pooler_follow_each_other() {
     let database = fresh_pooled_database().await;
     let pooler = database.pooler.as_ref().expect("a pooler");
-    let serve = |flags: &[&str]| {
-        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
-        command.args(flags).env("RANKDUEL_DATABASE_URL", pooler.declared_url());
-        let process = Process::start(command);
-        let client = Client::new(&process.url);
-        (process, client)
-    };
+    let serve = |flags: &[&str]| Process::serving(&pooler.declared_url(), flags);
     let never_polls =
         ["--listen-database-url", database.url.as_str(), "--poll-milliseconds", "3600000"];
     let (first, listening) = serve(&never_polls);
@@ -155,8 +141,6 @@ async fn servers_behind_a_pooler_follow_each_other() {
     }
     assert_eq!(listening.standings("search").await, polling.standings("search").await);
     for process in [first, second] {
-        process.signal("TERM");
-        let (code, log) = process.wait();
-        assert_eq!(code, Some(0), "{log}");
+        process.stop();
     }
 }

@@ -81,19 +81,3 @@ fn no_state_depends_on_the_segment() {
     };
     assert_eq!(folded(None), folded(Some(segment("mobile"))));
 }
-
-#[test]
-fn a_segment_is_short_and_printable() {
-    for name in ["a", "de-AT", "zürich", "a, \"b\"", &"x".repeat(32)] {
-        assert_eq!(segment(name).as_str(), name);
-    }
-    for (name, reason) in [
-        ("", "a segment has 1 to 32 bytes; this one has 0"),
-        (&*"x".repeat(33), "a segment has 1 to 32 bytes; this one has 33"),
-        (&*"ü".repeat(17), "a segment has 1 to 32 bytes; this one has 34"),
-        ("a\nb", "a segment has no control characters, such as line breaks"),
-    ] {
-        let error = Segment::try_from(name).expect_err("it is no segment");
-        assert_eq!(error.to_string(), reason);
-    }
-}

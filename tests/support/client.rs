@@ -136,6 +136,26 @@ impl Client {
         receipt["position"].as_u64().expect("a position")
     }
 
+    /// Answer a duel for the first time, so that this ranker wins it.
+    pub async fn wins(&self, name: &str, duel: &Value, winner: &str) -> u64 {
+        self.answer(name, duel, if duel["left"] == winner { "left" } else { "right" }).await
+    }
+
+    /// The pages of the list of experiments, with at most `limit` of them and 2 MiB each.
+    pub async fn list(&self, limit: usize) -> Vec<Vec<Value>> {
+        let (mut pages, mut path) = (Vec::new(), format!("/v1/experiments?limit={limit}"));
+        loop {
+            let answer = self.get(&path).await;
+            assert!(answer.bytes.len() < 2 * 1024 * 1024, "a page has {}", answer.bytes.len());
+            let page = answer.json(200);
+            pages.push(page["experiments"].as_array().expect("experiments").clone());
+            match page["next"].as_str() {
+                Some(next) => path = format!("/v1/experiments?limit={limit}&cursor={next}"),
+                None => return pages,
+            }
+        }
+    }
+
     /// An experiment.
     pub async fn experiment(&self, name: &str) -> Value {
         self.get(&format!("/v1/experiments/{name}")).await.json(200)
@@ -220,6 +240,7 @@ impl Answer {
         let what = format!("{}: {} {}", self.request, self.status, self.text());
         assert_eq!(self.status, kind.status().as_u16(), "{what}");
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{what}");
+        assert_eq!(self.header("cache-control"), Some("no-store"), "{what}");
         let problem: Value = serde_json::from_slice(&self.bytes).expect("JSON");
         assert_eq!(problem["type"], kind.type_uri(), "{what}");
         assert_eq!(problem["title"], kind.title(), "{what}");
@@ -228,12 +249,9 @@ impl Answer {
         assert_eq!(problem["request_id"].as_str(), self.header("x-request-id"), "{what}");
         let detail = problem["detail"].as_str().expect("a detail");
         assert!(detail.ends_with(['.', '!', '?']) && detail.len() > 10, "not a sentence: {what}");
-        if matches!(kind, ProblemKind::Unavailable | ProblemKind::Overloaded | ProblemKind::Timeout)
-        {
-            let seconds =
-                self.header("retry-after").and_then(|seconds| seconds.parse::<u32>().ok());
-            assert!(seconds.is_some_and(|seconds| seconds >= 1), "no Retry-After: {what}");
-        }
+        let seconds = self.header("retry-after").map(|seconds| seconds.parse::<u32>());
+        let waits = seconds.is_some_and(|seconds| seconds.is_ok_and(|seconds| seconds >= 1));
+        assert!(kind.retry_after_seconds().is_none() || waits, "no Retry-After: {what}");
         problem
     }
 

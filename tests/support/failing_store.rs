@@ -131,45 +131,46 @@ impl FailingStore {
     }
 }
 
-#[async_trait]
-impl ExperimentLog for FailingStore {
-    async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
-        self.write(self.inner.create_experiment(new)).await
-    }
+/// Implement a trait of the store: each call `looks` into the database or `writes` to it, and what
+/// is in braces at the end stands as it is.
+macro_rules! passed_on {
+    ($trait:ident {
+        $($how:ident $method:ident($($name:ident: $type:ty),*) -> $result:ty;)*
+        { $($own:tt)* }
+    }) => {
+        #[async_trait]
+        impl $trait for FailingStore {
+            $(
+                async fn $method(&self, $($name: $type),*) -> Result<$result, StoreError> {
+                    self.$how(self.inner.$method($($name),*)).await
+                }
+            )*
 
-    async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError> {
-        self.look(self.inner.experiment(name)).await
-    }
+            $($own)*
+        }
+    };
+}
 
-    async fn experiments(
-        &self,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<ExperimentRecord>, StoreError> {
-        self.look(self.inner.experiments(after, limit)).await
-    }
-
-    async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
-        self.look(self.inner.names(after, limit)).await
-    }
-
-    async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
-        self.look(self.inner.heads(experiments)).await
-    }
-
-    async fn change_experiment(
-        &self,
-        experiment: ExperimentId,
-        expected_version: u64,
-        change: &Change,
-        event: NewEvent,
-        recorded_at: i64,
-    ) -> Result<Changed, StoreError> {
-        let call =
-            self.inner.change_experiment(experiment, expected_version, change, event, recorded_at);
-        self.write(call).await
-    }
-
+passed_on! { ExperimentLog {
+    write create_experiment(new: &NewExperiment) -> Created;
+    look experiment(name: &str) -> Option<ExperimentRecord>;
+    look experiments(after: Option<&str>, limit: u32) -> Vec<ExperimentRecord>;
+    look names(after: &str, limit: u32) -> Vec<String>;
+    look heads(experiments: &[ExperimentId]) -> Vec<Head>;
+    write change_experiment(
+        id: ExperimentId, version: u64, change: &Change, event: NewEvent, recorded_at: i64
+    ) -> Changed;
+    look read(id: ExperimentId, after: u64, limit: u32) -> Vec<LogEntry>;
+    write save_snapshot(snapshot: &Snapshot) -> ();
+    look newest_snapshot(id: ExperimentId, format: u32) -> Option<Snapshot>;
+    look snapshots(id: ExperimentId) -> Vec<Snapshot>;
+    look listen() -> Option<Box<dyn Notices>>;
+    write prune(id: ExperimentId, to: u64, format: u32, audit: &AuditNote) -> bool;
+    write import(
+        record: &ExperimentRecord, base: Option<&Snapshot>, chunks: EntryChunks<'_>,
+        audit: Option<&AuditNote>
+    ) -> Created;
+{
     async fn append(
         &self,
         events: &[(ExperimentId, NewEvent)],
@@ -189,15 +190,6 @@ impl ExperimentLog for FailingStore {
         }
     }
 
-    async fn read(
-        &self,
-        experiment: ExperimentId,
-        after: u64,
-        limit: u32,
-    ) -> Result<Vec<LogEntry>, StoreError> {
-        self.look(self.inner.read(experiment, after, limit)).await
-    }
-
     async fn find(
         &self,
         experiment: ExperimentId,
@@ -208,120 +200,32 @@ impl ExperimentLog for FailingStore {
         }
         self.look(self.inner.find(experiment, nonces)).await
     }
+} } }
 
-    async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
-        self.write(self.inner.save_snapshot(snapshot)).await
-    }
+passed_on! { KeyStore {
+    look signing_keys() -> Vec<SigningKey>;
+    write ensure_signing_key(key: &SigningKey) -> Vec<SigningKey>;
+    write add_signing_key(key: &SigningKey, audit: &AuditNote) -> ();
+    write remove_signing_key(id: u32, audit: &AuditNote) -> bool;
+    look api_keys() -> Vec<ApiKeyRecord>;
+    write add_api_key(
+        key: &ApiKeyRecord, ends: Option<(&str, i64)>, audit: &AuditNote
+    ) -> ();
+    write revoke_api_key(id: &str, at: i64, audit: &AuditNote) -> bool;
+    write note_key_uses(uses: &[(String, i64)]) -> ();
+    look ended_sessions() -> Vec<SessionId>;
+    write end_session(session: &SessionId, expires_at: i64, forget_before: i64) -> ();
+{} } }
 
-    async fn newest_snapshot(
-        &self,
-        experiment: ExperimentId,
-        format: u32,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        self.look(self.inner.newest_snapshot(experiment, format)).await
-    }
+passed_on! { AuditLog {
+    look audit(experiment: Option<&str>, before: i64, limit: u32) -> Vec<AuditRecord>;
+{} } }
 
-    async fn snapshots(&self, experiment: ExperimentId) -> Result<Vec<Snapshot>, StoreError> {
-        self.look(self.inner.snapshots(experiment)).await
-    }
-
-    async fn listen(&self) -> Result<Option<Box<dyn Notices>>, StoreError> {
-        self.look(self.inner.listen()).await
-    }
-
-    async fn prune(
-        &self,
-        experiment: ExperimentId,
-        to: u64,
-        format: u32,
-        audit: &AuditNote,
-    ) -> Result<bool, StoreError> {
-        self.write(self.inner.prune(experiment, to, format, audit)).await
-    }
-
-    async fn import(
-        &self,
-        record: &ExperimentRecord,
-        base: Option<&Snapshot>,
-        chunks: EntryChunks<'_>,
-        audit: Option<&AuditNote>,
-    ) -> Result<Created, StoreError> {
-        self.write(self.inner.import(record, base, chunks, audit)).await
-    }
-}
-
-#[async_trait]
-impl KeyStore for FailingStore {
-    async fn signing_keys(&self) -> Result<Vec<SigningKey>, StoreError> {
-        self.look(self.inner.signing_keys()).await
-    }
-
-    async fn ensure_signing_key(&self, key: &SigningKey) -> Result<Vec<SigningKey>, StoreError> {
-        self.write(self.inner.ensure_signing_key(key)).await
-    }
-
-    async fn add_signing_key(&self, key: &SigningKey, audit: &AuditNote) -> Result<(), StoreError> {
-        self.write(self.inner.add_signing_key(key, audit)).await
-    }
-
-    async fn remove_signing_key(&self, id: u32, audit: &AuditNote) -> Result<bool, StoreError> {
-        self.write(self.inner.remove_signing_key(id, audit)).await
-    }
-
-    async fn api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
-        self.look(self.inner.api_keys()).await
-    }
-
-    async fn add_api_key(
-        &self,
-        key: &ApiKeyRecord,
-        ends: Option<(&str, i64)>,
-        audit: &AuditNote,
-    ) -> Result<(), StoreError> {
-        self.write(self.inner.add_api_key(key, ends, audit)).await
-    }
-
-    async fn revoke_api_key(
-        &self,
-        id: &str,
-        at: i64,
-        audit: &AuditNote,
-    ) -> Result<bool, StoreError> {
-        self.write(self.inner.revoke_api_key(id, at, audit)).await
-    }
-
-    async fn note_key_uses(&self, uses: &[(String, i64)]) -> Result<(), StoreError> {
-        self.write(self.inner.note_key_uses(uses)).await
-    }
-
-    async fn ended_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
-        self.look(self.inner.ended_sessions()).await
-    }
-
-    async fn end_session(
-        &self,
-        session: &SessionId,
-        expires_at: i64,
-        forget_before: i64,
-    ) -> Result<(), StoreError> {
-        self.write(self.inner.end_session(session, expires_at, forget_before)).await
-    }
-}
-
-#[async_trait]
-impl AuditLog for FailingStore {
-    async fn audit(
-        &self,
-        experiment: Option<&str>,
-        before: i64,
-        limit: u32,
-    ) -> Result<Vec<AuditRecord>, StoreError> {
-        self.look(self.inner.audit(experiment, before, limit)).await
-    }
-}
-
-#[async_trait]
-impl Database for FailingStore {
+passed_on! { Database {
+    write migrate() -> ();
+    look check() -> ();
+    look integrity() -> Vec<String>;
+{
     fn kind(&self) -> &'static str {
         self.inner.kind()
     }
@@ -330,19 +234,7 @@ impl Database for FailingStore {
         self.inner.serves_one_process()
     }
 
-    async fn migrate(&self) -> Result<(), StoreError> {
-        self.write(self.inner.migrate()).await
-    }
-
-    async fn check(&self) -> Result<(), StoreError> {
-        self.look(self.inner.check()).await
-    }
-
-    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        self.look(self.inner.integrity()).await
-    }
-
     async fn close(&self) {
         self.inner.close().await;
     }
-}
+} } }

@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
+use super::client::Client;
 use super::{Kind, TestDatabase, fresh_database};
 
 /// A router on a real socket.
@@ -121,6 +122,9 @@ impl Api {
     }
 }
 
+/// The flag for a port that nothing else uses.
+pub const FREE_PORT: &str = "--listen=127.0.0.1:0";
+
 /// The `rankduel` command with these arguments, without the caller's environment variables.
 pub fn rankduel(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankduel"));
@@ -133,6 +137,13 @@ pub fn rankduel(arguments: &[&str]) -> Command {
     }
     // No load balancer needs time to notice.
     command.env("RANKDUEL_LAME_DUCK_SECONDS", "0");
+    command
+}
+
+/// The same on the database with this URL.
+pub fn rankduel_on(url: &str, arguments: &[&str]) -> Command {
+    let mut command = rankduel(arguments);
+    command.env("RANKDUEL_DATABASE_URL", url);
     command
 }
 
@@ -167,10 +178,26 @@ impl Process {
         }
     }
 
+    /// Serve this database on a free port, with these flags in addition. Returns a client, too.
+    pub fn serving(url: &str, flags: &[&str]) -> (Self, Client) {
+        let process = Self::start(rankduel_on(url, &[&["serve", FREE_PORT], flags].concat()));
+        let client = Client::new(&process.url);
+        (process, client)
+    }
+
     /// Send a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    }
+
+    /// Stop the process, which must end well; returns its log.
+    #[track_caller]
+    pub fn stop(self) -> String {
+        self.signal("TERM");
+        let (code, log) = self.wait();
+        assert_eq!(code, Some(0), "{log}");
+        log
     }
 
     /// Wait for the process to end; returns its exit code and log.

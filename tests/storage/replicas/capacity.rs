@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::support::TestDatabase;
 use crate::support::client::{assert_has, eventually, steady, until};
 use crate::support::failing_store::{FailingStore, Mode};
-use crate::support::server::{outcome, rankduel};
+use crate::support::server::{outcome, rankduel_on};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
@@ -153,9 +153,8 @@ async fn an_experiment_that_hangs_delays_neither_memory_nor_keys(database: TestD
 
     twenty_large_ones(&server).await;
     room(&server).await;
-    let mut command = rankduel(&["keys", "create", "first", "--scope", "admin"]);
-    command.env("RANKDUEL_DATABASE_URL", &database.url);
-    assert_eq!(outcome(command).0, Some(0));
+    let create = ["keys", "create", "first", "--scope", "admin"];
+    assert_eq!(outcome(rankduel_on(&database.url, &create)).0, Some(0));
     until("a key is needed", async || server.get("/v1/experiments/e1").await.status == 401).await;
     let status = "select count(*) from experiment where status = 'concluded'";
     assert_eq!(database.count(status).await, 0);

@@ -8,7 +8,7 @@ use super::{NEVER_LOOKS, serve};
 use crate::events::{folded, snapshot};
 use crate::support::TestDatabase;
 use crate::support::client::{Answer, Client, steady, until, with};
-use crate::support::server::{Process, outcome, rankduel};
+use crate::support::server::{Process, outcome, rankduel_on};
 
 on_both_databases! {
     polling_detects_the_loss
@@ -46,9 +46,7 @@ async fn assert_matches_the_log(
     let standings = client.standings("search").await;
     assert_eq!(standings["position"], position);
     assert_eq!(regressions(client).await, 1);
-    process.signal("TERM");
-    let (code, log) = process.wait();
-    assert_eq!(code, Some(0), "{log}");
+    let log = process.stop();
     assert_eq!(log.matches("THE DATABASE HAS LOST ACKNOWLEDGED OUTCOMES").count(), 1, "{log}");
     // With the existing snapshots, and without any.
     for statement in ["select 1", "delete from snapshot"] {
@@ -86,8 +84,7 @@ async fn a_snapshot_beyond_the_log_is_not_used(database: TestDatabase) {
     let (process, client) = serve(&database, &["--log", "error"]);
     client.create(&steady("search", &["a", "b", "c"])).await;
     answer(&client, 10, "left", 0).await;
-    process.signal("TERM");
-    assert_eq!(process.wait().0, Some(0));
+    process.stop();
     let store = database.connect().await;
     let (record, fold) = folded(&store, "search", 10).await;
     let snapshot = snapshot(&record, &fold, 0);
@@ -160,12 +157,9 @@ async fn clicks_count_although_the_log_lost_their_page(database: TestDatabase) {
     let duel = client.pair("timed").await;
     assert_eq!(client.answer("timed", &duel, "left").await, 8, "it is served");
 
-    process.signal("TERM");
-    assert_eq!(process.wait().0, Some(0));
+    process.stop();
     let run = |arguments: &[&str]| {
-        let mut command = rankduel(arguments);
-        command.env("RANKDUEL_DATABASE_URL", &database.url);
-        let (code, stdout, stderr) = outcome(command);
+        let (code, stdout, stderr) = outcome(rankduel_on(&database.url, arguments));
         assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");
         stdout
     };

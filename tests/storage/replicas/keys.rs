@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::serve;
 use crate::support::TestDatabase;
 use crate::support::client::{eventually, steady, until};
-use crate::support::server::{outcome, rankduel};
+use crate::support::server::{outcome, rankduel_on};
 
 on_postgres! {
     no_duel_is_refused_during_key_rotation
@@ -28,9 +28,7 @@ fn key_of(duel: &Value) -> u32 {
 }
 
 fn signing_keys(database: &TestDatabase, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = rankduel(&[&["signing-keys"], arguments].concat());
-    command.env("RANKDUEL_DATABASE_URL", &database.url);
-    outcome(command)
+    outcome(rankduel_on(&database.url, &[&["signing-keys"], arguments].concat()))
 }
 
 async fn no_duel_is_refused_during_key_rotation(database: TestDatabase) {

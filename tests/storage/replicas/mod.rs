@@ -1,8 +1,6 @@
 //! Several servers on one database: replication, eviction, key rotation, and stops.
 
 mod archived;
-mod assaults;
-mod batches;
 mod capacity;
 mod gone_back;
 mod keys;
@@ -16,15 +14,11 @@ mod versions;
 
 use crate::support::TestDatabase;
 use crate::support::client::Client;
-use crate::support::server::{Process, rankduel};
+use crate::support::server::Process;
 
 /// The program on this database with these flags, and a client of it.
 fn serve(database: &TestDatabase, flags: &[&str]) -> (Process, Client) {
-    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0"]);
-    command.args(flags).env("RANKDUEL_DATABASE_URL", &database.url);
-    let process = Process::start(command);
-    let client = Client::new(&process.url);
-    (process, client)
+    Process::serving(&database.url, flags)
 }
 
 /// Flags of a server that never polls within a test.

@@ -6,9 +6,9 @@ use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use super::{NEVER_LOOKS, serve};
-use crate::support::client::{Client, assert_verifies, eventually, until};
+use crate::support::TestDatabase;
+use crate::support::client::{Client, assert_verifies, eventually};
 use crate::support::server::Process;
-use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_postgres! {
     all_servers_serve_during_roster_changes
@@ -151,23 +151,4 @@ async fn a_change_is_checked_against_the_current_roster(database: TestDatabase) 
     assert_eq!(experiment["winner"], "d");
     assert_eq!(retired(&other).await, ["a"]);
     agree(&database, &[&other], 0).await;
-}
-
-/// The other server gets no request before it has read the change.
-#[tokio::test(flavor = "multi_thread")]
-async fn notifications_carry_roster_changes_on_postgresql() {
-    let database = fresh_database(Kind::Postgres).await;
-    let ((_one, one), (_other, other)) =
-        (serve(&database, &NEVER_LOOKS), serve(&database, &NEVER_LOOKS));
-    one.create(
-        &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"},
-            "conclude_at": "never"}),
-    )
-    .await;
-    other.standings("search").await;
-    change(&one, json!({"retire": "b"})).await;
-    until("the retired ranker at the other server", async || retired(&other).await == ["b"]).await;
-    for _ in 0..100 {
-        assert!(!shows(&other.next_duel("search").await, "b"));
-    }
 }

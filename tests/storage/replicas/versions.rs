@@ -67,9 +67,7 @@ async fn a_spec_of_a_newer_version_is_refused(database: TestDatabase) {
         (&page["experiments"][0]["name"], &page["unreadable"]),
         (&json!("other"), &json!(["newer"]))
     );
-    process.signal("TERM");
-    let (code, log) = process.wait();
-    assert_eq!(code, Some(0));
+    let log = process.stop();
     assert_eq!(times(&log, "cannot be served here"), 1, "logged once: {log}");
 }
 
@@ -106,9 +104,7 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
     })
     .await;
     assert_eq!(unreadable(&client).await, "0");
-    process.signal("TERM");
-    let (code, log) = process.wait();
-    assert_eq!(code, Some(0));
+    let log = process.stop();
     assert_eq!(times(&log, "cannot be served here"), 1, "logged once: {log}");
 }
 

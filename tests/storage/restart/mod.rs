@@ -1,29 +1,17 @@
-//! Restarts: policies, snapshots and pages with pieces of clicks go on as they were. `tests/faults`
+//! Restarts: snapshots and pages with pieces of clicks go on as they were. `tests/faults`
 //! has those under load.
 
 mod pieces;
-mod policies;
 mod snapshots;
 
 use crate::support::TestDatabase;
 use crate::support::client::Client;
-use crate::support::server::{Process, rankduel};
+use crate::support::server::Process;
 use serde_json::Value;
 
 /// The program on this database, serving on a free port, and a client of it.
 fn serve(database: &TestDatabase) -> (Process, Client) {
-    let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "warn"]);
-    command.env("RANKDUEL_DATABASE_URL", &database.url);
-    let process = Process::start(command);
-    let client = Client::new(&process.url);
-    (process, client)
-}
-
-/// Stop it cleanly.
-fn stop(process: Process) {
-    process.signal("TERM");
-    let (code, log) = process.wait();
-    assert_eq!(code, Some(0), "{log}");
+    Process::serving(&database.url, &["--log", "warn"])
 }
 
 /// Answer enough duels of an experiment for a snapshot: 11 000, in requests of 1000.
@@ -55,6 +43,6 @@ async fn folded_from_the_start(database: &TestDatabase, name: &str) -> Value {
     database.execute("delete from snapshot").await;
     let (process, client) = serve(database);
     let standings = client.standings(name).await;
-    stop(process);
+    process.stop();
     standings
 }

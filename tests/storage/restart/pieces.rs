@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{folded_from_the_start, serve, stop};
+use super::{folded_from_the_start, serve};
 use crate::support::TestDatabase;
 use crate::support::client::{Client, PATIENCE, steady};
 
@@ -103,6 +103,6 @@ async fn pieces_give_the_same_outcomes_with_and_without_a_kill(database: TestDat
         assert_eq!(send(&client, "killed", page, &json!(["l3", "l4", "r1"]), false).await, "late");
     }
     let standings = client.standings("killed").await;
-    stop(process);
+    process.stop();
     assert_eq!(folded_from_the_start(&database, "killed").await, standings);
 }

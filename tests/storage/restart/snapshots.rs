@@ -7,7 +7,7 @@ use rankduel_store::events::Event;
 use rankduel_store::{ExperimentRecord, SharedStore, Snapshot};
 use serde_json::Value;
 
-use super::{answer_many, serve, stop};
+use super::{answer_many, serve};
 use crate::support::TestDatabase;
 use crate::support::client::{steady, until};
 
@@ -31,7 +31,7 @@ async fn kept(database: &TestDatabase) -> Kept {
     answer_many(&client, "search").await;
     until("a snapshot", async || database.count("select count(*) from snapshot").await > 0).await;
     let standings = client.standings("search").await;
-    stop(process);
+    process.stop();
     let store = database.connect().await;
     let record = store.experiment("search").await.expect("a store").expect("an experiment");
     let spec: ExperimentSpec = serde_json::from_str(&record.spec).expect("a spec");
@@ -51,7 +51,7 @@ async fn start_with(database: &TestDatabase, kept: &Kept, snapshot: Snapshot) ->
     // The server also continues.
     let duel = client.next_duel("search").await;
     assert_eq!((&duel["batch"], &duel["state"]), (&1.into(), &standings["position"]));
-    stop(process);
+    process.stop();
     standings
 }
 

@@ -9,7 +9,7 @@ mod verifying;
 use crate::events::{folded, snapshot};
 use crate::support::TestDatabase;
 use crate::support::client::steady;
-use crate::support::server::{outcome, rankduel};
+use crate::support::server::{outcome, rankduel_on};
 use crate::support::service::Server;
 use serde_json::{Value, json};
 
@@ -18,9 +18,7 @@ const LONG_AGO_MS: i64 = 1_577_836_800_000;
 
 /// The exit code, standard output and standard error of a command.
 fn run(database: &TestDatabase, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = rankduel(arguments);
-    command.env("RANKDUEL_DATABASE_URL", &database.url);
-    outcome(command)
+    outcome(rankduel_on(&database.url, arguments))
 }
 
 /// Run a command that must succeed, and return its standard output.
@@ -75,6 +73,29 @@ async fn filled(database: &TestDatabase) -> Value {
     store.save_snapshot(&snapshot).await.expect("a snapshot");
     store.close().await;
     standings
+}
+
+/// Copy the tables, before they are damaged.
+async fn keep(database: &TestDatabase) {
+    for table in ["experiment", "log", "snapshot"] {
+        let copy = format!("create table {table}_kept as select * from {table}");
+        database.execute_text(format!("drop table if exists {table}_kept; {copy}")).await;
+    }
+}
+
+/// Bring back what was kept, except added and removed experiments.
+async fn restore(database: &TestDatabase) {
+    database
+        .execute(
+            "delete from log; delete from snapshot;
+             update experiment set head = kept.head, version = kept.version, status = kept.status,
+                 spec = kept.spec, pruned_to = kept.pruned_to, winner = kept.winner,
+                 interleaving = kept.interleaving, archived_at_ms = kept.archived_at_ms
+                 from experiment_kept as kept where kept.id = experiment.id;
+             insert into log select * from log_kept;
+             insert into snapshot select * from snapshot_kept;",
+        )
+        .await;
 }
 
 /// The standings of `search` at a newly started server.

@@ -12,8 +12,7 @@ use crate::support::service::{Server, Settings};
 on_both_databases! {
     a_table_has_a_row_for_each_answered_page
     the_table_has_the_probability_of_a_pair
-    results_are_split_by_segment
-    results_by_segment_wait_for_complete_cohorts
+    a_table_of_segments_is_of_the_winner_or_the_leader
     a_pruned_log_has_no_rows_of_its_pruned_pages
     the_matrix_of_an_experiment_can_be_simulated
 }
@@ -158,104 +157,30 @@ async fn the_table_has_the_probability_of_a_pair(database: TestDatabase) {
     assert!(alone > 5 && canary > 0 && rows.len() == 81, "{alone} {canary} {}", rows.len());
 }
 
-async fn results_are_split_by_segment(database: TestDatabase) {
-    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
-    server.create(&steady("empty", &["a", "b"])).await;
-    let answer = async |segment: Option<&str>, unit: Option<&str>, winner: &str| {
-        let body = json!({"unit": unit, "segment": segment});
-        let duel = loop {
-            let duel = server.post(&format!("{PATH}/next-duel"), &body).await.json(200);
-            if duel["self_duel"] == false {
-                break duel;
-            }
-        };
-        let outcome = match winner {
-            "tie" | "none" => winner,
-            winner if duel["left"] == winner => "left",
-            _ => "right",
-        };
-        let body = json!({"duel_id": duel["duel_id"], "outcome": outcome});
-        assert_eq!(server.feedback("search", &body).await.json(200)["status"], "recorded");
-    };
-    for number in 0..200 {
-        answer(Some("mobile"), None, "a").await;
-        answer(Some("desktop"), None, if number % 4 == 0 { "a" } else { "b" }).await;
-    }
-    answer(Some("mobile"), None, "tie").await;
-    answer(Some("mobile"), None, "none").await;
-    // a unit counts once, and an excluded one not at all
-    answer(None, Some("u-1"), "b").await;
-    answer(None, Some("u-1"), "b").await;
-    answer(Some("bots"), Some("u-2"), "b").await;
-    let exclude = json!({"exclude": {"units": ["u-2"], "reason": "a crawler"}});
-    server.patch("search", &exclude).await.json(200);
-
-    let table = |arguments: &[&str]| -> Vec<Value> {
-        let all = [&["segments", "search", "--format", "jsonl"], arguments].concat();
-        let lines = succeed(&database, &all);
-        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-    };
-    let rows = table(&["--ranker", "a"]);
-    let counts = |row: &Value| {
-        let fields =
-            ["segment", "ranker", "opponent", "duels", "wins", "losses", "ties", "win_rate"];
-        fields.map(|field| row[field].to_string()).join(" ")
-    };
-    let expected = [
-        r#"null "a" "b" 1 0 1 0 0.0"#,
-        r#""desktop" "a" "b" 200 50 150 0 0.25"#,
-        r#""mobile" "a" "b" 201 200 0 1 1.0"#,
-    ];
-    assert_eq!(rows.iter().map(counts).collect::<Vec<_>>(), expected);
-    let ends = |row: &Value| row["low"].as_f64().zip(row["high"].as_f64()).expect("an interval");
-    let ((low, high), mobile) = (ends(&rows[1]), ends(&rows[2]));
-    assert!(low > 0.1 && low < 0.25 && high > 0.25 && high < 0.4, "{low} to {high}");
-    assert!(mobile.0 > 0.9, "{mobile:?}");
-    // the other ranker has the same counts, seen from the other side
-    let other = table(&["--ranker", "b"]);
-    assert_eq!((&other[1]["wins"], &other[1]["losses"]), (&json!(150), &json!(50)));
-    let leader = table(&[]);
-    assert_eq!(leader[0]["ranker"], "a", "it leads with 251 of 402 answers");
-    server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
-    assert_eq!(table(&[])[0]["ranker"], "b", "the winner");
-
-    let empty = succeed(&database, &["segments", "empty"]);
-    assert_eq!(
-        empty.trim_end(),
-        "segment,ranker,opponent,duels,wins,losses,ties,win_rate,low,high",
-        "the header alone"
-    );
-    let (code, _, error) = run(&database, &["segments", "search", "--ranker", "c"]);
-    assert_eq!(code, Some(1));
-    assert!(error.contains("`search` has no ranker `c`; its rankers: a, b"), "{error}");
-}
-
-async fn results_by_segment_wait_for_complete_cohorts(database: TestDatabase) {
+async fn a_table_of_segments_is_of_the_winner_or_the_leader(database: TestDatabase) {
+    let body = with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 60}));
     let server = Server::with(database.store().await, Settings::quick()).await;
-    server.create(&with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 60}))).await;
-    let answered = || -> u64 {
-        let lines = succeed(&database, &["segments", "search", "--format", "jsonl"]);
-        let row = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
-        lines.lines().map(|line| row(line)["duels"].as_u64().expect("a number")).sum()
-    };
-    let late = server.pair("search").await;
-    for _ in 0..5 {
-        let duel = server.pair("search").await;
-        server.answer("search", &duel, "left").await;
-    }
-    assert_eq!(answered(), 0, "other answers of the cohort may come");
-    let (code, _, said) = run(&database, &["segments", "search"]);
-    assert!(code == Some(0) && said.contains("answers that do not count yet: 5"), "{said}");
+    server.create(&body).await;
+    let duel = server.pair("search").await;
+    server.wins("search", &duel, "b").await;
+    let table = |arguments: &[&str]| run(&database, &[&["segments", "search"], arguments].concat());
+    let header = "segment,ranker,opponent,duels,wins,losses,ties,win_rate,low,high";
+    let (code, printed, said) = table(&[]);
+    assert_eq!((code, printed.trim_end()), (Some(0), header), "other answers may come: {said}");
+    assert!(said.contains("answers that do not count yet: 1"), "{said}");
     server.clock.advance_ms(120_000);
-    let path = format!("{PATH}/verdict");
-    until("the answers to be complete", async || {
-        let verdict: Value = server.get(&path).await.json(200);
-        verdict["rests_on"]["answers"] == 5
+    until("the answer to count", async || {
+        server.verdict("search").await["rests_on"]["answers"] == 1
     })
     .await;
-    assert_eq!(answered(), 5);
-    server.answer("search", &late, "left").await;
-    assert_eq!(answered(), 5, "an answer after the window is late");
+    let row = |arguments: &[&str]| table(arguments).1.lines().nth(1).expect("a row").to_owned();
+    assert!(row(&[]).starts_with(",b,a,1,1,0,0,1"), "the leader: {}", row(&[]));
+    assert!(row(&["--ranker", "a"]).starts_with(",a,b,1,0,1,0,0"), "{}", row(&["--ranker", "a"]));
+    server.patch("search", &json!({"status": "concluded", "winner": "a"})).await.json(200);
+    assert!(row(&[]).starts_with(",a,b,"), "the winner: {}", row(&[]));
+    let (code, _, error) = table(&["--ranker", "c"]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("`search` has no ranker `c`; its rankers: a, b"), "{error}");
 }
 
 async fn a_pruned_log_has_no_rows_of_its_pruned_pages(database: TestDatabase) {

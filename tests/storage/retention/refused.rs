@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
-use super::{filled, run, succeed};
+use super::{filled, keep, restore, run, succeed};
 use crate::events::{folded, snapshot};
 use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase, fresh_database};
@@ -29,23 +29,24 @@ impl File {
         Self(text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect())
     }
 
-    fn head(&mut self) -> &mut Value {
-        &mut self.0[0]
-    }
-
-    /// The entry of the last change of the status.
-    fn last_status(&mut self) -> &mut Value {
-        let is_status = |line: &&mut Value| line["event"]["kind"] == "status";
-        &mut self.0.iter_mut().rev().find(is_status).expect("a change of the status")["event"]
-    }
-
-    fn outcome(&mut self) -> &mut Value {
-        let is_outcome = |line: &&mut Value| line["outcome"].is_object();
-        self.0.iter_mut().find(is_outcome).expect("an outcome")
-    }
-
-    fn end(&mut self) -> &mut Value {
-        self.0.last_mut().expect("a last line")
+    /// Change members: `PART/MEMBER/… = JSON` for each. A part is the line of the head, of the last
+    /// change of the status, of the first outcome, or of the end.
+    fn change(&mut self, changes: &[&str]) {
+        for change in changes {
+            let (place, value) = change.split_once(" = ").expect("a place and a value");
+            let (part, pointer) = place.split_once('/').expect("a part and a member");
+            let (parent, member) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+            let lines = &mut self.0;
+            let line = match part {
+                "head" => lines.first_mut(),
+                "status" => lines.iter_mut().rev().find(|line| line["event"]["kind"] == "status"),
+                "outcome" => lines.iter_mut().find(|line| line["outcome"].is_object()),
+                _ => lines.last_mut(),
+            };
+            let parent = if parent.is_empty() { parent.to_owned() } else { format!("/{parent}") };
+            let object = line.expect("the part").pointer_mut(&parent).expect("the object");
+            object[member] = serde_json::from_str(value).expect("JSON");
+        }
     }
 
     /// The file with the digest that its lines have now.
@@ -59,143 +60,79 @@ impl File {
     }
 }
 
-/// A change of a file, what it is, and a part of the error.
-type Case = (&'static str, fn(&mut File), &'static str);
+/// Changes of a file, and a part of the error.
+type Case = (&'static [&'static str], &'static str);
 
 const CASES: [Case; 22] = [
+    (&["head/winner = 60000", "status/event/winner = 60000"], "its winner is ranker 60000"),
+    (&["status/event/winner = 60000"], "its winner is ranker 60000"),
+    (&["head/winner = 0"], "its log says Concluded with winner Some(1)"),
+    (&["head/version = 9223372036854775807"], "its version is 9223372036854775807"),
+    (&["head/version = 4"], "its version is 4"),
+    (&["head/version = 0"], "its version is 0"),
+    (&[r#"head/interleaving = "junk""#], "does not know its interleaving method"),
     (
-        "a winner that is no ranker",
-        |file| {
-            file.head()["winner"] = json!(60000);
-            file.last_status()["winner"] = json!(60000);
-        },
-        "its winner is ranker 60000",
-    ),
-    (
-        "a winner of the log that is no ranker",
-        |file| file.last_status()["winner"] = json!(60000),
-        "its winner is ranker 60000",
-    ),
-    (
-        "another winner than in the log",
-        |file| file.head()["winner"] = json!(0),
-        "its log says Concluded with winner Some(1)",
-    ),
-    (
-        "a version that nothing can follow",
-        |file| file.head()["version"] = json!(i64::MAX as u64),
-        "its version is 9223372036854775807",
-    ),
-    ("one version too many", |file| file.head()["version"] = json!(4), "its version is 4"),
-    ("no version", |file| file.head()["version"] = json!(0), "its version is 0"),
-    (
-        "junk in `interleaving`",
-        |file| file.head()["interleaving"] = json!("junk"),
-        "does not know its interleaving method",
-    ),
-    (
-        "a method that the log does not have",
-        |file| {
-            let spec = file.head()["spec"]["pages"]["interleaving"].clone();
-            let method = json!({"version": 2, "method": spec}).to_string();
-            file.head()["interleaving"] = json!(method);
-        },
+        &[r#"head/interleaving = "{\"version\":2,\"method\":{\"kind\":\"team-draft\"}}""#],
         "its record has version 2 of the interleaving method",
     ),
+    (&["head/winner = null", "status/event/winner = null"], "concluded without a winner"),
     (
-        "concluded without a winner",
-        |file| {
-            file.head()["winner"] = Value::Null;
-            file.last_status()["winner"] = Value::Null;
-        },
-        "concluded without a winner",
-    ),
-    (
-        "running with a winner",
-        |file| {
-            file.head()["status"] = json!("running");
-            file.last_status()["status"] = json!("running");
-        },
+        &[r#"head/status = "running""#, r#"status/event/status = "running""#],
         "has a winner and is not concluded",
     ),
     (
-        "archived while running",
-        |file| {
-            for part in [1, 2] {
-                let status = match part {
-                    1 => file.head(),
-                    _ => file.last_status(),
-                };
-                status["status"] = json!("running");
-                status["winner"] = Value::Null;
-            }
-            file.head()["archived_at"] = json!(1_577_836_900_000_i64);
-            file.last_status()["archived"] = json!(true);
-        },
+        &[
+            r#"head/status = "running""#,
+            r#"status/event/status = "running""#,
+            "head/winner = null",
+            "status/event/winner = null",
+            "head/archived_at = 1577836900000",
+            "status/event/archived = true",
+        ],
         "archived and not concluded",
     ),
+    (&["head/archived_at = 1577836900000"], "with winner Some(1), archived, and its log says"),
+    (&["end/entries = 5"], "its last line says 5"),
     (
-        "archived, and not in the log",
-        |file| file.head()["archived_at"] = json!(1_577_836_900_000_i64),
-        "with winner Some(1), archived, and its log says",
-    ),
-    ("another number of entries", |file| file.end()["entries"] = json!(5), "its last line says 5"),
-    (
-        "a policy that the log does not have",
-        |file| {
-            let policy = file.head()["spec"]["policy"].clone();
-            file.head()["spec"]["former_policies"] = json!([policy]);
-        },
+        &[r#"head/spec/former_policies = [{"kind":"uniform"}]"#],
         "its record has 1 changes of the policy",
     ),
     (
-        "a change of the policy that the record does not have",
-        |file| {
-            let policy = file.head()["spec"]["policy"].clone();
-            *file.last_status() = json!({"kind": "policy", "policy": policy});
-            file.head()["status"] = json!("paused");
-            file.head()["winner"] = Value::Null;
-        },
+        &[
+            concat!(
+                r#"status/event = {"kind":"policy","#,
+                r#""policy":{"kind":"pcomp","horizon":400,"batches":3}}"#
+            ),
+            r#"head/status = "paused""#,
+            "head/winner = null",
+        ],
         "its log has 1",
     ),
+    (&[r#"head/spec/rankers/1/id = "a""#], "is listed twice"),
+    (&["head/spec/duel_ttl_seconds = 4294967295"], "/duel_ttl_seconds"),
+    (&["head/created_at = 9223372036854775807"], "which is not a time"),
+    (&["outcome/recorded_at = -9223372036854775808"], "it was recorded at -9223372036854775808"),
     (
-        "two rankers of one id",
-        |file| file.head()["spec"]["rankers"][1]["id"] = json!("a"),
-        "is listed twice",
-    ),
-    (
-        "a duel that lives forever",
-        |file| file.head()["spec"]["duel_ttl_seconds"] = json!(u32::MAX),
-        "/duel_ttl_seconds",
-    ),
-    (
-        "a time that is none",
-        |file| file.head()["created_at"] = json!(i64::MAX),
-        "which is not a time",
-    ),
-    (
-        "an entry at a time that is none",
-        |file| file.outcome()["recorded_at"] = json!(i64::MIN),
-        "it was recorded at -9223372036854775808",
-    ),
-    (
-        "a duel that was issued at a time that is none",
-        |file| file.outcome()["outcome"]["issued_at"] = json!(i64::MIN),
+        &["outcome/outcome/issued_at = -9223372036854775808"],
         "it was issued at -9223372036854775808",
     ),
     (
-        "more self-duels than can be counted",
-        |file| {
-            let entry = file.outcome();
-            entry.as_object_mut().expect("an entry").remove("outcome");
-            entry["event"] = json!({"kind": "self_duels", "counts": [[0, u64::MAX], [1, 7]]});
-        },
+        &[
+            r#"outcome/event = {"kind":"self_duels","counts":[[0,18446744073709551615],[1,7]]}"#,
+            "outcome/outcome = null",
+        ],
         "more than an experiment can have",
     ),
+    (&[r#"head/name = "../search""#], "an experiment's name is"),
+];
+
+/// Changes of a file of a pruned log.
+const PRUNED_CASES: [Case; 3] = [
+    (&["head/head = 5"], "beyond its head 5"),
+    (&["head/pruned_to = 3", "head/head = 5"], "the snapshot is of position"),
     (
-        "a name that none can have",
-        |file| file.head()["name"] = json!("../search"),
-        "an experiment's name is",
+        &["head/pruned_to = 1099511627776", "head/head = 2199023255552"],
+        "the snapshot is of position",
     ),
 ];
 
@@ -212,38 +149,16 @@ async fn a_file_that_verify_would_report_is_refused(database: TestDatabase) {
         std::fs::write(&path, file.text()).expect("to write");
         run(&empty, &["import", path.to_str().expect("a path")])
     };
-    let early_head: Case = (
-        "a pruned log with an early head",
-        |file| file.head()["head"] = json!(5),
-        "beyond its head 5",
-    );
-    let early: Case = (
-        "a pruned log that ends before its snapshot",
-        |file| {
-            file.head()["pruned_to"] = json!(3);
-            file.head()["head"] = json!(5);
-        },
-        "the snapshot is of position",
-    );
-    let late_head: Case = (
-        "a pruned log that begins after its snapshot",
-        |file| {
-            file.head()["pruned_to"] = json!(1_u64 << 40);
-            file.head()["head"] = json!(1_u64 << 41);
-        },
-        "the snapshot is of position",
-    );
     let cases = CASES.iter().map(|case| (&file, case));
-    for (whole, (what, change, says)) in
-        cases.chain([(&pruned, &early_head), (&pruned, &early), (&pruned, &late_head)])
-    {
+    let pruned_cases = PRUNED_CASES.iter().map(|case| (&pruned, case));
+    for (whole, (changes, says)) in cases.chain(pruned_cases) {
         let mut changed = whole.clone();
-        change(&mut changed);
+        changed.change(changes);
         let (code, _, error) = import(&changed);
-        assert_eq!(code, Some(1), "{what}: {error}");
-        assert!(error.contains(says), "{what}: {error}");
-        assert_eq!(empty.count("select count(*) from experiment").await, 0, "{what}");
-        assert_eq!(empty.count("select count(*) from log").await, 0, "{what}");
+        assert_eq!(code, Some(1), "{changes:?}: {error}");
+        assert!(error.contains(says), "{changes:?}: {error}");
+        assert_eq!(empty.count("select count(*) from experiment").await, 0, "{changes:?}");
+        assert_eq!(empty.count("select count(*) from log").await, 0, "{changes:?}");
     }
     // The same files without a change are imported.
     let (code, _, error) = import(&file);
@@ -257,36 +172,16 @@ async fn a_file_that_verify_would_report_is_refused(database: TestDatabase) {
 
 async fn a_record_that_verify_reports_is_not_served(database: TestDatabase) {
     filled(&database).await;
-    for (damage, undo, says) in [
-        (
-            "update experiment set winner = 60000 where name = 'search'",
-            "update experiment set winner = 1 where name = 'search'",
-            "its winner is ranker 60000",
-        ),
-        (
-            "update experiment set winner = null where name = 'search'",
-            "update experiment set winner = 1 where name = 'search'",
-            "concluded without a winner",
-        ),
-        (
-            "update experiment set version = 9223372036854775807 where name = 'search'",
-            "update experiment set version = 3 where name = 'search'",
-            "its version is 9223372036854775807",
-        ),
-        (
-            "update experiment set interleaving = 'junk' where name = 'search'",
-            "update experiment set interleaving = null where name = 'search'",
-            "does not know its interleaving method",
-        ),
-        (
-            "update experiment set archived_at_ms = 5, status = 'running', winner = null
-                 where name = 'search'",
-            "update experiment set archived_at_ms = null, status = 'concluded', winner = 1
-                 where name = 'search'",
-            "archived and not concluded",
-        ),
+    for (change, says) in [
+        ("winner = 60000", "its winner is ranker 60000"),
+        ("winner = null", "concluded without a winner"),
+        ("version = 9223372036854775807", "its version is 9223372036854775807"),
+        ("interleaving = 'junk'", "does not know its interleaving method"),
+        ("archived_at_ms = 5, status = 'running', winner = null", "archived and not concluded"),
     ] {
-        database.execute(damage).await;
+        keep(&database).await;
+        let damage = format!("update experiment set {change} where name = 'search'");
+        database.execute_text(damage.clone()).await;
         let (code, printed, _) = run(&database, &["verify", "search"]);
         assert_eq!(code, Some(1), "{damage}: {printed}");
         assert!(printed.contains(says), "{damage}: {printed}");
@@ -305,33 +200,28 @@ async fn a_record_that_verify_reports_is_not_served(database: TestDatabase) {
         }
         // The list has the others, and names this one.
         let list = server.get("/v1/experiments").await.json(200);
-        if !damage.contains("archived") {
+        if !change.contains("archived") {
             assert_eq!(list["unreadable"], json!(["search"]), "{damage}: {list}");
         }
         server.next_duel("young").await;
         server.stop().await;
-        database.execute(undo).await;
+        restore(&database).await;
     }
     succeed(&database, &["verify"]);
 }
 
-/// A damage of the experiment `young`, what undoes it, and what is said of it.
-const WRONG_ENDS: [(&str, &str, &str); 3] = [
+/// A damage of the experiment `young`, and what is said of it.
+const WRONG_ENDS: [(&str, &str); 3] = [
     (
         "update experiment set head = head + 1 where name = 'young'",
-        "update experiment set head = head - 1 where name = 'young'",
         "its head is 2, and its log ends at 1",
     ),
     (
         "update experiment set head = head - 1 where name = 'young'",
-        "update experiment set head = head + 1 where name = 'young'",
         "log entry 1 is beyond the head 0",
     ),
     (
-        "create table lost as select * from log
-             where experiment_id = (select id from experiment where name = 'young');
-         delete from log where experiment_id = (select id from experiment where name = 'young')",
-        "insert into log select * from lost; drop table lost",
+        "delete from log where experiment_id = (select id from experiment where name = 'young')",
         "its head is 1, and its log ends at 0",
     ),
 ];
@@ -347,7 +237,8 @@ async fn a_log_that_does_not_end_at_the_head_is_not_served(database: TestDatabas
             store.save_snapshot(&snapshot).await.expect("a snapshot");
             store.close().await;
         }
-        for (damage, undo, says) in WRONG_ENDS {
+        for (damage, says) in WRONG_ENDS {
+            keep(&database).await;
             database.execute(damage).await;
             let (code, printed, _) = run(&database, &["verify", "young"]);
             assert_eq!(code, Some(1), "{damage}: {printed}");
@@ -368,7 +259,7 @@ async fn a_log_that_does_not_end_at_the_head_is_not_served(database: TestDatabas
             }
             server.next_duel("search").await;
             server.stop().await;
-            database.execute(undo).await;
+            restore(&database).await;
         }
     }
     succeed(&database, &["verify"]);

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 
-use super::{filled, run, succeed};
+use super::{filled, keep, restore, run, succeed};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
@@ -28,7 +28,7 @@ async fn an_intact_database_verifies(database: TestDatabase) {
 
 async fn each_damage_is_reported(database: TestDatabase) {
     filled(&database).await;
-    // The damaging statement, the one that undoes it, and the expected report.
+    // The damaging statement and the expected report.
     let damages = [
         ("update experiment set head = head + 1 where name = 'search'", "its head is"),
         ("update experiment set head = head - 1 where name = 'search'", "is beyond the head"),
@@ -48,13 +48,7 @@ async fn each_damage_is_reported(database: TestDatabase) {
         ("update experiment set pruned_to = 30 where name = 'search'", "pruning was interrupted"),
     ];
     for (damage, word) in damages {
-        database
-            .execute(
-                "drop table if exists log_kept; create table log_kept as select * from log;
-                 drop table if exists experiment_kept; create table experiment_kept as select * from experiment;
-                 drop table if exists snapshot_kept; create table snapshot_kept as select * from snapshot;",
-            )
-            .await;
+        keep(&database).await;
         database.execute(damage).await;
         let (code, printed, error) = run(&database, &["verify"]);
         assert!(printed.contains(word), "{damage}: {printed}{error}");
@@ -68,15 +62,7 @@ async fn each_damage_is_reported(database: TestDatabase) {
             assert_eq!(code, Some(1), "{damage}: {printed}");
             assert!(printed.contains("WRONG  ") && error.contains("wrong"), "{printed}{error}");
         }
-        database
-            .execute(
-                "delete from log; delete from snapshot;
-                 update experiment set head = kept.head, version = kept.version, status = kept.status,
-                     spec = kept.spec, pruned_to = kept.pruned_to
-                     from experiment_kept as kept where kept.id = experiment.id;
-                 insert into log select * from log_kept; insert into snapshot select * from snapshot_kept;",
-            )
-            .await;
+        restore(&database).await;
         succeed(&database, &["verify"]);
     }
 }

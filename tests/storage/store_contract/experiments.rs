@@ -13,7 +13,6 @@ on_all_databases! {
     every_name_is_listed
     strings_round_trip
     the_id_of_an_experiment_is_computed_from_its_name
-    a_name_whose_id_another_experiment_has_is_refused
 }
 
 async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase) {
@@ -234,17 +233,4 @@ async fn the_id_of_an_experiment_is_computed_from_its_name(database: TestDatabas
         imported,
         Created::New(ExperimentRecord { id: experiment_id("three"), ..record.clone() })
     );
-}
-
-async fn a_name_whose_id_another_experiment_has_is_refused(database: TestDatabase) {
-    let store = database.store().await;
-    let one = create(&store, "one").await;
-    database.execute("update experiment set name = 'two'").await;
-    assert_eq!(store.experiment("one").await.unwrap(), None);
-    let created = store.create_experiment(&new_experiment("one")).await.unwrap();
-    assert_eq!(created, Created::Collision);
-    let mut no_entries = std::iter::empty();
-    let imported = store.import(&one, None, &mut no_entries, None).await.unwrap();
-    assert_eq!(imported, Created::Collision);
-    assert_eq!(store.names("", 9).await.unwrap(), ["two"]);
 }

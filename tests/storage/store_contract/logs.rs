@@ -9,8 +9,7 @@ use crate::support::TestDatabase;
 
 on_all_databases! {
     a_log_is_dense_and_ordered
-    a_nonce_counts_once_across_calls
-    nonces_are_per_experiment
+    a_difference_in_one_field_is_a_conflict
     unknown_experiments_are_missing
     every_event_round_trips
     large_chunks_equal_small_ones
@@ -61,25 +60,10 @@ async fn a_log_is_dense_and_ordered(database: TestDatabase) {
     );
 }
 
-async fn a_nonce_counts_once_across_calls(database: TestDatabase) {
+async fn a_difference_in_one_field_is_a_conflict(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
-    store.append(&[(id, new_event(1, 1)), (id, new_event(2, 2))], NOW).await.unwrap();
-    let call = [(id, new_event(2, 2)), (id, new_event(3, 3)), (id, new_event(1, 9))];
-    assert_eq!(
-        store.append(&call, NOW + 1).await.unwrap(),
-        [Appended::Duplicate(2), Appended::Recorded(3), Appended::Conflict(1)]
-    );
-    assert_eq!(
-        store.append(&call, NOW + 2).await.unwrap(),
-        [Appended::Duplicate(2), Appended::Duplicate(3), Appended::Conflict(1)],
-        "a call that only repeats writes nothing"
-    );
-    let log = whole_log(&store, id).await;
-    assert_eq!(log.len(), 3);
-    assert_eq!((&log[0].event, log[0].recorded_at), (&outcome(1), NOW), "the first is kept");
-
-    // A difference in one field makes it another event.
+    store.append(&[(id, new_event(1, 1))], NOW).await.unwrap();
     let Event::Outcome(same) = outcome(1) else { unreachable!() };
     for other in [
         OutcomeEvent { first_left: !same.first_left, ..same },
@@ -87,24 +71,10 @@ async fn a_nonce_counts_once_across_calls(database: TestDatabase) {
         OutcomeEvent { issued_at: same.issued_at + 1, ..same },
     ] {
         let event = NewEvent::new(1, Event::Outcome(other));
-        assert_eq!(store.append(&[(id, event)], NOW).await.unwrap(), [Appended::Conflict(1)]);
+        assert_eq!(store.append(&[(id, event)], NOW + 1).await.unwrap(), [Appended::Conflict(1)]);
     }
-}
-
-async fn nonces_are_per_experiment(database: TestDatabase) {
-    let store = database.store().await;
-    let (one, two) = (create(&store, "one").await.id, create(&store, "two").await.id);
-    let call = [(one, new_event(1, 1)), (two, new_event(1, 2)), (two, new_event(1, 1))];
-    assert_eq!(
-        store.append(&call, NOW).await.unwrap(),
-        [Appended::Recorded(1), Appended::Recorded(1), Appended::Conflict(1)]
-    );
-    assert_eq!(
-        store.append(&[(two, new_event(1, 2))], NOW).await.unwrap(),
-        [Appended::Duplicate(1)]
-    );
-    assert_eq!(whole_log(&store, one).await[0].event, outcome(1));
-    assert_eq!(whole_log(&store, two).await[0].event, outcome(2));
+    let log = whole_log(&store, id).await;
+    assert_eq!((&log[0].event, log[0].recorded_at), (&outcome(1), NOW), "the first is kept");
 }
 
 async fn unknown_experiments_are_missing(database: TestDatabase) {

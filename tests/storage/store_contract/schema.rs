@@ -8,7 +8,6 @@ use crate::support::TestDatabase;
 on_both_databases! {
     repeated_and_concurrent_migrations_change_nothing
     a_missing_schema_is_reported
-    a_newer_schema_is_reported
     a_newer_migration_that_only_expands_is_accepted
     a_changed_migration_is_reported
     a_closed_store_is_unavailable
@@ -53,19 +52,6 @@ async fn a_missing_schema_is_reported(database: TestDatabase) {
     store.check().await.unwrap();
     database.execute("delete from _sqlx_migrations").await;
     assert_schema_error(store.check().await, "run `rankduel migrate`");
-}
-
-async fn a_newer_schema_is_reported(database: TestDatabase) {
-    let store = database.store().await;
-    database
-        .execute(
-            "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
-             select 999999, 'from the future', success, checksum, 1
-             from _sqlx_migrations where version = 1",
-        )
-        .await;
-    assert_schema_error(store.check().await, "upgrade rankduel");
-    assert_schema_error(store.migrate().await, "upgrade rankduel");
 }
 
 async fn a_newer_migration_that_only_expands_is_accepted(database: TestDatabase) {
