@@ -1,14 +1,12 @@
 //! Feedback does not amplify: what a request costs and what it stores are bounded by its size.
 
-use std::time::{Duration, Instant};
-
 use rankduel::http::ProblemKind;
 use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
+use crate::support::TestDatabase;
 use crate::support::client::steady;
 use crate::support::service::{Server, Settings};
-use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
     events_on_a_page_are_stored_in_proportion_to_their_request
@@ -205,31 +203,4 @@ async fn open_pages_are_limited_for_each_experiment(database: TestDatabase) {
     server.feedback("search", &item(&open[0], true)).await.json(200);
     let page = page(&server, 8).await;
     server.feedback("search", &item(&page, false)).await.json(200);
-}
-
-/// Two megabytes of copies of one large page, with a hundred clicks on its last slot in each.
-#[tokio::test(flavor = "multi_thread")]
-async fn clicks_on_slots_take_no_longer_than_clicks_on_positions() {
-    let database = fresh_database(Kind::Sqlite).await;
-    let server = start(&database).await;
-    let page = page(&server, 1000).await;
-    let last = &page["slots"][999];
-    let request = |click: Value| {
-        let clicks = vec![click; 100];
-        let item = json!({"duel_id": page["duel_id"], "clicks": clicks, "final": false});
-        json!({"feedback": vec![item; 80]})
-    };
-    let took = async |click: Value| {
-        let body = request(click);
-        let started = Instant::now();
-        let receipts = server.feedback("search", &body).await.json(200);
-        assert_eq!(receipts["results"][79]["status"], "duplicate", "{receipts}");
-        started.elapsed()
-    };
-    let positions = took(json!({"position": 999})).await;
-    let slots = took(json!({"slot": last["token"]})).await;
-    assert!(
-        slots < 10 * positions + Duration::from_millis(200),
-        "by slot {slots:?}, by position {positions:?}"
-    );
 }

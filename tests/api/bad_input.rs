@@ -6,7 +6,7 @@ use rankduel::http::{ProblemKind, ShellSettings};
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{JSON, assert_has, steady};
+use crate::support::client::{Answer, JSON, assert_has, steady};
 use crate::support::service::{Server, Settings};
 
 on_sqlite! {
@@ -57,6 +57,10 @@ impl Untouched {
         Self { server, database, rows, standings, list }
     }
 
+    async fn send(&self, method: &str, path: &str, body: &[u8]) -> Answer {
+        self.server.send(method, path, &[JSON, ("if-match", "*")], body.to_vec()).await
+    }
+
     async fn assert(self) {
         assert_eq!(self.server.standings("search").await, self.standings);
         assert_eq!(self.server.get("/v1/experiments").await.json(200), self.list);
@@ -99,8 +103,7 @@ async fn bodies_that_are_not_json_are_refused(database: TestDatabase) {
         ["a number out of range", "half a surrogate pair", "deep arrays", "deep objects"];
     for (method, path) in BODIES {
         for (what, body) in &cases {
-            let answer =
-                untouched.server.send(method, path, &[JSON, ("if-match", "*")], body.clone()).await;
+            let answer = untouched.send(method, path, body).await;
             let kind = match unreadable.contains(what) {
                 true => ProblemKind::InvalidRequest,
                 false => ProblemKind::MalformedJson,
@@ -120,23 +123,10 @@ async fn bodies_that_are_not_json_are_refused(database: TestDatabase) {
 async fn bodies_that_are_not_objects_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     for (method, path) in BODIES {
-        for body in [
-            "[]",
-            "[{}]",
-            "[\"new\", [\"a\", \"b\"]]",
-            "[\"paused\", null]",
-            "[1]",
-            "[1, []]",
-            "null",
-            "true",
-            "7",
-            "-1.5",
-            "\"search\"",
-            "18446744073709551616",
-        ] {
-            let headers = [JSON, ("if-match", "*")];
-            let answer =
-                untouched.server.send(method, path, &headers, body.as_bytes().to_vec()).await;
+        let bodies = r#"[], [{}], ["new", ["a", "b"]], ["paused", null], [1], [1, []], null, true,
+            7, -1.5, "search", 18446744073709551616"#;
+        for body in serde_json::from_str::<Vec<Value>>(&format!("[{bodies}]")).expect("JSON") {
+            let answer = untouched.send(method, path, body.to_string().as_bytes()).await;
             answer.problem_at(ProblemKind::InvalidRequest, "");
         }
     }
@@ -149,26 +139,20 @@ async fn other_content_types_are_refused(database: TestDatabase) {
     for (method, path) in BODIES {
         let without = server.send(method, path, &[("if-match", "*")], b"{}".to_vec()).await;
         without.problem(ProblemKind::UnsupportedMediaType);
-        for kind in [
-            "text/plain",
-            "application/x-www-form-urlencoded",
-            "text/json",
-            "",
-            "json",
-            "application/jsonx",
+        for (kind, status) in [
+            ("text/plain", 415),
+            ("application/x-www-form-urlencoded", 415),
+            ("text/json", 415),
+            ("", 415),
+            ("json", 415),
+            ("application/jsonx", 415),
+            ("application/json; charset=utf-8", 422),
+            ("APPLICATION/JSON", 422),
+            ("application/vnd.search+json", 422),
         ] {
             let headers = [("content-type", kind), ("if-match", "*")];
-            server
-                .send(method, path, &headers, b"{}".to_vec())
-                .await
-                .problem(ProblemKind::UnsupportedMediaType);
-        }
-        for kind in
-            ["application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.search+json"]
-        {
-            let headers = [("content-type", kind), ("if-match", "*")];
             let answer = server.send(method, path, &headers, b"{}".to_vec()).await;
-            assert_eq!(answer.status, 422, "{kind} is JSON: {}", answer.text());
+            assert_eq!(answer.status, status, "{kind}: {}", answer.text());
         }
     }
     untouched.assert().await;
@@ -183,16 +167,34 @@ async fn bodies_that_are_too_large_are_refused(database: TestDatabase) {
         {
             let body = format!("{{\"x\":\"{}\"}}", "x".repeat(length - 8)).into_bytes();
             assert_eq!(body.len(), length);
-            let answer =
-                untouched.server.send(method, path, &[JSON, ("if-match", "*")], body).await;
-            answer.problem(kind);
+            untouched.send(method, path, &body).await.problem(kind);
         }
     }
     untouched.assert().await;
 }
 
 /// A change of one value of a body (or its removal), and the expected pointer of the problem.
-type Change = (&'static str, Option<Value>, &'static str);
+type Change = (String, Option<Value>, String);
+
+/// Changes, one line for each place: `MEMBER = JSON, JSON, … -> POINTER` for values that are
+/// refused there, and `MEMBER -> POINTER` for a body without this member.
+fn changes(lines: &str) -> Vec<Change> {
+    let lines = lines.lines().filter(|line| !line.trim().is_empty());
+    let of_line = |line: &str| {
+        let (change, pointer) = line.split_once("->").expect("a pointer");
+        let (change, pointer) = (change.trim(), pointer.trim().to_owned());
+        let Some((member, values)) = change.split_once(" = ") else {
+            return vec![(change.to_owned(), None, pointer)];
+        };
+        let values: Vec<Value> = serde_json::from_str(&format!("[{values}]")).expect(line);
+        values.into_iter().map(|one| (member.to_owned(), Some(one), pointer.clone())).collect()
+    };
+    lines.flat_map(of_line).collect()
+}
+
+fn change(member: &str, value: Value, pointer: &str) -> Change {
+    (member.to_owned(), Some(value), pointer.to_owned())
+}
 
 fn changed(body: &Value, field: &str, value: &Option<Value>) -> Value {
     let mut body = body.clone();
@@ -204,142 +206,69 @@ fn changed(body: &Value, field: &str, value: &Option<Value>) -> Value {
     body
 }
 
-/// Each change alone must be refused with this pointer.
-async fn assert_refused(
-    server: &Server,
-    method: &str,
-    path: &str,
-    good: &Value,
-    changes: &[Change],
-) {
-    for (field, value, pointer) in changes {
-        let body = changed(good, field, value).to_string().into_bytes();
-        let answer = server.send(method, path, &[JSON, ("if-match", "*")], body).await;
-        let shown = value.as_ref().map_or("nothing".to_owned(), |value| value.to_string());
-        let shown: String = shown.chars().take(80).collect();
-        assert_eq!(answer.status, 422, "{field} = {shown}: {}", answer.text());
-        let problem = answer.problem(ProblemKind::InvalidRequest);
-        let places: Vec<_> = problem["errors"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|error| &error["pointer"])
-            .collect();
-        assert!(places.contains(&&json!(pointer)), "{field} = {shown}: {problem}");
+impl Untouched {
+    /// Each change alone must be refused with this pointer.
+    async fn refuses(&self, method: &str, path: &str, good: &Value, changes: &[Change]) {
+        for (field, value, pointer) in changes {
+            let body = changed(good, field, value).to_string();
+            let answer = self.send(method, path, body.as_bytes()).await;
+            let shown = value.as_ref().map_or("nothing".to_owned(), Value::to_string);
+            let shown: String = shown.chars().take(80).collect();
+            assert_eq!(answer.status, 422, "{field} = {shown}: {}", answer.text());
+            answer.problem_at(ProblemKind::InvalidRequest, pointer);
+        }
     }
 }
 
 async fn invalid_experiments_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     let good = json!({"name": "new", "rankers": ["a", "b"], "policy": {"kind": "uniform"}});
-    let some = |value: Value| Some(value);
-    let ids = |count: usize| some(json!((0..count).map(|i| format!("r{i}")).collect::<Vec<_>>()));
-    let policy = |value: Value| some(value);
-    let mut cases: Vec<Change> = vec![
-        ("name", None, ""),
-        ("rankers", None, ""),
-        ("colour", some(json!("red")), "/colour"),
-        ("Name", some(json!("new")), "/Name"),
-        ("rankers", ids(0), "/rankers"),
-        ("rankers", ids(1), "/rankers"),
-        ("rankers", ids(1025), "/rankers"),
-        ("rankers", some(json!(null)), "/rankers"),
-        ("rankers", some(json!("ab")), "/rankers"),
-        ("rankers", some(json!({"a": 1, "b": 2})), "/rankers"),
-        ("rankers", some(json!(3)), "/rankers"),
-        ("rankers", some(json!(["a", 2])), "/rankers/1"),
-        ("rankers", some(json!(["a", null])), "/rankers/1"),
-        ("rankers", some(json!(["a", ["b"]])), "/rankers/1"),
-        ("rankers", some(json!(["a", true])), "/rankers/1"),
-        ("rankers", some(json!(["a", ""])), "/rankers/1"),
-        ("rankers", some(json!(["a", "b", "a"])), "/rankers/2"),
-        ("rankers", some(json!(["a", {"id": "a"}])), "/rankers/1"),
-        ("rankers", some(json!(["a", "b\u{0}"])), "/rankers/1"),
-        ("rankers", some(json!(["a", "b\n"])), "/rankers/1"),
-        ("rankers", some(json!(["a", "b".repeat(129)])), "/rankers/1"),
-        ("rankers", some(json!(["a", {"description": "b"}])), "/rankers/1"),
-        ("rankers", some(json!(["a", {"id": null}])), "/rankers/1/id"),
-        ("rankers", some(json!(["a", {"id": 7}])), "/rankers/1/id"),
-        ("rankers", some(json!(["a", {"id": "b", "description": 7}])), "/rankers/1/description"),
-        ("rankers", some(json!(["a", {"id": "b", "colour": "red"}])), "/rankers/1/colour"),
-        (
-            "rankers",
-            some(json!(["a", {"id": "b", "description": "x".repeat(1001)}])),
-            "/rankers/1/description",
-        ),
-        ("policy", policy(json!("uniform")), "/policy"),
-        ("policy", policy(json!(["uniform"])), "/policy"),
-        ("policy", policy(json!({})), "/policy/kind"),
-        ("policy", policy(json!({"kind": null})), "/policy/kind"),
-        ("policy", policy(json!({"kind": 7})), "/policy/kind"),
-        ("policy", policy(json!({"kind": "best"})), "/policy/kind"),
-        ("policy", policy(json!({"kind": "Uniform"})), "/policy/kind"),
-        ("policy", policy(json!({"kind": "uniform", "alpha": 0.5})), "/policy/alpha"),
-        ("policy", policy(json!({"kind": "uniform", "a/b~c": 0.5})), "/policy/a~1b~0c"),
-        ("policy", policy(json!({"kind": "d-ts-verdict", "margin": 0.02})), "/policy/margin"),
-        (
-            "policy",
-            policy(json!({"kind": "d-ts-verdict", "confidence": 0.9})),
-            "/policy/confidence",
-        ),
-        ("policy", policy(json!({"kind": "pcomp"})), "/policy/horizon"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": null})), "/policy/horizon"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": "1000"})), "/policy/horizon"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": -1})), "/policy/horizon"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": 0})), "/policy/horizon"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": 1})), "/policy/horizon"),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": 1000.5})), "/policy/horizon"),
-        (
-            "policy",
-            policy(json!({"kind": "pcomp", "horizon": 2_000_000_001u64})),
-            "/policy/horizon",
-        ),
-        ("policy", policy(json!({"kind": "pcomp", "horizon": u64::MAX})), "/policy/horizon"),
-        (
-            "policy",
-            policy(json!({"kind": "pcomp", "horizon": 1000, "batches": 0})),
-            "/policy/batches",
-        ),
-        (
-            "policy",
-            policy(json!({"kind": "pcomp", "horizon": 1000, "batches": 1001})),
-            "/policy/batches",
-        ),
-        (
-            "policy",
-            policy(json!({"kind": "pcomp", "horizon": 1000, "elimination": "x"})),
-            "/policy/elimination",
-        ),
-        ("ties", some(json!("maybe")), "/ties"),
-        ("ties", some(json!("Skip")), "/ties"),
-        ("ties", some(json!(0.5)), "/ties"),
-    ];
-    for name in [
-        "", "A", "Search", "a b", "é", ".a", "-a", "_a", "a/b", "a\u{0}b", "a\nb", "a%20b", "ａ",
-        "a'b", "../a",
-    ] {
-        cases.push(("name", some(json!(name)), "/name"));
+    let mut cases = changes(
+        r#"
+        name ->
+        rankers ->
+        colour = "red" -> /colour
+        Name = "new" -> /Name
+        name = "", "A", "Search", "a b", "é", ".a", "-a", "_a", "a/b", "a\u0000b", "a\nb" -> /name
+        name = "a%20b", "ａ", "a'b", "../a", null, 7, ["a"], {"a": 1}, true -> /name
+        rankers = [], ["r0"], null, "ab", {"a": 1, "b": 2}, 3 -> /rankers
+        rankers = ["a", 2], ["a", null], ["a", ["b"]], ["a", true], ["a", ""] -> /rankers/1
+        rankers = ["a", {"id": "a"}], ["a", "b\u0000"], ["a", "b\n"] -> /rankers/1
+        rankers = ["a", {"description": "b"}] -> /rankers/1
+        rankers = ["a", "b", "a"] -> /rankers/2
+        rankers = ["a", {"id": null}], ["a", {"id": 7}] -> /rankers/1/id
+        rankers = ["a", {"id": "b", "description": 7}] -> /rankers/1/description
+        rankers = ["a", {"id": "b", "colour": "red"}] -> /rankers/1/colour
+        policy = "uniform", ["uniform"] -> /policy
+        policy = {}, {"kind": null}, {"kind": 7} -> /policy/kind
+        policy = {"kind": "best"}, {"kind": "Uniform"} -> /policy/kind
+        policy = {"kind": "uniform", "alpha": 0.5} -> /policy/alpha
+        policy = {"kind": "uniform", "a/b~c": 0.5} -> /policy/a~1b~0c
+        policy = {"kind": "d-ts-verdict", "margin": 0.02} -> /policy/margin
+        policy = {"kind": "d-ts-verdict", "confidence": 0.9} -> /policy/confidence
+        policy = {"kind": "pcomp", "horizon": 1000, "batches": 0} -> /policy/batches
+        policy = {"kind": "pcomp", "horizon": 1000, "batches": 1001} -> /policy/batches
+        policy = {"kind": "pcomp", "horizon": 1000, "elimination": "x"} -> /policy/elimination
+        policy = {"kind": "pcomp"} -> /policy/horizon
+        ties = "maybe", "Skip", 0.5 -> /ties
+        duel_ttl_seconds = 0, -1, 1.5, 1.5e-3, "60", 2592001, 4294967296 -> /duel_ttl_seconds
+        seed = -1, 1.5, "7", 1.8446744073709552e19, [1] -> /seed
+        "#,
+    );
+    let ids = |count: usize| json!((0..count).map(|i| format!("r{i}")).collect::<Vec<_>>());
+    let long = json!(["a", {"id": "b", "description": "x".repeat(1001)}]);
+    cases.extend([
+        change("name", json!("a".repeat(65)), "/name"),
+        change("rankers", ids(1025), "/rankers"),
+        change("rankers", json!(["a", "b".repeat(129)]), "/rankers/1"),
+        change("rankers", long, "/rankers/1/description"),
+    ]);
+    let horizons = json!([null, "1000", -1, 0, 1, 1000.5, 2_000_000_001_u64, u64::MAX]);
+    for horizon in horizons.as_array().expect("horizons") {
+        let policy = json!({"kind": "pcomp", "horizon": horizon});
+        cases.push(change("policy", policy, "/policy/horizon"));
     }
-    for name in
-        [json!("a".repeat(65)), json!(null), json!(7), json!(["a"]), json!({"a": 1}), json!(true)]
-    {
-        cases.push(("name", Some(name), "/name"));
-    }
-    for seconds in [
-        json!(0),
-        json!(-1),
-        json!(1.5),
-        json!(1.5e-3),
-        json!("60"),
-        json!(2_592_001),
-        json!(4_294_967_296u64),
-    ] {
-        cases.push(("duel_ttl_seconds", Some(seconds), "/duel_ttl_seconds"));
-    }
-    for seed in [json!(-1), json!(1.5), json!("7"), json!(1.8446744073709552e19), json!([1])] {
-        cases.push(("seed", Some(seed), "/seed"));
-    }
-    assert_refused(&untouched.server, "POST", "/v1/experiments", &good, &cases).await;
+    untouched.refuses("POST", "/v1/experiments", &good, &cases).await;
 
     // All errors are reported at once.
     let wrong = json!({
@@ -360,23 +289,18 @@ async fn invalid_experiments_are_refused(database: TestDatabase) {
 async fn invalid_changes_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
     let good = json!({"status": "concluded", "winner": "a"});
-    let cases: [Change; 14] = [
-        ("status", None, ""),
-        ("status", Some(json!(null)), ""),
-        ("status", Some(json!("")), "/status"),
-        ("status", Some(json!("stopped")), "/status"),
-        ("status", Some(json!("Paused")), "/status"),
-        ("status", Some(json!(1)), "/status"),
-        ("status", Some(json!(["paused"])), "/status"),
-        ("status", Some(json!("paused")), "/winner"),
-        ("winner", Some(json!("z")), "/winner"),
-        ("winner", Some(json!("")), "/winner"),
-        ("winner", Some(json!(0)), "/winner"),
-        ("winner", Some(json!({"id": "a"})), "/winner"),
-        ("name", Some(json!("other")), "/name"),
-        ("rankers", Some(json!(["a", "b"])), "/rankers"),
-    ];
-    assert_refused(&untouched.server, "PATCH", "/v1/experiments/search", &good, &cases).await;
+    let cases = changes(
+        r#"
+        status ->
+        status = null ->
+        status = "", "stopped", "Paused", 1, ["paused"] -> /status
+        status = "paused" -> /winner
+        winner = "z", "", 0, {"id": "a"} -> /winner
+        name = "other" -> /name
+        rankers = ["a", "b"] -> /rankers
+        "#,
+    );
+    untouched.refuses("PATCH", "/v1/experiments/search", &good, &cases).await;
     untouched.assert().await;
 }
 
@@ -385,52 +309,39 @@ async fn invalid_feedback_is_refused(database: TestDatabase) {
     let duel = untouched.server.pair("search").await;
     let good = json!({"duel_id": duel["duel_id"], "outcome": "left"});
     let path = "/v1/experiments/search/feedback";
-    let cases: Vec<Change> = vec![
-        ("duel_id", None, ""),
-        ("duel_id", Some(json!(null)), "/duel_id"),
-        ("duel_id", Some(json!(7)), "/duel_id"),
-        ("duel_id", Some(json!([duel["duel_id"]])), "/duel_id"),
-        ("outcome", None, "/outcome"),
-        ("outcome", Some(json!("")), "/outcome"),
-        ("outcome", Some(json!("Left")), "/outcome"),
-        ("outcome", Some(json!("a")), "/outcome"),
-        ("outcome", Some(json!(1)), "/outcome"),
-        ("outcome", Some(json!(true)), "/outcome"),
-        ("outcome", Some(json!(["left"])), "/outcome"),
-        ("left_clicks", Some(json!(1)), "/outcome"),
-        ("right_clicks", Some(json!(0)), "/outcome"),
-        ("clicks", Some(json!([3, 1])), "/clicks"),
-        ("experiment", Some(json!("search")), "/experiment"),
-        // With this member, the body would be a list.
-        ("feedback", Some(json!([])), "/duel_id"),
-    ];
-    assert_refused(&untouched.server, "POST", path, &good, &cases).await;
+    let mut cases = changes(
+        r#"
+        duel_id ->
+        duel_id = null, 7 -> /duel_id
+        outcome -> /outcome
+        outcome = "", "Left", "a", 1, true, ["left"] -> /outcome
+        left_clicks = 1 -> /outcome
+        right_clicks = 0 -> /outcome
+        clicks = [3, 1] -> /clicks
+        experiment = "search" -> /experiment
+        "#,
+    );
+    cases.push(change("duel_id", json!([duel["duel_id"]]), "/duel_id"));
+    // With this member, the body would be a list.
+    cases.push(change("feedback", json!([]), "/duel_id"));
+    untouched.refuses("POST", path, &good, &cases).await;
     let clicks = json!({"duel_id": duel["duel_id"], "left_clicks": 1, "right_clicks": 2});
-    let mut cases: Vec<Change> =
-        vec![("left_clicks", None, "/left_clicks"), ("right_clicks", None, "/right_clicks")];
-    for count in [
-        json!(-1),
-        json!(1.5),
-        json!(0.5),
-        json!("3"),
-        json!(4_294_967_296u64),
-        json!([1]),
-        json!(true),
-    ] {
-        cases.push(("left_clicks", Some(count.clone()), "/left_clicks"));
-        cases.push(("right_clicks", Some(count), "/right_clicks"));
-    }
-    assert_refused(&untouched.server, "POST", path, &clicks, &cases).await;
-    let many = json!({"feedback": [good]});
-    let cases: [Change; 6] = [
-        ("feedback", Some(json!(null)), "/feedback"),
-        ("feedback", Some(json!({})), "/feedback"),
-        ("feedback", Some(json!("left")), "/feedback"),
-        ("feedback", Some(json!(1)), "/feedback"),
-        ("feedback", Some(json!([])), "/feedback"),
-        ("atomic", Some(json!(true)), "/atomic"),
-    ];
-    assert_refused(&untouched.server, "POST", path, &many, &cases).await;
+    let cases = changes(
+        r#"
+        left_clicks -> /left_clicks
+        left_clicks = -1, 1.5, 0.5, "3", 4294967296, [1], true -> /left_clicks
+        right_clicks -> /right_clicks
+        right_clicks = -1, 1.5, 0.5, "3", 4294967296, [1], true -> /right_clicks
+        "#,
+    );
+    untouched.refuses("POST", path, &clicks, &cases).await;
+    let cases = changes(
+        r#"
+        feedback = null, {}, "left", 1, [] -> /feedback
+        atomic = true -> /atomic
+        "#,
+    );
+    untouched.refuses("POST", path, &json!({"feedback": [good]}), &cases).await;
     untouched.assert().await;
 }
 
@@ -439,35 +350,34 @@ async fn invalid_results_are_refused(database: TestDatabase) {
     let path = "/v1/experiments/search/batch/results";
     let row = json!({"left": "a", "right": "b", "left_wins": 1, "right_wins": 1, "ties": 0});
     let good = json!({"batch": 1, "results": [row]});
-    let mut cases: Vec<Change> = vec![
-        ("batch", None, ""),
-        ("results", None, ""),
-        ("round", Some(json!(1)), "/round"),
-        ("results", Some(json!(null)), "/results"),
-        ("results", Some(json!({"a": 1})), "/results"),
-        ("results", Some(json!([null])), "/results/0"),
-        ("results", Some(json!([row, "a"])), "/results/1"),
-        ("results", Some(json!([row, ["a", "c", 1, 1, 0]])), "/results/1"),
-    ];
-    for batch in
-        [json!(null), json!(-1), json!(1.5), json!("1"), json!(4_294_967_296u64), json!([1])]
-    {
-        cases.push(("batch", Some(batch), "/batch"));
+    let mut cases = changes(
+        r#"
+        batch ->
+        batch = null, -1, 1.5, "1", 4294967296, [1] -> /batch
+        results ->
+        results = null, {"a": 1} -> /results
+        results = [null] -> /results/0
+        round = 1 -> /round
+        "#,
+    );
+    cases.push(change("results", json!([row, "a"]), "/results/1"));
+    cases.push(change("results", json!([row, ["a", "c", 1, 1, 0]]), "/results/1"));
+    let of_a_row = changes(
+        r#"
+        left -> /results/0
+        ties -> /results/0
+        left = null -> /results/0/left
+        right = 1 -> /results/0/right
+        left_wins = -1 -> /results/0/left_wins
+        right_wins = 0.5 -> /results/0/right_wins
+        ties = 4294967296, "0" -> /results/0/ties
+        draws = 0 -> /results/0/draws
+        "#,
+    );
+    for (field, value, pointer) in of_a_row {
+        cases.push(change("results", json!([changed(&row, &field, &value)]), &pointer));
     }
-    for (field, value, pointer) in [
-        ("left", None, "/results/0"),
-        ("ties", None, "/results/0"),
-        ("left", Some(json!(null)), "/results/0/left"),
-        ("right", Some(json!(1)), "/results/0/right"),
-        ("left_wins", Some(json!(-1)), "/results/0/left_wins"),
-        ("right_wins", Some(json!(0.5)), "/results/0/right_wins"),
-        ("ties", Some(json!(4_294_967_296u64)), "/results/0/ties"),
-        ("ties", Some(json!("0")), "/results/0/ties"),
-        ("draws", Some(json!(0)), "/results/0/draws"),
-    ] {
-        cases.push(("results", Some(json!([changed(&row, field, &value)])), pointer));
-    }
-    assert_refused(&untouched.server, "POST", path, &good, &cases).await;
+    untouched.refuses("POST", path, &good, &cases).await;
     untouched.assert().await;
 }
 
@@ -486,10 +396,7 @@ async fn wrong_methods_are_refused(database: TestDatabase) {
         ("/v1/experiments/search/batch/results", &["POST"]),
     ] {
         for method in all.iter().filter(|method| !allowed.contains(method)) {
-            let answer = untouched
-                .server
-                .send(method, path, &[JSON, ("if-match", "*")], b"{}".to_vec())
-                .await;
+            let answer = untouched.send(method, path, b"{}").await;
             let allow = answer.header("allow").unwrap_or_default().to_owned();
             let mut listed: Vec<_> = allow.split(',').map(str::trim).collect();
             listed.sort_unstable();
@@ -506,25 +413,14 @@ async fn wrong_methods_are_refused(database: TestDatabase) {
 
 async fn wrong_paths_are_refused(database: TestDatabase) {
     let untouched = Untouched::start(database).await;
-    for path in [
-        "/v1",
-        "/v1/",
-        "/v2/experiments",
-        "/V1/experiments",
-        "/experiments",
-        "/v1/experiments/",
-        "/v1//experiments",
-        "/v1/experiments/search/",
-        "/v1/experiments/search/nothing",
-        "/v1/experiments/search/batch/",
-        "/v1/experiments/search/batch/nothing",
-        "/v1/experiments/search/next-duel/",
-        "/v1/experiments/a/b/c/d",
-        "/.env",
-        "/v1/experiments/search%2Fstandings",
-    ] {
+    let paths = "/v1 /v1/ /v2/experiments /V1/experiments /experiments /v1/experiments/
+        /v1//experiments /v1/experiments/search/ /v1/experiments/search/nothing
+        /v1/experiments/search/batch/ /v1/experiments/search/batch/nothing
+        /v1/experiments/search/next-duel/ /v1/experiments/a/b/c/d /.env
+        /v1/experiments/search%2Fstandings";
+    for path in paths.split_whitespace() {
         for method in ["GET", "POST"] {
-            let answer = untouched.server.send(method, path, &[JSON], b"{}".to_vec()).await;
+            let answer = untouched.send(method, path, b"{}").await;
             let kind = match (path, method) {
                 // A percent-encoded slash is part of the name, and no name contains a slash.
                 ("/v1/experiments/search%2Fstandings", "GET") => ProblemKind::ExperimentNotFound,
@@ -568,9 +464,7 @@ async fn invalid_names_are_not_found(database: TestDatabase) {
             ("POST", "/batch/results", json!({"batch": 1, "results": []})),
         ] {
             let path = format!("/v1/experiments/{name}{rest}");
-            let headers = [JSON, ("if-match", "*")];
-            let answer =
-                untouched.server.send(method, &path, &headers, body.to_string().into_bytes()).await;
+            let answer = untouched.send(method, &path, body.to_string().as_bytes()).await;
             answer.problem(ProblemKind::ExperimentNotFound);
         }
     }

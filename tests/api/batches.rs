@@ -26,7 +26,6 @@ on_sqlite! {
     a_large_batch_comes_in_parts
     a_lease_issues_the_comparisons_of_the_batch
     expired_comparisons_are_issued_again
-    a_page_without_clicks_answers_no_comparison
     results_that_do_not_match_the_batch_are_refused
     a_lease_needs_a_running_experiment
     other_policies_have_no_batches
@@ -183,15 +182,6 @@ async fn expired_comparisons_are_issued_again(database: TestDatabase) {
         assert_eq!(receipt["status"], "recorded");
     }
     assert_eq!(batch(&server).await["number"], 2);
-}
-
-async fn a_page_without_clicks_answers_no_comparison(database: TestDatabase) {
-    let server = Server::running(&database, &search()).await;
-    let duels = lease(&server, 30).await;
-    answer_all(&server, &duels, "none").await;
-    let out = batch(&server).await;
-    assert_has(&out, json!({"number": 1, "answered": 0, "in_flight": 0}));
-    assert_eq!(lease(&server, 1000).await.len(), 30, "each comparison is issued again");
 }
 
 async fn surplus_answers_do_not_delay_a_batch(database: TestDatabase) {

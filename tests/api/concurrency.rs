@@ -15,7 +15,6 @@ on_both_databases! {
     one_of_several_conflicting_answers_counts
     an_experiment_is_created_once
     one_of_several_changes_to_a_version_succeeds
-    two_servers_share_one_log
     a_change_at_one_server_applies_at_the_other
     two_servers_count_an_answer_once
 }
@@ -146,41 +145,6 @@ async fn converge(servers: [&Server; 2], position: u64) -> Value {
     assert_eq!(standings["position"], position);
     assert_eq!(standings, servers[1].standings("search").await);
     standings
-}
-
-async fn two_servers_share_one_log(database: TestDatabase) {
-    let one = Server::start(database.store().await).await;
-    let other = Server::start(database.connect().await).await;
-    one.create(&steady("search", &["a", "b", "c"])).await;
-    // Duels of each server are answered at the other, concurrently.
-    let mut callers = JoinSet::new();
-    for caller in 0..20 {
-        let (mut from, mut to) = (one.client(), other.client());
-        if caller % 2 == 1 {
-            std::mem::swap(&mut from, &mut to);
-        }
-        callers.spawn(async move {
-            let mut positions = Vec::new();
-            for _ in 0..10 {
-                let duel = from.next_duel("search").await;
-                positions
-                    .push(to.answer("search", &duel, ["left", "tie", "right"][caller % 3]).await);
-            }
-            positions
-        });
-    }
-    let mut positions = callers.join_all().await.concat();
-    positions.sort_unstable();
-    assert_eq!(positions, (1..=200).collect::<Vec<_>>(), "the positions have no gap");
-    let standings = converge([&one, &other], 200).await;
-    assert_eq!(standings["duels"], 200);
-    // Nothing is in flight at either server: each has read the answers recorded by the other.
-    for server in [&one, &other] {
-        assert_eq!(server.report("search", "batch").await["in_flight"], 0);
-    }
-    // A third server, which folds the log from the start, agrees.
-    let third = Server::start(database.connect().await).await;
-    assert_eq!(third.standings("search").await, standings);
 }
 
 async fn a_change_at_one_server_applies_at_the_other(database: TestDatabase) {

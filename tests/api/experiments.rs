@@ -5,7 +5,7 @@ use rankduel_engine::clock::rfc3339;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{JSON, assert_has};
+use crate::support::client::{JSON, assert_has, steady};
 use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
@@ -178,24 +178,12 @@ async fn a_different_experiment_with_a_taken_name_is_refused(database: TestDatab
     assert_eq!(server.experiment("search").await, created);
 }
 
-/// All names of the list, read in pages of `limit` entries.
-async fn names(server: &Server, limit: usize) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut path = format!("{EXPERIMENTS}?limit={limit}");
-    loop {
-        let page = server.get(&path).await.json(200);
-        let experiments = page["experiments"].as_array().expect("a page");
-        assert!(experiments.len() <= limit);
-        names
-            .extend(experiments.iter().map(|one| one["name"].as_str().expect("a name").to_owned()));
-        match page["next"].as_str() {
-            Some(next) => {
-                assert_eq!(experiments.len(), limit, "only the last page is short");
-                path = format!("{EXPERIMENTS}?limit={limit}&cursor={next}");
-            }
-            None => return names,
-        }
-    }
+/// All names of the list, read in pages of `limit` entries. Only the last page is short.
+async fn names(server: &Server, limit: usize) -> Vec<Value> {
+    let pages = server.list(limit).await;
+    let (last, others) = pages.split_last().expect("a page");
+    assert!(last.len() <= limit && others.iter().all(|page| page.len() == limit), "{pages:?}");
+    pages.concat().iter().map(|one| one["name"].clone()).collect()
 }
 
 /// The ids of two names are equal once in 2^63 pairs, so another name gets the id here.
@@ -215,13 +203,9 @@ async fn the_list_is_sorted_by_name_and_paginated(database: TestDatabase) {
     assert_eq!(server.get(EXPERIMENTS).await.json(200), json!({"experiments": [], "next": null}));
     let mut expected = ["search", "a.b", "a-b", "a_b", "0", "ab", "zz", "search-2", "s"];
     for name in expected {
-        server
-            .create(&json!({"name": name, "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
-            .await;
+        server.create(&steady(name, &["a", "b"])).await;
     }
-    server
-        .create(&json!({"name": "gone", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
-        .await;
+    server.create(&steady("gone", &["a", "b"])).await;
     server.patch("gone", &json!({"status": "concluded"})).await.json(200);
     let before = names(&server, 50).await;
     assert_eq!(server.send("DELETE", "/v1/experiments/gone", &[], Vec::new()).await.status, 204);
@@ -245,9 +229,7 @@ async fn the_list_is_sorted_by_name_and_paginated(database: TestDatabase) {
 
     // A cursor is a position in the order; changes of the list do not invalidate it.
     let page = server.get(&format!("{EXPERIMENTS}?limit=2")).await.json(200);
-    server
-        .create(&json!({"name": "00", "rankers": ["a", "b"], "policy": {"kind": "uniform"}}))
-        .await;
+    server.create(&steady("00", &["a", "b"])).await;
     let next = page["next"].as_str().expect("a next page");
     let second = server.get(&format!("{EXPERIMENTS}?limit=1&cursor={next}")).await.json(200);
     assert_eq!(second["experiments"][0]["name"], expected[2]);
@@ -268,23 +250,12 @@ async fn a_page_of_large_experiments_ends_early(database: TestDatabase) {
     for name in ["small-1", "small-2"] {
         server.create(&json!({"name": name, "rankers": ["a", "b"]})).await;
     }
-    let (mut pages, mut path) = (Vec::new(), "/v1/experiments?limit=500".to_owned());
-    loop {
-        let answer = server.get(&path).await;
-        assert!(answer.bytes.len() < 2 * 1024 * 1024, "a page has {}", answer.bytes.len());
-        let page = answer.json(200);
-        let experiments = page["experiments"].as_array().expect("experiments").iter();
-        pages.push(experiments.map(|one| one["name"].clone()).collect::<Vec<_>>());
-        match page["next"].as_str() {
-            Some(next) => path = format!("/v1/experiments?limit=500&cursor={next}"),
-            None => break,
-        }
-    }
+    let pages = server.list(500).await;
     assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [6, 4]);
     let names = (0..8).map(|number| format!("large-{number}"));
     let names: Vec<Value> =
         names.map(Value::from).chain(["small-1", "small-2"].map(Value::from)).collect();
-    assert_eq!(pages.concat(), names);
+    assert_eq!(pages.concat().iter().map(|one| one["name"].clone()).collect::<Vec<_>>(), names);
     let few = server.get("/v1/experiments?limit=2").await.json(200);
     assert_eq!(few["experiments"].as_array().map(Vec::len), Some(2));
 }

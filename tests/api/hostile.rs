@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::support::Kind;
 use crate::support::TestDatabase;
 use crate::support::client::{PATIENCE, assert_has, steady};
 use crate::support::server::Api;
 use crate::support::service::Server;
-use crate::support::{KINDS, Kind};
 
 on_both_databases! {
     sql_in_strings_is_only_text
@@ -130,17 +130,7 @@ async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) 
              from many cross join (select * from experiment where name = '0') as first",
         ))
         .await;
-    let (mut listed, mut path) = (0, "/v1/experiments?limit=500".to_owned());
-    loop {
-        let page = server.get(&path).await.json(200);
-        let experiments = page["experiments"].as_array().expect("experiments");
-        listed += experiments.len();
-        match page["next"].as_str() {
-            Some(next) => path = format!("/v1/experiments?limit=500&cursor={next}"),
-            None => break,
-        }
-    }
-    assert_eq!(listed, COUNT);
+    assert_eq!(server.list(500).await.concat().len(), COUNT);
     for number in (1..COUNT).step_by(97) {
         let name = format!("many-{number}");
         let duel = server.pair(&name).await;
@@ -151,30 +141,26 @@ async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) 
 /// A body that arrives a byte at a time keeps its permit no longer than the request timeout.
 #[tokio::test]
 async fn a_body_that_never_ends_times_out() {
-    for kind in KINDS {
-        let shell = ShellSettings {
-            request_timeout: Duration::from_millis(300),
-            ..ShellSettings::default()
-        };
-        let api = Api::start(kind, &shell).await;
-        let mut stream = TcpStream::connect(&api.server.address).await.expect("a connection");
-        let head = "POST /v1/experiments HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n";
-        stream.write_all(head.as_bytes()).await.expect("to send");
-        let (mut from, mut to) = stream.into_split();
-        let dripping = tokio::spawn(async move {
-            while to.write_all(b"{").await.is_ok() {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
-        let mut answer = vec![0; 1024];
-        let length = tokio::time::timeout(PATIENCE, from.read(&mut answer))
-            .await
-            .expect("an answer")
-            .expect("bytes");
-        let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
-        assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
-        dripping.abort();
-    }
+    let shell =
+        ShellSettings { request_timeout: Duration::from_millis(300), ..ShellSettings::default() };
+    let api = Api::start(Kind::Sqlite, &shell).await;
+    let mut stream = TcpStream::connect(&api.server.address).await.expect("a connection");
+    let head = "POST /v1/experiments HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.expect("to send");
+    let (mut from, mut to) = stream.into_split();
+    let dripping = tokio::spawn(async move {
+        while to.write_all(b"{").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let mut answer = vec![0; 1024];
+    let length = tokio::time::timeout(PATIENCE, from.read(&mut answer))
+        .await
+        .expect("an answer")
+        .expect("bytes");
+    let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    dripping.abort();
 }
 
 /// Thousands of small headers are refused, as one large header is.

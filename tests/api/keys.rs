@@ -2,11 +2,10 @@
 
 use rankduel::http::ShellSettings;
 use rankduel_engine::access::ApiKeys;
-use reqwest::{Client, Method};
-use serde_json::Value;
+use reqwest::Client;
 
 use crate::support::client::{Client as Caller, until};
-use crate::support::server::{Api, Process, outcome, rankduel};
+use crate::support::server::{Api, Process, outcome, rankduel, rankduel_on};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
@@ -16,38 +15,9 @@ on_both_databases! {
 const KEY: &str = "correct-horse-battery-staple";
 const OTHER_KEY: &str = "hunter2-hunter2-hunter2";
 
-/// Paths that need no key.
-const OPEN: [&str; 5] = ["/livez", "/readyz", "/openapi.yaml", "/docs", "/problems/timeout"];
-
 async fn guarded() -> Api {
     let keys = ApiKeys::parse(&format!("{KEY},{OTHER_KEY}")).expect("keys");
     Api::start(Kind::Sqlite, &ShellSettings { keys, ..ShellSettings::default() }).await
-}
-
-#[tokio::test]
-async fn with_keys_only_probes_and_documentation_are_open() {
-    let api = guarded().await;
-    for path in OPEN {
-        assert_eq!(api.server.get(path).await.status(), 200, "{path}");
-    }
-    let closed = [
-        (Method::GET, "/metrics"),
-        (Method::GET, "/v1/experiments"),
-        (Method::POST, "/v1/experiments"),
-        (Method::POST, "/v1/experiments/any/next-duel"),
-        (Method::GET, "/no/such/thing"),
-        (Method::GET, "/docs/"),
-        (Method::GET, "//livez"),
-        (Method::GET, "/problems"),
-    ];
-    for (method, path) in closed {
-        let response =
-            Client::new().request(method.clone(), api.server.url(path)).send().await.unwrap();
-        assert_eq!(response.status(), 401, "{method} {path}");
-        assert_eq!(response.headers()["www-authenticate"], "Bearer realm=\"rankduel\"");
-        let problem: Value = response.json().await.unwrap();
-        assert_eq!(problem["type"], "/problems/unauthorized");
-    }
 }
 
 #[tokio::test]
@@ -84,19 +54,9 @@ async fn each_configured_key_is_accepted_and_nothing_else() {
     );
 }
 
-#[tokio::test]
-async fn without_keys_every_caller_is_accepted() {
-    let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
-    for path in OPEN.into_iter().chain(["/metrics", "/v1/experiments"]) {
-        assert_eq!(api.server.get(path).await.status(), 200, "{path}");
-    }
-}
-
 /// `rankduel keys` with these arguments: exit code, standard output and standard error.
 fn keys(database: &TestDatabase, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = rankduel(&[&["keys"], arguments].concat());
-    command.env("RANKDUEL_DATABASE_URL", &database.url);
-    outcome(command)
+    outcome(rankduel_on(&database.url, &[&["keys"], arguments].concat()))
 }
 
 async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDatabase) {
@@ -120,9 +80,8 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
     let (admin, admin_id) = made(&["create", "ops", "--scope", "admin"]);
 
     // Keys in the database allow listening for other machines, as keys in the environment do.
-    let mut everywhere = rankduel(&["serve", "--listen", "0.0.0.0:0", "--log", "warn"]);
-    everywhere.env("RANKDUEL_DATABASE_URL", &database.url);
-    let process = Process::start(everywhere);
+    let everywhere = ["serve", "--listen", "0.0.0.0:0", "--log", "warn"];
+    let process = Process::start(rankduel_on(&database.url, &everywhere));
     let client = Caller::new(&process.url.replace("0.0.0.0", "127.0.0.1"));
     let status = async |key: &str, path: &str| {
         let bearer = format!("Bearer {key}");
@@ -209,12 +168,7 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
 #[tokio::test]
 async fn a_server_requires_a_key_once_one_exists() {
     let database = fresh_database(Kind::Sqlite).await;
-    let process = Process::start({
-        let mut command = rankduel(&["serve", "--listen", "127.0.0.1:0", "--log", "warn"]);
-        command.env("RANKDUEL_DATABASE_URL", &database.url);
-        command
-    });
-    let client = Caller::new(&process.url);
+    let (_process, client) = Process::serving(&database.url, &["--log", "warn"]);
     assert_eq!(client.get("/v1/experiments").await.status, 200);
     let (code, key, error) = keys(&database, &["create", "first", "--scope", "read"]);
     assert_eq!(code, Some(0), "{error}");

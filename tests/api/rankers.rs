@@ -53,23 +53,25 @@ async fn shown(server: &Server, duels: usize) -> BTreeSet<String> {
     shown
 }
 
-/// Answer `duels` duels; the ranker whose id comes first in the alphabet always wins.
+/// Answer a duel: the ranker whose id comes first in the alphabet wins.
+async fn first_wins(server: &Server, duel: &Value) {
+    let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
+    server.answer("search", duel, outcome).await;
+}
+
+/// Answer `duels` duels in this way.
 async fn play(server: &Server, duels: usize) {
     for _ in 0..duels {
-        let duel = server.pair("search").await;
-        let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
-        server.answer("search", &duel, outcome).await;
+        first_wins(server, &server.pair("search").await).await;
     }
 }
 
-/// Request `duels` duels, and answer each one between two rankers in the same way.
+/// Request `duels` duels, and answer each one between two rankers in this way.
 async fn go_on(server: &Server, duels: usize) {
     for _ in 0..duels {
         let duel = server.next_duel("search").await;
         if duel["self_duel"] == false {
-            let outcome =
-                if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
-            server.answer("search", &duel, outcome).await;
+            first_wins(server, &duel).await;
         }
     }
 }
@@ -117,7 +119,7 @@ async fn a_ranker_is_added_while_duels_are_in_flight(database: TestDatabase) {
     assert!(shown(&server, 200).await.contains("d"));
     server.answer("search", &open, "left").await;
     let duel = pair_of(&server, "d", "a").await;
-    server.answer("search", &duel, if duel["left"] == "d" { "left" } else { "right" }).await;
+    server.wins("search", &duel, "d").await;
     let standings = server.standings("search").await;
     assert_eq!((&standings["duels"], &standings["wins"][3]), (&json!(22), &json!([1, 0, 0, 0])));
 
@@ -395,11 +397,7 @@ async fn an_experiment_concludes_on_an_active_ranker(database: TestDatabase) {
     retire(&server, "a").await.json(200);
     // All answers belong to duels that were in flight when the best ranker was retired.
     for duel in &out {
-        let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
-        server
-            .feedback("search", &json!({"duel_id": duel["duel_id"], "outcome": outcome}))
-            .await
-            .json(200);
+        first_wins(&server, duel).await;
     }
     let concluded = eventually("the conclusion", async || {
         let experiment = server.experiment("search").await;

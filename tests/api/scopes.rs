@@ -189,7 +189,14 @@ async fn every_operation_accepts_exactly_the_permitted_keys() {
     assert_eq!(send(&server, decide, "HEAD", "/v1/experiments", None).await.status, 403);
     assert_eq!(send(&server, decide, "GET", "/v1/no-such-thing", None).await.status, 404);
     assert_eq!(send(&server, decide, "PUT", "/v1/experiments", None).await.status, 405);
-    assert_eq!(send(&server, None, "GET", "/v1/no-such-thing", None).await.status, 401);
+    for path in ["/livez", "/readyz", "/openapi.yaml", "/docs", "/problems/timeout"] {
+        assert_eq!(send(&server, None, "GET", path, None).await.status, 200, "{path}");
+    }
+    for path in ["/v1/no-such-thing", "/docs/", "//livez", "/problems"] {
+        let answer = send(&server, None, "GET", path, None).await;
+        answer.problem(ProblemKind::Unauthorized);
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer realm=\"rankduel\""), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -9,16 +9,15 @@ use axum::body::Bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::routing::{get, post};
 use rankduel::http::server::{ConnectionSettings, Drained};
-use rankduel::http::{Problem, ProblemKind, REQUEST_ID, ShellSettings};
+use rankduel::http::{Problem, ProblemKind, ShellSettings};
 use rankduel_engine::clock::SystemClock;
 use rankduel_engine::metrics::{Metrics, RequestLabels};
-use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use crate::support::client::eventually;
+use crate::support::client::{Client, eventually};
 use crate::support::server::Api;
 use crate::support::{KINDS, Kind};
 
@@ -46,6 +45,7 @@ impl Drop for Leaving {
 
 struct Shell {
     api: Api,
+    client: Client,
     gate: Arc<Gate>,
 }
 
@@ -83,7 +83,7 @@ async fn shell(settings: &ShellSettings, connections: ConnectionSettings) -> She
         );
     let clock = Arc::new(SystemClock);
     let api = Api::start_with(Kind::Sqlite, settings, clock, connections, router).await;
-    Shell { api, gate }
+    Shell { client: Client::new(&api.server.url("")), api, gate }
 }
 
 async fn panics_at_once() -> &'static str {
@@ -99,28 +99,6 @@ async fn plain_shell() -> Shell {
     shell(&ShellSettings::default(), ConnectionSettings::default()).await
 }
 
-/// Check every member of a problem of this kind, and return its body.
-async fn problem(response: Response, kind: ProblemKind) -> Value {
-    let (status, headers) = (response.status(), response.headers().clone());
-    let path = response.url().path().to_owned();
-    let body: Value = response.json().await.expect("JSON");
-    assert_eq!(status, kind.status(), "{body}");
-    assert_eq!(headers["content-type"], "application/problem+json");
-    assert_eq!(headers["cache-control"], "no-store");
-    assert_eq!(body["type"], kind.type_uri());
-    assert_eq!(body["title"], kind.title());
-    assert_eq!(body["status"], kind.status().as_u16());
-    assert_eq!(body["instance"], path);
-    assert_eq!(body["request_id"], headers["x-request-id"].to_str().unwrap());
-    assert!(body["detail"].as_str().is_some_and(|detail| detail.ends_with('.')), "{body}");
-    assert_eq!(
-        headers.contains_key("retry-after"),
-        kind.retry_after_seconds().is_some(),
-        "{headers:?}"
-    );
-    body
-}
-
 fn counted(metrics: &Metrics, method: &'static str, route: &str, status: u16) -> u64 {
     metrics
         .http_requests
@@ -130,15 +108,15 @@ fn counted(metrics: &Metrics, method: &'static str, route: &str, status: u16) ->
 
 #[tokio::test]
 async fn framework_errors_become_problems() {
-    let Shell { api, .. } = plain_shell().await;
-    let not_found = problem(api.server.get("/no/such/thing").await, ProblemKind::NotFound).await;
+    let Shell { api, client, .. } = plain_shell().await;
+    let not_found = client.get("/no/such/thing").await.problem(ProblemKind::NotFound);
     assert_eq!(not_found["detail"], "There is nothing at /no/such/thing.");
 
-    let response = Client::new().delete(api.server.url("/fine/1")).send().await.unwrap();
-    assert_eq!(response.headers()["allow"], "GET,HEAD");
-    problem(response, ProblemKind::MethodNotAllowed).await;
+    let answer = client.send("DELETE", "/fine/1", &[], Vec::new()).await;
+    answer.problem(ProblemKind::MethodNotAllowed);
+    assert_eq!(answer.header("allow"), Some("GET,HEAD"));
 
-    let bare = problem(api.server.get("/fails-bare").await, ProblemKind::Internal).await;
+    let bare = client.get("/fails-bare").await.problem(ProblemKind::Internal);
     assert!(!bare.to_string().contains("secret"), "{bare}");
 
     assert_eq!(counted(&api.metrics, "GET", "unmatched", 404), 1);
@@ -148,11 +126,10 @@ async fn framework_errors_become_problems() {
 
 #[tokio::test]
 async fn problems_are_sent_in_full_except_internal_causes() {
-    let Shell { api, .. } = plain_shell().await;
-    let response = api.server.get("/problem").await;
-    assert_eq!(response.status(), 409);
-    assert_eq!(response.headers()["retry-after"], "7");
-    let body: Value = response.json().await.unwrap();
+    let Shell { api: _api, client, .. } = plain_shell().await;
+    let answer = client.get("/problem").await;
+    assert_eq!((answer.status, answer.header("retry-after")), (409, Some("7")));
+    let body: Value = serde_json::from_slice(&answer.bytes).expect("JSON");
     assert_eq!(body["type"], "/problems/experiment-paused");
     assert_eq!(body["detail"], "It is paused.");
     assert_eq!(
@@ -163,7 +140,7 @@ async fn problems_are_sent_in_full_except_internal_causes() {
             { "in": "path", "name": "name", "detail": "is too long" },
         ])
     );
-    let internal = problem(api.server.get("/fails").await, ProblemKind::Internal).await;
+    let internal = client.get("/fails").await.problem(ProblemKind::Internal);
     assert!(!internal.to_string().contains("fire"), "{internal}");
 }
 
@@ -180,9 +157,9 @@ async fn a_problem_for_head_has_no_body() {
 
 #[tokio::test]
 async fn a_panic_is_answered_and_counted() {
-    let Shell { api, .. } = plain_shell().await;
+    let Shell { api, client, .. } = plain_shell().await;
     for path in ["/panics-at-once", "/panics-later"] {
-        problem(api.server.get(path).await, ProblemKind::Internal).await;
+        client.get(path).await.problem(ProblemKind::Internal);
         assert_eq!(counted(&api.metrics, "GET", path, 500), 1);
     }
     assert_eq!(api.metrics.panics.get(), 2);
@@ -194,8 +171,8 @@ async fn a_panic_is_answered_and_counted() {
 async fn slow_requests_time_out() {
     let settings =
         ShellSettings { request_timeout: Duration::from_millis(20), ..ShellSettings::default() };
-    let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
-    problem(api.server.get("/never").await, ProblemKind::Timeout).await;
+    let Shell { api, client, .. } = shell(&settings, ConnectionSettings::default()).await;
+    client.get("/never").await.problem(ProblemKind::Timeout);
     assert_eq!(counted(&api.metrics, "GET", "/never", 504), 1);
 
     // A body that never arrives is as slow as a handler that never responds.
@@ -212,14 +189,14 @@ async fn slow_requests_time_out() {
 #[tokio::test]
 async fn excess_requests_are_refused_except_probes() {
     let settings = ShellSettings { max_concurrent_requests: 1, ..ShellSettings::default() };
-    let Shell { api, gate } = shell(&settings, ConnectionSettings::default()).await;
+    let Shell { api, client, gate } = shell(&settings, ConnectionSettings::default()).await;
     let url = api.server.url("/gate");
     let first = tokio::spawn(async move { reqwest::get(url).await.unwrap() });
     tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the first request inside");
     assert_eq!(api.metrics.http_requests_in_flight.get(), 1);
 
-    problem(api.server.get("/fine/1").await, ProblemKind::Overloaded).await;
-    problem(api.server.get("/no/such/thing").await, ProblemKind::Overloaded).await;
+    client.get("/fine/1").await.problem(ProblemKind::Overloaded);
+    client.get("/no/such/thing").await.problem(ProblemKind::Overloaded);
     assert_eq!(api.metrics.http_requests_shed.get(), 2);
     for probe in ["/livez", "/metrics"] {
         assert_eq!(api.server.get(probe).await.status(), 200);
@@ -233,12 +210,19 @@ async fn excess_requests_are_refused_except_probes() {
 
 #[tokio::test]
 async fn a_body_may_be_as_large_as_the_limit() {
-    let settings = ShellSettings { body_limit_bytes: 4096, ..ShellSettings::default() };
-    let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
-    let send =
-        |bytes: usize| Client::new().post(api.server.url("/bytes")).body(vec![b'x'; bytes]).send();
-    assert_eq!(send(4096).await.unwrap().text().await.unwrap(), "4096");
-    problem(send(4097).await.unwrap(), ProblemKind::PayloadTooLarge).await;
+    assert_eq!(ShellSettings::default().body_limit_bytes, 2 * 1024 * 1024);
+    let limited = async |body_limit_bytes| {
+        let settings = ShellSettings { body_limit_bytes, ..ShellSettings::default() };
+        let shell = shell(&settings, ConnectionSettings::default()).await;
+        let body = vec![b'x'; body_limit_bytes];
+        let answer = shell.client.send("POST", "/bytes", &[], body).await;
+        assert_eq!(answer.text(), body_limit_bytes.to_string());
+        shell
+    };
+    limited(3 * 1024 * 1024).await;
+    let Shell { api, client, .. } = limited(4096).await;
+    let large = client.send("POST", "/bytes", &[], vec![b'x'; 4097]).await;
+    large.problem(ProblemKind::PayloadTooLarge);
 
     // A chunked body, whose length is not declared.
     let chunk = "x".repeat(4097);
@@ -252,34 +236,22 @@ async fn a_body_may_be_as_large_as_the_limit() {
 }
 
 #[tokio::test]
-async fn the_default_body_limit_is_the_documented_one() {
-    let settings = ShellSettings { body_limit_bytes: 3 * 1024 * 1024, ..ShellSettings::default() };
-    let Shell { api, .. } = shell(&settings, ConnectionSettings::default()).await;
-    let body = vec![b'x'; 3 * 1024 * 1024];
-    let answer = Client::new().post(api.server.url("/bytes")).body(body).send().await.unwrap();
-    assert_eq!(answer.text().await.unwrap(), "3145728");
-    assert_eq!(ShellSettings::default().body_limit_bytes, 2 * 1024 * 1024);
-}
-
-#[tokio::test]
 async fn large_headers_are_refused_with_a_problem() {
-    let Shell { api, .. } = plain_shell().await;
-    let send = |bytes: usize| {
-        Client::new().get(api.server.url("/fine/1")).header("cookie", "x".repeat(bytes)).send()
+    let Shell { api: _api, client, .. } = plain_shell().await;
+    let send = async |bytes: usize| {
+        client.send("GET", "/fine/1", &[("cookie", &"x".repeat(bytes))], Vec::new()).await
     };
-    assert_eq!(send(15 * 1024).await.unwrap().status(), 200);
-    problem(send(17 * 1024).await.unwrap(), ProblemKind::HeaderFieldsTooLarge).await;
+    assert_eq!(send(15 * 1024).await.status, 200);
+    send(17 * 1024).await.problem(ProblemKind::HeaderFieldsTooLarge);
 }
 
 #[tokio::test]
 async fn a_valid_request_id_is_kept_and_any_other_replaced() {
-    let Shell { api, .. } = plain_shell().await;
+    let Shell { api: _api, client, .. } = plain_shell().await;
     let id_of = async |sent: Option<&str>| {
-        let mut request = Client::new().get(api.server.url("/fine/1"));
-        if let Some(sent) = sent {
-            request = request.header(REQUEST_ID, sent);
-        }
-        request.send().await.unwrap().headers()[REQUEST_ID].to_str().unwrap().to_owned()
+        let headers: Vec<_> = sent.iter().map(|sent| ("x-request-id", *sent)).collect();
+        let answer = client.send("GET", "/fine/1", &headers, Vec::new()).await;
+        answer.header("x-request-id").expect("an id").to_owned()
     };
     let long = "x".repeat(128);
     for sane in ["7", "a-b_c.d:e/f+g=", long.as_str()] {
@@ -299,40 +271,38 @@ async fn a_valid_request_id_is_kept_and_any_other_replaced() {
 
 #[tokio::test]
 async fn responses_and_problems_name_the_trace() {
-    let Shell { api, .. } = plain_shell().await;
-    let send = |path: &str, trace: &str| {
-        Client::new().get(api.server.url(path)).header("traceparent", trace).send()
+    let Shell { api: _api, client, .. } = plain_shell().await;
+    let send = async |path: &str, trace: &str| {
+        client.send("GET", path, &[("traceparent", trace)], Vec::new()).await
     };
-    let fine = send("/fine/1", TRACEPARENT).await.unwrap();
-    assert_eq!(fine.headers()["traceparent"], TRACEPARENT);
-    let body = problem(send("/nothing", TRACEPARENT).await.unwrap(), ProblemKind::NotFound).await;
+    assert_eq!(send("/fine/1", TRACEPARENT).await.header("traceparent"), Some(TRACEPARENT));
+    let body = send("/nothing", TRACEPARENT).await.problem(ProblemKind::NotFound);
     assert_eq!(body["trace_id"], TRACE_ID);
 
-    let malformed = send("/nothing", "00-0-0-0").await.unwrap();
-    assert!(!malformed.headers().contains_key("traceparent"));
-    let body = problem(malformed, ProblemKind::NotFound).await;
-    assert_eq!(body.get("trace_id"), None);
+    let malformed = send("/nothing", "00-0-0-0").await;
+    assert_eq!(malformed.header("traceparent"), None);
+    assert_eq!(malformed.problem(ProblemKind::NotFound).get("trace_id"), None);
 }
 
 #[tokio::test]
 async fn only_large_bodies_are_compressed_and_only_etags_are_cacheable() {
-    let Shell { api, .. } = plain_shell().await;
-    let send = |path: &str| {
-        Client::new().get(api.server.url(path)).header("accept-encoding", "gzip").send()
+    let Shell { api: _api, client, .. } = plain_shell().await;
+    let send = async |path: &str| {
+        client.send("GET", path, &[("accept-encoding", "gzip")], Vec::new()).await
     };
-    let large = send("/large").await.unwrap();
-    assert_eq!(large.headers()["content-encoding"], "gzip");
-    assert_eq!(large.headers()["cache-control"], "no-store");
-    let small = send("/fine/1").await.unwrap();
-    assert!(!small.headers().contains_key("content-encoding"));
-    assert_eq!(small.headers()["x-content-type-options"], "nosniff");
-    assert_eq!(send("/kept").await.unwrap().headers()["cache-control"], "no-cache");
+    let large = send("/large").await;
+    assert_eq!(large.header("content-encoding"), Some("gzip"));
+    assert_eq!(large.header("cache-control"), Some("no-store"));
+    let small = send("/fine/1").await;
+    assert_eq!(small.header("content-encoding"), None);
+    assert_eq!(small.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(send("/kept").await.header("cache-control"), Some("no-cache"));
 }
 
 #[tokio::test]
 async fn a_disconnected_caller_is_counted_and_holds_no_permit() {
     let settings = ShellSettings { max_concurrent_requests: 1, ..ShellSettings::default() };
-    let Shell { api, gate } = shell(&settings, ConnectionSettings::default()).await;
+    let Shell { api, gate, .. } = shell(&settings, ConnectionSettings::default()).await;
     let mut stream = TcpStream::connect(&api.server.address).await.unwrap();
     stream.write_all(b"GET /gate HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the request inside");
@@ -368,7 +338,7 @@ async fn an_incomplete_head_does_not_keep_a_connection() {
 
 #[tokio::test]
 async fn stopping_finishes_running_requests_and_refuses_new_ones() {
-    let Shell { api, gate } = plain_shell().await;
+    let Shell { api, gate, .. } = plain_shell().await;
     let (url, address) = (api.server.url("/gate"), api.server.address.clone());
     let idle = TcpStream::connect(&address).await.unwrap();
     let first = tokio::spawn(async move { reqwest::get(url).await.unwrap() });
@@ -390,7 +360,7 @@ async fn stopping_cuts_off_requests_that_do_not_finish() {
         drain_within: Duration::from_millis(20),
         ..ConnectionSettings::default()
     };
-    let Shell { api, gate } = shell(&ShellSettings::default(), connections).await;
+    let Shell { api, gate, .. } = shell(&ShellSettings::default(), connections).await;
     let url = api.server.url("/gate");
     let cut_off = tokio::spawn(async move { reqwest::get(url).await });
     tokio::time::timeout(LONG, gate.entered.notified()).await.expect("the request inside");
@@ -402,25 +372,25 @@ async fn stopping_cuts_off_requests_that_do_not_finish() {
 async fn readiness_follows_the_database_and_the_drain() {
     for kind in KINDS {
         let api = Api::start(kind, &ShellSettings::default()).await;
-        let ready = api.server.get("/readyz").await;
-        assert_eq!(ready.status(), 200);
-        let body: Value = ready.json().await.unwrap();
+        let client = Client::new(&api.server.url(""));
+        let body = client.get("/readyz").await.json(200);
         assert_eq!(body["status"], "ready");
         assert_eq!(body["checks"]["database"]["status"], "ok");
 
         api.readiness.drain();
-        let body = problem(api.server.get("/readyz").await, ProblemKind::Unavailable).await;
+        let body = client.get("/readyz").await.problem(ProblemKind::Unavailable);
         assert_eq!(body["detail"], "Not ready: the server is shutting down.");
         assert_eq!(api.server.get("/livez").await.text().await.unwrap(), "ok\n");
     }
 
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
+    let client = Client::new(&api.server.url(""));
     api.service.shutdown().await;
     let refused = eventually("the server to notice", async || {
-        let answer = api.server.get("/readyz").await;
-        (answer.status() != 200).then_some(answer)
+        let answer = client.get("/readyz").await;
+        (answer.status != 200).then_some(answer)
     });
-    let body = problem(refused.await, ProblemKind::Unavailable).await;
+    let body = refused.await.problem(ProblemKind::Unavailable);
     assert!(body["detail"].as_str().unwrap().contains("no experiment is in memory"), "{body}");
     assert_eq!(api.server.get("/livez").await.status(), 200);
 }

@@ -16,7 +16,6 @@ on_sqlite! {
     ties_count_by_the_rule_of_the_experiment
     an_unchanged_response_is_not_sent_again
     regret_of_a_small_example_is_right
-    regret_of_uniform_pairs_uses_the_same_costs
 }
 
 /// The answers of an experiment, counted by the test. Rankers are indices.
@@ -253,14 +252,14 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     let regret = async || server.report("search", "regret").await;
     let before = regret().await;
-    assert_plug_in(
+    assert_has(
         &before,
-        &json!({
+        json!({
             "experiment": "search", "position": 0, "method": "plug-in", "steps": 0,
             "copeland_regret": 0.0, "uniform_copeland_regret": 0.0, "saved": null,
+            "recent": null, "series": [],
         }),
     );
-    assert_eq!((&before["recent"], &before["series"]), (&json!(null), &json!([])));
     assert_eq!(
         before["posterior"]["copeland_regret"],
         json!({"mean": 0.0, "low": 0.0, "high": 0.0})
@@ -283,9 +282,9 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
         }
     }
     let found = regret().await;
-    assert_plug_in(
+    assert_has(
         &found,
-        &json!({
+        json!({
             "experiment": "search", "position": 6, "method": "plug-in", "steps": 6,
             "copeland_regret": 3.0, "uniform_copeland_regret": 4.0, "saved": 0.25,
         }),
@@ -305,12 +304,6 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     assert_eq!((&after["steps"], &after["copeland_regret"]), (&json!(7), &json!(3.5)));
     assert_close(&after["uniform_copeland_regret"], 14.0 / 3.0, "uniform");
     assert_close(&after["saved"], 0.25, "saved");
-}
-
-fn assert_plug_in(found: &Value, expected: &Value) {
-    for (field, value) in expected.as_object().expect("an object") {
-        assert_eq!(&found[field], value, "{field}");
-    }
 }
 
 /// `a` is better than `b` with probability 31/32 (four wins and no loss) and than `c` with 7/8;
@@ -354,24 +347,4 @@ fn assert_posterior_of_the_small_example(found: &Value) {
     }
     let recent = &found["recent"];
     assert_eq!((&recent["steps"], &recent["plug_in"]), (&json!(6), &json!(500.0)));
-}
-
-async fn regret_of_uniform_pairs_uses_the_same_costs(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let ids = ["a", "b", "c", "d"];
-    server.create(&json!({"name": "search", "rankers": ids, "policy": {"kind": "uniform"}})).await;
-    let count = play(&server, "search", &ids, 120, 3).await;
-    standings_with_self_duels(&server, "search", &count).await;
-    let scores: Vec<_> = (0..4).map(|i| count.copeland(i, 0.0)).collect();
-    let best = *scores.iter().max().expect("rankers");
-    let losses: Vec<_> = scores.iter().map(|score| (best - score) as f64 / 3.0).collect();
-    let steps = 120.0;
-    let cost: f64 =
-        losses.iter().enumerate().map(|(i, loss)| loss * count.appearances(i) as f64 / 2.0).sum();
-    let uniform = losses.iter().sum::<f64>() / 4.0 * steps;
-    let regret = server.report("search", "regret").await;
-    assert_eq!(regret["steps"], 120);
-    assert_close(&regret["copeland_regret"], cost, "regret");
-    assert_close(&regret["uniform_copeland_regret"], uniform, "uniform");
-    assert_close(&regret["saved"], 1.0 - cost / uniform, "saved");
 }

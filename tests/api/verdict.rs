@@ -23,7 +23,6 @@ on_sqlite! {
     a_confidence_out_of_range_is_refused
     a_stricter_reading_does_not_deny_the_verdict
     an_experiment_concludes_at_its_limits
-    an_experiment_with_null_never_concludes
     winners_are_reported_for_every_notion
     at_most_fifty_deciding_pairs_are_listed
 }
@@ -42,8 +41,7 @@ async fn the_pages_until_the_verdict_are_estimated(database: TestDatabase) {
     for number in 0..90 {
         let duel = server.pair("close").await;
         let winner = if number % 5 < 3 { "a" } else { "b" };
-        let outcome = if duel["left"] == winner { "left" } else { "right" };
-        server.answer("close", &duel, outcome).await;
+        server.wins("close", &duel, winner).await;
     }
     let open = server.verdict("close").await;
     let end = |end: &str| open["duels_to_go"][end].as_u64();
@@ -313,7 +311,7 @@ async fn play_until_concluded(server: &Client, name: &str) {
         }
         let duel = server.next_duel(name).await;
         if duel["self_duel"] == false {
-            server.answer(name, &duel, if duel["left"] == "a" { "left" } else { "right" }).await;
+            server.wins(name, &duel, "a").await;
         }
         None
     })
@@ -370,17 +368,6 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     assert_eq!(status("slow").await, "running");
     server.clock.advance_ms(DAY_MS);
     concluded_as(&server, "slow").await;
-}
-
-async fn an_experiment_with_null_never_concludes(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": "never"}));
-    assert_eq!(server.create(&body).await["conclude_at"], json!("never"));
-    play(&server, "search", 25).await;
-    assert_eq!(server.verdict("search").await["state"], "decided");
-    decided_as(&server, "other").await;
-    concluded_as(&server, "other").await;
-    assert_eq!(server.experiment("search").await["status"], "running");
 }
 
 async fn a_failed_conclusion_does_not_block_others(database: TestDatabase) {
