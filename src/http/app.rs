@@ -148,7 +148,7 @@ impl App {
     where
         B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        self.fast_path.shell.path_prefix.strip(&mut request);
+        self.fast_path.shell.settings.path_prefix.strip(&mut request);
         let mut request = if request.body().is_end_stream() {
             match self.fast_path.respond(request.map(|_| Body::empty()), peer.map(Arc::as_ref)) {
                 ControlFlow::Break(response) => return Either::Left(ready(Ok(response))),

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use super::caller::Caller;
 use super::extract::QueryOf;
 use super::openapi;
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::parameters::{read_cursor, read_limit, write_cursor};
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
@@ -19,7 +19,7 @@ use rankduel_engine::clock::rfc3339;
 use rankduel_store::AuditRecord;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new().operation(routes!(audit), Access::Scope(Scope::Admin), &[])
+    Routes::new().operation(routes!(audit), Some(Scope::Admin), &[])
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

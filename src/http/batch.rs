@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use super::extract::{JsonBody, JsonText, Object, PathName, QueryOf, json};
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::problem::ProblemKind::{
     BatchNotOpen, ExperimentArchived, ExperimentPaused, FeedbackConflict, NotABatchPolicy,
 };
@@ -23,15 +23,15 @@ const LEASE_MAX: u32 = 1000;
 
 pub(crate) fn routes() -> Routes {
     Routes::new()
-        .operation(routes!(batch), Access::Scope(Scope::Read), &[NotABatchPolicy])
+        .operation(routes!(batch), Some(Scope::Read), &[NotABatchPolicy])
         .operation(
             routes!(lease),
-            Access::Scope(Scope::Decide),
+            Some(Scope::Decide),
             &[NotABatchPolicy, ExperimentPaused, ExperimentArchived],
         )
         .operation(
             routes!(results),
-            Access::Scope(Scope::Feedback),
+            Some(Scope::Feedback),
             &[BatchNotOpen, FeedbackConflict, NotABatchPolicy, ExperimentArchived],
         )
 }

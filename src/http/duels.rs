@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::extract::{Object, OptionalBody, PathName, UniqueKeys};
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::pages::{PinBody, page_request};
 use super::parameters::check_unit;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentPaused};
@@ -33,7 +33,7 @@ const COUNT_MAX: usize = 1000;
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(
         routes!(next_duel),
-        Access::Scope(Scope::Decide),
+        Some(Scope::Decide),
         &[ExperimentPaused, ExperimentArchived],
     )
 }

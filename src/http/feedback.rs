@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::click::{ClickList, ClickShape};
 use super::extract::{self, JsonText, Object, PathName, without_place, without_zero_fractions};
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::problem::ProblemKind::{DuelExpired, ExperimentArchived, FeedbackConflict, InvalidDuel};
 use super::problem::{ApiResult, Problem, ProblemKind, sentence};
 use super::state::AppState;
@@ -29,7 +29,7 @@ const MANY_MAX: usize = 1000;
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(
         routes!(feedback),
-        Access::Scope(Scope::Feedback),
+        Some(Scope::Feedback),
         &[ExperimentArchived, FeedbackConflict, DuelExpired, InvalidDuel],
     )
 }

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use super::caller::Caller;
 use super::experiment_metrics;
 use super::openapi;
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::problem::{ApiResult, Problem, ProblemKind};
 use super::state::{AppState, DatabaseState};
 use rankduel_engine::access::Scope;
@@ -21,9 +21,9 @@ use rankduel_engine::metrics;
 
 pub(crate) fn routes() -> Routes {
     Routes::new()
-        .operation(routes!(livez), Access::Open, &[])
-        .operation(routes!(readyz), Access::Open, &[ProblemKind::Unavailable])
-        .operation(routes!(metrics), Access::Scope(Scope::Read), &[])
+        .operation(routes!(livez), None, &[])
+        .operation(routes!(readyz), None, &[ProblemKind::Unavailable])
+        .operation(routes!(metrics), Some(Scope::Read), &[])
 }
 
 /// A server that is ready for requests.

@@ -36,7 +36,7 @@ pub use app::{App, ResponseFuture, app, app_with, description, operations};
 pub use caller::Caller;
 pub use extract::{JsonBody, PathName, QueryOf};
 pub use openapi::yaml;
-pub use operations::{Access, Operation};
+pub use operations::Operation;
 pub use problem::{ApiResult, Problem, ProblemKind};
 pub use server::hosts::Hosts;
 pub use server::path_prefix::PathPrefix;

@@ -13,7 +13,7 @@ use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder};
 
-use super::operations::{self, Access};
+use super::operations;
 use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
 use super::yaml_text;
 
@@ -81,10 +81,10 @@ fn shorten(value: &mut Value) {
 /// Add to an operation the access that it needs, the parameters that many operations have, and a
 /// reference to a shared response for each status of its problems.
 pub(super) fn complete(operation: &mut Operation, row: &operations::Operation) {
-    operation.security = Some(match row.access {
-        Access::Open => Vec::new(),
+    operation.security = Some(match row.scope {
+        None => Vec::new(),
         // A server without keys accepts requests without one.
-        Access::Scope(scope) => {
+        Some(scope) => {
             vec![SecurityRequirement::new("key", [scope.name()]), SecurityRequirement::default()]
         }
     });

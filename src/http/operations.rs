@@ -1,6 +1,6 @@
 //! The table of the API's operations.
 //!
-//! A resource registers each handler together with the access it needs and the problems it can
+//! A resource registers each handler together with the scope it needs and the problems it can
 //! return ([`Routes::operation`]), so no route can be without them. Authorization
 //! ([`super::server::guard`]) and the OpenAPI document are made from this table.
 
@@ -14,15 +14,6 @@ use super::problem::ProblemKind;
 use super::state::AppState;
 use rankduel_engine::access::Scope;
 
-/// The permission that an operation needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Nothing: the operation returns nothing about an experiment.
-    Open,
-    /// A key with this scope.
-    Scope(Scope),
-}
-
 /// One operation of the API.
 #[derive(Debug, Clone)]
 pub struct Operation {
@@ -30,8 +21,9 @@ pub struct Operation {
     pub method: Method,
     /// The template of the path, such as `/v1/experiments/{name}`.
     pub path: String,
-    /// The permission that a caller needs.
-    pub access: Access,
+    /// The scope that the caller's key needs; `None` if the operation needs no key, because it
+    /// returns nothing about an experiment.
+    pub scope: Option<Scope>,
     /// Every kind of problem that it can return, ordered as in [`ProblemKind::ALL`].
     pub problems: Vec<ProblemKind>,
 }
@@ -59,13 +51,13 @@ impl Routes {
     pub fn operation(
         mut self,
         mut handler: UtoipaMethodRouter<AppState>,
-        access: Access,
+        scope: Option<Scope>,
         problems: &[ProblemKind],
     ) -> Self {
         for (path, item) in &mut handler.1.paths {
             for (method, described) in operations_of(item) {
-                let problems = all_problems(described, path, access, problems);
-                let operation = Operation { method, path: path.clone(), access, problems };
+                let problems = all_problems(described, path, scope, problems);
+                let operation = Operation { method, path: path.clone(), scope, problems };
                 complete(described, &operation);
                 self.operations.push(operation);
             }
@@ -84,7 +76,7 @@ impl Routes {
 fn all_problems(
     operation: &utoipa::openapi::path::Operation,
     path: &str,
-    access: Access,
+    scope: Option<Scope>,
     own: &[ProblemKind],
 ) -> Vec<ProblemKind> {
     let mut kinds = own.to_vec();
@@ -102,7 +94,7 @@ fn all_problems(
     if path.contains('{') || operation.parameters.as_ref().is_some_and(|all| !all.is_empty()) {
         kinds.push(ProblemKind::InvalidRequest);
     }
-    if access != Access::Open {
+    if scope.is_some() {
         kinds.extend([
             ProblemKind::Unauthorized,
             ProblemKind::Forbidden,

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::extract::{JsonBody, Object, PathName};
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::parameters::check_unit;
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{DuelExpired, ExperimentArchived, InvalidDuel};
@@ -25,7 +25,7 @@ use rankduel_store::audience::Segment;
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(
         routes!(interleave),
-        Access::Scope(Scope::Decide),
+        Some(Scope::Decide),
         &[ExperimentArchived, DuelExpired, InvalidDuel],
     )
 }

@@ -5,14 +5,14 @@ use axum::extract::State;
 use utoipa_axum::routes;
 
 use super::extract::JsonBody;
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::problem::ApiResult;
 use super::state::AppState;
 use crate::service::reports::plan::{PlanReport, PlanRequest, planned};
 use rankduel_engine::access::Scope;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new().operation(routes!(plan), Access::Scope(Scope::Read), &[])
+    Routes::new().operation(routes!(plan), Some(Scope::Read), &[])
 }
 
 /// Plan an experiment

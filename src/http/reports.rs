@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 
 use super::conditional::{tagged, unchanged};
 use super::extract::{JsonBody, PathName, QueryOf};
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::problem::ProblemKind::CannotReplay;
 use super::problem::{ApiResult, Problem};
 use super::spec_bodies::{self, invalid_policy};
@@ -40,7 +40,7 @@ use rankduel_engine::access::Scope;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::loaded::LoadedExperiment;
 
-const READ: Access = Access::Scope(Scope::Read);
+const READ: Option<Scope> = Some(Scope::Read);
 
 pub(crate) fn routes() -> Routes {
     Routes::new()

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::extract::PathName;
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::problem::ApiResult;
 use super::state::AppState;
 use crate::service::reports;
@@ -18,7 +18,7 @@ use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new().operation(routes!(traffic), Access::Scope(Scope::Read), &[])
+    Routes::new().operation(routes!(traffic), Some(Scope::Read), &[])
 }
 
 /// The duels and feedback of one experiment on the responding server.

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::extract::{JsonText, PathName, UniqueKeys, json, without_place};
 use super::feedback::receive_all;
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::problem::ProblemKind::ExperimentArchived;
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
@@ -25,7 +25,7 @@ use rankduel_engine::access::Scope;
 const EVENTS_MAX: usize = 1000;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new().operation(routes!(events), Access::Scope(Scope::Feedback), &[ExperimentArchived])
+    Routes::new().operation(routes!(events), Some(Scope::Feedback), &[ExperimentArchived])
 }
 
 /// Events, and the duels they belong to.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 use rankduel::http::server::ConnectionSettings;
-use rankduel::http::{Access, ProblemKind, ShellSettings};
+use rankduel::http::{ProblemKind, ShellSettings};
 use rankduel_engine::access::{Actor, ApiKeys, NewKey, Scope, Scopes};
 use rankduel_engine::clock::SystemClock;
 use rankduel_store::{ApiKeyRecord, AuditNote, SharedStore};
@@ -30,13 +30,12 @@ struct Operation {
 
 /// The operations that need a key.
 fn closed_operations() -> Vec<Operation> {
-    let closed = |operation: rankduel::http::Operation| match operation.access {
-        Access::Open => None,
-        Access::Scope(scope) => Some(Operation {
+    let closed = |operation: rankduel::http::Operation| {
+        operation.scope.map(|scope| Operation {
             method: operation.method.to_string(),
             path: operation.path.replace("{name}", "search"),
             scope,
-        }),
+        })
     };
     rankduel::http::operations().into_iter().filter_map(closed).collect()
 }
@@ -91,9 +90,9 @@ fn the_description_is_that_of_the_table() {
     for operation in operations {
         let (method, path) = (operation.method.as_str().to_lowercase(), &operation.path);
         let described = &paths[path][&method];
-        let security = match operation.access {
-            Access::Open => json!([]),
-            Access::Scope(scope) => json!([{"key": [scope.name()]}, {}]),
+        let security = match operation.scope {
+            None => json!([]),
+            Some(scope) => json!([{"key": [scope.name()]}, {}]),
         };
         assert_eq!(described["security"], security, "{method} {path}");
         let responses = described["responses"].as_object().expect("responses");
@@ -120,7 +119,7 @@ fn the_description_is_that_of_the_table() {
 #[test]
 fn only_probes_need_no_key() {
     let operations = rankduel::http::operations();
-    let open = operations.iter().filter(|operation| operation.access == Access::Open);
+    let open = operations.iter().filter(|operation| operation.scope.is_none());
     let open: Vec<_> = open.map(|operation| &*operation.path).collect();
     assert_eq!(open, ["/livez", "/readyz"]);
     assert!(operations.len() >= 20);

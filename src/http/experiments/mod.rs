@@ -15,7 +15,7 @@ use self::representation::Experiment;
 use super::caller::Caller;
 use super::conditional::{Expected, expected_version, unchanged};
 use super::extract::PathName;
-use super::operations::{Access, Routes};
+use super::operations::Routes;
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{
     CannotReplay, ExperimentArchived, ExperimentExists, ExperimentInUse, NotConcluded,
@@ -25,8 +25,8 @@ use super::state::AppState;
 use crate::service::lifecycle;
 use rankduel_engine::access::Scope;
 
-const ADMIN: Access = Access::Scope(Scope::Admin);
-const READ: Access = Access::Scope(Scope::Read);
+const ADMIN: Option<Scope> = Some(Scope::Admin);
+const READ: Option<Scope> = Some(Scope::Read);
 
 pub(crate) fn routes() -> Routes {
     Routes::new()

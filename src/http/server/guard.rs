@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::hosts::{Hosts, other_host};
 use super::sessions::Sessions;
 use crate::http::caller::{forbidden, require_experiment};
-use crate::http::operations::{Access, Operation};
+use crate::http::operations::Operation;
 use crate::http::problem::{Problem, ProblemKind};
 use rankduel_engine::access::{Digest, KnownKey, Scope, digest_of};
 
@@ -38,16 +38,12 @@ impl Rules {
     /// The rules of these operations.
     pub fn of_operations(operations: &[Operation]) -> Self {
         let mut rules = Self::default();
-        for Operation { method, path, access, .. } in operations {
-            match access {
-                Access::Open => drop(rules.0.insert(path.clone(), Rule::Open)),
-                Access::Scope(scope) => {
-                    let rule = rules.0.entry(path.clone());
-                    let rule = rule.or_insert_with(|| Rule::Operations(Vec::new()));
-                    if let Rule::Operations(scopes) = rule {
-                        scopes.push((method.clone(), *scope));
-                    }
-                }
+        for Operation { method, path, scope, .. } in operations {
+            let rule = rules.0.entry(path.clone());
+            match (scope, rule.or_insert_with(|| Rule::Operations(Vec::new()))) {
+                (Some(scope), Rule::Operations(scopes)) => scopes.push((method.clone(), *scope)),
+                (None, rule) => *rule = Rule::Open,
+                (Some(_), _) => {}
             }
         }
         rules

@@ -91,22 +91,18 @@ impl Default for ShellSettings {
 pub(crate) struct Shell {
     pub metrics: Arc<Metrics>,
     pub guard: Guard,
+    pub settings: ShellSettings,
     /// One for each request that may run.
     permits: Semaphore,
-    most_requests: usize,
     ids: RequestIds,
     old_clients: OldClients,
     /// The turns of responses to reads.
     reads: Pace,
     /// The turns of responses to callers without a key.
     open: Pace,
-    pub path_prefix: PathPrefix,
     reports: Arc<ReportPool>,
     large_bodies: Arc<WorkThreads>,
     bodies: BodyBudget,
-    body_limit_bytes: usize,
-    time_limit: Duration,
-    open_time_limit: Duration,
 }
 
 impl Shell {
@@ -123,15 +119,11 @@ impl Shell {
             guard,
             reads: Pace::of_this_machine(),
             open: Pace::of_this_machine(),
-            path_prefix: settings.path_prefix.clone(),
             reports: Arc::clone(&service.reports),
             large_bodies: Arc::clone(&service.bodies),
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
-            most_requests: settings.max_concurrent_requests,
             bodies: BodyBudget::new(settings.bodies_bytes),
-            body_limit_bytes: settings.body_limit_bytes,
-            time_limit: settings.request_timeout,
-            open_time_limit: settings.open_timeout,
+            settings: settings.clone(),
         })
     }
 
@@ -166,7 +158,7 @@ impl Shell {
             Ok(Authorization::Admitted(key)) => key,
             Ok(Authorization::Open) => return self.run_open(request, next).await,
             Ok(Authorization::UnknownKey) => return unknown_key().into_response(),
-            Err(refusal) => return self.path_prefix.put_before(*refusal).await,
+            Err(refusal) => return self.settings.path_prefix.put_before(*refusal).await,
         };
         if let Some(peer) = request.extensions().get::<Arc<Peer>>() {
             peer.note_authorized(key.as_ref(), Instant::now());
@@ -184,7 +176,7 @@ impl Shell {
             self.open.turn().await;
             self.guard.refresh().await
         };
-        tokio::time::timeout(self.open_time_limit, read).await.unwrap_or_else(|_| {
+        tokio::time::timeout(self.settings.open_timeout, read).await.unwrap_or_else(|_| {
             Err(Problem::new(
                 ProblemKind::Unavailable,
                 "This server does not know the key, and the database does not answer in time.",
@@ -204,7 +196,11 @@ impl Shell {
             Ok(response)
         };
         // A probe of the database has a time limit of its own.
-        within(if is_probe { self.time_limit } else { self.open_time_limit }, run).await
+        within(
+            if is_probe { self.settings.request_timeout } else { self.settings.open_timeout },
+            run,
+        )
+        .await
     }
 
     /// Run an authorized request if there is a permit. Refusing a request at once, instead of
@@ -212,7 +208,7 @@ impl Shell {
     async fn run(&self, request: Request, next: Next, caller: Caller) -> Response {
         let run = async {
             let (mut request, _share) =
-                self.with_whole_body(request, self.body_limit_bytes).await?;
+                self.with_whole_body(request, self.settings.body_limit_bytes).await?;
             let is_probe = is_probe(request.uri().path());
             let permit = match is_probe {
                 true => None,
@@ -234,14 +230,14 @@ impl Shell {
             }
             Ok(response)
         };
-        within(self.time_limit, run).await
+        within(self.settings.request_timeout, run).await
     }
 
     /// The response of the router, as the caller gets it.
     async fn respond(&self, mut request: Request, next: Next) -> Response {
         let compress = accepts_gzip(request.headers());
-        self.path_prefix.require_text(&mut request);
-        let response = self.path_prefix.put_before(next.run(request).await).await;
+        self.settings.path_prefix.require_text(&mut request);
+        let response = self.settings.path_prefix.put_before(next.run(request).await).await;
         deliver(response, compress, &self.reports).await
     }
 
@@ -251,7 +247,8 @@ impl Shell {
         &self,
         key: Option<&Arc<KnownKey>>,
     ) -> Option<(SemaphorePermit<'_>, Option<RunningOfKey>)> {
-        let most = self.most_requests - self.most_requests / 8;
+        let most = self.settings.max_concurrent_requests;
+        let most = most - most / 8;
         let of_key = match key {
             Some(key) => Some(key.begin_request(most)?),
             None => None,
