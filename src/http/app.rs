@@ -11,7 +11,6 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::future::RouteFuture;
 use axum::{BoxError, Router};
 use futures_util::future::Either;
-use hyper::body::Incoming;
 use tower::Service as _;
 use tower_http::csrf::{CsrfLayer, ProtectionError};
 use utoipa::OpenApi as _;
@@ -78,13 +77,6 @@ pub struct App {
     metrics: Arc<Metrics>,
 }
 
-/// A server for the requests of one connection.
-#[derive(Clone)]
-pub(crate) struct PeerApp {
-    app: App,
-    peer: Arc<Peer>,
-}
-
 /// The server for this state.
 pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<App> {
     app_with(state, settings, Router::new())
@@ -140,7 +132,8 @@ impl App {
         self.respond_to(request, None)
     }
 
-    fn respond_to<B>(
+    /// Respond to a request of this peer.
+    pub(crate) fn respond_to<B>(
         &self,
         mut request: hyper::Request<B>,
         peer: Option<&Arc<Peer>>,
@@ -163,11 +156,6 @@ impl App {
         Either::Right(self.router.clone().call(request))
     }
 
-    /// The same server, for the connection of this peer.
-    pub(crate) fn for_peer(&self, peer: Arc<Peer>) -> PeerApp {
-        PeerApp { app: self.clone(), peer }
-    }
-
     /// Whether a request with this key would be authenticated.
     pub(crate) fn is_valid(&self, key: &KnownKey) -> bool {
         self.fast_path.shell.guard.is_valid(key)
@@ -175,15 +163,5 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
-    }
-}
-
-impl hyper::service::Service<hyper::Request<Incoming>> for PeerApp {
-    type Response = Response;
-    type Error = Infallible;
-    type Future = ResponseFuture;
-
-    fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
-        self.app.respond_to(request, Some(&self.peer))
     }
 }

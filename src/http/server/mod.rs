@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use rustix::net::sockopt::set_socket_send_buffer_size;
@@ -125,14 +126,17 @@ pub async fn serve(
                 Ok((stream, address)) => {
                     let peer = Arc::new(Peer::default());
                     let stream = prepared(stream, settings.write_within);
-                    let app = app.for_peer(Arc::clone(&peer));
-                    let connection = graceful.watch(http.serve_connection(stream, app));
-                    counts.admit(peer, |counted| connections.spawn(async move {
-                        let _counted = counted;
-                        if let Err(error) = connection.await {
-                            tracing::debug!(%address, %error, "a connection ended early");
-                        }
-                    }));
+                    let (app, own) = (app.clone(), Arc::clone(&peer));
+                    let respond = service_fn(move |request| app.respond_to(request, Some(&own)));
+                    let connection = graceful.watch(http.serve_connection(stream, respond));
+                    counts.admit(peer, |counted| {
+                        connections.spawn(async move {
+                            let _counted = counted;
+                            if let Err(error) = connection.await {
+                                tracing::debug!(%address, %error, "a connection ended early");
+                            }
+                        })
+                    });
                 }
                 // One failed connection does not matter. If the process has too many open files,
                 // retrying without a pause would only keep a core busy.
