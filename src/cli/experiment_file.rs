@@ -17,24 +17,12 @@ use crate::service::transfer::{
 };
 use rankduel_store::Store;
 
-/// Export an experiment with its log as JSON lines, for `rankduel import` and your own tools
-///
-/// The experiment can be archived. The command reads the log up to its current end and can run
-/// beside servers.
-#[derive(Debug, Args)]
-pub(super) struct Export {
-    #[command(flatten)]
-    file: ExperimentFile,
-}
-
-impl Export {
-    pub(super) fn run(&self) -> Result<(), CommandError> {
-        let Self { file } = self;
-        let entries = file
-            .write("export", async |store, name, out| transfer::export(store, name, out).await)?;
-        eprintln!("exported `{}`: {entries} log entries", file.name);
-        Ok(())
-    }
+/// Write the export of an experiment.
+pub(super) fn export(file: &ExperimentFile) -> Result<(), CommandError> {
+    let entries =
+        file.write("export", async |store, name, out| transfer::export(store, name, out).await)?;
+    eprintln!("exported `{}`: {entries} log entries", file.name);
+    Ok(())
 }
 
 /// Write a table of the answered pages of an experiment, one row a page
@@ -103,30 +91,17 @@ impl Segments {
     }
 }
 
-/// Write the preference matrix of an experiment, for `simulate` and `calibrate` of the laboratory
-///
-/// Rows and columns are the active rankers, with their names. An entry is (wins + 1) / (duels + 2):
-/// how often the ranker of the row beat the ranker of the column, drawn towards 1/2 where there
-/// were few duels. The command can run beside servers.
-#[derive(Debug, Args)]
-pub(super) struct Matrix {
-    #[command(flatten)]
-    file: ExperimentFile,
-}
-
-impl Matrix {
-    pub(super) fn run(&self) -> Result<(), CommandError> {
-        let Self { file } = self;
-        let rankers =
-            file.write("matrix", async |store, name, out| write_matrix(store, name, out).await)?;
-        eprintln!("wrote the preference matrix of `{}`: {rankers} rankers", file.name);
-        Ok(())
-    }
+/// Write the preference matrix of an experiment.
+pub(super) fn matrix(file: &ExperimentFile) -> Result<(), CommandError> {
+    let rankers =
+        file.write("matrix", async |store, name, out| write_matrix(store, name, out).await)?;
+    eprintln!("wrote the preference matrix of `{}`: {rankers} rankers", file.name);
+    Ok(())
 }
 
 /// The arguments of each of them.
 #[derive(Debug, Args)]
-struct ExperimentFile {
+pub(super) struct ExperimentFile {
     /// The experiment
     #[arg(value_name = "NAME")]
     name: String,

@@ -57,10 +57,19 @@ enum Command {
     Migrate(migrate::Arguments),
     /// Print the API description (OpenAPI 3.1, YAML).
     Openapi,
-    Export(experiment_file::Export),
+    /// Export an experiment with its log as JSON lines, for `rankduel import` and your own tools
+    ///
+    /// The experiment can be archived. The command reads the log up to its current end and can run
+    /// beside servers.
+    Export(experiment_file::ExperimentFile),
     Pages(experiment_file::Pages),
     Segments(experiment_file::Segments),
-    Matrix(experiment_file::Matrix),
+    /// Write the preference matrix of an experiment, for `simulate` and `calibrate` of the laboratory
+    ///
+    /// Rows and columns are the active rankers, with their names. An entry is
+    /// (wins + 1) / (duels + 2): how often the ranker of the row beat the ranker of the column,
+    /// drawn towards 1/2 where there were few duels. The command can run beside servers.
+    Matrix(experiment_file::ExperimentFile),
     Import(import::Arguments),
     Prune(prune::Arguments),
     Replay(replay::Arguments),
@@ -92,10 +101,10 @@ pub fn run() -> ExitCode {
         Command::Health(args) => health::run(&args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Openapi => generated::openapi(),
-        Command::Export(arguments) => arguments.run(),
+        Command::Export(file) => experiment_file::export(&file),
         Command::Pages(arguments) => arguments.run(),
         Command::Segments(arguments) => arguments.run(),
-        Command::Matrix(arguments) => arguments.run(),
+        Command::Matrix(file) => experiment_file::matrix(&file),
         Command::Import(arguments) => import::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),

@@ -220,38 +220,35 @@ fn requested(body: ExperimentChange, loaded: &LoadedExperiment) -> ApiResult<Req
 
 /// Require that the body has at most one change.
 fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
-    let setting = [
+    if body.interleaving.is_some() && body.status.is_none() && body.winner.is_some() {
+        return Err(invalid("/winner", "`winner` goes with the status `concluded` only"));
+    }
+    let settings = [
         ("/description", body.description.is_some()),
         ("/owner", body.owner.is_some()),
         ("/conclude_at", body.conclude_at.is_some()),
         ("/answer_window_seconds", body.answer_window_seconds.is_some()),
         ("/coverage", body.coverage.is_some()),
-    ]
-    .into_iter()
-    .find(|(_, present)| *present);
-    let alone = [
-        setting.unwrap_or(("", false)),
+    ];
+    let others = [
         ("/policy", body.policy.is_some()),
         ("/control", body.control.is_some()),
         ("/enlist", body.enlist.is_some()),
         ("/retire", body.retire.is_some()),
         ("/exclude", body.exclude.is_some()),
         ("/split", body.split.is_some()),
+        ("/interleaving", body.interleaving.is_some()),
+        ("/status", body.status.is_some() || body.winner.is_some()),
     ];
-    let others = body.status.is_some() || body.interleaving.is_some() || body.winner.is_some();
-    let changes = alone.iter().filter(|(_, present)| *present).count() + usize::from(others);
-    if let (2.., Some((pointer, _))) = (changes, alone.iter().find(|(_, present)| *present)) {
-        let detail = format!("send `{}` alone, one change at a time", &pointer[1..]);
-        return Err(invalid(pointer, &detail));
+    let setting = settings.into_iter().find(|(_, present)| *present);
+    let mut changes = setting.into_iter().chain(others).filter(|(_, present)| *present);
+    match (changes.next(), changes.next()) {
+        (Some((pointer, _)), Some(_)) => {
+            let detail = format!("send `{}` alone, one change at a time", &pointer[1..]);
+            Err(invalid(pointer, &detail))
+        }
+        _ => Ok(()),
     }
-    if body.interleaving.is_some() && body.status.is_none() && body.winner.is_some() {
-        return Err(invalid("/winner", "`winner` goes with the status `concluded` only"));
-    }
-    if body.interleaving.is_some() && body.status.is_some() {
-        let detail = "send `status` or `interleaving`, one change at a time";
-        return Err(invalid("/interleaving", detail));
-    }
-    Ok(())
 }
 
 fn invalid(pointer: &str, detail: &str) -> Problem {

@@ -3,36 +3,39 @@
 use super::{Problem, ProblemKind, sentence};
 use crate::service::error::ServiceError;
 use rankduel_engine::error::EngineError;
+use rankduel_engine::experiment_spec::FieldError;
 use rankduel_store::StoreError;
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         let detail = sentence(&error.to_string());
-        match error {
-            ServiceError::Engine(error) => error.into(),
-            ServiceError::Invalid(errors) => errors
-                .into_iter()
-                .fold(Self::new(ProblemKind::InvalidRequest, detail), |problem, error| {
-                    problem.field(error.pointer, error.detail)
-                }),
+        let kind = match error {
+            ServiceError::Engine(error) => return error.into(),
+            ServiceError::Invalid(errors) => {
+                let problem = Self::new(ProblemKind::InvalidRequest, detail);
+                let add =
+                    |problem: Self, error: FieldError| problem.field(error.pointer, error.detail);
+                return errors.into_iter().fold(problem, add);
+            }
             ServiceError::InvalidDuel(why) => {
-                Self::new(ProblemKind::InvalidDuel, detail).field("/duel_id", why)
+                return Self::new(ProblemKind::InvalidDuel, detail).field("/duel_id", why);
             }
-            ServiceError::Expired(_) => Self::new(ProblemKind::DuelExpired, detail),
+            ServiceError::Expired(_) => ProblemKind::DuelExpired,
             ServiceError::Exists(_) | ServiceError::NameCollision(_) => {
-                Self::new(ProblemKind::ExperimentExists, detail)
+                ProblemKind::ExperimentExists
             }
-            ServiceError::Stale { .. } => Self::new(ProblemKind::PreconditionFailed, detail),
-            ServiceError::Paused(_) => Self::new(ProblemKind::ExperimentPaused, detail),
-            ServiceError::NotConcluded(_) => Self::new(ProblemKind::NotConcluded, detail),
-            ServiceError::Archived(_) => Self::new(ProblemKind::ExperimentArchived, detail),
-            ServiceError::InUse { .. } => Self::new(ProblemKind::ExperimentInUse, detail),
-            ServiceError::NotInBatches(_) => Self::new(ProblemKind::NotABatchPolicy, detail),
-            ServiceError::BatchNotOpen { .. } => Self::new(ProblemKind::BatchNotOpen, detail),
-            ServiceError::FixedRankers(_) => Self::new(ProblemKind::RankersFixed, detail),
-            ServiceError::CannotReplay(_) => Self::new(ProblemKind::CannotReplay, detail),
-            ServiceError::Conflict(_) => Self::new(ProblemKind::FeedbackConflict, detail),
-        }
+            ServiceError::Stale { .. } => ProblemKind::PreconditionFailed,
+            ServiceError::Paused(_) => ProblemKind::ExperimentPaused,
+            ServiceError::NotConcluded(_) => ProblemKind::NotConcluded,
+            ServiceError::Archived(_) => ProblemKind::ExperimentArchived,
+            ServiceError::InUse { .. } => ProblemKind::ExperimentInUse,
+            ServiceError::NotInBatches(_) => ProblemKind::NotABatchPolicy,
+            ServiceError::BatchNotOpen { .. } => ProblemKind::BatchNotOpen,
+            ServiceError::FixedRankers(_) => ProblemKind::RankersFixed,
+            ServiceError::CannotReplay(_) => ProblemKind::CannotReplay,
+            ServiceError::Conflict(_) => ProblemKind::FeedbackConflict,
+        };
+        Self::new(kind, detail)
     }
 }
 
