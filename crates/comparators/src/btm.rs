@@ -19,13 +19,14 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
 use crate::coin;
+use crate::parameters::Parameters;
 use crate::ucb;
 use dueling_bandits::parameters::require;
 use dueling_bandits::policies::choose;
 use dueling_bandits::{
-    InFlight, InvalidPolicy, Observation, Outcome, PolicyRng, Selection, Setup, Tally, step_rng,
+    Bandit, InFlight, InvalidPolicy, Observation, Outcome, PolicyRng, Selection, Setup, Tally,
+    step_rng,
 };
 
 /// Parameters of Beat the Mean.

@@ -15,9 +15,9 @@ mod state;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
+use crate::parameters::Parameters;
 use dueling_bandits::parameters::require;
-use dueling_bandits::{InvalidPolicy, Setup};
+use dueling_bandits::{Bandit, InvalidPolicy, Setup};
 
 use state::{Optimum, State};
 

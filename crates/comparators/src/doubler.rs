@@ -21,11 +21,12 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
 use crate::coin;
+use crate::parameters::Parameters;
 use crate::ucb::{self, Machine};
 use dueling_bandits::{
-    Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally, step_rng,
+    Bandit, Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
+    step_rng,
 };
 
 /// No experiment reaches the end of this epoch.

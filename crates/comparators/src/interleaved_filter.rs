@@ -24,10 +24,11 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
+use crate::parameters::Parameters;
 use dueling_bandits::parameters::require;
 use dueling_bandits::{
-    InFlight, InvalidPolicy, Observation, Outcome, PolicyRng, Selection, Setup, Tally, step_rng,
+    Bandit, InFlight, InvalidPolicy, Observation, Outcome, PolicyRng, Selection, Setup, Tally,
+    step_rng,
 };
 
 /// Parameters of Interleaved Filter 2.

@@ -4,8 +4,8 @@
 //! served: its state cannot be saved, its rankers cannot change, and no API describes it. Each
 //! module is one paper; the step numbers in the comments are those of `lab/notes/comparators.md`.
 //!
-//! Start with [`bandit`], the contract that comparators and served policies share in a simulation,
-//! and [`registry`], the list of kinds. [`rucb`] is a short example. [`Spec`] reads both sorts of
+//! Start with [`Bandit`](dueling_bandits::Bandit), the contract that comparators and served policies
+//! share in a simulation, and [`registry`], the list of kinds. [`rucb`] is a short example. [`Spec`] reads both sorts of
 //! policies by name, and [`RunSeeds`] gives the random streams of a simulated run.
 //!
 //! This crate uses `dueling-bandits`, and no other crate of the workspace.
@@ -19,32 +19,24 @@
 //! let mut rng = step_rng(1, 0);
 //! for _ in 0..500 {
 //!     let selection = policy.select(&InFlight::new(), &mut rng);
-//!     let duel = selection.duel;
-//!     if duel.is_self() {
-//!         policy.observe_self_duels(duel.first, 1);
-//!     } else {
-//!         let lower_wins = duel.first < duel.second;
-//!         policy.observe(&selection.observed(if lower_wins {
-//!             Outcome::First
-//!         } else {
-//!             Outcome::Second
-//!         }));
-//!     }
+//!     let lower_is_first = selection.duel.first < selection.duel.second;
+//!     // a lower ranker always wins
+//!     let outcome = if lower_is_first { Outcome::First } else { Outcome::Second };
+//!     policy.observe_shown(selection, outcome);
 //! }
 //! assert_eq!(policy.champion(), 0);
 //! # Ok::<(), dueling_bandits::InvalidPolicy>(())
 //! ```
 #![warn(missing_docs)]
 
-pub mod bandit;
 pub mod btm;
 mod coin;
 pub mod cw_rmed;
 pub mod doubler;
-mod explore;
 pub mod interleaved_filter;
 pub mod merge;
 pub mod multi_sbm;
+mod parameters;
 pub mod pbr;
 pub mod rank_el;
 pub mod rcs;
@@ -59,7 +51,7 @@ mod ucb;
 pub mod vdb;
 pub mod winner_stays;
 
-pub use bandit::{Bandit, Parameters};
+pub use parameters::Parameters;
 pub use registry::Comparator;
 pub use seeds::{RunSeeds, fingerprint};
 pub use spec::{Own, Spec};

@@ -12,9 +12,9 @@ mod tournament;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
+use crate::parameters::Parameters;
 use dueling_bandits::parameters::require;
-use dueling_bandits::{InvalidPolicy, Setup};
+use dueling_bandits::{Bandit, InvalidPolicy, Setup};
 use tournament::{Rules, Tournament};
 
 /// Parameters of MergeRUCB.

@@ -16,11 +16,11 @@
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
 use crate::coin;
+use crate::parameters::Parameters;
 use crate::ucb::{self, Machine, PerRanker};
 use dueling_bandits::{
-    InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally, step_rng,
+    Bandit, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally, step_rng,
 };
 
 /// Parameters of MultiSBM.

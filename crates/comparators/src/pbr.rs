@@ -7,12 +7,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
+use crate::parameters::Parameters;
 use dueling_bandits::pairs::{pair_at, pair_count, pair_index};
 use dueling_bandits::policies::explore::{
     Exploration, ExplorationParameters, ExploreThenExploit, Radius, RoundRobin,
 };
-use dueling_bandits::{Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally};
+use dueling_bandits::{
+    Bandit, Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally,
+};
 
 /// Parameters of Copeland PBR.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -6,12 +6,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
+use crate::parameters::Parameters;
 use dueling_bandits::pairs::{pair_at, pair_count, pair_index};
 use dueling_bandits::policies::explore::{
     Exploration, ExplorationParameters, ExploreThenExploit, Intervals, Radius, RoundRobin,
 };
-use dueling_bandits::{Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally};
+use dueling_bandits::{
+    Bandit, Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally,
+};
 
 /// Parameters of RankEl.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

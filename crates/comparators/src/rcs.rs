@@ -7,12 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
+use crate::parameters::Parameters;
 use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use dueling_bandits::parameters::require;
 use dueling_bandits::policies::choose;
 use dueling_bandits::{
-    Bounds, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
+    Bandit, Bounds, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
 };
 
 /// Parameters of RCS.

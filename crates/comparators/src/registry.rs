@@ -1,9 +1,9 @@
 //! The list of comparators. Everything that lists their kinds derives from it.
 
-use dueling_bandits::{InvalidPolicy, PolicySpec, Setup};
+use dueling_bandits::{Bandit, InvalidPolicy, PolicySpec, Setup};
 use serde_json::{Map, Value};
 
-use crate::bandit::{Bandit, Parameters};
+use crate::parameters::Parameters;
 
 macro_rules! comparators {
     ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $kind:tt,)*) => {

@@ -17,9 +17,9 @@ mod state;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
+use crate::parameters::Parameters;
 use dueling_bandits::parameters::require;
-use dueling_bandits::{InvalidPolicy, Setup};
+use dueling_bandits::{Bandit, InvalidPolicy, Setup};
 use state::{State, Version, log_log};
 
 /// The largest `L`. It limits the `L K²/2` duels of the initial phase.

@@ -12,7 +12,7 @@ pub struct RunSeeds {
     pub shuffling: u64,
     /// For the searchers.
     pub answering: u64,
-    /// For [`Policy::select`](dueling_bandits::Policy::select).
+    /// For [`Bandit::select`](dueling_bandits::Bandit::select).
     pub selecting: u64,
     /// For [`Setup::seed`](dueling_bandits::Setup::seed).
     pub folding: u64,

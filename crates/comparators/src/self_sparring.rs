@@ -16,8 +16,8 @@ use rand::distr::Distribution;
 use rand_distr::Beta;
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
-use dueling_bandits::{InFlight, Observation, PolicyRng, Selection, Setup, Tally};
+use crate::parameters::Parameters;
+use dueling_bandits::{Bandit, InFlight, Observation, PolicyRng, Selection, Setup, Tally};
 
 /// No parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -12,10 +12,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
 use crate::coin;
+use crate::parameters::Parameters;
 use crate::ucb::{self, Machine};
-use dueling_bandits::{InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally};
+use dueling_bandits::{
+    Bandit, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
+};
 
 /// Parameters of Sparring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

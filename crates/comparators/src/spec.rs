@@ -1,10 +1,10 @@
 //! Policies by name: those that the service serves, and the comparators.
 
 use dueling_bandits::run::Run;
-use dueling_bandits::{InvalidPolicy, PolicySpec, Setup};
+use dueling_bandits::{Bandit, InvalidPolicy, PolicySpec, Setup};
 use serde_json::Value;
 
-use crate::{Bandit, Comparator};
+use crate::Comparator;
 
 /// A policy with its parameters.
 #[derive(Debug, Clone, PartialEq)]

@@ -29,8 +29,10 @@ mod weights;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bandit::{Bandit, Parameters};
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Setup, Tally};
+use crate::parameters::Parameters;
+use dueling_bandits::{
+    Bandit, Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Setup, Tally,
+};
 use weights::{add_losses, draw, probabilities, ticket, weights};
 
 /// Versatile Dueling Bandits have no parameters.

@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{InFlight, Policy, PolicyRng};
+use dueling_bandits::{Bandit, InFlight, PolicyRng};
 use subjects::{MakeReference, Phase, ReferencePolicy, Scene};
 
 const RANKERS: &[usize] = &[5, 16, 64, 136, 500, 1000];
@@ -130,11 +130,11 @@ fn reference(kind: &str) -> Option<MakeReference> {
 fn run(kind: &str, rankers: &str, side: &str, state: &str) -> anyhow::Result<()> {
     let rankers: usize = rankers.parse().context("a number of rankers")?;
     let scene = Scene::in_state(kind, rankers, std::fs::read(state)?);
-    let mut policy = scene.policy();
+    let mut run = scene.run();
     let mut rng = subjects::rng();
     if side == Side::Reference.name() {
         let mut form =
-            reference(kind).context("a policy with a reference implementation")?(policy.as_ref());
+            reference(kind).context("a policy with a reference implementation")?(run.policy());
         reference_counted_steps(
             form.as_mut(),
             &scene.matrix,
@@ -142,14 +142,14 @@ fn run(kind: &str, rankers: &str, side: &str, state: &str) -> anyhow::Result<()>
             Side::Reference.steps(rankers),
         );
     } else {
-        counted_steps(policy.as_mut(), &scene.matrix, &mut rng, Side::Policy.steps(rankers));
+        counted_steps(&mut run, &scene.matrix, &mut rng, Side::Policy.steps(rankers));
     }
     Ok(())
 }
 
 #[inline(never)]
 fn counted_steps(
-    policy: &mut dyn Policy,
+    policy: &mut dyn Bandit,
     matrix: &PreferenceMatrix,
     rng: &mut PolicyRng,
     steps: usize,

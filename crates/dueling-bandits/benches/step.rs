@@ -81,17 +81,17 @@ fn bench(
     let (mut rng, idle) = (subjects::rng(), InFlight::new());
     group.bench_function(BenchmarkId::new(name, rankers), |bencher| {
         let scene = scene();
-        let start = || scene.policy();
+        let start = || scene.run();
         bencher.iter_custom(|steps| {
             timed(steps, scene.lasts, start, |policy| {
-                subjects::step(policy.as_mut(), &idle, &scene.matrix, &mut rng);
+                subjects::step(policy, &idle, &scene.matrix, &mut rng);
             })
         });
     });
     if let Some(reference) = reference {
         group.bench_function(BenchmarkId::new(reference_name, rankers), |bencher| {
             let scene = scene();
-            let start = || reference(scene.policy().as_ref());
+            let start = || reference(scene.run().policy());
             bencher.iter_custom(|steps| {
                 timed(steps, scene.lasts, start, |form| {
                     subjects::reference_step(form.as_mut(), &scene.matrix, &mut rng);

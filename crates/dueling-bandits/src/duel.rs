@@ -23,7 +23,7 @@ impl Duel {
     }
 }
 
-/// A selected duel, from [`Policy::select`](crate::Policy::select). The caller keeps it until the
+/// A selected duel, from [`Bandit::select`](crate::Bandit::select). The caller keeps it until the
 /// outcome is known and copies `batch` and `ticket` into the [`Observation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Selection {
@@ -48,11 +48,11 @@ impl Selection {
     }
 }
 
-/// The outcome of one selected duel, for [`Policy::observe`](crate::Policy::observe).
+/// The outcome of one selected duel, for [`Bandit::observe`](crate::Bandit::observe).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
     /// The pair that was compared; never a self-duel (see
-    /// [`Policy::observe_self_duels`](crate::Policy::observe_self_duels)).
+    /// [`Bandit::observe_self_duels`](crate::Bandit::observe_self_duels)).
     pub duel: Duel,
     /// The outcome, after the tie rule.
     pub outcome: Outcome,

@@ -81,15 +81,19 @@ pub trait PolicyParameters: Serialize + DeserializeOwned {
     /// The description of the kind for users.
     const DESCRIPTION: Description;
 
+    /// Version of the layout of saved states. A change of what a policy learns from the same
+    /// outcomes needs a new one too, so that the log is folded again.
+    const FORMAT: u32 = 1;
+
     /// Check the ranges of the parameters for `rankers` rankers.
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy>;
 
     /// The policy before its first observation. Call [`PolicyParameters::validate`] first.
     fn start(&self, setup: Setup) -> Box<dyn Policy>;
 
-    /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None` if this
-    /// version cannot read them.
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>>;
+    /// The policy from the bytes that [`Policy::save`] wrote in layout
+    /// [`FORMAT`](PolicyParameters::FORMAT); `None` if they are no state of it.
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>>;
 }
 
 /// An error that names the parameter and its range, unless `holds`.

@@ -1,24 +1,22 @@
-//! The contract of every policy: selecting duels, observing outcomes, saving states; and of the
-//! policies with batches, and of those that plan for a verdict.
+//! The contract of a policy in a simulation ([`Bandit`]), of one that is served ([`Policy`]), and of
+//! those with batches or plans for a verdict.
 
 use std::fmt::Debug;
 
 use crate::evidence::{Target, View};
+use crate::run::Run;
 use crate::{
     Duel, InFlight, Observation, Outcome, PairCounts, PolicyRng, RosterError, Selection, Tally,
 };
 
-/// A dueling-bandit policy.
+/// A dueling-bandit policy: all that a simulation needs of it.
 ///
 /// Rankers are indices `0..K`. A step is one folded comparison, whatever its outcome, or one
 /// self-duel.
 ///
 /// Selecting only reads; observing is deterministic. The same parameters, seed and observations
 /// therefore give the same state on every machine.
-///
-/// Only some policies have [batches](Policy::batches), rankers that can change
-/// ([`Policy::enlist`]), or plan for a verdict ([`Policy::verdict_planning`]).
-pub trait Policy: Send + Sync + Debug {
+pub trait Bandit: Send + Sync + Debug {
     /// The win counts and the number of steps folded so far.
     fn tally(&self) -> &Tally;
 
@@ -26,33 +24,52 @@ pub trait Policy: Send + Sync + Debug {
     /// policy may let them narrow its bounds or fill its batch.
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection;
 
-    /// Whether [`Policy::select`] draws both rankers uniformly at random, independently.
+    /// Fold one answered duel. Deterministic.
+    fn observe(&mut self, observation: &Observation);
+
+    /// Fold `count` self-duels of `ranker`: `count` steps without a comparison.
+    fn observe_self_duels(&mut self, ranker: usize, count: u64);
+
+    /// Fold the step of a selection that was shown. The outcome of a self-duel is not read.
+    fn observe_shown(&mut self, selection: Selection, outcome: Outcome) {
+        match selection.duel.is_self() {
+            true => self.observe_self_duels(selection.duel.first, 1),
+            false => self.observe(&selection.observed(outcome)),
+        }
+    }
+
+    /// The ranker to recommend now. Defined at every step, and the same on every machine.
+    fn champion(&self) -> usize {
+        self.tally().copeland_leader()
+    }
+
+    /// The run of a served policy, which has its verdict; `None` for all others.
+    fn run(&self) -> Option<&Run> {
+        None
+    }
+}
+
+/// A policy that the service serves: its state can be saved.
+///
+/// Only some policies have [batches](Policy::batches), rankers that can change
+/// ([`Policy::enlist`]), or plan for a verdict ([`Policy::verdict_planning`]).
+pub trait Policy: Bandit {
+    /// Whether [`Bandit::select`] draws both rankers uniformly at random, independently.
     fn is_uniform(&self) -> bool {
         false
     }
 
-    /// Whether [`Policy::select`] reads `in_flight`. Where it does not, callers need not
+    /// Whether [`Bandit::select`] reads `in_flight`. Where it does not, callers need not
     /// synchronise their counts before they select.
     fn uses_in_flight(&self) -> bool {
         true
     }
 
-    /// Fold one answered duel. Deterministic.
-    fn observe(&mut self, observation: &Observation);
-
-    /// Fold `count` equal observations; as [`Policy::observe`] `count` times.
+    /// Fold `count` equal observations; as [`Bandit::observe`] `count` times.
     fn observe_run(&mut self, observation: &Observation, count: u32) {
         for _ in 0..count {
             self.observe(observation);
         }
-    }
-
-    /// Fold `count` self-duels of `ranker`: `count` steps without a comparison.
-    fn observe_self_duels(&mut self, ranker: usize, count: u64);
-
-    /// The ranker to recommend now. Defined at every step, and the same on every machine.
-    fn champion(&self) -> usize {
-        self.tally().copeland_leader()
     }
 
     /// The batches of a policy that adapts only between batches; `None` for all others.
@@ -72,14 +89,14 @@ pub trait Policy: Send + Sync + Debug {
         Err(RosterError::FixedRankers)
     }
 
-    /// [`Policy::observe`], with the work that only a selection needs postponed: call
+    /// [`Bandit::observe`], with the work that only a selection needs postponed: call
     /// [`Policy::catch_up`] before the next one.
     fn observe_deferred(&mut self, observation: &Observation) {
         self.observe(observation);
     }
 
     /// Do the work that [`Policy::observe_deferred`] postponed. The state is then the same as after
-    /// [`Policy::observe`].
+    /// [`Bandit::observe`].
     fn catch_up(&mut self) {}
 
     /// Plans for a verdict; `None` where selections do not depend on one.
@@ -87,12 +104,8 @@ pub trait Policy: Send + Sync + Debug {
         None
     }
 
-    /// Version of the layout that [`Policy::save`] writes. A state in another layout cannot be
-    /// restored. With the feature `serde`.
-    fn format(&self) -> u32;
-
     /// The state as bytes, for [`PolicySpec::restore`](crate::PolicySpec::restore), without derived
-    /// fields. With the feature `serde`.
+    /// fields. [`PolicySpec::format`](crate::PolicySpec::format) is the version of its layout.
     fn save(&self) -> Vec<u8>;
 }
 

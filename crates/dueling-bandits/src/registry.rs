@@ -51,10 +51,15 @@ macro_rules! policies {
                 match self { $(Self::$variant(parameters) => parameters.start(setup),)* }
             }
 
-            /// The policy from the bytes that [`Policy::save`] wrote in layout `format`; `None`
-            /// if this version cannot read them.
-            pub fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-                match self { $(Self::$variant(parameters) => parameters.restore(setup, format, state),)* }
+            /// Version of the layout of saved states. One in another layout cannot be restored.
+            pub fn format(&self) -> u32 {
+                match self { $(Self::$variant(_) => <$parameters as PolicyParameters>::FORMAT,)* }
+            }
+
+            /// The policy from the bytes that [`Policy::save`] wrote in this layout; `None` if they
+            /// are no state of it.
+            pub fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
+                match self { $(Self::$variant(parameters) => parameters.restore(setup, state),)* }
             }
 
             /// A spec from its kind and a JSON object of its parameters. Call

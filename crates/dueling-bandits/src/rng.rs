@@ -2,7 +2,7 @@
 
 use rand::SeedableRng;
 
-/// The generator that [`Policy::select`](crate::Policy::select) draws from. It is not part of a
+/// The generator that [`Bandit::select`](crate::Bandit::select) draws from. It is not part of a
 /// policy's state.
 pub type PolicyRng = rand::rngs::Xoshiro256PlusPlus;
 

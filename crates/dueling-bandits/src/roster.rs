@@ -6,7 +6,7 @@ use crate::MAX_RANKERS;
 /// A change of the rankers that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
-    /// The policy has no [`MutableRoster`](crate::MutableRoster).
+    /// The rankers of the policy cannot change.
     #[error("this policy fixes its rankers at the start")]
     FixedRankers,
     /// [`MAX_RANKERS`] is reached.

@@ -16,11 +16,9 @@ use crate::evidence::cohorts::{Added, Admission, Change, Completed};
 use crate::evidence::{
     Cohorts, Counted, Race, Score, SeenUnits, Target, TimedAnswer, VerdictTracker, View,
 };
-use crate::{
-    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, Roster, RosterError, Selection,
-};
+use crate::{Duel, Observation, Outcome, Policy, PolicyRng, Roster, RosterError, Selection};
 
-mod as_policy;
+mod as_bandit;
 mod saved;
 
 pub use saved::SavedRun;
@@ -49,19 +47,16 @@ impl From<Target> for Targets {
 ///
 /// ```
 /// use dueling_bandits::run::Run;
-/// use dueling_bandits::{InFlight, Outcome, Policy, PolicySpec, Setup, step_rng};
+/// use dueling_bandits::{Bandit, InFlight, Outcome, PolicySpec, Setup, step_rng};
 ///
 /// let spec = PolicySpec::from_text("d-ts-verdict:margin=0.01")?;
 /// let mut run = Run::of(spec.start(Setup { rankers: 4, seed: 1 }));
 /// let mut rng = step_rng(1, 0);
 /// while run.verdict().verdict().is_none() {
 ///     let selection = run.select(&InFlight::new(), &mut rng);
+///     let lower_is_first = selection.duel.first < selection.duel.second;
 ///     // a lower ranker always wins
-///     match selection.duel {
-///         duel if duel.is_self() => run.observe_self_duels(duel.first, 1),
-///         duel if duel.first < duel.second => run.observe(&selection.observed(Outcome::First)),
-///         _ => run.observe(&selection.observed(Outcome::Second)),
-///     }
+///     run.observe_shown(selection, if lower_is_first { Outcome::First } else { Outcome::Second });
 /// }
 /// assert_eq!(run.champion(), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -266,20 +261,6 @@ impl Run {
         views * self.tracker.bytes() + self.cohorts.bytes() + claims + segments + drift
     }
 
-    /// The next duel: one that the claims need, or one that the policy selects. A policy with
-    /// batches is asked first, and the claims take pages on which it would show one ranker alone.
-    pub fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        if self.policy.batches().is_none() {
-            let claimed = self.select_claimed(rng);
-            return claimed.unwrap_or_else(|| self.policy.select(in_flight, rng));
-        }
-        let selection = self.policy.select(in_flight, rng);
-        if !selection.duel.is_self() {
-            return selection;
-        }
-        self.select_claimed(rng).unwrap_or(selection)
-    }
-
     /// The duel that the claims need.
     fn select_claimed(&self, rng: &mut PolicyRng) -> Option<Selection> {
         let winner = self.tracker.verdict().map(|verdict| verdict.winner());
@@ -289,7 +270,7 @@ impl Run {
         of_control.or_else(|| self.segments.as_ref()?.select(winner?, rng))
     }
 
-    /// The odds of [`Run::select`].
+    /// The odds of the next selection.
     pub fn odds(&self) -> Odds {
         if self.policy.batches().is_some() {
             return Odds::Unknown;

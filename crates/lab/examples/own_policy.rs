@@ -2,9 +2,9 @@
 //!
 //!     cargo run --release -p rankduel-lab --example own_policy
 
-use comparators::{Bandit, Own, Spec};
+use comparators::{Own, Spec};
 use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
-use dueling_bandits::{InFlight, Observation, PolicyRng, Selection, Setup, Tally};
+use dueling_bandits::{Bandit, InFlight, Observation, PolicyRng, Selection, Setup, Tally};
 use lab::simulate::{Entrant, Progress, Tournament, curves_csv, report, run_all};
 use rand::RngExt as _;
 

@@ -1,9 +1,7 @@
 //! Policies and the duels that they select.
 
-use comparators::{Bandit, Comparator, Spec};
-use dueling_bandits::{
-    InFlight, Outcome, PolicyRng, PolicySpec, Selection, Setup, Tally, step_rng,
-};
+use comparators::{Comparator, Spec};
+use dueling_bandits::{Bandit, InFlight, PolicyRng, PolicySpec, Selection, Setup, Tally, step_rng};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -106,14 +104,6 @@ impl DuelArgument<'_> {
     }
 }
 
-/// Fold the outcome of a duel. That of a self-duel is not read.
-pub fn fold(policy: &mut dyn Bandit, selection: Selection, outcome: Outcome) {
-    match selection.duel.is_self() {
-        true => policy.observe_self_duels(selection.duel.first, 1),
-        false => policy.observe(&selection.observed(outcome)),
-    }
-}
-
 /// A policy that selects duels and learns from their outcomes.
 ///
 /// `spec` is KIND or KIND:name=value,name=value, as in `Policy("d-ts-verdict:margin=0.01", 5)`;
@@ -161,7 +151,7 @@ impl Policy {
     fn observe(&mut self, duel: DuelArgument<'_>, outcome: Option<f64>) -> PyResult<()> {
         let selection = duel.of(self.rankers())?;
         let outcome = self::outcome(outcome)?;
-        guarded(|| fold(&mut *self.policy, selection, outcome))
+        guarded(|| self.policy.observe_shown(selection, outcome))
     }
 
     /// The ranker to recommend now.
@@ -172,7 +162,7 @@ impl Policy {
     /// The verdict; None before there is one, and for policies of `policy_kinds("comparator")`.
     #[getter]
     fn verdict(&self) -> Option<Verdict> {
-        self.policy.verdict().map(Verdict::of)
+        self.policy.run()?.verdict().verdict().map(Verdict::of)
     }
 
     /// The number of rankers.

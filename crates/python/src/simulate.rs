@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use comparators::{Bandit, RunSeeds, Spec, fingerprint};
+use comparators::{RunSeeds, Spec, fingerprint};
 use dueling_bandits::preference::{self, Regret};
-use dueling_bandits::{InFlight, Outcome, PolicyRng, Selection, Setup};
+use dueling_bandits::{Bandit, InFlight, Outcome, PolicyRng, Selection, Setup};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use rand::seq::SliceRandom;
@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
 use crate::matrix::PreferenceMatrix;
-use crate::policy::{DuelArgument, fold};
+use crate::policy::DuelArgument;
 use crate::{guarded, value_error};
 
 /// Steps between two looks at the rest of the simulation.
@@ -56,7 +56,7 @@ impl Player for Native<'_> {
     }
 
     fn observe(&mut self, selection: Selection, outcome: Outcome) -> Result<(), Infallible> {
-        fold(&mut *self.policy, selection, outcome);
+        self.policy.observe_shown(selection, outcome);
         Ok(())
     }
 
@@ -65,7 +65,8 @@ impl Player for Native<'_> {
     }
 
     fn verdict(&self) -> Option<(usize, u64)> {
-        self.policy.verdict().map(|verdict| (verdict.winner(), verdict.comparisons))
+        let verdict = self.policy.run()?.verdict().verdict()?;
+        Some((verdict.winner(), verdict.comparisons))
     }
 
     fn pause(&mut self, steps: u64) -> Result<bool, Infallible> {

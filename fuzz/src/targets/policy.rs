@@ -70,8 +70,7 @@ fn play(spec: &PolicySpec, mut bytes: Bytes<'_>) {
             // another process continues from the saved state
             6 => {
                 let saved = policy.save();
-                let restored =
-                    spec.restore(setup, policy.format(), &saved).expect("the saved state");
+                let restored = spec.restore(setup, &saved).expect("the saved state");
                 assert_eq!(restored.save(), saved, "{spec:?}");
                 policy = restored;
             }

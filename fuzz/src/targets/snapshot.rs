@@ -57,9 +57,7 @@ pub fn restores(kind: &str, input: &[u8]) -> bool {
     let spec = &EXPERIMENTS[bytes.below(EXPERIMENTS.len())];
     let of_policy = bytes.byte() & 1 == 1;
     let restored = if of_policy {
-        let setup = Setup { rankers: RANKERS, seed: SEED };
-        let format = spec.policy.start(setup).format();
-        spec.policy.restore(setup, format, bytes.0).is_some()
+        spec.policy.restore(Setup { rankers: RANKERS, seed: SEED }, bytes.0).is_some()
     } else {
         Fold::restore(spec, SEED, &with_digest(bytes.0)).is_some()
     };
@@ -141,10 +139,9 @@ fn advance_fold(fold: &mut Fold, kind: &str) {
 
 fn restore_policy(spec: &PolicySpec, state: &[u8]) {
     let setup = Setup { rankers: RANKERS, seed: SEED };
-    let format = spec.start(setup).format();
-    let Some(mut restored) = spec.restore(setup, format, state) else { return };
+    let Some(mut restored) = spec.restore(setup, state) else { return };
     let saved = restored.save();
-    let again = spec.restore(setup, format, &saved).expect("the saved state");
+    let again = spec.restore(setup, &saved).expect("the saved state");
     assert_eq!(again.save(), saved, "{}", spec.kind());
     advance(&mut *restored, spec.kind());
 }

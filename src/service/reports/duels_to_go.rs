@@ -7,10 +7,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::reports::grouped::grouped;
+use dueling_bandits::PolicyRng;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::forecast::{Forecast, NoForecast, Present, forecast, forecast_budget};
 use dueling_bandits::parameters::Setup;
-use dueling_bandits::{Policy, PolicyRng};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
@@ -45,18 +45,12 @@ struct Kept {
 #[derive(Default)]
 struct Newest(Mutex<Option<Kept>>);
 
-/// The state of a policy, from which a forecast simulates it.
-pub(super) struct SavedPolicy {
-    format: u32,
-    state: Vec<u8>,
-}
-
-/// The state of the policy, if a forecast at this target has to be made.
+/// The saved state of the policy, if a forecast at this target has to be made.
 pub(super) fn forecast_input(
     loaded: &LoadedExperiment,
     fold: &Fold,
     target: Target,
-) -> Option<SavedPolicy> {
+) -> Option<Vec<u8>> {
     let policy = fold.policy();
     let own = target == fold.verdict().target();
     if own
@@ -65,7 +59,7 @@ pub(super) fn forecast_input(
     {
         return None;
     }
-    Some(SavedPolicy { format: policy.format(), state: policy.save() })
+    Some(policy.save())
 }
 
 fn kept_forecast(loaded: &LoadedExperiment, steps: u64, target: Target) -> Option<Kept> {
@@ -83,7 +77,7 @@ pub(super) fn duels_to_go(
     present: Present<'_>,
     keep: bool,
     counting_share: f64,
-    saved: Option<&SavedPolicy>,
+    saved: Option<&[u8]>,
     rng: &mut PolicyRng,
 ) -> Result<DuelsToGo, String> {
     let Present { tally, tracker, .. } = present;
@@ -96,10 +90,7 @@ pub(super) fn duels_to_go(
         Some(Kept { steps: at, found, .. }) => (at, found),
         None => {
             let setup = Setup { rankers: loaded.spec.initial_rankers(), seed: 0 };
-            let copy = || -> Option<Box<dyn Policy>> {
-                let SavedPolicy { format, state } = saved?;
-                loaded.spec.policy.restore(setup, *format, state)
-            };
+            let copy = || loaded.spec.policy.restore(setup, saved?);
             let budget = forecast_budget(tally.rankers());
             let begun = Instant::now();
             let in_time = || begun.elapsed() < TIME_LIMIT;

@@ -10,7 +10,7 @@ use crate::service::error::ServiceError;
 use crate::service::reports::claims::ControlView;
 use crate::service::reports::drift::DriftClaim;
 pub use crate::service::reports::duels_to_go::DuelsToGo;
-use crate::service::reports::duels_to_go::{SavedPolicy, duels_to_go, forecast_input};
+use crate::service::reports::duels_to_go::{duels_to_go, forecast_input};
 use crate::service::reports::fold_copy::{FoldCopy, verdict_rng, winners};
 use crate::service::reports::leader::{keep_proven, possible};
 use crate::service::reports::pool::ReportPool;
@@ -195,11 +195,11 @@ struct VerdictInput {
     /// decided otherwise.
     by_itself: Option<String>,
     /// The state of the policy, if a forecast needs it.
-    saved: Option<SavedPolicy>,
+    saved: Option<Vec<u8>>,
 }
 
 impl VerdictInput {
-    fn of(fold: &Fold, saved: Option<SavedPolicy>) -> Self {
+    fn of(fold: &Fold, saved: Option<Vec<u8>>) -> Self {
         Self {
             copy: FoldCopy::of(fold),
             basis: VerdictBasis::of(fold),
@@ -297,7 +297,7 @@ fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -
     } else {
         let expected = expected.as_ref().filter(|_| winners.is_empty());
         let present = Present { tally, roster, tracker: expected.unwrap_or(&tracker) };
-        duels_to_go(loaded, present, is_own, input.counting_share(), input.saved.as_ref(), rng)
+        duels_to_go(loaded, present, is_own, input.counting_share(), input.saved.as_deref(), rng)
     };
     let mut rests_on = input.basis.clone();
     if let Some(&winner) = winners.first() {

@@ -2,7 +2,7 @@
 //! change of the method, roster changes, and a change of the policy.
 
 use dueling_bandits::run::Run;
-use dueling_bandits::{Answer, InFlight, Policy, PolicySpec, Selection, Setup, step_rng};
+use dueling_bandits::{Answer, Bandit, InFlight, PolicySpec, Selection, Setup, step_rng};
 use interleaving::Team;
 use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
 use rankduel_engine::fold::Fold;
@@ -200,9 +200,9 @@ pub fn after_a_policy_change(policy: &PolicySpec) -> (ExperimentSpec, Fold) {
 }
 
 /// A copy of the policy of a fold, which goes on with its verdict.
-fn policy_of(fold: &Fold, spec: &PolicySpec) -> Box<dyn Policy> {
+fn policy_of(fold: &Fold, spec: &PolicySpec) -> Box<dyn Bandit> {
     let (setup, policy) = (Setup { rankers: RANKERS, seed: SEED }, fold.policy());
-    let policy = spec.restore(setup, policy.format(), &policy.save()).expect("its own state");
+    let policy = spec.restore(setup, &policy.save()).expect("its own state");
     Box::new(Run::going_on(policy, fold.roster().clone(), fold.verdict().clone()))
 }
 

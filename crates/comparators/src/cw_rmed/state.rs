@@ -1,11 +1,10 @@
 //! The state of CW-RMED and ECW-RMED.
 
-use crate::bandit::Bandit;
 use crate::cw_rmed::exploration::Tournament;
 use crate::cw_rmed::{CwRmed, Evaluate};
 use dueling_bandits::math::divergence;
 use dueling_bandits::policies::choose;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
+use dueling_bandits::{Bandit, Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
 
 /// Ticket of a duel of step 1.
 const FORCED: u64 = 1;

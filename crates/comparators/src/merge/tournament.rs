@@ -2,11 +2,12 @@
 
 use smallvec::SmallVec;
 
-use crate::bandit::Bandit;
 use crate::merge::ranker_batches::RankerBatches;
 use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use dueling_bandits::policies::choose;
-use dueling_bandits::{Duel, InFlight, Observation, PolicyRng, Selection, Setup, Tally, step_rng};
+use dueling_bandits::{
+    Bandit, Duel, InFlight, Observation, PolicyRng, Selection, Setup, Tally, step_rng,
+};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {

@@ -1,11 +1,10 @@
 //! The state of RMED1, RMED2 and RMED2FH.
 
-use crate::bandit::Bandit;
 use crate::rmed::queue::InitialQueue;
 use dueling_bandits::math::divergence;
 use dueling_bandits::pairs::{pair_at, pair_count};
 use dueling_bandits::policies::choose;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
+use dueling_bandits::{Bandit, Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
 
 /// Ticket of a duel of step 2.
 const FORCED: u64 = 1;

@@ -1,7 +1,7 @@
 //! Requirements for every comparator.
 
-use comparators::{Bandit, Comparator};
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, Setup};
+use comparators::Comparator;
+use dueling_bandits::{Bandit, Duel, InFlight, Observation, Outcome, Setup};
 use rand::RngExt;
 use serde_json::json;
 

@@ -1,7 +1,6 @@
 //! Doubler: its epochs, the effect of tickets, and the worked example.
 
-use comparators::Bandit;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome};
+use dueling_bandits::{Bandit, Duel, InFlight, Observation, Outcome};
 
 use crate::arena::{rng, start};
 

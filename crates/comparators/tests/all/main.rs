@@ -28,7 +28,7 @@ mod winner_stays;
 use comparators::Comparator;
 use dueling_bandits::Setup;
 
-pub use comparators::Bandit as Player;
+pub use dueling_bandits::Bandit as Player;
 
 /// A comparator in its text form, before its first observation.
 fn begin(text: &str, rankers: usize, seed: u64) -> Box<dyn Player> {

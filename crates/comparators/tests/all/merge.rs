@@ -1,7 +1,7 @@
 //! MergeRUCB and MergeDTS.
 
-use comparators::{Bandit, Comparator};
-use dueling_bandits::{Duel, InFlight, Outcome};
+use comparators::Comparator;
+use dueling_bandits::{Bandit, Duel, InFlight, Outcome};
 use rand::RngExt;
 
 use crate::support::{

@@ -1,13 +1,12 @@
 //! RUCB, and RCS, which uses the same challenger.
 
-use dueling_bandits::{Duel, InFlight, Outcome};
+use dueling_bandits::{Bandit, Duel, InFlight, Outcome};
 
 use crate::reference::rucb::{ReferenceRcs, ReferenceRucb};
 use crate::support::{
     A, B, C, D, Reference, ReferencePolicy, assert_same_distribution, feed, frequencies, rng,
     selections, start,
 };
-use comparators::Bandit;
 
 #[test]
 fn worked_matrices() {

@@ -1,7 +1,6 @@
 //! Self-Sparring: its sampling distribution and its champion.
 
-use comparators::Bandit;
-use dueling_bandits::{InFlight, Outcome};
+use dueling_bandits::{Bandit, InFlight, Outcome};
 
 use crate::arena::{rng, start};
 use crate::support::answer;

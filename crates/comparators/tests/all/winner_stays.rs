@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use comparators::Bandit;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome};
+use dueling_bandits::{Bandit, Duel, InFlight, Observation, Outcome};
 
 use crate::arena::{fold, matrix, rng, start, step};
 

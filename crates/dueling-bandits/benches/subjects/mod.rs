@@ -10,7 +10,7 @@ use std::hint::black_box;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
-use dueling_bandits::{Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
+use dueling_bandits::{Bandit, Duel, InFlight, Outcome, Policy, PolicyRng, PolicySpec};
 use rand::{RngExt, SeedableRng};
 use reference::ccb::ReferenceCcb;
 use reference::double_thompson::ReferenceDoubleThompson;
@@ -92,7 +92,6 @@ pub struct Scene {
     pub matrix: PreferenceMatrix,
     spec: PolicySpec,
     setup: Setup,
-    format: u32,
     state: Vec<u8>,
     /// Number of measured steps that change the state little: a tenth of the steps before them.
     pub lasts: usize,
@@ -106,14 +105,14 @@ impl Scene {
             scene.matrix = PreferenceMatrix::from_pairs(rankers, |_, _| 0.7).expect("in [0, 1]");
         }
         let steps = phase.steps(rankers);
-        let (mut policy, mut rng, idle) = (scene.policy(), rng(), InFlight::new());
+        let (mut policy, mut rng, idle) = (scene.run(), rng(), InFlight::new());
         for _ in 0..steps {
-            step(policy.as_mut(), &idle, &scene.matrix, &mut rng);
+            step(&mut policy, &idle, &scene.matrix, &mut rng);
         }
         if phase == Phase::Late {
             policy.observe_self_duels(policy.champion(), ALONE);
         }
-        scene.state = policy.save();
+        scene.state = policy.policy().save();
         scene.lasts = (steps / 10).clamp(100, 10_000);
         scene
     }
@@ -123,14 +122,7 @@ impl Scene {
         let setup = Setup { rankers, seed: SEED };
         let policy = spec.start(setup);
         let matrix = PreferenceMatrix::named(&format!("btl:{rankers}:1")).expect("a known name");
-        Self {
-            matrix: matrix.expect("a valid size"),
-            spec,
-            setup,
-            format: policy.format(),
-            state: policy.save(),
-            lasts: 0,
-        }
+        Self { matrix: matrix.expect("a valid size"), spec, setup, state: policy.save(), lasts: 0 }
     }
 
     /// The scene in a state from [`Scene::state`].
@@ -142,9 +134,9 @@ impl Scene {
         &self.state
     }
 
-    pub fn policy(&self) -> Box<dyn Policy> {
-        let policy = self.spec.restore(self.setup, self.format, &self.state);
-        Box::new(Run::of(policy.expect("a saved state")))
+    pub fn run(&self) -> Run {
+        let policy = self.spec.restore(self.setup, &self.state);
+        Run::of(policy.expect("a saved state"))
     }
 }
 
@@ -160,24 +152,17 @@ fn outcome(matrix: &PreferenceMatrix, duel: Duel, rng: &mut PolicyRng) -> Outcom
 /// One step of a policy, with nothing in flight: select, draw an outcome from the matrix, fold.
 #[inline]
 pub fn step(
-    policy: &mut dyn Policy,
+    policy: &mut dyn Bandit,
     idle: &InFlight,
     matrix: &PreferenceMatrix,
     rng: &mut PolicyRng,
 ) {
     let selection = black_box(policy.select(idle, rng));
-    let duel = selection.duel;
-    if duel.is_self() {
-        policy.observe_self_duels(duel.first, 1);
-    } else {
-        let outcome = outcome(matrix, duel, rng);
-        policy.observe(&Observation {
-            duel,
-            outcome,
-            batch: selection.batch,
-            ticket: selection.ticket,
-        });
-    }
+    let outcome = match selection.duel.is_self() {
+        true => Outcome::None,
+        false => outcome(matrix, selection.duel, rng),
+    };
+    policy.observe_shown(selection, outcome);
 }
 
 /// One step of a reference implementation.

@@ -13,7 +13,7 @@
 use rand::RngExt;
 
 use crate::pairs::pair_index;
-use crate::{Answer, Duel, InFlight, Policy, PolicyRng, TieRule};
+use crate::{Answer, Bandit, Duel, InFlight, Outcome, PolicyRng, TieRule};
 
 /// The recorded answers of each pair that were not used yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub struct OffPolicyRun {
 
 /// Run `policy`, in its initial state, for up to `steps` steps on `answers`.
 pub fn run(
-    policy: &mut dyn Policy,
+    policy: &mut dyn Bandit,
     mut answers: Answers,
     ties: TieRule,
     seed: u64,
@@ -115,16 +115,15 @@ pub fn run(
     while made < steps {
         let selection = policy.select(&in_flight, rng);
         let duel = selection.duel;
-        if duel.is_self() {
-            policy.observe_self_duels(duel.first, 1);
+        let outcome = if duel.is_self() {
+            Outcome::None
+        } else if let Some(answer) = answers.take(duel, rng) {
+            ties.resolve(answer, seed, policy.tally().steps())
         } else {
-            let Some(answer) = answers.take(duel, rng) else {
-                used_up = Some(duel);
-                break;
-            };
-            let outcome = ties.resolve(answer, seed, policy.tally().steps());
-            policy.observe(&selection.observed(outcome));
-        }
+            used_up = Some(duel);
+            break;
+        };
+        policy.observe_shown(selection, outcome);
         shown[duel.first] += 1;
         shown[duel.second] += 1;
         made += 1;

@@ -4,7 +4,7 @@ use rand::RngExt;
 use special::Error as _;
 
 use crate::run::Run;
-use crate::{InFlight, Outcome, Policy, PolicyRng};
+use crate::{Bandit, InFlight, Outcome, PolicyRng};
 
 /// Steps of one draw between two looks at the others.
 const STRIDE: u64 = 64;

@@ -16,10 +16,8 @@ use crate::policies::bounds::Bounds;
 use crate::policies::choose;
 use crate::saved_state::{load_state, save_state};
 use crate::{
-    Duel, InFlight, Observation, Policy, PolicyRng, RosterError, Selection, Tally, step_rng,
+    Bandit, Duel, InFlight, Observation, Policy, PolicyRng, RosterError, Selection, Tally, step_rng,
 };
-
-const FORMAT: u32 = 1;
 
 /// Parameters of CCB.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -54,8 +52,7 @@ impl PolicyParameters for Ccb {
         Box::new(Hypotheses::new(Bounds::new(setup.rankers, self.alpha), setup.seed))
     }
 
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        (format == FORMAT).then_some(())?;
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
         Some(Box::new(Hypotheses::from_saved(load_state(state)?, setup, self.alpha)?))
     }
 }
@@ -312,7 +309,7 @@ impl Hypotheses {
     }
 }
 
-impl Policy for Hypotheses {
+impl Bandit for Hypotheses {
     fn tally(&self) -> &Tally {
         self.bounds.tally()
     }
@@ -353,7 +350,9 @@ impl Policy for Hypotheses {
     fn champion(&self) -> usize {
         self.tally().copeland_leader_among(self.bounds.active())
     }
+}
 
+impl Policy for Hypotheses {
     /// A new ranker changes how many losses a Copeland winner has. The hypotheses therefore start
     /// over. (The paper has no such event.)
     fn enlist(&mut self) -> Result<(), RosterError> {
@@ -362,16 +361,11 @@ impl Policy for Hypotheses {
         Ok(())
     }
 
-    /// As for [`MutableRoster::enlist`].
     fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
         if self.bounds.retire(ranker)? {
             self.start_over();
         }
         Ok(())
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
     }
 
     fn save(&self) -> Vec<u8> {

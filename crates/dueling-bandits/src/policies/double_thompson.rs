@@ -49,10 +49,8 @@ macro_rules! kind {
                 Box::new(Sampler::new(bounds, Ties::$ties))
             }
 
-            fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-                let sampler =
-                    Sampler::restore(setup, format, state, self.alpha, Ties::$ties)?;
-                Some(Box::new(sampler))
+            fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
+                Some(Box::new(Sampler::restore(setup, state, self.alpha, Ties::$ties)?))
             }
         }
     };

@@ -22,10 +22,8 @@ use crate::parameters::{
     Description, InvalidPolicy, Parameter, PolicyParameters, Setup, Values, require,
 };
 use crate::saved_state::{load_state, save_state};
-use crate::{InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
+use crate::{Bandit, InFlight, Observation, Policy, PolicyRng, Selection, Tally, step_rng};
 use identification::Identification;
-
-const FORMAT: u32 = 1;
 
 /// The last round, because its `2^(2^6)` steps exceed the range of the step counter.
 const LAST_ROUND: u32 = 6;
@@ -82,8 +80,7 @@ impl PolicyParameters for Scb {
         })
     }
 
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        (format == FORMAT).then_some(())?;
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
         let saved: ScalableCopeland = load_state(state)?;
         let (k, number) = (setup.rankers, saved.number);
         let sound = saved.tally.rankers() == k
@@ -145,7 +142,7 @@ impl ScalableCopeland {
     }
 }
 
-impl Policy for ScalableCopeland {
+impl Bandit for ScalableCopeland {
     fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -181,11 +178,9 @@ impl Policy for ScalableCopeland {
     fn champion(&self) -> usize {
         self.round.answer().or(self.previous_answer).unwrap_or_else(|| self.tally.copeland_leader())
     }
+}
 
-    fn format(&self) -> u32 {
-        FORMAT
-    }
-
+impl Policy for ScalableCopeland {
     fn save(&self) -> Vec<u8> {
         save_state(self)
     }

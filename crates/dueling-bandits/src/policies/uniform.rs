@@ -4,9 +4,9 @@ use rand::RngExt;
 
 use crate::parameters::{Description, InvalidPolicy, PolicyParameters, Setup};
 use crate::saved_state::{load_state, save_state};
-use crate::{InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally};
-
-const FORMAT: u32 = 1;
+use crate::{
+    Bandit, InFlight, Observation, Policy, PolicyRng, Roster, RosterError, Selection, Tally,
+};
 
 /// No parameters.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -32,8 +32,7 @@ impl PolicyParameters for Uniform {
         Box::new(UniformPairs { tally, roster })
     }
 
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        (format == FORMAT).then_some(())?;
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
         let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
         (tally.rankers() >= setup.rankers).then_some(())?;
         let roster = Roster::with_retired(tally.rankers(), &retired)?;
@@ -47,7 +46,7 @@ struct UniformPairs {
     roster: Roster,
 }
 
-impl Policy for UniformPairs {
+impl Bandit for UniformPairs {
     fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -56,14 +55,6 @@ impl Policy for UniformPairs {
         let active = self.roster.active();
         let mut one = || active[rng.random_range(0..active.len())];
         Selection::of(one(), one())
-    }
-
-    fn is_uniform(&self) -> bool {
-        true
-    }
-
-    fn uses_in_flight(&self) -> bool {
-        false
     }
 
     fn observe(&mut self, observation: &Observation) {
@@ -77,6 +68,16 @@ impl Policy for UniformPairs {
     fn champion(&self) -> usize {
         self.tally.copeland_leader_among(self.roster.active())
     }
+}
+
+impl Policy for UniformPairs {
+    fn is_uniform(&self) -> bool {
+        true
+    }
+
+    fn uses_in_flight(&self) -> bool {
+        false
+    }
 
     fn enlist(&mut self) -> Result<(), RosterError> {
         self.roster.enlist()?;
@@ -86,10 +87,6 @@ impl Policy for UniformPairs {
 
     fn retire(&mut self, ranker: usize) -> Result<(), RosterError> {
         self.roster.retire(ranker).map(drop)
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
     }
 
     fn save(&self) -> Vec<u8> {

@@ -83,8 +83,8 @@ impl PolicyParameters for DoubleThompsonVerdict {
         Box::new(Deciding::new(Bounds::new(setup.rankers, self.alpha), self.target()))
     }
 
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        let policy = Deciding::restore(setup, format, state, self.alpha, self.target())?;
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
+        let policy = Deciding::restore(setup, state, self.alpha, self.target())?;
         Some(Box::new(policy))
     }
 }

@@ -45,8 +45,7 @@ impl Run {
         saved: SavedRun,
     ) -> Option<Self> {
         let targets = targets.into();
-        let format = spec.start(setup).format();
-        let policy = spec.restore(setup, format, &saved.policy)?;
+        let policy = spec.restore(setup, &saved.policy)?;
         let rankers = roster.rankers();
         let is_sound = policy.tally().rankers() == rankers
             && saved.verdict.is_sound(policy.tally(), &roster)

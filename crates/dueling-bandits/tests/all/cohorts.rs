@@ -7,7 +7,7 @@ use dueling_bandits::evidence::{Added, Admission, Cohorts, Score, Target, TimedA
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
-use dueling_bandits::{Duel, InFlight, Outcome, Policy, PolicySpec, step_rng};
+use dueling_bandits::{Bandit, Duel, InFlight, Outcome, PolicySpec, step_rng};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;

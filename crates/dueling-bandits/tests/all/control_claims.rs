@@ -4,7 +4,7 @@ use dueling_bandits::claims::control::{Claim, ControlClaims, Goal, Progress};
 use dueling_bandits::evidence::{Target, TimedAnswer};
 use dueling_bandits::run::Run;
 use dueling_bandits::{
-    Duel, InFlight, Outcome, Policy, PolicyRng, PolicySpec, Setup, Tally, step_rng,
+    Bandit, Duel, InFlight, Outcome, PolicyRng, PolicySpec, Setup, Tally, step_rng,
 };
 use rand::RngExt;
 

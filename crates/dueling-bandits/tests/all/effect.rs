@@ -5,7 +5,7 @@ use dueling_bandits::evidence::effect::corrected_win_rate;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
-use dueling_bandits::{InFlight, Outcome, Policy, PolicySpec, Setup, Tally, step_rng};
+use dueling_bandits::{Bandit, InFlight, Outcome, PolicySpec, Setup, Tally, step_rng};
 use rand::RngExt;
 
 const TARGET: Target = Target { confidence: 0.95, margin: 0.01 };

@@ -4,7 +4,7 @@ use dueling_bandits::evidence::Target;
 use dueling_bandits::forecast::plan::{Plan, Question, plan};
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
-use dueling_bandits::{InFlight, Outcome, Policy, PolicySpec, Setup, step_rng};
+use dueling_bandits::{Bandit, InFlight, Outcome, PolicySpec, Setup, step_rng};
 use rand::RngExt;
 
 const TARGET: Target = Target { confidence: 0.95, margin: 0.01 };

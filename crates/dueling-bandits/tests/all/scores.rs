@@ -6,7 +6,7 @@ use dueling_bandits::evidence::{Score, Target, TimedAnswer, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
 use dueling_bandits::{
-    Duel, InFlight, Outcome, Policy, PolicyRng, PolicySpec, Roster, Tally, step_rng,
+    Bandit, Duel, InFlight, Outcome, PolicyRng, PolicySpec, Roster, Tally, step_rng,
 };
 use rand::RngExt;
 

@@ -7,7 +7,7 @@ use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run as PolicyRun;
 use dueling_bandits::{
-    Duel, InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec, Roster, Tally,
+    Bandit, Duel, InFlight, Observation, Outcome, PolicyRng, PolicySpec, Roster, Tally,
 };
 use rand::{RngExt, SeedableRng};
 

@@ -13,7 +13,7 @@ use dueling_bandits::evidence::balance::Cell;
 use dueling_bandits::evidence::{Score, SeenUnits, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{
-    Answer, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, Policy, TieRule,
+    Answer, Bandit, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, TieRule,
 };
 use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult, Status};
 use rankduel_store::{LogEntry, Nonce};

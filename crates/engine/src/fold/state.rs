@@ -17,7 +17,9 @@ use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
-use dueling_bandits::{InFlight, Policy, PolicyRng, PolicySpec, Roster, Selection, TieRule};
+use dueling_bandits::{
+    Bandit, InFlight, Policy, PolicyRng, PolicySpec, Roster, Selection, TieRule,
+};
 use rankduel_store::audience::Segment;
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
@@ -57,6 +59,8 @@ pub struct Fold {
     pub(super) run: Run,
     /// Whether another policy made the whole log.
     pub(super) foreign_log: bool,
+    /// Version of the layout of the policy's saved state.
+    policy_format: u32,
     /// Policy changes in the log before the current policy selects.
     pub(super) policy_changes: usize,
     pub(super) initial_rankers: usize,
@@ -167,6 +171,7 @@ impl Fold {
             seed,
             run,
             foreign_log: false,
+            policy_format: spec.policy.format(),
             policy_changes: spec.former_policies.len(),
             initial_rankers: spec.initial_rankers(),
             held_out,
@@ -194,7 +199,7 @@ impl Fold {
 
     /// Number of the layout that [`Fold::save`] writes.
     pub fn format(&self) -> u32 {
-        FORMAT << 16 | self.policy().format()
+        FORMAT << 16 | self.policy_format
     }
 
     /// Estimated bytes in memory: 1 KiB for each ranker (counts over time), 39 for each ordered

@@ -13,13 +13,12 @@ use super::environment::Environment;
 use super::feedback::Feedback;
 use super::progress::Progress;
 use super::tournament::Entrant;
-use comparators::Bandit;
 use comparators::{RunSeeds, fingerprint};
 use dueling_bandits::evidence::{Target, VerdictTracker};
 use dueling_bandits::forecast::{Forecast, Present, forecast, forecast_budget};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{InFlight, Observation, Policy, PolicyRng, Roster, TieRule};
+use dueling_bandits::{Bandit, InFlight, PolicyRng, Roster, TieRule};
 
 mod results;
 mod truth;
@@ -137,8 +136,7 @@ impl Trial {
             } else {
                 if let Some(answer) = environment.answer(duel) {
                     let outcome = ties.resolve(answer, seeds.folding, policy.tally().steps());
-                    let (batch, ticket) = (selection.batch, selection.ticket);
-                    policy.observe(&Observation { duel, outcome, batch, ticket });
+                    policy.observe(&selection.observed(outcome));
                 }
                 tracker.observe(policy.tally(), roster.active(), duel);
                 if experiment.verdict.is_none()
@@ -181,10 +179,9 @@ impl Trial {
         rng: &mut PolicyRng,
     ) -> Option<Forecast> {
         // the copies of a forecast are saved and restored, which a comparator cannot be
-        let (spec, served) = (self.entrant.spec.served()?, policy.served()?);
-        let (format, state) = (served.format(), served.save());
+        let (spec, state) = (self.entrant.spec.served()?, policy.run()?.policy().save());
         let setup = Setup { rankers: self.matrix.rankers(), seed: seeds.folding };
-        let copy = || spec.restore(setup, format, &state);
+        let copy = || spec.restore(setup, &state);
         let present = Present { tally: policy.tally(), roster, tracker };
         forecast(present, copy, forecast_budget(setup.rankers), || true, rng).ok()
     }

@@ -14,7 +14,7 @@ use dueling_bandits::evidence::TimedAnswer;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
-use dueling_bandits::{InFlight, Policy, PolicyRng, PolicySpec, Selection};
+use dueling_bandits::{Bandit, InFlight, PolicyRng, PolicySpec, Selection};
 
 /// Milliseconds between two pages, and within which the values of a page come.
 const PAGE_MS: i64 = 1_000;

@@ -17,7 +17,7 @@ use dueling_bandits::evidence::TimedAnswer;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
-use dueling_bandits::{InFlight, Outcome, Policy, PolicyRng, PolicySpec, Selection};
+use dueling_bandits::{Bandit, InFlight, Outcome, PolicyRng, PolicySpec, Selection};
 
 /// Pages that one unit asks for at most. It bounds the heavy tail of the activity.
 const MOST_PAGES: f64 = 1e4;

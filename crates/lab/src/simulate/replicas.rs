@@ -4,8 +4,7 @@
 use std::collections::VecDeque;
 
 use super::feedback::{Feedback, Pending};
-use comparators::Bandit;
-use dueling_bandits::{Answer, Duel, InFlight, Selection, TieRule};
+use dueling_bandits::{Answer, Bandit, Duel, InFlight, Selection, TieRule};
 
 /// One server.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use super::feedback::{Outstanding, Pending};
 use super::progress::Progress;
 use super::replicas::Replicas;
 use super::tournament::Tournament;
-use comparators::{Bandit, RunSeeds};
+use comparators::RunSeeds;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::Regret;
-use dueling_bandits::{PolicyRng, Selection};
+use dueling_bandits::{Bandit, PolicyRng, Selection};
 
 /// Steps between two updates of the [`Progress`].
 const STEPS_PER_UPDATE: u64 = 256;

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use comparators::{Bandit, RunSeeds, fingerprint};
+use comparators::{RunSeeds, fingerprint};
 use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
 use dueling_bandits::{
-    InFlight, Observation, Outcome, PolicyRng, Selection, Setup, Tally, TieRule,
+    Bandit, InFlight, Observation, Outcome, PolicyRng, Selection, Setup, Tally, TieRule,
 };
 use lab::simulate::run::{Run, run};
 use lab::simulate::{Delay, Feedback, Progress, Tournament};

@@ -8,7 +8,7 @@ use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::BatchParameters;
 use crate::policies::comp::standing::Standing;
 use crate::saved_state::{load_state, save_state};
-use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
+use crate::{Bandit, Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
 
 /// The saved state.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
@@ -33,7 +33,7 @@ pub(super) struct Batched<S> {
     standing: Standing,
 }
 
-impl<S: PairSelection + 'static> Batched<S> {
+impl<S: PairSelection> Batched<S> {
     pub(super) fn start(
         parameters: BatchParameters,
         setup: Setup,
@@ -58,10 +58,8 @@ impl<S: PairSelection + 'static> Batched<S> {
     pub(super) fn restore(
         parameters: BatchParameters,
         setup: Setup,
-        format: u32,
         bytes: &[u8],
     ) -> Option<Box<dyn Policy>> {
-        (format == S::FORMAT).then_some(())?;
         let mut state: State<S> = load_state(bytes)?;
         let active = &state.field.active;
         let sound = state.tally.rankers() == setup.rankers
@@ -121,7 +119,7 @@ impl<S: PairSelection + 'static> Batched<S> {
     }
 }
 
-impl<S: PairSelection + 'static> Policy for Batched<S> {
+impl<S: PairSelection> Bandit for Batched<S> {
     fn tally(&self) -> &Tally {
         &self.state.tally
     }
@@ -141,20 +139,18 @@ impl<S: PairSelection + 'static> Policy for Batched<S> {
         self.state.tally.skip(count);
     }
 
+    fn champion(&self) -> usize {
+        self.standing.champion(&self.state.field.active)
+    }
+}
+
+impl<S: PairSelection> Policy for Batched<S> {
     fn observe_run(&mut self, observation: &Observation, count: u32) {
         self.fold(observation, count);
     }
 
-    fn champion(&self) -> usize {
-        self.standing.champion(&self.state.field.active)
-    }
-
     fn batches(&self) -> Option<&dyn Batches> {
         Some(&self.state.ledger)
-    }
-
-    fn format(&self) -> u32 {
-        S::FORMAT
     }
 
     fn save(&self) -> Vec<u8> {

@@ -20,10 +20,6 @@ pub(super) enum Closed {
 pub(super) trait PairSelection:
     std::fmt::Debug + Clone + Send + Sync + Serialize + DeserializeOwned + 'static
 {
-    /// The format of saved states. A change of what a policy learns from the same outcomes needs a
-    /// new one, so that the log is folded again.
-    const FORMAT: u32;
-
     /// The pairs of the next batch, distinct. At least two rankers are active.
     fn pairs(&self, field: &Field) -> Vec<Duel>;
 

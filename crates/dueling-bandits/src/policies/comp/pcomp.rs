@@ -34,8 +34,8 @@ impl PolicyParameters for Pcomp {
         Batched::start(self.shared(), setup, AllPairs)
     }
 
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        Batched::<AllPairs>::restore(self.shared(), setup, format, state)
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
+        Batched::<AllPairs>::restore(self.shared(), setup, state)
     }
 }
 
@@ -44,8 +44,6 @@ impl PolicyParameters for Pcomp {
 pub(super) struct AllPairs;
 
 impl PairSelection for AllPairs {
-    const FORMAT: u32 = 1;
-
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         Field::all_pairs(&field.active)
     }

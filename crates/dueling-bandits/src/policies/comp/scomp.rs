@@ -44,8 +44,8 @@ impl PolicyParameters for Scomp {
         )
     }
 
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        Batched::<SeedsAgainstAll>::restore(self.shared(), setup, format, state)
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
+        Batched::<SeedsAgainstAll>::restore(self.shared(), setup, state)
     }
 }
 
@@ -79,8 +79,6 @@ enum SeedsAgainstAll {
 }
 
 impl PairSelection for SeedsAgainstAll {
-    const FORMAT: u32 = 1;
-
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         let Self::Seeds(seeds) = self else { return AllPairs.pairs(field) };
         // line 5; a pair inside S occurs once, with its lower ranker first

@@ -44,8 +44,8 @@ impl PolicyParameters for Scomp2 {
         )
     }
 
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
-        Batched::<BestSeedAgainstAll>::restore(self.shared(), setup, format, state)
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
+        Batched::<BestSeedAgainstAll>::restore(self.shared(), setup, state)
     }
 }
 
@@ -125,8 +125,6 @@ impl BestSeedAgainstAll {
 }
 
 impl PairSelection for BestSeedAgainstAll {
-    const FORMAT: u32 = 1;
-
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         match self.stage {
             Stage::Seeds => Field::all_pairs(&self.seeds),

@@ -7,7 +7,7 @@ use crate::math::divergence;
 use crate::pairwise_sampling::PairwiseSample;
 use crate::policies::choose;
 use crate::policies::double_thompson::sampler::{Sampler, Ties};
-use crate::{MAX_RANKERS, Policy as _, PolicyRng};
+use crate::{Bandit as _, MAX_RANKERS, PolicyRng};
 
 /// From this many candidates on, their pairs with other rankers are drawn a register at once.
 const MANY_CANDIDATES: usize = 16;

@@ -5,14 +5,13 @@
 
 use crate::beta_sampling::theta_given_side;
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
+use crate::parameters::Setup;
 use crate::policies::bounds::Bounds;
-use crate::{InFlight, MAX_RANKERS, Observation, Policy, PolicyRng, RosterError, Selection, Tally};
+use crate::saved_state::{load_state, save_state};
 use crate::{
-    parameters::Setup,
-    saved_state::{load_state, save_state},
+    Bandit, InFlight, MAX_RANKERS, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
 };
 
-const FORMAT: u32 = 1;
 /// Up to this many rankers, use the small score arrays, which are faster to clear.
 const FEW: usize = 32;
 
@@ -40,14 +39,7 @@ impl Sampler {
         Self { win_probabilities: WinProbabilities::new(rankers, tally), bounds, ties }
     }
 
-    pub(crate) fn restore(
-        setup: Setup,
-        format: u32,
-        state: &[u8],
-        alpha: f64,
-        ties: Ties,
-    ) -> Option<Self> {
-        (format == FORMAT).then_some(())?;
+    pub(crate) fn restore(setup: Setup, state: &[u8], alpha: f64, ties: Ties) -> Option<Self> {
         let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
         (tally.rankers() >= setup.rankers).then_some(())?;
         Some(Self::new(Bounds::from_parts(tally, &retired, alpha)?, ties))
@@ -55,11 +47,6 @@ impl Sampler {
 
     pub(crate) fn bounds(&self) -> &Bounds {
         &self.bounds
-    }
-
-    fn update(&mut self, i: usize, j: usize) {
-        let tally = self.bounds.tally();
-        self.win_probabilities.update(tally, i, j);
     }
 
     /// Phase 2, steps 4 and 5. The first candidate competes with the value 1/2, so only a `φ` above
@@ -82,7 +69,7 @@ impl Sampler {
     }
 }
 
-impl Policy for Sampler {
+impl Bandit for Sampler {
     fn tally(&self) -> &Tally {
         self.bounds.tally()
     }
@@ -97,15 +84,11 @@ impl Policy for Sampler {
         Selection::of(first, self.second_candidate(first, rng))
     }
 
-    fn uses_in_flight(&self) -> bool {
-        false
-    }
-
     fn observe(&mut self, observation: &Observation) {
         let duel = observation.duel;
         self.bounds.record(duel, observation.outcome);
         if observation.outcome.half_wins() != (0, 0) {
-            self.update(duel.first, duel.second);
+            self.win_probabilities.update(self.bounds.tally(), duel.first, duel.second);
         }
     }
 
@@ -115,6 +98,12 @@ impl Policy for Sampler {
 
     fn champion(&self) -> usize {
         self.tally().copeland_leader_among(self.bounds.active())
+    }
+}
+
+impl Policy for Sampler {
+    fn uses_in_flight(&self) -> bool {
+        false
     }
 
     fn enlist(&mut self) -> Result<(), RosterError> {
@@ -136,12 +125,7 @@ impl Policy for Sampler {
     }
 
     fn catch_up(&mut self) {
-        let tally = self.bounds.tally();
-        self.win_probabilities.catch_up(tally);
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
+        self.win_probabilities.catch_up(self.bounds.tally());
     }
 
     fn save(&self) -> Vec<u8> {

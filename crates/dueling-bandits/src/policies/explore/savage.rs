@@ -127,14 +127,12 @@ impl PolicyParameters for Savage {
         }
     }
 
-    fn restore(&self, setup: Setup, format: u32, state: &[u8]) -> Option<Box<dyn Policy>> {
+    fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
         let horizon = self.horizon;
         match self.winner {
-            Winner::Borda => {
-                ExploreThenExploit::restore(self.arms(setup), horizon, setup, format, state)
-            }
+            Winner::Borda => ExploreThenExploit::restore(self.arms(setup), horizon, setup, state),
             Winner::Copeland | Winner::Condorcet => {
-                ExploreThenExploit::restore(self.pairs(setup), horizon, setup, format, state)
+                ExploreThenExploit::restore(self.pairs(setup), horizon, setup, state)
             }
         }
     }

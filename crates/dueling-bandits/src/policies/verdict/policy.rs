@@ -10,10 +10,10 @@ use crate::policies::bounds::Bounds;
 use crate::policies::double_thompson::{Sampler, Ties};
 use crate::saved_state::{load_state, save_state};
 use crate::{
-    Duel, InFlight, Observation, Policy, PolicyRng, RosterError, Selection, Tally, VerdictPlanning,
+    Bandit, Duel, InFlight, Observation, Policy, PolicyRng, RosterError, Selection, Tally,
+    VerdictPlanning,
 };
 
-const FORMAT: u32 = 1;
 /// A plan is made anew once the number of steps has grown by this share, and by as many steps.
 const REPLAN_SHARE: f64 = 0.05;
 const REPLAN_STEPS: u64 = 16;
@@ -85,14 +85,7 @@ impl Deciding {
         }
     }
 
-    pub(super) fn restore(
-        setup: Setup,
-        format: u32,
-        state: &[u8],
-        alpha: f64,
-        target: Target,
-    ) -> Option<Self> {
-        (format == FORMAT).then_some(())?;
+    pub(super) fn restore(setup: Setup, state: &[u8], alpha: f64, target: Target) -> Option<Self> {
         let (tally, retired, plan, planned_at, is_stale): Saved = load_state(state)?;
         (tally.rankers() >= setup.rankers && planned_at <= tally.steps()).then_some(())?;
         let bounds = Bounds::from_parts(tally, &retired, alpha)?;
@@ -216,7 +209,7 @@ fn nearest_rival(evidence: &PairEvidence, leader: usize) -> Option<usize> {
     beaten.min_by(|&x, &y| evidence.ln(leader, x).total_cmp(&evidence.ln(leader, y)))
 }
 
-impl Policy for Deciding {
+impl Bandit for Deciding {
     fn tally(&self) -> &Tally {
         self.explorer.tally()
     }
@@ -247,7 +240,9 @@ impl Policy for Deciding {
         let winner = self.seen.winner.filter(|_| self.seen.stands);
         winner.unwrap_or_else(|| self.explorer.champion())
     }
+}
 
+impl Policy for Deciding {
     fn enlist(&mut self) -> Result<(), RosterError> {
         self.explorer.enlist()?;
         self.roster_changed();
@@ -273,10 +268,6 @@ impl Policy for Deciding {
 
     fn verdict_planning(&mut self) -> Option<&mut dyn VerdictPlanning> {
         Some(self)
-    }
-
-    fn format(&self) -> u32 {
-        FORMAT
     }
 
     fn save(&self) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dueling_bandits::evidence::{Cohorts, Counted, Score, Target, TimedAnswer};
 use dueling_bandits::run::Run;
-use dueling_bandits::{Duel, Outcome, Policy, PolicySpec, Roster, Setup};
+use dueling_bandits::{Bandit, Duel, Outcome, PolicySpec, Roster, Setup};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

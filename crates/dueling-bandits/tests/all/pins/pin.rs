@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dueling_bandits::{InFlight, Outcome, Policy, PolicySpec, step_rng};
+use dueling_bandits::{Bandit, InFlight, Outcome, PolicySpec, step_rng};
 use sha2::{Digest, Sha256};
 
 /// Every kind with its defaults, and with `horizon` where the kind requires one.
@@ -16,7 +16,7 @@ pub fn every_policy(horizon: u64) -> Vec<PolicySpec> {
 
 /// A pin: the policy kind, the first 16 hexadecimal digits of the state's SHA-256, and the next
 /// hundred selections of the policy, two digits each (rankers 0 to 9).
-pub fn pin(kind: &str, state: &[u8], policy: Box<dyn Policy>) -> String {
+pub fn pin(kind: &str, state: &[u8], policy: Box<dyn Bandit>) -> String {
     let digest: String =
         Sha256::digest(state)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{kind} {digest} {}", selections(policy))
@@ -24,7 +24,7 @@ pub fn pin(kind: &str, state: &[u8], policy: Box<dyn Policy>) -> String {
 
 /// The next hundred selections of a policy with nothing in flight, each folded before the next: the
 /// lower ranker wins two of three.
-fn selections(mut policy: Box<dyn Policy>) -> String {
+fn selections(mut policy: Box<dyn Bandit>) -> String {
     let mut text = String::new();
     for number in 0..100 {
         let selection = policy.select(&InFlight::new(), &mut step_rng(77, number));
@@ -33,10 +33,7 @@ fn selections(mut policy: Box<dyn Policy>) -> String {
         write!(text, "{}{}", duel.first, duel.second).expect("writing to a string");
         let first_wins = (duel.first < duel.second) == (number % 3 > 0);
         let outcome = if first_wins { Outcome::First } else { Outcome::Second };
-        match duel.is_self() {
-            true => policy.observe_self_duels(duel.first, 1),
-            false => policy.observe(&selection.observed(outcome)),
-        }
+        policy.observe_shown(selection, outcome);
     }
     text
 }

@@ -5,7 +5,7 @@ use dueling_bandits::evidence::Target;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
-use dueling_bandits::{InFlight, Observation, Outcome, Policy, PolicyRng, PolicySpec};
+use dueling_bandits::{Bandit, InFlight, Observation, Outcome, PolicyRng, PolicySpec};
 use rand::RngExt;
 
 use super::super::support::{answer, rng};

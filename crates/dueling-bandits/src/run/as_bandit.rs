@@ -1,20 +1,26 @@
-//! A run as a policy.
+//! A run in a simulation.
 
 use super::Run;
-use crate::{Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
+use crate::{Bandit, InFlight, Observation, PolicyRng, Selection, Tally};
 
 /// A run in which every answer counts at once, as simulations have it.
-impl Policy for Run {
+impl Bandit for Run {
     fn tally(&self) -> &Tally {
         self.policy.tally()
     }
 
+    /// One that the claims need, or one that the policy selects. A policy with batches is asked
+    /// first, and the claims take pages on which it would show one ranker alone.
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        Self::select(self, in_flight, rng)
-    }
-
-    fn uses_in_flight(&self) -> bool {
-        self.policy.uses_in_flight()
+        if self.policy.batches().is_none() {
+            let claimed = self.select_claimed(rng);
+            return claimed.unwrap_or_else(|| self.policy.select(in_flight, rng));
+        }
+        let selection = self.policy.select(in_flight, rng);
+        if !selection.duel.is_self() {
+            return selection;
+        }
+        self.select_claimed(rng).unwrap_or(selection)
     }
 
     fn observe(&mut self, observation: &Observation) {
@@ -34,17 +40,7 @@ impl Policy for Run {
         self.policy.champion()
     }
 
-    fn batches(&self) -> Option<&dyn Batches> {
-        self.policy.batches()
-    }
-
-    /// Of the policy alone.
-    fn format(&self) -> u32 {
-        self.policy.format()
-    }
-
-    /// Of the policy alone.
-    fn save(&self) -> Vec<u8> {
-        self.policy.save()
+    fn run(&self) -> Option<&Run> {
+        Some(self)
     }
 }
