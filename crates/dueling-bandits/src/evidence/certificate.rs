@@ -1,19 +1,9 @@
-//! When a Copeland winner is certain: the stopping rule. `docs/verdict-rule.md` has the proof.
+//! When a Copeland winner is certain: the stopping rule. `docs/verdict-rule.md` has the notation
+//! and the proof.
 //!
-//! # Notation
-//!
-//! `K` rankers, `n = K - 1`, margin `m`. A *truth* says of every pair whether one ranker beats the
-//! other by the margin or more (by anything, if `m = 0`), or neither does. Under a truth, `N(a)`
-//! are the rankers that `a` does not beat, not even within the margin: `P(a beats y) ≤ 1/2 - m`.
-//! `L(j)` is the number of rankers that `j` beats, `j*` a ranker with the largest `L`, and `S` the
-//! set of rankers `x` with `P(x beats j*) ≤ 1/2 - m`. Ranker `a` is *wrong* if `n - |N(a)| <
-//! L(j*)`: even if every pair within the margin goes its way, it is no Copeland winner.
-//!
-//! # The rule
-//!
-//! Every truth has a *capital*, a weighted sum of products of the e-processes `E`
-//! ([`LeadEvidence`](super::lead::LeadEvidence)) of null hypotheses that hold under it. Where `j*`
-//! beats all others (type I) and where no ranker does (type II) it is
+//! Every truth about who beats whom has a *capital*, a weighted sum of products of the e-processes
+//! `E` ([`LeadEvidence`](super::lead::LeadEvidence)) of null hypotheses that hold under it. Where
+//! `j*` beats all others (type I) and where no ranker does (type II) it is
 //!
 //! ```text
 //! Φ_I  = p Σ_{a wrong} o(|N(a)|) Π_{y∈N(a)} E(a≻y) + q mean_{x≠j*} E(x≻j*) + r X(j*)
@@ -21,26 +11,10 @@
 //!      + u Σ_{a wrong} 1/n mean_{y∈N(a)} E(a≻y)
 //! ```
 //!
-//! `X` is the capital that follows [`Refuters`](super::refuters::Refuters). The capital of the real
-//! truth is a nonnegative supermartingale that starts at 1 or below. Ranker `a` is certified once,
-//! for every rival `j` and every truth in which `j` is `j*` and `a` is wrong, the capital is `1/δ`
-//! or more. If `a` is in fact wrong, then the capital of the real truth has reached `1/δ`, which
-//! happens in at most a share `δ` of experiments (Ville), however often anybody looks. For two
-//! rankers the only truth is that `j` beats `a`, and its capital is `E(a≻j)`.
-//!
-//! # A Condorcet winner
-//!
-//! The claim "`a` beats every other ranker" is wrong in the truths of type I with another `j*`, and
-//! in all truths of type II. The capital of the latter is `Ψ = Σ_a o(|N(a)|) Π_{y∈N(a)} E(a≻y)`
-//! over all rankers.
-//!
-//! # The smallest capital over all truths
-//!
-//! For given `a` and `j` a truth enters through three things: whether `j` is in `N(a)`, `v = |N(a)
-//! \ j|`, and the number `u` of rankers other than `a` in `S`. Each term is bounded by its own
-//! minimum over the sets of these sizes. No term decreases with `u`, so the smallest possible `u`
-//! is enough: `K - 2 - v` with `j` in `N(a)`, and `K - v` without. Sorting dominates the cost: O(K
-//! log K) a rival.
+//! with the capital `X` that follows [`Refuters`](super::refuters::Refuters). Ranker `a` is
+//! certified once, for every rival `j` and every truth in which `j` is `j*` and `a` is wrong, the
+//! capital is `1/δ` or more. For given `a` and `j` a truth enters through three things: whether `j`
+//! is in `N(a)`, `v = |N(a) \ j|`, and the number `u` of rankers other than `a` in `S`.
 
 mod pairs;
 mod weights;

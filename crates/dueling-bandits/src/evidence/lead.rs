@@ -1,5 +1,5 @@
 //! The evidence that one ranker of a pair beats the other by more than a margin: a one-sided
-//! e-process per ordered pair.
+//! e-process per ordered pair. `docs/verdict-rule.md` has the proof.
 //!
 //! For the ordered pair (x, y) with `W` wins of `x` and `L` wins of `y`, the null hypothesis is
 //! `P(x beats y) ≤ b` with `b = 1/2 - margin`. The e-process is a mixture of likelihood ratios
@@ -7,17 +7,8 @@
 //!
 //! `E(x≻y) = Σ_g w_g (p_g / b)^W ((1 - p_g) / (1 - b))^L`, with `p_g > b` and `Σ w_g = 1`.
 //!
-//! It starts at 1. Under the null hypothesis each factor has conditional mean at most 1, so `E` is
-//! a nonnegative supermartingale, and `Pr(E ever reaches 1/α) ≤ α` (Ville, "Étude critique de la
-//! notion de collectif", 1939). The premise is that each answer has conditional mean at most `b`
-//! given everything that was counted before it. How the duels were chosen does not matter.
-//!
-//! Half wins (ties under the rule `half`) are covered. A factor is `r^x s^(1-x)` for an outcome `x`
-//! in [0, 1], which is convex in `x` and therefore at most `x r + (1 - x) s`.
-//!
-//! The leads `p_g - b` lie on a geometric grid from 0.004 with ratio 1.45, and one more at 0.485
-//! for rankers that lose nearly always. The weights are a log-normal density around a lead of
-//! 0.045. On preferences of real rankers this mixture needs a fifth fewer duels than a uniform one.
+//! Half wins (ties under the rule `half`) are covered. The leads `p_g - b` lie on a geometric grid,
+//! and one more is for rankers that lose nearly always. The weights are a log-normal density.
 
 use crate::evidence::scores::{LEVELS, Levels, WEIGHTS};
 

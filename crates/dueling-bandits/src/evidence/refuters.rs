@@ -1,15 +1,10 @@
-//! The capital that follows the leader.
+//! The capital that follows the leader (`docs/verdict-rule.md`).
 //!
 //! With a margin, the capital of a truth must be shared among all rankers, since any of them can be
 //! the one that is certified by mistake. The counts soon say which ranker leads, so most of these
-//! shares are wasted. Here the capital follows the leader instead.
-//!
-//! Take a truth in which the rival `j` beats all others by the margin or more. Then "x beats `j`"
-//! is wrong for *every* ranker `x`, and each `E(x≻j)` is a supermartingale. So the capital may be
-//! staked on one `x` after the other, the *refuter* of `j`, if each choice rests on earlier answers
-//! alone: while `x` is the refuter, the capital grows by the factor by which `E(x≻j)` grows. Given
-//! all earlier answers the mean of that factor is at most 1, so the result, `X(j)`, is a
-//! supermartingale that starts at 1. The choice affects no guarantee.
+//! shares are wasted. Here one ranker after the other is the *refuter* of a rival `j`: while `x` is,
+//! the capital `X(j)` grows by the factor by which `E(x≻j)` grows. Each choice rests on earlier
+//! answers alone, and affects no guarantee.
 
 use crate::evidence::certificate::PairEvidence;
 

@@ -1,18 +1,6 @@
-//! The weights of the terms of a capital, and why the capital starts at 1 or below.
-//!
-//! Let `m = 0`, and take `k` rankers with `|N| ≤ c`. Each pair among them adds at least 1 to the
-//! sum of their `|N|`, so `k (k - 1) / 2 ≤ k c`: at most `2c + 1` rankers have `|N| ≤ c` (Landau,
-//! 1953). For decreasing weights and at most `f(c)` rankers with `|N| ≤ c`, summation by parts
-//! gives `Σ o(|N(a)|) ≤ Σ_c (o(c) - o(c + 1)) f(c)`.
-//!
-//! - *Type I*: all other rankers lose to `j*`. Among themselves at most `2 (c - 1) + 1` have `|N| ≤
-//!   c`, so `Σ o ≤ o(1) + 2 (o(2) + o(3) + …) = 0.9 + 2 · 0.05 = 1`.
-//! - *Type II*: a wrong ranker has `|N| ≥ 2`, and `j*` is one of the `2c + 1`, so `f(c) = 2c` and
-//!   `Σ o ≤ 4 o(2) + 2 (o(3) + o(4) + …) = 0.96 + 2 · 0.02 = 1`.
-//! - *A Condorcet winner*: all rankers count, and each has `|N| ≥ 1`, so `Σ o ≤ 3 o(1) + 2 (o(2) +
-//!   o(3) + …) = 0.9 + 2 · 0.05 = 1`.
-//!
-//! With a margin a pair within it adds nothing to the sum, and `o = 1/n`, or `1/K` for all rankers.
+//! The weights of the terms of a capital, such that it starts at 1 or below: of `Σ o(|N(a)|)` over
+//! the rankers of the sum, by the counting lemma of `docs/verdict-rule.md`. With a margin `o = 1/n`,
+//! or `1/K` for all rankers.
 
 /// Weights of the products, of the mean and of the capital that follows refuters in type I, without
 /// a margin. The products decide where the winner has to beat each rival.
