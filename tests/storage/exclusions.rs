@@ -150,7 +150,7 @@ fn state(fold: &Fold) -> [String; 8] {
         format!("{:?}", fold.counts()),
         format!("{:?}", fold.history()),
         format!("{:?}", fold.verdict().state()),
-        format!("{:?}", fold.cohorts().saved()),
+        format!("{:?}", fold.cohorts()),
         format!("{:?}", fold.heavy_units()),
         format!("{:?}", fold.race()),
         format!("{:?}", fold.page_counts()),

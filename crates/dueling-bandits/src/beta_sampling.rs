@@ -12,25 +12,17 @@ pub fn theta(tally: &Tally, i: usize, j: usize, rng: &mut PolicyRng) -> f64 {
 
 /// `θ ~ Beta(wins+1, losses+1)`.
 pub fn theta_of(wins: f64, losses: f64, rng: &mut PolicyRng) -> f64 {
-    BetaPosterior::new(wins, losses).sample(rng)
+    sampler(wins, losses)(rng)
 }
 
-/// `Beta(a+1, b+1)`, `a` and `b` at least 0, as `X / (X+Y)` of two gamma variables. A gamma variable
-/// whose shape is at least 1 takes one normal variable and seldom a logarithm. The sampler for beta
-/// variables takes two to four logarithms or exponentials each time.
-struct BetaPosterior {
-    wins: Gamma<f64>,
-    losses: Gamma<f64>,
-}
-
-impl BetaPosterior {
-    fn new(a: f64, b: f64) -> Self {
-        let gamma = |shape| Gamma::new(shape, 1.0).expect("a shape of at least 1");
-        Self { wins: gamma(a + 1.0), losses: gamma(b + 1.0) }
-    }
-
-    fn sample(&self, rng: &mut PolicyRng) -> f64 {
-        let (wins, losses) = (self.wins.sample(rng), self.losses.sample(rng));
+/// Samples `Beta(a+1, b+1)`, `a` and `b` at least 0, as `X / (X+Y)` of two gamma variables. A gamma
+/// variable whose shape is at least 1 takes one normal variable and seldom a logarithm. The sampler
+/// for beta variables takes two to four logarithms or exponentials each time.
+fn sampler(a: f64, b: f64) -> impl Fn(&mut PolicyRng) -> f64 {
+    let gamma = |shape| Gamma::new(shape, 1.0).expect("a shape of at least 1");
+    let (wins, losses) = (gamma(a + 1.0), gamma(b + 1.0));
+    move |rng| {
+        let (wins, losses) = (wins.sample(rng), losses.sample(rng));
         wins / (wins + losses)
     }
 }
@@ -62,9 +54,9 @@ pub fn theta_above_half(a: f64, b: f64, rng: &mut PolicyRng) -> f64 {
     let behind = b - a;
     if behind <= (a + b + 1.0).sqrt() {
         // the condition holds at least about once in 6 draws: draw until it does
-        let beta = BetaPosterior::new(a, b);
+        let sample = sampler(a, b);
         loop {
-            let theta = beta.sample(rng);
+            let theta = sample(rng);
             if theta > 0.5 {
                 return theta;
             }

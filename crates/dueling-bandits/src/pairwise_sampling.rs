@@ -12,6 +12,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::PolicyRng;
 use crate::pairs::{pair_index, pairs_by_strips};
+use crate::rng::mix;
 use crate::win_probability::{NEARLY, WinProbabilitySource};
 
 /// `Pr(θ[high][low] > 1/2)` of every pair `low < high`, in two bytes a pair: the 16 leading bits.
@@ -181,10 +182,7 @@ impl<'a> PairwiseSample<'a> {
     /// Output number `index` of the SplitMix64 stream of this sample.
     #[inline(always)]
     fn word(self, index: u64) -> u64 {
-        let mut z = self.key.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mix(self.key.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 }
 

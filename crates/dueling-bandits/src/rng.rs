@@ -17,3 +17,11 @@ pub fn step_rng(seed: u64, step: u64) -> PolicyRng {
             .wrapping_add(step.wrapping_mul(0xd1b5_4a32_d192_ed03)),
     )
 }
+
+/// The finaliser of SplitMix64: a bijection that spreads every bit of its input.
+#[inline(always)]
+pub(crate) fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

@@ -16,7 +16,9 @@ use crate::evidence::cohorts::{Added, Admission, Change, Completed};
 use crate::evidence::{
     Cohorts, Counted, Race, Score, SeenUnits, Target, TimedAnswer, VerdictTracker, View,
 };
-use crate::{Duel, Observation, Outcome, Policy, PolicyRng, Roster, RosterError, Selection};
+use crate::{
+    Duel, Observation, Outcome, Policy, PolicyRng, Roster, RosterError, Selection, VerdictPlanning,
+};
 
 mod as_bandit;
 mod saved;
@@ -191,7 +193,7 @@ impl Run {
     /// The claims about segments are about the winner and the control of now.
     fn follow_segments(&mut self) {
         let Some(segments) = &mut self.segments else { return };
-        let winner = self.tracker.verdict().map(|verdict| verdict.winner());
+        let winner = self.tracker.winner();
         let control = self.claims.as_ref().and_then(|claims| claims.control());
         segments.follow(winner, control, self.policy.tally(), self.roster.active());
     }
@@ -263,7 +265,7 @@ impl Run {
 
     /// The duel that the claims need.
     fn select_claimed(&self, rng: &mut PolicyRng) -> Option<Selection> {
-        let winner = self.tracker.verdict().map(|verdict| verdict.winner());
+        let winner = self.tracker.winner();
         let (tally, active) = (self.policy.tally(), self.roster.active());
         let control = self.claims.as_ref();
         let of_control = control.and_then(|claims| claims.select(winner, tally, active, rng));
@@ -275,7 +277,7 @@ impl Run {
         if self.policy.batches().is_some() {
             return Odds::Unknown;
         }
-        let winner = self.tracker.verdict().map(|verdict| verdict.winner());
+        let winner = self.tracker.winner();
         let segments = self.segments.as_ref().zip(winner);
         let of_segments = segments.map_or(Vec::new(), |(it, winner)| it.open_rivals(winner));
         match self.claims.as_ref().map_or(NextPage::Leave, |claims| claims.next_page(winner)) {
@@ -517,17 +519,25 @@ impl Run {
     }
 
     fn read(&mut self) {
-        let view = view(&self.tracker, &self.cohorts, self.expected.as_ref());
-        if let Some(planning) = self.policy.verdict_planning() {
+        if let Some((planning, view)) = self.planning() {
             planning.read(&view);
         }
     }
 
     fn follow(&mut self, duel: Option<Duel>) {
-        let view = view(&self.tracker, &self.cohorts, self.expected.as_ref());
-        if let Some(planning) = self.policy.verdict_planning() {
+        if let Some((planning, view)) = self.planning() {
             planning.follow(&view, duel);
         }
+    }
+
+    /// The policy, if it plans for the verdict, and what it sees of the evidence.
+    fn planning(&mut self) -> Option<(&mut dyn VerdictPlanning, View<'_>)> {
+        let planning = self.policy.verdict_planning()?;
+        let (tracker, expected) = (&self.tracker, self.expected.as_ref());
+        let counted = (tracker.comparisons() + self.cohorts.waiting()) as f64;
+        let answers = counted + self.cohorts.left_out().total() as f64;
+        let counting = if answers > 0.0 { counted / answers } else { 1.0 };
+        Some((planning, View { tracker, expected, counting }))
     }
 }
 
@@ -557,15 +567,4 @@ impl Odds {
             }
         }
     }
-}
-
-fn view<'a>(
-    tracker: &'a VerdictTracker,
-    cohorts: &Cohorts,
-    expected: Option<&'a Counted>,
-) -> View<'a> {
-    let counted = (tracker.comparisons() + cohorts.waiting()) as f64;
-    let answers = counted + cohorts.left_out().total() as f64;
-    let counting = if answers > 0.0 { counted / answers } else { 1.0 };
-    View { tracker, expected, counting }
 }

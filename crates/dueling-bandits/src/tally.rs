@@ -127,23 +127,23 @@ impl Tally {
     /// `count` steps with the same outcome; as [`Tally::record`] `count` times.
     pub fn record_run(&mut self, duel: Duel, outcome: Outcome, count: u32) {
         self.steps += u64::from(count);
-        let (first, second) = outcome.half_wins();
-        let (i, j) = (duel.first, duel.second);
-        let k = self.rankers;
-        for (cell, half_wins) in [(i * k + j, first), (j * k + i, second)] {
-            self.half_wins[cell] =
-                self.half_wins[cell].saturating_add(half_wins.saturating_mul(count));
+        for (cell, half_wins) in self.cells(duel, outcome, count) {
+            self.half_wins[cell] = self.half_wins[cell].saturating_add(half_wins);
         }
     }
 
     /// Take `count` wins that were recorded back. The steps stay.
     pub(crate) fn remove_run(&mut self, duel: Duel, outcome: Outcome, count: u32) {
-        let (first, second) = outcome.half_wins();
-        let (i, j, k) = (duel.first, duel.second, self.rankers);
-        for (cell, half_wins) in [(i * k + j, first), (j * k + i, second)] {
-            self.half_wins[cell] =
-                self.half_wins[cell].saturating_sub(half_wins.saturating_mul(count));
+        for (cell, half_wins) in self.cells(duel, outcome, count) {
+            self.half_wins[cell] = self.half_wins[cell].saturating_sub(half_wins);
         }
+    }
+
+    /// The two cells of a pair, and the half wins of `count` equal outcomes in each.
+    fn cells(&self, duel: Duel, outcome: Outcome, count: u32) -> [(usize, u32); 2] {
+        let (i, j, k) = (duel.first, duel.second, self.rankers);
+        let (first, second) = outcome.half_wins();
+        [(i * k + j, first.saturating_mul(count)), (j * k + i, second.saturating_mul(count))]
     }
 
     /// Take the wins of `part`, which has at most as many rankers, back. The steps stay.

@@ -4,16 +4,10 @@ use special::Beta as _;
 
 use crate::Tally;
 
-/// `Pr(θ > 1/2)` for `θ ~ Beta(W+1, L+1)`, from `2W` and `2L`.
+/// `Pr(θ > 1/2)` for `θ ~ Beta(a+1, b+1)`, from `a` wins and `b` losses, at least 0.
 ///
 /// Computes the smaller tail and takes the other as its complement, so that neither loses digits.
 /// Absolute error below 1e-9; 0 or 1 where the smaller tail is below 1e-11.
-pub fn probability_above_half(half_wins: u32, half_losses: u32) -> f64 {
-    beta_above_half(f64::from(half_wins) / 2.0, f64::from(half_losses) / 2.0)
-}
-
-/// [`probability_above_half`] from wins and losses: `Pr(θ > 1/2)` for `θ ~ Beta(a+1, b+1)`, `a` and
-/// `b` at least 0.
 pub fn beta_above_half(a: f64, b: f64) -> f64 {
     if a == b {
         return 0.5;
@@ -41,12 +35,6 @@ fn lower_tail(a: f64, b: f64) -> f64 {
 
 /// Above this `m`, the error of [`edgeworth_expansion`] is below 1e-9.
 const SERIES_UP_TO: f64 = 10_000.0;
-
-/// [`probability_above_half`] with an error of at most [`NEARLY`], at a constant cost; `None` with
-/// few comparisons.
-pub fn probability_nearly_above_half(half_wins: u32, half_losses: u32) -> Option<f64> {
-    beta_nearly_above_half(f64::from(half_wins) / 2.0, f64::from(half_losses) / 2.0)
-}
 
 /// [`beta_above_half`] with an error of at most [`NEARLY`], at a constant cost; `None` with few
 /// comparisons.
@@ -106,10 +94,10 @@ pub const NEARLY: f64 = 1.0 / (1 << 24) as f64;
 
 impl WinProbabilitySource for Tally {
     fn above_half(&self, i: usize, j: usize) -> f64 {
-        probability_above_half(self.half_wins(i, j), self.half_wins(j, i))
+        beta_above_half(self.wins(i, j), self.wins(j, i))
     }
 
     fn nearly_above_half(&self, i: usize, j: usize) -> Option<f64> {
-        probability_nearly_above_half(self.half_wins(i, j), self.half_wins(j, i))
+        beta_nearly_above_half(self.wins(i, j), self.wins(j, i))
     }
 }

@@ -3,14 +3,13 @@
 //! Threads run the policies of this crate without the lock of the interpreter. The calling thread
 //! runs the policies that are written in Python, and meanwhile reports progress and honours Ctrl-C.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use comparators::{RunSeeds, Spec, fingerprint};
 use dueling_bandits::preference::{self, Regret};
-use dueling_bandits::{Bandit, InFlight, Outcome, PolicyRng, Selection, Setup};
+use dueling_bandits::{Bandit, Duel, InFlight, Outcome, PolicyRng, Selection, Setup};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use rand::seq::SliceRandom;
@@ -28,17 +27,15 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// A policy in a run.
 trait Player {
-    /// Why it can fail.
-    type Error;
-    fn select(&mut self, rng: &mut PolicyRng) -> Result<Selection, Self::Error>;
-    fn observe(&mut self, selection: Selection, outcome: Outcome) -> Result<(), Self::Error>;
-    fn champion(&self) -> Result<usize, Self::Error>;
+    fn select(&mut self, rng: &mut PolicyRng) -> PyResult<Selection>;
+    fn observe(&mut self, selection: Selection, outcome: Outcome) -> PyResult<()>;
+    fn champion(&self) -> PyResult<usize>;
     /// The certified winner, and the comparisons that it took.
     fn verdict(&self) -> Option<(usize, u64)> {
         None
     }
     /// Some steps were done. Returns whether to go on.
-    fn pause(&mut self, steps: u64) -> Result<bool, Self::Error>;
+    fn pause(&mut self, steps: u64) -> PyResult<bool>;
 }
 
 /// A policy of this workspace.
@@ -49,18 +46,16 @@ struct Native<'a> {
 }
 
 impl Player for Native<'_> {
-    type Error = Infallible;
-
-    fn select(&mut self, rng: &mut PolicyRng) -> Result<Selection, Infallible> {
+    fn select(&mut self, rng: &mut PolicyRng) -> PyResult<Selection> {
         Ok(self.policy.select(&self.in_flight, rng))
     }
 
-    fn observe(&mut self, selection: Selection, outcome: Outcome) -> Result<(), Infallible> {
+    fn observe(&mut self, selection: Selection, outcome: Outcome) -> PyResult<()> {
         self.policy.observe_shown(selection, outcome);
         Ok(())
     }
 
-    fn champion(&self) -> Result<usize, Infallible> {
+    fn champion(&self) -> PyResult<usize> {
         Ok(self.policy.champion())
     }
 
@@ -69,7 +64,7 @@ impl Player for Native<'_> {
         Some((verdict.winner(), verdict.comparisons))
     }
 
-    fn pause(&mut self, steps: u64) -> Result<bool, Infallible> {
+    fn pause(&mut self, steps: u64) -> PyResult<bool> {
         Ok(self.progress.advance(steps))
     }
 }
@@ -84,8 +79,6 @@ struct Foreign<'py, 'a, 'b> {
 }
 
 impl Player for Foreign<'_, '_, '_> {
-    type Error = PyErr;
-
     fn select(&mut self, _rng: &mut PolicyRng) -> PyResult<Selection> {
         let selected = self.policy.call_method0("select")?;
         let selection = selected.extract::<DuelArgument<'_>>()?.of(self.rankers)?;
@@ -188,8 +181,8 @@ impl Plan {
     fn run<P: Player>(
         &self,
         number: u64,
-        start: impl FnOnce(Setup) -> Result<P, P::Error>,
-    ) -> Result<Option<Record>, P::Error> {
+        start: impl FnOnce(Setup) -> PyResult<P>,
+    ) -> PyResult<Option<Record>> {
         let rankers = self.matrix.rankers();
         let seeds = RunSeeds::new(self.seed, &self.fingerprint, number);
         let mut names: Vec<usize> = (0..rankers).collect();
@@ -210,8 +203,8 @@ impl Plan {
                 while step < pause {
                     step += 1;
                     let selection = player.select(&mut selecting)?;
-                    let (first, second) =
-                        (names[selection.duel.first], names[selection.duel.second]);
+                    let Duel { first, second } = selection.duel;
+                    let (first, second) = (names[first], names[second]);
                     appearances[first] += 1;
                     appearances[second] += 1;
                     if self.regret.is_weak() {
@@ -245,8 +238,7 @@ impl Plan {
     fn native(&self, spec: &Spec, number: u64, progress: &Progress) -> PyResult<Option<Record>> {
         let start =
             |setup| Ok(Native { policy: spec.start(setup), in_flight: InFlight::new(), progress });
-        let run = guarded(|| self.run(number, start))?;
-        run.map_err(|never| match never {})
+        guarded(|| self.run(number, start))?
     }
 
     /// A run of a policy that `factory(rankers, seed)` makes.

@@ -10,7 +10,7 @@ use dueling_bandits::evidence::ladder::Ladder;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::plan::{Claim, Plan};
 use dueling_bandits::evidence::{Sequences, Standing, VerdictTracker};
-use dueling_bandits::win_probability::probability_above_half;
+use dueling_bandits::win_probability::beta_above_half;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// Most deciding pairs in a verdict.
@@ -119,10 +119,7 @@ pub(super) fn deciding_pairs(
                 win_rate: tally.mean(winner, loser),
                 low,
                 high,
-                probability: probability_above_half(
-                    tally.half_wins(winner, loser),
-                    tally.half_wins(loser, winner),
-                ),
+                probability: beta_above_half(wins, losses),
                 duels_missing: missing.ceil() as u64,
             }
         });

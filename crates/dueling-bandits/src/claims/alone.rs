@@ -24,8 +24,9 @@
 use std::collections::BTreeMap;
 
 use super::Latch;
-use crate::evidence::balance::ln_beta;
-use crate::evidence::seen_units::{SeenUnits, mix};
+use crate::evidence::SeenUnits;
+use crate::math::mixture::ln_beta;
+use crate::rng::mix;
 
 /// Imagined units of each arm before the first: the weight on deviations of a few percent. A large
 /// loss shows a little later for it, a small one sooner.

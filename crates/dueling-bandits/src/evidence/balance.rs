@@ -40,6 +40,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::math::mixture::ln_beta;
+
 /// Duels of a block: complete cohorts are put together until there are so many.
 pub const BLOCK_DUELS: u64 = 100;
 /// Imagined duels before the first, of which as many were missing as expected: few find a large
@@ -313,10 +315,6 @@ fn mean_exp(logarithms: impl IntoIterator<Item = f64>) -> f64 {
 
 fn unordered(i: u16, j: u16) -> (u16, u16) {
     (i.min(j), i.max(j))
-}
-
-pub(crate) fn ln_beta(a: f64, b: f64) -> f64 {
-    libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
 
 #[cfg(test)]

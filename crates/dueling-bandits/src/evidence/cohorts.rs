@@ -35,12 +35,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Duel;
 use crate::evidence::balance::Cell;
-use crate::evidence::cohorts::cohort::content_of;
-use crate::evidence::cohorts::cohort::{Cohort, Content, MAP_BYTES, UnitAnswer, UnitPlace};
+use crate::evidence::cohorts::cohort::{
+    Cohort, MAP_BYTES, UnitAnswer, UnitPlace, code_of, content_of,
+};
 use crate::evidence::cohorts::window::Windows;
-use crate::evidence::seen_units::{SeenUnits, mix};
+use crate::evidence::seen_units::SeenUnits;
+use crate::rng::mix;
 
 mod admission;
 mod cohort;
@@ -51,17 +55,8 @@ pub use crate::evidence::cohorts::admission::{Reason, TimedAnswer};
 pub(crate) use crate::evidence::cohorts::window::Window;
 
 /// The answers that wait, and what was counted of whom.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cohorts {
-    saved: Saved,
-    /// Where the answers of a unit wait: its mixed hash, and the starts of their cohorts. Follows
-    /// from what is saved.
-    places: BTreeSet<(u64, i64)>,
-}
-
-/// The saved state of [`Cohorts`].
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Saved {
     /// Answers of duels that were issued before this time come too late.
     complete_until: i64,
     /// By the start of the cohort.
@@ -76,47 +71,52 @@ pub struct Saved {
     /// Of the duels that were issued in counted cohorts, those that somebody counted.
     duels: Cell,
     windows: Windows,
+    /// Where the answers of a unit wait: its mixed hash, and the starts of their cohorts. Follows
+    /// from the rest.
+    #[serde(skip)]
+    places: BTreeSet<(u64, i64)>,
 }
 
 impl Cohorts {
     /// Cohorts whose answers come within `window_ms` of the issue. With 0, an answer counts as it
     /// arrives.
     pub fn new(window_ms: i64) -> Self {
-        Self::restore(Saved { windows: Windows::new(window_ms), ..Saved::default() })
+        Self { windows: Windows::new(window_ms), ..Self::default() }
     }
 
-    /// The cohorts that [`Cohorts::saved`] was taken from.
-    pub fn restore(saved: Saved) -> Self {
+    /// Decoded cohorts, complete; `None` if they do not fit so many rankers.
+    pub fn restored(self, rankers: usize) -> Option<Self> {
+        let is_sound = self.duels.answered <= self.duels.issued
+            && self.seen.is_sound()
+            && self.elsewhere.as_ref().is_none_or(|units| units.is_sound())
+            && self.windows.is_sound()
+            && self.open.values().all(|cohort| cohort.is_sound(rankers));
+        is_sound.then_some(())?;
         let place = |(&start, cohort): (&i64, &Cohort)| {
             cohort.units.keys().map(move |&key| (key, start)).collect::<Vec<_>>()
         };
-        let places = saved.open.iter().flat_map(place).collect();
-        Self { saved, places }
-    }
-
-    /// The state to save.
-    pub fn saved(&self) -> &Saved {
-        &self.saved
+        let places = self.open.iter().flat_map(place).collect();
+        Some(Self { places, ..self })
     }
 
     /// Time within which the answer of a duel that is issued next counts, in milliseconds.
     pub fn window_ms(&self) -> i64 {
-        self.saved.windows.newest().ms
+        self.windows.newest().ms
     }
 
     /// The same of a duel that was issued at this time.
     pub fn window_ms_at(&self, issued_at: i64) -> i64 {
-        self.saved.windows.at(issued_at).ms
+        self.windows.at(issued_at).ms
     }
 
     /// The longest window of a duel that can have answers which are not counted yet.
     pub fn longest_window_ms(&self) -> i64 {
-        self.saved.windows.longest_from(self.saved.complete_until)
+        self.windows.longest_from(self.complete_until)
     }
 
     /// How many windows there have been.
     pub fn windows(&self) -> usize {
-        self.saved.windows.len()
+        self.windows.len()
     }
 
     /// Duels issued after this time, from the end of a cohort on, have a window of `window_ms`.
@@ -125,51 +125,51 @@ impl Cohorts {
     pub fn change_window(&mut self, window_ms: i64, at: i64) -> bool {
         let is_possible = self.window_ms() > 0 && window_ms > 0;
         if is_possible {
-            self.saved.windows.change(window_ms, at, self.saved.complete_until);
+            self.windows.change(window_ms, at, self.complete_until);
         }
         is_possible
     }
 
     /// Milliseconds of issue that one cohort covers.
     pub fn width_ms(&self) -> i64 {
-        self.saved.windows.newest().width_ms()
+        self.windows.newest().width_ms()
     }
 
     /// The start of the cohort of duels issued at this time.
     pub fn start_of_cohort(&self, issued_at: i64) -> i64 {
-        self.saved.windows.start_of_cohort(issued_at)
+        self.windows.start_of_cohort(issued_at)
     }
 
     /// The start of the first cohort whose duels are all issued after this time.
     pub fn next_cohort(&self, at: i64) -> i64 {
-        self.saved.windows.end_of_cohort(self.start_of_cohort(at))
+        self.windows.end_of_cohort(self.start_of_cohort(at))
     }
 
     /// The time of issue up to which the windows of all duels have ended now.
     pub fn ended_until(&self, now: i64) -> i64 {
-        self.saved.windows.ended_until(now)
+        self.windows.ended_until(now)
     }
 
     /// When the windows of all duels of the oldest cohort with answers have ended.
     pub fn oldest_window_end(&self) -> Option<i64> {
-        self.oldest_end().map(|end| self.saved.windows.end_of(end))
+        self.oldest_end().map(|end| self.windows.end_of(end))
     }
 
     /// Every answer of a duel issued before this time has been counted or left out.
     pub fn complete_until(&self) -> i64 {
-        self.saved.complete_until
+        self.complete_until
     }
 
     /// How many answers wait.
     pub fn waiting(&self) -> u64 {
-        self.saved.open.values().map(Cohort::answers).sum()
+        self.open.values().map(Cohort::answers).sum()
     }
 
     /// The answers that wait and are expected to count; equal ones of a pair are one entry, of
     /// whatever segment.
     pub fn expected(&self) -> Vec<Completed> {
         let mut counts = BTreeMap::new();
-        for (answer, count) in self.saved.open.values().flat_map(Cohort::expected) {
+        for (answer, count) in self.open.values().flat_map(Cohort::expected) {
             *counts.entry(answer).or_insert(0_u32) += count;
         }
         let completed = |((first, second, code), count): ((u16, u16, u8), u32)| {
@@ -183,92 +183,92 @@ impl Cohorts {
     /// Estimated bytes in memory: those of the known units, and the answers that wait.
     pub fn bytes(&self) -> usize {
         let place = size_of::<(u64, i64)>() + MAP_BYTES;
-        let cohorts = self.saved.open.values().map(Cohort::bytes).sum::<usize>();
-        let elsewhere = self.saved.elsewhere.as_ref().map_or(0, |units| units.bytes());
-        self.saved.seen.bytes() + elsewhere + cohorts + place * self.places.len()
+        let cohorts = self.open.values().map(Cohort::bytes).sum::<usize>();
+        let elsewhere = self.elsewhere.as_ref().map_or(0, |units| units.bytes());
+        self.seen.bytes() + elsewhere + cohorts + place * self.places.len()
     }
 
     /// The end of the oldest cohort that has answers.
     pub fn oldest_end(&self) -> Option<i64> {
-        self.saved.open.keys().next().map(|&start| self.saved.windows.end_of_cohort(start))
+        self.open.keys().next().map(|&start| self.windows.end_of_cohort(start))
     }
 
     /// How many answers do not count.
     pub fn left_out(&self) -> LeftOut {
-        self.saved.left_out
+        self.left_out
     }
 
     /// How many units are known: an answer of each counts, or taught the policy without counting.
     pub fn units(&self) -> u64 {
-        self.saved.seen.inserted()
+        self.seen.inserted()
     }
 
     /// The known units themselves.
     pub fn known_units(&self) -> &SeenUnits {
-        &self.saved.seen
+        &self.seen
     }
 
     /// The units of another experiment that never count here; `None` before they are known.
     pub fn known_elsewhere(&self) -> Option<&SeenUnits> {
-        self.saved.elsewhere.as_deref()
+        self.elsewhere.as_deref()
     }
 
     /// No answer of these units counts, not even one that waits: they answered in another
     /// experiment before this one started.
     pub fn know_elsewhere(&mut self, units: SeenUnits) {
-        self.saved.elsewhere = Some(Box::new(units));
+        self.elsewhere = Some(Box::new(units));
     }
 
     fn is_of_elsewhere(&self, unit: u64) -> bool {
-        self.saved.elsewhere.as_ref().is_some_and(|units| units.contains(unit))
+        self.elsewhere.as_ref().is_some_and(|units| units.contains(unit))
     }
 
     /// The probability that a new unit is taken for a known one.
     pub fn mistake_probability(&self) -> f64 {
-        self.saved.seen.mistake_probability()
+        self.seen.mistake_probability()
     }
 
     /// Answers that counted or wait, those without a winner too: with a unit, and without one.
     pub fn answers(&self) -> (u64, u64) {
-        (self.saved.with_unit, self.saved.without_unit)
+        (self.with_unit, self.without_unit)
     }
 
     /// An answer arrived. One that decides nothing ([`Outcome::Void`](crate::Outcome::Void),
     /// [`Outcome::None`](crate::Outcome::None)) always counts, as a step without evidence.
     pub fn add(&mut self, answer: &TimedAnswer) -> Added {
         let &TimedAnswer { duel, issued_at, unit, .. } = answer;
-        let Some(content) = Content::of(answer) else {
+        let Some(code) = code_of(answer) else {
             return self.admitted(unit.is_some(), Admission::Counted).into();
         };
-        if issued_at < self.saved.complete_until {
+        if issued_at < self.complete_until {
             return self.leave_out(Reason::Late, unit);
         }
         if self.window_ms() == 0 {
             let admission = match unit {
-                Some(unit) if self.is_of_elsewhere(unit) || !self.saved.seen.insert(unit) => {
-                    self.saved.left_out.add(Reason::RepeatedUnit)
+                Some(unit) if self.is_of_elsewhere(unit) || !self.seen.insert(unit) => {
+                    self.left_out.add(Reason::RepeatedUnit)
                 }
                 unit => self.admitted(unit.is_some(), Admission::Counted),
             };
             return admission.into();
         }
-        let is_known = |unit| self.saved.seen.contains(unit) || self.is_of_elsewhere(unit);
+        let is_known = |unit| self.seen.contains(unit) || self.is_of_elsewhere(unit);
         if unit.is_some_and(is_known) {
-            return self.saved.left_out.add(Reason::RepeatedUnit).into();
+            return self.left_out.add(Reason::RepeatedUnit).into();
         }
         let start = self.start_of_cohort(issued_at);
         if let Some(unit) = unit {
-            return self.add_of_unit(start, UnitAnswer::new(unit, answer, content));
+            return self.add_of_unit(start, UnitAnswer::new(unit, answer, code));
         }
-        let cohort = self.saved.open.entry(start).or_default();
-        let Some(displaced) = cohort.count(duel, content, answer.segment) else {
-            return self.saved.left_out.add(Reason::Full).into();
+        let cohort = self.open.entry(start).or_default();
+        let Some(displaced) = cohort.count(duel, code, answer.segment) else {
+            return self.left_out.add(Reason::Full).into();
         };
         let mut others = Vec::new();
         for Completed { duel, outcome, score, count, .. } in displaced {
             for _ in 0..count {
-                self.saved.left_out.add(Reason::Full);
-                self.saved.without_unit -= 1;
+                self.left_out.add(Reason::Full);
+                self.without_unit -= 1;
                 others.push(Change { duel, outcome, score, counts: false });
             }
         }
@@ -278,7 +278,7 @@ impl Cohorts {
     /// An answer arrived that is too late whenever its duel was issued. The policy has learned from
     /// it.
     pub fn add_late(&mut self, answer: &TimedAnswer) -> Added {
-        match Content::of(answer) {
+        match code_of(answer) {
             Some(_) => self.leave_out(Reason::Late, answer.unit),
             None => self.add(answer),
         }
@@ -287,11 +287,11 @@ impl Cohorts {
     /// An answer of a unit that was not counted yet arrived, of the cohort that begins at `start`.
     fn add_of_unit(&mut self, start: i64, answer: UnitAnswer) -> Added {
         let key = mix(answer.unit);
-        let displaced = match self.saved.open.entry(start).or_default().put(key, answer) {
-            UnitPlace::Taken => return self.saved.left_out.add(Reason::RepeatedUnit).into(),
+        let displaced = match self.open.entry(start).or_default().put(key, answer) {
+            UnitPlace::Taken => return self.left_out.add(Reason::RepeatedUnit).into(),
             UnitPlace::Full => return self.leave_out(Reason::Full, Some(answer.unit)),
             UnitPlace::Replaces(other) => {
-                self.saved.left_out.add(Reason::RepeatedUnit);
+                self.left_out.add(Reason::RepeatedUnit);
                 return match other.is_expected() {
                     true => {
                         Added { admission: Admission::Waits, others: vec![change(&other, false)] }
@@ -303,9 +303,9 @@ impl Cohorts {
         };
         let mut added = Added::from(Admission::Waits);
         match displaced {
-            None => self.saved.with_unit += 1,
+            None => self.with_unit += 1,
             Some(other) => {
-                self.saved.left_out.add(Reason::Full);
+                self.left_out.add(Reason::Full);
                 self.places.remove(&(mix(other.unit), start));
                 added.others.extend(other.is_expected().then(|| change(&other, false)));
                 added.others.extend(self.know(other.unit));
@@ -326,13 +326,13 @@ impl Cohorts {
     /// An answer does not count, though the policy has learned from it.
     fn leave_out(&mut self, reason: Reason, unit: Option<u64>) -> Added {
         let others = unit.and_then(|unit| self.know(unit)).into_iter().collect();
-        Added { admission: self.saved.left_out.add(reason), others }
+        Added { admission: self.left_out.add(reason), others }
     }
 
     /// No answer of this unit counts from here on, not even one that waits: otherwise one whose
     /// duel is open now would count if it arrived sooner, which can depend on who wins it.
     fn know(&mut self, unit: u64) -> Option<Change> {
-        self.saved.seen.insert(unit);
+        self.seen.insert(unit);
         let key = mix(unit);
         let &(_, first) = self.places.range((key, i64::MIN)..=(key, i64::MAX)).next()?;
         self.expect(first, key, false)
@@ -340,7 +340,7 @@ impl Cohorts {
 
     /// Expect that the answer of a unit in the cohort at `start` counts, or that it does not.
     fn expect(&mut self, start: i64, key: u64, counts: bool) -> Option<Change> {
-        let answer = self.saved.open.get_mut(&start)?.units.get_mut(&key)?;
+        let answer = self.open.get_mut(&start)?.units.get_mut(&key)?;
         (answer.is_expected() != counts).then(|| {
             answer.expect(counts);
             change(answer, counts)
@@ -349,24 +349,24 @@ impl Cohorts {
 
     /// Count duels of complete cohorts, or a sample of them, answered or not.
     pub fn add_duels(&mut self, duels: Cell) {
-        self.saved.duels = self.saved.duels.plus(duels);
+        self.duels = self.duels.plus(duels);
     }
 
     /// The share of these duels that were not answered in time; `None` before the first.
     pub fn unanswered(&self) -> Option<f64> {
-        let Cell { issued, answered } = self.saved.duels;
+        let Cell { issued, answered } = self.duels;
         (issued > 0).then(|| (issued - answered) as f64 / issued as f64)
     }
 
     /// So many answers without a unit were counted elsewhere.
     pub fn counted_elsewhere(&mut self, count: u64) {
-        self.saved.without_unit += count;
+        self.without_unit += count;
     }
 
     fn admitted(&mut self, with_unit: bool, admission: Admission) -> Admission {
         match with_unit {
-            true => self.saved.with_unit += 1,
-            false => self.saved.without_unit += 1,
+            true => self.with_unit += 1,
+            false => self.without_unit += 1,
         }
         admission
     }
@@ -376,12 +376,12 @@ impl Cohorts {
     /// which it starts. Later answers of these cohorts are late.
     pub fn complete(&mut self, until: i64) -> Vec<(i64, Vec<Completed>)> {
         let until = self.start_of_cohort(until);
-        if until <= self.saved.complete_until {
+        if until <= self.complete_until {
             return Vec::new();
         }
-        self.saved.complete_until = until;
-        let later = self.saved.open.split_off(&until);
-        let ended = std::mem::replace(&mut self.saved.open, later);
+        self.complete_until = until;
+        let later = self.open.split_off(&until);
+        let ended = std::mem::replace(&mut self.open, later);
         ended.into_iter().map(|(start, cohort)| (start, self.count(start, cohort))).collect()
     }
 
@@ -389,21 +389,15 @@ impl Cohorts {
         let mut completed = cohort.take_pairs();
         for (key, answer) in cohort.units {
             self.places.remove(&(key, start));
-            let is_new = self.saved.seen.insert(answer.unit);
+            let is_new = self.seen.insert(answer.unit);
             let counts = is_new && !self.is_of_elsewhere(answer.unit);
             if !counts {
-                self.saved.with_unit -= 1;
-                self.saved.left_out.add(Reason::RepeatedUnit);
+                self.with_unit -= 1;
+                self.left_out.add(Reason::RepeatedUnit);
             }
-            completed.push(Completed {
-                duel: answer.duel(),
-                outcome: answer.outcome(),
-                score: answer.score(),
-                segment: answer.segment,
-                count: 1,
-                counts,
-                expected: answer.is_expected(),
-            });
+            let Change { duel, outcome, score, .. } = change(&answer, counts);
+            let (segment, expected) = (answer.segment, answer.is_expected());
+            completed.push(Completed { duel, outcome, score, segment, count: 1, counts, expected });
         }
         completed
     }
@@ -411,33 +405,21 @@ impl Cohorts {
     /// Start again at this time: what waits is dropped, and answers of duels issued before are
     /// late. The units stay known, and those of what waits become known.
     pub fn restart(&mut self, at: i64) {
-        let dropped = std::mem::take(&mut self.saved.open);
+        let dropped = std::mem::take(&mut self.open);
         for answer in dropped.values().flat_map(|cohort| cohort.units.values()) {
-            self.saved.seen.insert(answer.unit);
+            self.seen.insert(answer.unit);
         }
         self.places.clear();
-        (self.saved.with_unit, self.saved.without_unit) = (0, 0);
-        self.saved.duels = Cell::default();
+        (self.with_unit, self.without_unit) = (0, 0);
+        self.duels = Cell::default();
         if self.window_ms() > 0 {
             // the cohort that contains this moment has duels of both sides
-            let next = self.saved.windows.end_of_cohort(self.start_of_cohort(at));
-            self.saved.complete_until = self.saved.complete_until.max(next);
+            self.complete_until = self.complete_until.max(self.next_cohort(at));
         }
-    }
-}
-
-impl Saved {
-    /// Whether decoded cohorts fit so many rankers.
-    pub fn is_sound(&self, rankers: usize) -> bool {
-        self.duels.answered <= self.duels.issued
-            && self.seen.is_sound()
-            && self.elsewhere.as_ref().is_none_or(|units| units.is_sound())
-            && self.windows.is_sound()
-            && self.open.values().all(|cohort| cohort.is_sound(rankers))
     }
 }
 
 fn change(answer: &UnitAnswer, counts: bool) -> Change {
-    let (outcome, score) = (answer.outcome(), answer.score());
+    let (outcome, score) = content_of(answer.code);
     Change { duel: answer.duel(), outcome, score, counts }
 }

@@ -15,6 +15,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::math::mixture::ln_beta;
+
 /// Units that are counted.
 const UNITS: usize = 32;
 
@@ -35,7 +37,6 @@ impl HeavyUnit {
     /// The natural logarithm of the evidence that the sides it lets win are no coin.
     pub fn ln_evidence(&self) -> f64 {
         let (left, right) = (self.left as f64, self.right as f64);
-        let ln_beta = |a: f64, b: f64| libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b);
         (left + right) * std::f64::consts::LN_2 + ln_beta(left + 0.5, right + 0.5)
             - ln_beta(0.5, 0.5)
     }

@@ -231,14 +231,18 @@ impl<'a> Posterior<'a> {
     ) -> Vec<Vec<f64>> {
         let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
         self.each_draw(draws, rng, |_, scores, _| {
-            let scores: Vec<usize> = scores.iter().map(|&score| score.into()).collect();
-            let regret = Regret::from_copeland_scores_among(&scores, self.roster.active());
-            copeland
-                .iter_mut()
-                .zip(shown)
-                .for_each(|(sums, shown)| sums.push(regret.of_appearances(shown)));
+            let regret = self.copeland_regret(scores);
+            for (sums, shown) in copeland.iter_mut().zip(shown) {
+                sums.push(regret.of_appearances(shown));
+            }
         });
         copeland
+    }
+
+    /// Copeland regret where the rankers have these scores.
+    fn copeland_regret(&self, scores: &[u16]) -> Regret {
+        let scores: Vec<usize> = scores.iter().map(|&score| score.into()).collect();
+        Regret::from_copeland_scores_among(&scores, self.roster.active())
     }
 
     /// Estimated regret of each of `shown`, which are series of appearances: one count a ranker.
@@ -251,8 +255,7 @@ impl<'a> Posterior<'a> {
         let rankers = self.tally.rankers();
         let mut margins = vec![0.0; rankers];
         self.each_draw(draws, rng, |pooled, scores, rng| {
-            let scores_wide: Vec<usize> = scores.iter().map(|&score| score.into()).collect();
-            let regret = Regret::from_copeland_scores_among(&scores_wide, self.roster.active());
+            let regret = self.copeland_regret(scores);
             for (sums, shown) in copeland.iter_mut().zip(shown) {
                 sums.push(regret.of_appearances(shown));
             }

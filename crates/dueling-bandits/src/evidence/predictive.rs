@@ -8,7 +8,7 @@
 //! For whole `W` and `L` this is a product of `2 (W + L)` factors. With few outcomes that is much
 //! faster than six logarithms of the gamma function, and has no smaller precision.
 
-use crate::evidence::balance::ln_beta;
+use crate::math::mixture::ln_beta;
 
 /// Most outcomes of a pair whose probability is computed as a product.
 const FEW: usize = 64;

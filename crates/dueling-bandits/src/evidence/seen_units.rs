@@ -7,6 +7,8 @@
 //! hash of the unit alone, and not on its answer. A mistake therefore leaves an answer out, whoever
 //! won it: it costs comparisons, and the evidence stays valid.
 
+use crate::rng::mix;
+
 /// Bits of the first filter: 64 KiB. Each further one has twice as many.
 const FIRST_BITS: u64 = 1 << 19;
 /// Bits of a full filter for each of its units: it then mistakes one new unit in 260. With 100,000
@@ -93,11 +95,4 @@ fn bits(unit: u64, words: usize) -> impl Iterator<Item = usize> {
     let mixed = mix(unit);
     let (start, step) = (mixed >> 32, (mixed & 0xffff_ffff) | 1);
     (0..PROBES).map(move |probe| (start + probe * step) as usize & (64 * words - 1))
-}
-
-/// The finaliser of SplitMix64: a bijection that spreads every bit of its input.
-pub(crate) fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }

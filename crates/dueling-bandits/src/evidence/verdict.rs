@@ -178,6 +178,11 @@ impl VerdictTracker {
         self.state.verdict.as_ref()
     }
 
+    /// The winner of the verdict.
+    pub fn winner(&self) -> Option<usize> {
+        self.verdict().map(Verdict::winner)
+    }
+
     /// `ln(1/δ)` of the present roster.
     pub fn threshold(&self) -> f64 {
         self.rule.threshold()

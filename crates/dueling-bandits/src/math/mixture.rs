@@ -16,7 +16,12 @@ pub fn evidence_against_half(wins: f64, losses: f64) -> f64 {
 
 /// `ln B(1 + W, 1 + L)`. Uses `libm` on every machine, because states and verdicts depend on it.
 pub fn ln_mixture(wins: f64, losses: f64) -> f64 {
-    libm::lgamma(wins + 1.0) + libm::lgamma(losses + 1.0) - libm::lgamma(wins + losses + 2.0)
+    ln_beta(wins + 1.0, losses + 1.0)
+}
+
+/// `ln B(a, b)`.
+pub fn ln_beta(a: f64, b: f64) -> f64 {
+    libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
 
 /// `W ln p + L ln(1 - p)`, with `0 ln 0 = 0`.

@@ -4,7 +4,7 @@ use super::{Run, Targets};
 use crate::claims::control::ControlClaims;
 use crate::claims::drift::Drift;
 use crate::claims::segments::SegmentClaims;
-use crate::evidence::{Cohorts, Race, VerdictTracker, cohorts, verdict};
+use crate::evidence::{Cohorts, Race, VerdictTracker, verdict};
 use crate::{PolicySpec, Roster, Setup};
 
 /// The saved state of a [`Run`], without its roster.
@@ -12,7 +12,7 @@ use crate::{PolicySpec, Roster, Setup};
 pub struct SavedRun {
     policy: Vec<u8>,
     verdict: verdict::State,
-    cohorts: cohorts::Saved,
+    cohorts: Cohorts,
     race: Race,
     claims: Option<Box<ControlClaims>>,
     segments: Option<Box<SegmentClaims>>,
@@ -28,7 +28,7 @@ impl Run {
         SavedRun {
             policy: self.policy.save(),
             verdict: self.tracker.state().clone(),
-            cohorts: self.cohorts.saved().clone(),
+            cohorts: self.cohorts.clone(),
             race: self.race.clone(),
             claims: self.claims.clone(),
             segments: self.segments.clone(),
@@ -50,21 +50,23 @@ impl Run {
         let is_sound = policy.tally().rankers() == rankers
             && saved.verdict.is_sound(policy.tally(), &roster)
             && saved.race.is_sound(rankers)
-            && saved.cohorts.is_sound(rankers)
             && saved.drift.as_ref().is_none_or(|drift| drift.is_sound(rankers));
         is_sound.then_some(())?;
         let tracker =
             VerdictTracker::restore(targets.verdict, saved.verdict, roster.active().len());
-        let cohorts = Cohorts::restore(saved.cohorts);
-        let control = saved.claims.map(|claims| claims.restored(targets.control, rankers));
-        let segments = saved.segments.map(|claims| claims.restored(targets.segments, rankers));
-        let is_sound = control.as_ref().is_none_or(Option::is_some)
-            && segments.as_ref().is_none_or(Option::is_some);
-        is_sound.then_some(())?;
+        let cohorts = saved.cohorts.restored(rankers)?;
+        let claims = match saved.claims {
+            Some(claims) => Some(Box::new(claims.restored(targets.control, rankers)?)),
+            None => None,
+        };
+        let segments = match saved.segments {
+            Some(claims) => Some(Box::new(claims.restored(targets.segments, rankers)?)),
+            None => None,
+        };
         Some(Self {
             targets,
-            claims: control.flatten().map(Box::new),
-            segments: segments.flatten().map(Box::new),
+            claims,
+            segments,
             drift: saved.drift,
             ..Self::with(policy, roster, tracker, cohorts, saved.race)
         })

@@ -8,7 +8,7 @@ use dueling_bandits::forecast::{NoForecast, Present, forecast};
 use dueling_bandits::math::mixture::evidence_against_half;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
-use dueling_bandits::win_probability::probability_above_half;
+use dueling_bandits::win_probability::beta_above_half;
 use dueling_bandits::{
     Duel, Outcome, Policy, PolicyRng, PolicySpec, Roster, Selection, Tally, TieRule,
 };
@@ -214,11 +214,7 @@ fn the_posterior_of_two_rankers_is_one_coin() {
     // Pr(Beta(4, 2) > 1/2) = 26/32
     let counts = tally(&[&[0, 3], &[1, 0]]);
     let posterior = Posterior::new(&counts);
-    assert!(
-        (probability_above_half(counts.half_wins(0, 1), counts.half_wins(1, 0)) - 26.0 / 32.0)
-            .abs()
-            < 1e-9
-    );
+    assert!((beta_above_half(counts.wins(0, 1), counts.wins(1, 0)) - 26.0 / 32.0).abs() < 1e-9);
     let draws = 4000;
     let error = 5.0 * (26.0 / 32.0 * 6.0 / 32.0 / f64::from(draws)).sqrt();
     let chances = posterior.winner_probabilities(draws as usize, &mut rng());

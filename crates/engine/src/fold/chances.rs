@@ -22,7 +22,7 @@ impl Fold {
         let is_own = !self.chosen_by_another_policy(self.state.position);
         is_own.then(|| Chances {
             odds: self.run.odds(),
-            winner: self.verdict().verdict().map(|verdict| verdict.winner()),
+            winner: self.verdict().winner(),
             concluded: self.state.concluded,
         })
     }

@@ -100,7 +100,7 @@ impl LoadedExperiment {
     ) -> Result<Option<Selected>, EngineError> {
         let fold = self.fold()?;
         let leader = || {
-            let verdict = fold.verdict().verdict().map(|verdict| verdict.winner());
+            let verdict = fold.verdict().winner();
             winner.or(verdict).unwrap_or_else(|| fold.policy().champion())
         };
         let Some(control) = self.spec.active_control() else { return Ok(None) };

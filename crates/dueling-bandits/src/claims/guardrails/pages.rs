@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::guardrails::{Guardrails, KINDS, Kind};
-use crate::evidence::seen_units::{SeenUnits, mix};
+use crate::evidence::SeenUnits;
+use crate::rng::mix;
 
 /// Most pages of one cohort.
 const PAGES_MAX: usize = 2048;

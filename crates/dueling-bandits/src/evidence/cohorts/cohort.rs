@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::evidence::cohorts::admission::{Completed, TimedAnswer};
 use crate::evidence::scores::{CODES, Score};
-use crate::evidence::seen_units::mix;
+use crate::rng::mix;
 use crate::{Duel, Outcome};
 
 /// Most units, and most pairs of answers without a unit, that one cohort keeps.
@@ -38,29 +38,20 @@ pub(super) struct UnitAnswer {
     second: u16,
     /// 0: first, 1: second, 2: half. 3 more if the answer is expected not to count. An answer with
     /// a score has 6, and twice the code of the score, and 1 more if it is expected not to count.
-    code: u8,
+    pub(super) code: u8,
     pub(super) segment: u8,
 }
 
 impl UnitAnswer {
     /// An answer that is expected to count.
-    pub(super) fn new(unit: u64, answer: &TimedAnswer, content: Content) -> Self {
-        let &TimedAnswer { duel, issued_at, nonce, .. } = answer;
+    pub(super) fn new(unit: u64, answer: &TimedAnswer, code: u8) -> Self {
+        let &TimedAnswer { duel, issued_at, nonce, segment, .. } = answer;
         let (first, second) = (duel.first as u16, duel.second as u16);
-        let segment = answer.segment;
-        Self { unit, issued_at, nonce, first, second, code: content.code(), segment }
+        Self { unit, issued_at, nonce, first, second, code, segment }
     }
 
     pub(super) fn duel(&self) -> Duel {
         Duel::new(self.first.into(), self.second.into())
-    }
-
-    pub(super) fn outcome(&self) -> Outcome {
-        content_of(self.code).0
-    }
-
-    pub(super) fn score(&self) -> Option<Score> {
-        content_of(self.code).1
     }
 
     /// Whether it is expected to count: no answer of its unit waits in an earlier cohort.
@@ -130,12 +121,7 @@ impl Cohort {
     /// Count an answer without a unit. A full cohort keeps the pairs with the smallest hash, so
     /// neither outcomes nor the order of arrival decide what it leaves out. Returns the answers of
     /// the pair that lost its place; `None` if this pair has no place.
-    pub(super) fn count(
-        &mut self,
-        duel: Duel,
-        content: Content,
-        segment: u8,
-    ) -> Option<Vec<Completed>> {
+    pub(super) fn count(&mut self, duel: Duel, code: u8, segment: u8) -> Option<Vec<Completed>> {
         let pair = (duel.first as u16, duel.second as u16);
         let mut displaced = Vec::new();
         if self.pairs.len() >= PAIRS_MAX && !self.pairs.contains_key(&pair) {
@@ -146,9 +132,9 @@ impl Cohort {
             displaced = self.take_pair(last);
         }
         let outcomes = self.pairs.entry(pair).or_default();
-        let count = match content {
-            Content::Outcome(code) if segment == 0 => outcomes.get_mut(usize::from(code))?,
-            _ => self.others.entry((pair.0, pair.1, segment, content.code())).or_default(),
+        let count = match outcomes.get_mut(usize::from(code)) {
+            Some(count) if segment == 0 => count,
+            _ => self.others.entry((pair.0, pair.1, segment, code)).or_default(),
         };
         *count = count.saturating_add(1);
         Some(displaced)
@@ -217,32 +203,15 @@ fn hash_of((first, second): (u16, u16)) -> u64 {
     mix(u64::from(first) << 16 | u64::from(second))
 }
 
-/// The outcome or the score that an answer counts by.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Content {
-    /// The code of an outcome that decides.
-    Outcome(u8),
-    Score(Score),
-}
-
-impl Content {
-    /// Its code as in [`UnitAnswer`], of an answer that is expected to count.
-    fn code(self) -> u8 {
-        match self {
-            Self::Outcome(code) => code,
-            Self::Score(score) => SCORES_FROM + 2 * score.code(),
-        }
-    }
-
-    /// `None` if the answer decides nothing.
-    pub(super) fn of(answer: &TimedAnswer) -> Option<Self> {
-        match (answer.score, answer.outcome) {
-            (Some(score), _) => Some(Self::Score(score)),
-            (None, Outcome::First) => Some(Self::Outcome(0)),
-            (None, Outcome::Second) => Some(Self::Outcome(1)),
-            (None, Outcome::Half) => Some(Self::Outcome(2)),
-            (None, Outcome::Void | Outcome::None) => None,
-        }
+/// The code as in [`UnitAnswer`] of an answer that is expected to count; `None` if it decides
+/// nothing.
+pub(super) fn code_of(answer: &TimedAnswer) -> Option<u8> {
+    match (answer.score, answer.outcome) {
+        (Some(score), _) => Some(SCORES_FROM + 2 * score.code()),
+        (None, Outcome::First) => Some(0),
+        (None, Outcome::Second) => Some(1),
+        (None, Outcome::Half) => Some(2),
+        (None, Outcome::Void | Outcome::None) => None,
     }
 }
 
@@ -253,14 +222,8 @@ pub(super) fn content_of(code: u8) -> (Outcome, Option<Score>) {
             let score = Score::of_code(code / 2);
             (score.outcome(), Some(score))
         }
-        None => (outcome_of(code % OUTCOMES), None),
-    }
-}
-
-fn outcome_of(code: u8) -> Outcome {
-    match code {
-        0 => Outcome::First,
-        1 => Outcome::Second,
-        _ => Outcome::Half,
+        None => {
+            ([Outcome::First, Outcome::Second, Outcome::Half][usize::from(code % OUTCOMES)], None)
+        }
     }
 }

@@ -175,7 +175,7 @@ impl Deciding {
     fn see(&mut self, view: &View<'_>) {
         let bounds = self.explorer.bounds();
         let (tally, active) = (bounds.tally(), bounds.active());
-        let winner = view.tracker.verdict().map(|verdict| verdict.winner());
+        let winner = view.tracker.winner();
         let score = |i: usize| active.iter().filter(|&&j| tally.leads(i, j)).count();
         let is_highest = |winner| active.iter().all(|&i| score(i) <= score(winner));
         self.seen = Seen {

@@ -45,7 +45,7 @@ fn a_split_starts_again_what_is_about_all_traffic() {
     run.complete(5000, 7000);
     let segments = |run: &Run| run.segments().expect("segments").clone();
     let better = |run: &Run| run.claims().expect("a control").progress(0, Claim::Better);
-    assert_eq!(run.verdict().verdict().map(|it| it.winner()), Some(0));
+    assert_eq!(run.verdict().winner(), Some(0));
     assert!(matches!(better(&run), Progress::Decided { .. }));
     let drift_error = run.drift().expect("it looks").error();
     answer(&mut run, 1000, true, (1, 6000));
@@ -67,7 +67,7 @@ fn a_split_starts_again_what_is_about_all_traffic() {
     }
     run.complete(20_000, 22_000);
     assert_eq!(run.verdict().comparisons(), 400);
-    assert_eq!(run.verdict().verdict().map(|it| it.winner()), Some(0));
+    assert_eq!(run.verdict().winner(), Some(0));
     assert!(matches!(better(&run), Progress::Decided { .. }), "the control was named again");
     for unit in 3000..3400 {
         answer(&mut run, unit, unit % 10 > 0, (2, 30_000));

@@ -3,7 +3,7 @@
 use dueling_bandits::beta_sampling::theta_given_side;
 use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use dueling_bandits::win_probability::{
-    NEARLY, WinProbabilitySource, beta_above_half, beta_nearly_above_half, probability_above_half,
+    NEARLY, WinProbabilitySource, beta_above_half, beta_nearly_above_half,
 };
 use dueling_bandits::{Duel, Outcome, Tally};
 
@@ -81,14 +81,14 @@ fn probabilities_are_binomial_tails() {
             middle.saturating_sub(3 * deviation),
         ] {
             let (found, expected) =
-                (probability_above_half(2 * a, 2 * (n - a)), binomial_tail(a, n - a));
+                (beta_above_half(a.into(), (n - a).into()), binomial_tail(a, n - a));
             // the first term of the sum has a relative error of about 1e-16 n ln n
             assert!(
                 (found - expected).abs() < 3e-9,
                 "{a}:{} gives {found}, expected {expected}",
                 n - a
             );
-            let other = probability_above_half(2 * (n - a), 2 * a);
+            let other = beta_above_half((n - a).into(), a.into());
             assert!((found + other - 1.0).abs() < 1e-15);
         }
     }
@@ -98,7 +98,7 @@ fn probabilities_are_binomial_tails() {
 fn half_wins_are_allowed() {
     for (half_wins, half_losses) in [(1, 0), (3, 4), (21, 12), (7, 40)] {
         let (expected, _) = integrals(f64::from(half_wins) / 2.0, f64::from(half_losses) / 2.0);
-        let found = probability_above_half(half_wins, half_losses);
+        let found = beta_above_half(f64::from(half_wins) / 2.0, f64::from(half_losses) / 2.0);
         assert!((found - expected).abs() < 1e-7, "{half_wins}:{half_losses} gives {found}");
     }
 }
@@ -168,7 +168,7 @@ fn winners_follow_their_probabilities_and_can_be_drawn_again() {
             count += u32::from(wins);
             reverse_count += u32::from(!reverse);
         }
-        let p = probability_above_half(2 * wins, 2 * losses);
+        let p = beta_above_half(wins.into(), losses.into());
         let deviation = (p * (1.0 - p) / f64::from(DRAWS)).sqrt();
         for count in [count, reverse_count] {
             let found = f64::from(count) / f64::from(DRAWS);
