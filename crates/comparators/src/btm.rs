@@ -29,7 +29,6 @@ use dueling_bandits::{
     step_rng,
 };
 
-/// Parameters of Beat the Mean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BeatTheMean {
     /// `T`, in steps.

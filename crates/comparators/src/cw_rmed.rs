@@ -37,7 +37,6 @@ pub enum Evaluate {
     Loop,
 }
 
-/// Parameters of CW-RMED.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CwRmed {
     /// Every pair is compared `alpha sqrt(ln t)` times.
@@ -46,7 +45,6 @@ pub struct CwRmed {
     pub beta: f64,
     /// Whether the feasible set has the box that the paper prints.
     pub literal: bool,
-    /// When the next list is planned.
     pub evaluate: Evaluate,
 }
 
@@ -56,7 +54,6 @@ impl Default for CwRmed {
     }
 }
 
-/// Parameters of ECW-RMED: those of CW-RMED.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EcwRmed(pub CwRmed);

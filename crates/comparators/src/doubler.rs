@@ -32,7 +32,6 @@ use dueling_bandits::{
 /// No experiment reaches the end of this epoch.
 const LAST_EPOCH: u64 = 52;
 
-/// Parameters of Doubler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Doubler {
     /// Robustness of the machine's index.

@@ -31,7 +31,6 @@ use dueling_bandits::{
     step_rng,
 };
 
-/// Parameters of Interleaved Filter 2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InterleavedFilter {
     /// `T`, in steps.

@@ -17,7 +17,6 @@ use dueling_bandits::parameters::require;
 use dueling_bandits::{Bandit, InvalidPolicy, Setup};
 use tournament::{Rules, Tournament};
 
-/// Parameters of MergeRUCB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MergeRucb {
     /// `p`: the number of rankers in a batch at the start.
@@ -36,7 +35,6 @@ impl Default for MergeRucb {
     }
 }
 
-/// Parameters of MergeDTS.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MergeDts {
     /// `p`: the number of rankers in a batch at the start.

@@ -23,7 +23,6 @@ use dueling_bandits::{
     Bandit, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally, step_rng,
 };
 
-/// Parameters of MultiSBM.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultiSbm {
     /// Robustness of the machines' indices; the theorem wants `max(3, ln K / ln ln T)`.

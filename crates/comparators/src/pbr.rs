@@ -16,7 +16,6 @@ use dueling_bandits::{
     Bandit, Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally,
 };
 
-/// Parameters of Copeland PBR.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pbr {
     /// `T`, in steps.
@@ -47,7 +46,6 @@ impl Parameters for Pbr {
     }
 }
 
-/// The exploration.
 #[derive(Debug)]
 struct Race {
     radius: Radius,

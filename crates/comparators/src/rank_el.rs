@@ -15,7 +15,6 @@ use dueling_bandits::{
     Bandit, Duel, InFlight, InvalidPolicy, Observation, PolicyRng, Setup, Tally,
 };
 
-/// Parameters of RankEl.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RankEl {
     /// `T`, in steps.
@@ -42,14 +41,12 @@ impl Parameters for RankEl {
     }
 }
 
-/// The exploration.
 #[derive(Debug)]
 struct Elicitation {
     rankers: usize,
     radius: Radius,
     /// The pairs still to be compared, with their turns.
     turns: RoundRobin,
-    /// The intervals of all pairs.
     intervals: Intervals,
     /// Whether a pair was decided since the end of the last round; also true until the end of the
     /// first round.

@@ -15,7 +15,6 @@ use dueling_bandits::{
     Bandit, Bounds, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
 };
 
-/// Parameters of RCS.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rcs {
     /// Width of the confidence bounds; above 0.5.

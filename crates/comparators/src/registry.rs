@@ -6,18 +6,17 @@ use serde_json::{Map, Value};
 use crate::parameters::Parameters;
 
 macro_rules! comparators {
-    ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $kind:tt,)*) => {
+    ($($variant:ident($parameters:ty) = $kind:tt,)*) => {
         /// A kind of comparator with its parameters.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Comparator {
-            $($(#[$doc])* $variant($parameters),)*
+            $($variant($parameters),)*
         }
 
         impl Comparator {
             /// Every kind, in the order of the documentation.
             pub const KINDS: &'static [&'static str] = &[$($kind,)*];
 
-            /// The kind's name.
             pub fn kind(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $kind,)* }
             }
@@ -51,44 +50,24 @@ macro_rules! comparators {
 }
 
 comparators! {
-    /// Relative upper confidence bound: a possible Condorcet winner against its strongest
-    /// challenger.
     Rucb(crate::rucb::Rucb) = "rucb",
-    /// Relative confidence sampling: a sampled Condorcet winner against its strongest challenger.
     Rcs(crate::rcs::Rcs) = "rcs",
-    /// Relative minimum empirical divergence.
     Rmed1(crate::rmed::Rmed1) = "rmed1",
-    /// RMED with the cheapest opponents.
     Rmed2(crate::rmed::Rmed2) = "rmed2",
-    /// RMED2 for a known horizon.
     Rmed2Fh(crate::rmed::Rmed2Fh) = "rmed2-fh",
-    /// Evidence for a Copeland winner, by linear programs.
     CwRmed(crate::cw_rmed::CwRmed) = "cw-rmed",
-    /// Evidence for a Copeland winner, in closed form.
     EcwRmed(crate::cw_rmed::EcwRmed) = "ecw-rmed",
-    /// RUCB within batches of rankers.
     MergeRucb(crate::merge::MergeRucb) = "merge-rucb",
-    /// Thompson sampling within batches of rankers.
     MergeDts(crate::merge::MergeDts) = "merge-dts",
-    /// Two bandits that play against each other.
     Sparring(crate::sparring::Sparring) = "sparring",
-    /// A tournament in which the winner stays.
     WinnerStays(crate::winner_stays::WinnerStays) = "winner-stays",
-    /// Thompson sampling with one win count per ranker.
     SelfSparring(crate::self_sparring::SelfSparring) = "self-sparring",
-    /// Beat the Mean: removes rankers that lose to the mean of the remaining ones.
     BeatTheMean(crate::btm::BeatTheMean) = "btm",
-    /// Interleaved Filter 2: a candidate meets all other rankers in turn.
     InterleavedFilter(crate::interleaved_filter::InterleavedFilter) = "interleaved-filter",
-    /// One bandit for each ranker.
     MultiSbm(crate::multi_sbm::MultiSbm) = "multi-sbm",
-    /// A bandit that plays against its own earlier proposals.
     Doubler(crate::doubler::Doubler) = "doubler",
-    /// Two bandits that assume nothing about the preferences.
     Vdb(crate::vdb::Vdb) = "vdb",
-    /// Races pairs until the best are known.
     Pbr(crate::pbr::Pbr) = "pbr",
-    /// Compares pairs until the ranking by Copeland score is known.
     RankEl(crate::rank_el::RankEl) = "rank-el",
 }
 

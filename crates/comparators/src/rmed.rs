@@ -31,11 +31,9 @@ fn require_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
     require(alpha > 0.0 && alpha <= 100.0, "alpha", alpha, "above 0 and at most 100")
 }
 
-/// RMED1 has no parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rmed1 {}
 
-/// Parameters of RMED2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rmed2 {
     /// Every pair is compared `alpha ln ln t` times.
@@ -48,7 +46,6 @@ impl Default for Rmed2 {
     }
 }
 
-/// Parameters of RMED2FH.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rmed2Fh {
     /// `T`, in steps.

@@ -16,7 +16,6 @@ use dueling_bandits::{
     Bandit, Bounds, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
 };
 
-/// Parameters of RUCB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rucb {
     /// Width of the confidence bounds; above 0.5.

@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::Parameters;
 use dueling_bandits::{Bandit, InFlight, Observation, PolicyRng, Selection, Setup, Tally};
 
-/// No parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SelfSparring {}
 

@@ -19,7 +19,6 @@ use dueling_bandits::{
     Bandit, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
 };
 
-/// Parameters of Sparring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sparring {
     /// Robustness of the machines' indices.

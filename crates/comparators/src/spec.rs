@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::Comparator;
 
-/// A policy with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Spec {
     /// One that the service serves.
@@ -20,7 +19,6 @@ pub enum Spec {
 /// A policy of the caller, which the command line cannot name.
 #[derive(Debug, Clone, Copy)]
 pub struct Own {
-    /// Its name.
     pub kind: &'static str,
     /// The policy before its first observation.
     pub start: fn(Setup) -> Box<dyn Bandit>,
@@ -56,7 +54,6 @@ impl Spec {
         })
     }
 
-    /// The kind's name.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Served(spec) => spec.kind(),

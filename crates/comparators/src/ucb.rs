@@ -15,7 +15,6 @@ use dueling_bandits::{InFlight, InvalidPolicy, MAX_RANKERS, Outcome, step_rng};
 /// The default of [`ALPHA`], as in the experiments of later papers.
 pub const DEFAULT_ALPHA: f64 = 3.0;
 
-/// Check the range of `alpha`.
 pub fn validate_alpha(alpha: f64) -> Result<(), InvalidPolicy> {
     require(alpha.is_finite() && alpha >= 0.0, "alpha", alpha, "a finite number of at least 0")
 }
@@ -48,12 +47,10 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine for `rankers` arms without feedback.
     pub fn new(rankers: usize) -> Self {
         Self { plays: vec![0; rankers], half_rewards: vec![0; rankers] }
     }
 
-    /// Number of feedbacks of each arm.
     pub fn plays(&self) -> &[u64] {
         &self.plays
     }

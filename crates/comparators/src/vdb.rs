@@ -35,7 +35,6 @@ use dueling_bandits::{
 };
 use weights::{add_losses, draw, probabilities, ticket, weights};
 
-/// Versatile Dueling Bandits have no parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Vdb {}
 

@@ -40,7 +40,6 @@ pub enum StaysFor {
     Strong,
 }
 
-/// Parameters of Winner Stays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WinnerStays {
     /// WS-W (`weak`) or WS-S (`strong`).

@@ -29,7 +29,6 @@
 //! # assert!(regret(1) < regret(0) / 2.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![warn(missing_docs)]
 
 pub mod estimate;
 pub mod letor;

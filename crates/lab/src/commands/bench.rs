@@ -76,7 +76,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let policy = arguments.policy.as_deref().map(PolicySpec::from_text).transpose();
     let policy = policy.map_err(|error| CommandError::Usage(format!("--policy: {error}")))?;
@@ -300,7 +299,6 @@ impl Servers {
     }
 }
 
-/// The measurement of one kind of request.
 struct Row {
     name: String,
     latencies: Latencies,

@@ -127,7 +127,6 @@ fn steps(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let trials = arguments.trials()?;
     let steps = trials.iter().fold(0_u64, |steps, trial| steps.saturating_add(trial.total_steps()));

@@ -92,7 +92,6 @@ impl ClaimsArguments {
     }
 }
 
-/// The report as a table.
 pub(super) fn claims_table(found: &[ClaimsCalibration]) -> String {
     let mut text = String::from(
         "| matrix | policy | claim | made | median pages | wrong | wrong at most | left out |\n\

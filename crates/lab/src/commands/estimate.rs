@@ -79,7 +79,6 @@ enum Format {
     Csv,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let method = method(&arguments.method)?;
     let scores_are_probabilities = matches!(

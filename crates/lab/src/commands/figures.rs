@@ -70,7 +70,6 @@ pub struct Arguments {
     threads: Option<NonZeroUsize>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let figures = arguments.figures()?;
     if arguments.list {
@@ -119,7 +118,6 @@ struct Plan {
     tournaments: Vec<Tournament>,
 }
 
-/// The output of a figure.
 struct Made {
     /// For standard output.
     summary: String,
@@ -148,51 +146,26 @@ impl Arguments {
         let wrong = |error: &dyn std::fmt::Display| {
             CommandError::Usage(format!("{}: {error}", figure.name))
         };
-        let (source, own_size) = match &figure.content {
-            Content::Regret(f) | Content::Spread(f) | Content::Delay(_, f) | Content::Bounds(f) => {
-                (f.matrix, if self.full { f.full } else { f.reduced })
-            }
-            Content::CondorcetSubsets(source)
-            | Content::WinnerOverlap(source)
-            | Content::GapAdvantage(source) => {
-                (*source, Size { horizon: 1, runs: if self.full { 10_000 } else { 200 } })
-            }
+        let find = |source: &MatrixSource| source.find(self.data.as_deref(), self.full);
+        let (found, own_size) = match (figure.content.inputs(), &self.matrix) {
+            (Ok(f), _) => (find(&f.matrix), if self.full { f.full } else { f.reduced }),
+            (Err(source), named) => (
+                named.as_deref().map_or_else(|| find(source), FoundMatrix::load),
+                Size { horizon: 1, runs: if self.full { 10_000 } else { 200 } },
+            ),
         };
-        let found = self.find(figure, &source).map_err(|error| wrong(&error))?;
+        let found = found.map_err(|error| wrong(&error))?;
         let size = Size {
             horizon: self.horizon.unwrap_or(own_size.horizon),
             runs: self.runs.unwrap_or(own_size.runs),
         };
-        let tournaments = match &figure.content {
-            Content::Regret(f) | Content::Spread(f) | Content::Bounds(f) => {
-                f.tournaments(&found, size, self.seed)
-            }
-            Content::Delay(late, f) => delay::tournaments(*late, f, &found, size, self.seed),
-            Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) | Content::GapAdvantage(_) => {
-                Ok(Vec::new())
-            }
-        }
-        .map_err(|error| wrong(&error))?;
+        let tournaments = match (&figure.content, figure.content.inputs()) {
+            (Content::Delay(late, f), _) => delay::tournaments(*late, f, &found, size, self.seed),
+            (_, Ok(f)) => f.tournaments(&found, size, self.seed),
+            (_, Err(_)) => Ok(Vec::new()),
+        };
+        let tournaments = tournaments.map_err(|error| wrong(&error))?;
         Ok(Plan { figure, found, size, tournaments })
-    }
-
-    fn find(
-        &self,
-        figure: &Figure,
-        source: &MatrixSource,
-    ) -> Result<FoundMatrix, dueling_bandits::preference::LoadError> {
-        match (&self.matrix, figure.content) {
-            (
-                Some(name),
-                Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) | Content::GapAdvantage(_),
-            ) => Ok(FoundMatrix {
-                name: name.clone(),
-                matrix: dueling_bandits::preference::PreferenceMatrix::load(name)?,
-                stands_in_for: None,
-                drawn: None,
-            }),
-            _ => source.find(self.data.as_deref(), self.full),
-        }
     }
 
     /// The command that reproduces one figure.
@@ -231,6 +204,10 @@ impl Plan {
         let note = |note: &str| format!("{}; {note}", self.found.words());
         let plot_svg = |plot: Plot| Plot { note: note(&plot.note), ..plot }.svg();
         let bars_svg = |bars: Bars| Bars { note: note(&bars.note), ..bars }.svg();
+        let matrix = &self.found.matrix;
+        let sizes = subsets::sizes(matrix.rankers(), arguments.full);
+        let (subsets, seed) = (self.size.runs, arguments.seed);
+        let of_subsets = subsets * sizes.len() as u64;
         match &self.figure.content {
             Content::Regret(figure) => {
                 let reports = self.reports(workers);
@@ -251,15 +228,12 @@ impl Plan {
             }
             Content::Bounds(figure) => {
                 let reports = self.reports(workers);
-                let csv = gaps::bounds_csv(figure, &self.found.matrix, &reports);
+                let csv = gaps::bounds_csv(figure, matrix, &reports);
                 Ok((!reports.is_empty()).then(|| Made { summary: csv.clone(), csv, svg: None }))
             }
             Content::GapAdvantage(_) => {
-                let matrix = &self.found.matrix;
-                let sizes = subsets::sizes(matrix.rankers(), arguments.full);
-                let subsets = self.size.runs;
-                let found = workers.work(subsets * sizes.len() as u64, |progress| {
-                    gaps::measure(matrix, &sizes, subsets, arguments.seed, progress)
+                let found = workers.work(of_subsets, |progress| {
+                    gaps::measure(matrix, &sizes, subsets, seed, progress)
                 });
                 let csv = gaps::csv(&found);
                 let svg = plot_svg(gaps::advantages(title(), &found));
@@ -267,16 +241,12 @@ impl Plan {
             }
             Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) => {
                 let overlaps = matches!(self.figure.content, Content::WinnerOverlap(_));
-                let matrix = &self.found.matrix;
-                let sizes = subsets::sizes(matrix.rankers(), arguments.full);
-                let subsets = self.size.runs;
-                let counts = workers.work(subsets * sizes.len() as u64, |progress| {
-                    winners::count(matrix, &sizes, subsets, overlaps, arguments.seed, progress)
+                let counts = workers.work(of_subsets, |progress| {
+                    winners::count(matrix, &sizes, subsets, overlaps, seed, progress)
                 })?;
-                let csv = if overlaps {
-                    winners::overlap_csv(&counts)
-                } else {
-                    winners::subsets_csv(&counts)
+                let csv = match overlaps {
+                    true => winners::overlap_csv(&counts),
+                    false => winners::subsets_csv(&counts),
                 };
                 let svg = (!overlaps).then(|| plot_svg(winners::plot(title(), &counts)));
                 Ok(Some(Made { summary: csv.clone(), csv, svg }))

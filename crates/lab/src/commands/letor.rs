@@ -54,7 +54,6 @@ pub(super) struct Inputs {
     pub data: DataSet,
     /// SHA-256 of the file in hexadecimal digits.
     pub sha256: String,
-    /// Number of grades of the documents.
     pub grades: usize,
     /// The chosen rankers: indices into the features of the data set.
     pub rankers: Vec<usize>,

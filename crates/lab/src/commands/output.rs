@@ -10,7 +10,6 @@ use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// The format of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Text to read
@@ -20,7 +19,6 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Writes a result to standard output.
     pub fn print(
         self,
         found: &impl Serialize,
@@ -33,7 +31,6 @@ impl Format {
     }
 }
 
-/// Writes text to standard output.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     std::io::stdout().write_all(text.as_bytes()).context("the result cannot be written")
 }
@@ -57,7 +54,6 @@ impl Output {
         Ok(Self { folder: folder.into() })
     }
 
-    /// Writes one file.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.folder.join(name);
         fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))

@@ -69,7 +69,6 @@ Examples:
     lab sensitivity --letor MQ2008-S4.txt --features 39,23,38,37,21 \\
         --method optimized:verdict=sign --method optimized --clicks informational";
 
-/// The verdicts of one method.
 #[derive(Debug, Serialize)]
 struct Row {
     method: String,
@@ -85,7 +84,6 @@ struct Pair {
     verdicts: PairVerdicts,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let named = |text: &String| Ok((text.clone(), method(text)?));
     let mut methods =

@@ -156,7 +156,6 @@ Regret of a step that shows rankers i and j:
   borda       b* - (b_i + b_j)/2, where b is the mean win rate of a ranker, and b* the largest b
   weak        the smaller of e_i and e_j";
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let tournaments = arguments.tournaments()?;
     let output = arguments.out.as_deref().map(Output::create).transpose()?;

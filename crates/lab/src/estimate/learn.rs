@@ -20,10 +20,8 @@ const FEATURES: usize = WEIGHTED_POSITIONS + 3;
 const LARGEST: f64 = 20.0;
 const ROUNDS: usize = 50;
 
-/// The learned weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Learned {
-    /// The weights.
     pub weights: ClickWeights,
     /// The rate without weights. Pages to a verdict are in proportion to its inverse.
     pub rate_before: f64,

@@ -15,15 +15,12 @@ use interleaving::{
 pub struct Pages<'a> {
     /// The queries and the rankers.
     pub data: &'a DataSet,
-    /// The interleaving method.
     pub method: Spec,
-    /// The simulated users.
     pub click_model: ClickModel,
     /// Number of slots of a page.
     pub length: usize,
     /// The plans of optimized interleaving.
     pub plans: &'a dyn Plans,
-    /// The seed of all random numbers.
     pub seed: u64,
 }
 

@@ -39,18 +39,14 @@ pub struct Settings {
     pub length: usize,
     /// Number of comparisons of each pair.
     pub comparisons: u64,
-    /// The seed.
     pub seed: u64,
     /// How an entry is computed.
     pub entry: Entry,
 }
 
-/// Numbers about the data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DataSummary {
-    /// Number of queries.
     pub queries: usize,
-    /// Number of documents.
     pub documents: usize,
     /// Number of grades: documents are judged `0..grades`.
     pub grades: usize,
@@ -61,7 +57,6 @@ pub struct DataSummary {
 /// One ranker: the documents of a query in descending order of one feature.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankerSummary {
-    /// Number of the feature.
     pub feature: u32,
     /// Mean NDCG, cut at the length of a page. A query without a relevant document counts as 0.
     pub ndcg: f64,
@@ -80,7 +75,6 @@ pub struct RankerSummary {
 /// One pair, from the side of its first ranker.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairSummary {
-    /// Features of both.
     pub features: [u32; 2],
     /// The matrix entry: the probability that the first ranker beats the second.
     pub preference: f64,
@@ -106,14 +100,10 @@ pub struct Rates {
     pub no_signal: f64,
 }
 
-/// The estimate.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The settings.
     pub settings: Settings,
-    /// The data set.
     pub data: DataSummary,
-    /// Shares of all pages.
     pub rates: Rates,
     /// The feature that beats all others by the entries alone.
     pub condorcet_winner: Option<u32>,
@@ -255,7 +245,6 @@ impl Report {
         text
     }
 
-    /// The report as a table to read.
     pub fn table(&self) -> String {
         let Self { settings, data, rates, .. } = self;
         let mut text = format!(
@@ -292,17 +281,10 @@ impl Report {
         );
         let mut rankers: Vec<&RankerSummary> = self.rankers.iter().collect();
         rankers.sort_by(|a, b| b.mean.total_cmp(&a.mean));
-        for ranker in rankers {
+        for RankerSummary { feature, ndcg, beats, loses, within_noise, mean, least } in rankers {
             let _ = writeln!(
                 text,
-                "{:>7}  {:>8.3} {:>6} {:>6} {:>13}  {:.3}  {:.3}",
-                ranker.feature,
-                ranker.ndcg,
-                ranker.beats,
-                ranker.loses,
-                ranker.within_noise,
-                ranker.mean,
-                ranker.least
+                "{feature:>7}  {ndcg:>8.3} {beats:>6} {loses:>6} {within_noise:>13}  {mean:.3}  {least:.3}"
             );
         }
         let _ = writeln!(
@@ -313,12 +295,10 @@ impl Report {
         );
         let _ = match (self.certain_condorcet_winner, self.condorcet_winner) {
             (Some(winner), _) => writeln!(text, "Condorcet winner: feature {winner}"),
-            (None, Some(winner)) => {
-                writeln!(
-                    text,
-                    "Condorcet winner: none beyond noise; by the entries alone, feature {winner}"
-                )
-            }
+            (None, Some(winner)) => writeln!(
+                text,
+                "Condorcet winner: none beyond noise; by the entries alone, feature {winner}"
+            ),
             (None, None) => writeln!(text, "Condorcet winner: none"),
         };
         text

@@ -19,7 +19,6 @@ use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::scores::{Levels, ScoreCounts};
 use interleaving::{Coins, FastCoins, Outcome, Share};
 
-/// The parameters of the experiments.
 #[derive(Debug, Clone, Copy)]
 pub struct Experiments {
     /// Number of experiments with each pair.
@@ -28,14 +27,12 @@ pub struct Experiments {
     pub most_pages: u64,
     /// The verdict is wrong in at most this share of experiments.
     pub error: f64,
-    /// The margin of the verdict.
     pub margin: f64,
 }
 
 /// When the experiments with a pair had a verdict, and on which ranker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Verdicts {
-    /// Experiments.
     pub experiments: u64,
     /// Verdicts for the first ranker.
     pub first: u64,
@@ -79,7 +76,6 @@ impl Verdicts {
     }
 }
 
-/// The verdicts of one pair.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PairVerdicts {
     /// From the outcomes that are wins.

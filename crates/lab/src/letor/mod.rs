@@ -32,13 +32,7 @@ pub struct DataSet {
 pub enum DataSetError {
     /// A line is invalid. Lines are counted from 1.
     #[error("line {line}: {detail}")]
-    Line {
-        /// The line.
-        line: usize,
-        /// Why it is invalid.
-        detail: String,
-    },
-    /// It has no documents.
+    Line { line: usize, detail: String },
     #[error("it has no documents")]
     Empty,
     /// It has fewer than two rankers.
@@ -46,12 +40,9 @@ pub enum DataSetError {
     Features(usize),
 }
 
-/// One query.
 #[derive(Debug, Clone)]
 pub struct RankedQuery {
-    /// The grade of each document.
     pub grades: Vec<u8>,
-    /// The ranking of each ranker.
     rankings: Vec<Ranking>,
 }
 
@@ -116,7 +107,6 @@ impl RankedQuery {
         Self { grades, rankings }
     }
 
-    /// The ranking of a ranker.
     pub fn ranking(&self, ranker: usize) -> &Ranking {
         &self.rankings[ranker]
     }

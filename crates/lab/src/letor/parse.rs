@@ -4,9 +4,7 @@ use std::collections::HashSet;
 
 use super::DataSetError;
 
-/// The highest valid grade.
 const MAX_GRADE: u8 = 31;
-/// The highest valid feature number.
 const MAX_FEATURE: u32 = 1_000_000;
 
 /// A query with its documents, in the order of the file.
@@ -37,7 +35,6 @@ impl Document {
     }
 }
 
-/// The queries of a file.
 pub(super) fn queries(text: &str) -> Result<Vec<Query>, DataSetError> {
     let mut queries: Vec<Query> = Vec::new();
     let mut seen = HashSet::new();

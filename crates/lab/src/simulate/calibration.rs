@@ -32,15 +32,12 @@ pub struct Trial {
     pub matrix: PreferenceMatrix,
     /// How the preferences change. The looks assume that they do not.
     pub drift: Option<Drift>,
-    /// The policy.
     pub entrant: Entrant,
     /// Number of steps of each experiment.
     pub horizon: u64,
     /// The steps at which estimates are compared with the truth, ascending, at most the horizon.
     pub looks: Vec<u64>,
-    /// Number of experiments.
     pub runs: u64,
-    /// The seed of all random numbers.
     pub seed: u64,
     /// The target of the verdict.
     pub target: Target,

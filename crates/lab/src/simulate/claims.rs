@@ -44,7 +44,6 @@ pub struct ClaimsTrial {
     pub failures: Option<(f64, f64)>,
 }
 
-/// A claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
@@ -85,7 +84,6 @@ impl Said {
 /// One claim over all experiments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimCalibration {
-    /// The claim.
     pub claim: Said,
     /// Number of experiments in which it was made.
     pub made: u64,
@@ -135,7 +133,7 @@ impl Ending {
 
     /// The claims of the run after this page.
     pub fn look(&mut self, page: u64, run: &Run, truth: &Truth<'_>) {
-        let winner = run.verdict().verdict().map(|verdict| verdict.winner());
+        let winner = run.verdict().winner();
         if let Some(verdict) = run.verdict().verdict().filter(|_| !self.has(Said::Best)) {
             let wrong = |&winner: &u16| {
                 is_wrong(truth.matrix, run.verdict().target(), (truth.name)(winner.into()))
@@ -319,7 +317,7 @@ impl ClaimsTrial {
     }
 
     fn is_over(&self, run: &Run, ending: &Ending) -> bool {
-        let winner = run.verdict().verdict().map(|verdict| verdict.winner());
+        let winner = run.verdict().winner();
         let is_settled = |winner| run.segments().is_none_or(|it| it.is_settled(winner));
         ending.has(Said::Settled) && winner.is_some_and(is_settled)
     }

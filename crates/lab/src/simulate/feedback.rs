@@ -20,7 +20,6 @@ pub struct Feedback {
     pub tie_rule: TieRule,
     /// Probability that an outcome is lost. The duel stays in flight for its delay, then expires.
     pub loss: f64,
-    /// The delay of an outcome.
     pub delay: Delay,
     /// Outcomes are delivered together, after every step that is a multiple of this number. With 1,
     /// they are delivered at once.
@@ -51,11 +50,9 @@ impl Default for Feedback {
 /// The number of further duels that are selected before the outcome of a duel is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Delay {
-    /// A fixed number.
     Steps(u64),
     /// A geometrically distributed number (0, 1, 2, …) with this mean.
     Geometric {
-        /// Mean number of steps.
         mean: f64,
     },
     /// This many duels are outstanding at any time. Once the number is reached, one of them, drawn
@@ -107,7 +104,6 @@ impl PartialOrd for Dated {
 }
 
 impl Outstanding {
-    /// No outstanding duels.
     pub fn new(feedback: &Feedback) -> Self {
         let geometric = match feedback.delay {
             // A mean of m failures before the first success is a success probability of 1/(m + 1).

@@ -11,7 +11,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// No steps done yet.
     pub fn new() -> Self {
         Self::default()
     }

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use super::feedback::{Feedback, Pending};
 use dueling_bandits::{Answer, Bandit, Duel, InFlight, Selection, TieRule};
 
-/// One server.
 #[derive(Debug)]
 struct Replica {
     policy: Box<dyn Bandit>,
@@ -54,7 +53,6 @@ impl Replicas {
         }
     }
 
-    /// Number of servers.
     pub fn count(&self) -> usize {
         self.replicas.len()
     }

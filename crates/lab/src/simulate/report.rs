@@ -19,7 +19,6 @@ pub struct Report {
     pub horizon: u64,
     /// Number of runs of each policy, as done.
     pub runs: u64,
-    /// The kind of regret.
     pub regret: RegretKind,
     /// One curve for each policy, in the given order.
     pub policies: Vec<Curve>,
@@ -43,9 +42,7 @@ pub struct Curve {
 /// Cumulative regret after `step` steps, over all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// Number of steps.
     pub step: u64,
-    /// Mean.
     pub mean: f64,
     /// Median. Far below the mean if a few bad runs make the mean.
     pub median: f64,

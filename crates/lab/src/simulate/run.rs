@@ -22,9 +22,7 @@ const STEPS_PER_UPDATE: u64 = 256;
 pub struct Run {
     /// Cumulative regret at each checkpoint reached.
     pub regrets: Vec<f64>,
-    /// Number of steps done.
     pub steps: u64,
-    /// Processor time of the run.
     pub time: Duration,
 }
 

@@ -17,7 +17,6 @@ pub struct Tournament {
     pub name: String,
     /// The true preferences.
     pub matrix: PreferenceMatrix,
-    /// The kind of regret that is counted.
     pub regret_kind: RegretKind,
     /// The regret of each ranker.
     pub regret: Regret,
@@ -50,7 +49,6 @@ pub enum Drawn {
 pub struct Entrant {
     /// The policy, as the user wrote it.
     pub text: String,
-    /// The policy and its parameters.
     pub spec: Spec,
 }
 

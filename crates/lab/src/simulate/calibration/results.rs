@@ -11,14 +11,12 @@ use dueling_bandits::evidence::Estimate;
 /// With more rankers there is no information bound: the linear program takes too long.
 const MOST_BOUNDED: usize = 32;
 
-/// The result of the experiments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
     /// The matrix, as the user named it.
     pub matrix: String,
     /// The policy, as the user wrote it.
     pub policy: String,
-    /// Number of rankers.
     pub rankers: usize,
     /// Number of experiments, as done.
     pub runs: u64,
@@ -28,14 +26,12 @@ pub struct Calibration {
     pub regret: Vec<RegretCalibration>,
     /// True Copeland regret of the whole experiments.
     pub total_regret: TotalRegret,
-    /// The verdicts.
     pub verdict: VerdictCalibration,
 }
 
 /// Estimates of cumulative regret after `step` steps, over all experiments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RegretCalibration {
-    /// Number of steps.
     pub step: u64,
     /// Mean of the true Copeland regret.
     pub truth: f64,
@@ -57,9 +53,7 @@ pub struct RegretCalibration {
 /// Verdicts over all experiments, each at the first step at which it was certain.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictCalibration {
-    /// The requested confidence.
     pub confidence: f64,
-    /// The requested margin.
     pub margin: f64,
     /// Number of experiments with a verdict.
     pub decided: u64,
@@ -93,15 +87,10 @@ pub struct VerdictCalibration {
 /// True Copeland regret at the horizon, over all experiments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TotalRegret {
-    /// Mean.
     pub mean: f64,
-    /// Standard error of the mean.
     pub standard_error: f64,
-    /// 90 % quantile.
     pub p90: f64,
-    /// 99 % quantile.
     pub p99: f64,
-    /// The largest.
     pub max: f64,
 }
 

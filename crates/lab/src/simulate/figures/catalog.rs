@@ -12,15 +12,11 @@ use dueling_bandits::preference::RegretKind;
 pub struct Figure {
     /// The name on the command line and in file names.
     pub name: &'static str,
-    /// The caption.
     pub caption: &'static str,
-    /// The paper.
     pub source: &'static str,
-    /// The content.
     pub content: Content,
 }
 
-/// The content of a figure.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     /// Curves of cumulative regret.
@@ -38,6 +34,18 @@ pub enum Content {
     /// The bounds on the regret of CCB and SCB beside the measured regret. Each policy is `scb` or
     /// `ccb:alpha=…`.
     Bounds(RegretFigure),
+}
+
+impl Content {
+    /// The policies with their matrix, or else the matrix whose subsets are drawn.
+    pub fn inputs(&self) -> Result<&RegretFigure, &MatrixSource> {
+        match self {
+            Self::Regret(f) | Self::Spread(f) | Self::Delay(_, f) | Self::Bounds(f) => Ok(f),
+            Self::CondorcetSubsets(of) | Self::WinnerOverlap(of) | Self::GapAdvantage(of) => {
+                Err(of)
+            }
+        }
+    }
 }
 
 const fn curve(policy: &'static str) -> Line {

@@ -19,9 +19,7 @@ pub struct MatrixSource {
 /// The matrix for a figure.
 #[derive(Debug, Clone)]
 pub struct FoundMatrix {
-    /// The name of the matrix.
     pub name: String,
-    /// The matrix.
     pub matrix: PreferenceMatrix,
     /// The matrix of the paper that it replaces, with a hint how to use that.
     pub stands_in_for: Option<String>,
@@ -30,6 +28,12 @@ pub struct FoundMatrix {
 }
 
 impl FoundMatrix {
+    /// The matrix of a CSV file or a built-in name.
+    pub fn load(name: &str) -> Result<Self, LoadError> {
+        let matrix = PreferenceMatrix::load(name)?;
+        Ok(Self { name: name.into(), matrix, stands_in_for: None, drawn: None })
+    }
+
     /// The matrix in the words of a note.
     pub fn words(&self) -> String {
         let name = self.name.strip_suffix(".csv").unwrap_or(&self.name);
@@ -53,8 +57,7 @@ impl MatrixSource {
     pub fn find(&self, data: Option<&str>, full: bool) -> Result<FoundMatrix, LoadError> {
         if let (Some(folder), Some(file)) = (data, self.file) {
             let path = format!("{}/{file}", folder.trim_end_matches('/'));
-            let matrix = PreferenceMatrix::load(&path)?;
-            return Ok(FoundMatrix { name: file.into(), matrix, stands_in_for: None, drawn: None });
+            return Ok(FoundMatrix { name: file.into(), ..FoundMatrix::load(&path)? });
         }
         let (name, stands_in_for) = match self.reduced {
             Some(smaller) if !full => {
@@ -64,7 +67,6 @@ impl MatrixSource {
                 (self.built_in, self.file.map(|file| format!("{file}; give the file with --data")))
             }
         };
-        let matrix = PreferenceMatrix::load(name)?;
-        Ok(FoundMatrix { name: name.into(), matrix, stands_in_for, drawn: self.drawn })
+        Ok(FoundMatrix { stands_in_for, drawn: self.drawn, ..FoundMatrix::load(name)? })
     }
 }

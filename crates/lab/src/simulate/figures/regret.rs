@@ -23,7 +23,6 @@ pub struct Line {
 /// The horizon and the number of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Number of steps of a run.
     pub horizon: u64,
     /// Number of runs of each policy; for winners, number of subsets of each size.
     pub runs: u64,
@@ -32,19 +31,15 @@ pub struct Size {
 /// A figure of policies on one matrix.
 #[derive(Debug, Clone, Copy)]
 pub struct RegretFigure {
-    /// The policies.
     pub lines: &'static [Line],
     /// The true preferences.
     pub matrix: MatrixSource,
-    /// The kind of regret.
     pub regret: RegretKind,
     /// A size that takes a minute.
     pub reduced: Size,
     /// The size of the paper.
     pub full: Size,
-    /// The scale of time.
     pub x_scale: Scale,
-    /// The scale of regret.
     pub y_scale: Scale,
     /// The frame ends at a multiple of the regret of this policy at the horizon, and higher curves
     /// leave it, as in the papers.

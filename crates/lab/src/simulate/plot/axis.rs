@@ -1,6 +1,5 @@
 //! Axes: scales, ticks and their labels.
 
-/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Linear, from 0.

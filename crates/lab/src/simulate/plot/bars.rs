@@ -5,12 +5,9 @@ use maud::html;
 use super::axis::{Axis, Scale};
 use super::style::{BELOW, Look, PLOT_WIDTH, Page, TOP, label_width, line, rich, sentence, short};
 
-/// A bar chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
-    /// The title above the bars.
     pub title: String,
-    /// The label below the axis.
     pub axis_label: String,
     /// The bars from top to bottom.
     pub bars: Vec<Bar>,
@@ -18,18 +15,14 @@ pub struct Bars {
     pub note: String,
 }
 
-/// One bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// The label before the bar.
     pub label: String,
-    /// The colour.
     pub look: Look,
     /// The length of the bar, not negative.
     pub value: f64,
     /// The ends of the error bar; `value` twice for none.
     pub interval: (f64, f64),
-    /// The text after the bar.
     pub text: String,
 }
 

@@ -27,15 +27,10 @@ const BESIDE: f64 = 8.0;
 /// A plot of curves over a horizontal axis, usually time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// The title above the curves.
     pub title: String,
-    /// The label of the horizontal axis.
     pub x_label: String,
-    /// The label of the vertical axis.
     pub y_label: String,
-    /// The scale of the horizontal axis.
     pub x_scale: Scale,
-    /// The scale of the vertical axis.
     pub y_scale: Scale,
     /// The upper end of the vertical axis, if curves may leave the frame.
     pub top: Option<f64>,
@@ -45,12 +40,10 @@ pub struct Plot {
     pub note: String,
 }
 
-/// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// The label in the legend; empty for none.
     pub label: String,
-    /// The colour, the dashes and the marks.
     pub look: Look,
     /// Whether a line joins the points. Without it, there are marks only, for points from separate
     /// runs.
@@ -68,10 +61,8 @@ impl Series {
     }
 }
 
-/// One point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlotPoint {
-    /// The horizontal position.
     pub x: f64,
     /// The mean.
     pub y: f64,

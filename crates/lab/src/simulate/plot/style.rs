@@ -47,7 +47,6 @@ pub(super) const TOP: f64 = 40.0;
 /// From the frame to the note: ticks and the label of the axis.
 pub(super) const BELOW: f64 = 58.0;
 
-/// The width of a label.
 pub(super) fn label_width(text: &str) -> f64 {
     text.chars().count() as f64 * FONT_SIZE * CHARACTER
 }
