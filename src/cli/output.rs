@@ -46,7 +46,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The result of a command that wrote to this.
+    /// The result of a command that wrote to this: an error after its reader has gone is that.
     pub(super) fn checked<T>(&self, result: anyhow::Result<T>) -> Result<T, CommandError> {
         result.map_err(|error| match self.is_closed {
             true => CommandError::ReaderGone,

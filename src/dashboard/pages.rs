@@ -88,7 +88,7 @@ async fn experiments(
     let loaded: Vec<_> =
         list.records.iter().map(|record| state.service.peek(&record.name)).collect();
     let forecasts = loaded.iter().flatten().map(|loaded| list::forecast(&state.service, loaded));
-    // those that take longer are in the next update
+    // Fills the cache that `Summary::of` reads. A forecast that takes longer is in the next update.
     drop(tokio::time::timeout(FORECASTS_WITHIN, join_all(forecasts)).await);
     let mut rows = Vec::new();
     for (record, loaded) in list.records.into_iter().zip(loaded) {

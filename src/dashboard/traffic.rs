@@ -34,7 +34,7 @@ fn flow(view: &View) -> Markup {
     let content = html! {
         p.note {
             "On this server, since it loaded the experiment at " (timestamp(counts.since_ms))
-            ". Wins by side cover the whole log."
+            ". Wins by side, units shown one ranker alone and the open batch cover the whole log."
         }
         dl.facts {
             (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
@@ -43,7 +43,7 @@ fn flow(view: &View) -> Markup {
                 (fact("Pages that take part", &share(counts.pairs + counts.self_duels, view.loaded.spec.coverage)))
             }
             @if let Some([issued, answered]) = &traffic.alone {
-                (fact("Units that see the leader : the control alone", &arms(issued)))
+                (fact("Units shown one ranker alone (leader : control)", &arms(issued)))
                 (fact("Of these, units with an answer", &arms(answered)))
             }
             (fact("Feedback recorded", &html! { (number(feedback.recorded)) }))

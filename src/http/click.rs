@@ -119,6 +119,7 @@ impl<'de> Deserialize<'de> for ClickList {
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ClickList, A::Error> {
                 let mut clicks = Vec::new();
                 while let Some(click) = list.next_element()? {
+                    // one more than allowed, so that the service refuses the list
                     if clicks.len() <= MAX_CLICKED {
                         clicks.push(click);
                     }

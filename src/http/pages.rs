@@ -103,7 +103,7 @@ struct InterleavedPage {
     /// Feedback after this time is rejected.
     #[schema(format = DateTime)]
     expires_at: String,
-    /// Values of metrics that do not count. Omitted without any.
+    /// Values of metrics that were ignored, and why. Omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     ignored: Vec<IgnoredValue>,
@@ -115,8 +115,9 @@ struct InterleavedPage {
 ///
 /// Combines the rankings of the two rankers chosen by `next-duel` with the experiment's method.
 /// Neither the slots nor the new `duel_id` reveal which ranker a document belongs to. The same
-/// duel, rankings and pins give the same list on every server, for each of its pages. Writes
-/// nothing but `metrics`.
+/// duel, rankings and pins give the same list on every server, so the next page of the list can
+/// come from another one. Only values of metrics, and first pages where a metric is measured for
+/// each ranker, are written to the log.
 #[utoipa::path(post, path = "/v1/experiments/{name}/interleave", tag = "duels", request_body = InterleaveBody,
     responses(
         (status = 200, body = InterleavedPage, description = "The page."),

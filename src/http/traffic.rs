@@ -104,8 +104,8 @@ struct WorstAnswers {
 
 /// Duels and feedback of this server
 ///
-/// Counts of the responding server only, since it loaded the experiment, and alarms. `sides` covers
-/// the whole log.
+/// Counts of the responding server only, since it loaded the experiment, and alarms. `sides` and
+/// `alone` cover the whole log.
 #[utoipa::path(get, path = "/v1/experiments/{name}/traffic", tag = "results",
     responses(
         (status = 200, body = Traffic, description = "The traffic."),

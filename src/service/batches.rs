@@ -84,7 +84,8 @@ pub struct PostedResult {
 
 /// Nanoseconds that it takes to check the posted results of a pair, about.
 const PAIR_NANOSECONDS: usize = 50;
-/// High half of the nonces of posted batches. No process has it.
+/// High half of the nonces of posted batches, where other nonces have the number of a process. No
+/// process has this number.
 const BATCH_RESULTS: u64 = u64::MAX;
 
 /// The open batch. An experiment that is set running again continues the batch that was open.

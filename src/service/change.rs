@@ -27,7 +27,7 @@ pub(super) const CHANGED: &str = "experiment-changed";
 pub(super) struct Decided {
     pub change: Change,
     pub event: ControlEvent,
-    /// Its name in the audit log.
+    /// The change's name in the audit log.
     pub action: &'static str,
     pub before: Option<Value>,
     pub after: Option<Value>,
@@ -243,7 +243,7 @@ pub(super) struct ByItself {
     pub status: Status,
     pub winner: Option<u16>,
     pub reason: String,
-    /// Its name in the audit log.
+    /// The change's name in the audit log.
     pub action: &'static str,
 }
 

@@ -230,6 +230,7 @@ impl Service {
             let mut made = inputs.make(&cached);
             if cached.missed.into_inner() {
                 match self.bodies.run(move || inputs.make(&*plans)).await {
+                    // too many plans wait: the first page is the team draft made without one
                     Err(ServiceError::Engine(EngineError::Overloaded)) if fell_back.is_none() => {}
                     solved => made = solved?,
                 }
@@ -246,8 +247,8 @@ impl Service {
             loaded.note_page(&duel);
         }
         if let Some(left_first) = left_first {
-            let lower_is_left = (duel.first < duel.second) == duel.first_left;
-            let is_lower = left_first == lower_is_left;
+            let drafts_first = if left_first == duel.first_left { duel.first } else { duel.second };
+            let is_lower = drafts_first == duel.first.min(duel.second);
             loaded.traffic().drafted(duel.nonce, duel.expires_at, self.now_ms(), is_lower);
         }
         Ok(page)

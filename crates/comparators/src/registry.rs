@@ -105,7 +105,7 @@ fn read<P: Parameters>(
                 return Err(wrong(&name, &format!("there is no such parameter, only: {known}")));
             }
         }
-        // each value alone, so that an error names its parameter
+        // after each value, so that an error names its parameter
         if let Err(error) = P::deserialize(Value::Object(parameters.clone())) {
             return Err(wrong(&name, &error));
         }

@@ -90,7 +90,7 @@ struct Tournament {
     balances: Vec<i64>,
     /// `ℓ`, the number of the current round.
     round: i64,
-    /// `β` to the power of the number of completed rounds.
+    /// `β` to the power of the number of completed rounds; 1 in WS-W.
     power: f64,
     /// Steps left in which the winner of the last round is shown alone.
     alone: u64,

@@ -24,7 +24,7 @@ pub enum EngineError {
     Unreadable {
         /// The experiment.
         name: String,
-        /// The unreadable part.
+        /// The reason.
         why: String,
     },
     /// A defect: a state that the program should never reach.

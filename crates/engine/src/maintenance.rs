@@ -207,7 +207,7 @@ impl Engine {
     /// Append what was issued since the last flush. What cannot be written now is written later.
     pub(crate) async fn flush_unlogged(self: &Arc<Self>) {
         let mut flushes = JoinSet::new();
-        for loaded in self.registry.unordered().into_iter().chain(self.registry.drain()) {
+        for loaded in self.registry.unordered().into_iter().chain(self.registry.still_draining()) {
             if loaded.unlogged.any() {
                 let engine = Arc::clone(self);
                 // concurrently, so that one commit has them all
@@ -347,8 +347,8 @@ impl Engine {
             within(STEP, async move { Ok(engine.evict_one(&loaded).await?) })
         })
         .await;
-        // drop those that no request holds
-        drop(self.registry.drain());
+        // forgets those that no request holds
+        drop(self.registry.still_draining());
         done
     }
 

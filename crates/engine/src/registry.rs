@@ -378,9 +378,9 @@ impl Registry {
         let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// Evicted experiments that may still have self-duels or values to flush. Those that cannot are
-    /// dropped.
-    pub fn drain(&self) -> Vec<Arc<LoadedExperiment>> {
+    /// Evicted experiments that may still have self-duels or values to flush. Forgets those that no
+    /// request holds and that have nothing to flush.
+    pub fn still_draining(&self) -> Vec<Arc<LoadedExperiment>> {
         let mut draining = self.draining();
         // the only holder cannot count another self-duel
         draining.retain(|loaded| Arc::strong_count(loaded) > 1 || loaded.unlogged.any());

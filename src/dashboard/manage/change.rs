@@ -94,6 +94,7 @@ impl Change for OfExperiment {
     }
 
     fn is_complete(&self, values: &Values) -> bool {
+        // the page links to this change with the ranker already chosen
         let is_active = self.subject.active().contains(&values.get("ranker"));
         self.action == Action::Retire && is_active
     }

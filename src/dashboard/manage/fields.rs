@@ -84,13 +84,13 @@ pub(super) fn body(fields: &[Field], values: &Values, errors: &mut Errors) -> Ma
     body
 }
 
-/// The field of an error at this place of the body: the most exact one, or else the first field in
-/// what the error is about.
+/// The field of an error at this place of the body: the one whose pointer is the longest prefix, or
+/// else the first field below that place.
 pub(super) fn of_pointer<'a>(fields: &'a [Field], pointer: &str) -> Option<&'a Field> {
-    let exact = fields.iter().filter(|field| pointer.starts_with(field.pointer));
+    let enclosing = fields.iter().filter(|field| pointer.starts_with(field.pointer));
     let is_inside = |field: &&Field| !pointer.is_empty() && field.pointer.starts_with(pointer);
     let inside = || fields.iter().find(is_inside);
-    exact.max_by_key(|field| field.pointer.len()).or_else(inside)
+    enclosing.max_by_key(|field| field.pointer.len()).or_else(inside)
 }
 
 impl Field {

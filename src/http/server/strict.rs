@@ -90,7 +90,7 @@ impl<R> Strict<R> {
     fn accepts_line(&mut self) -> bool {
         match self.part {
             Part::Head if self.line.is_empty() => return self.ends_head(),
-            Part::Head => return self.head.accepts(&self.line),
+            Part::Head => return self.head.note(&self.line),
             Part::ChunkSize => {
                 let size = self.line.split(|&byte| byte == b';').next().unwrap_or_default();
                 let size = std::str::from_utf8(size.trim_ascii()).ok();
@@ -127,15 +127,18 @@ impl<R> Strict<R> {
 }
 
 impl Head {
-    fn accepts(&mut self, line: &[u8]) -> bool {
+    /// Note a line. Returns `false` if the request must be refused.
+    fn note(&mut self, line: &[u8]) -> bool {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.needs_host = !line.ends_with(b"HTTP/1.0");
             return true;
         }
+        // hyper refuses a line without a colon
         let Some(colon) = line.iter().position(|&byte| byte == b':') else { return true };
         let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
         if name.eq_ignore_ascii_case(b"host") {
-            return !std::mem::replace(&mut self.has_host, true);
+            let is_first = !std::mem::replace(&mut self.has_host, true);
+            return is_first;
         }
         if name.eq_ignore_ascii_case(b"transfer-encoding") {
             let is_first = !std::mem::replace(&mut self.is_chunked, true);

@@ -71,7 +71,7 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// About how many bytes it takes to check.
+    /// About how many bytes must be checked; units and values of metrics are few.
     pub(super) fn bytes(&self) -> usize {
         let of_click = |click: &PageEvent| match &click.on {
             Clicked::Position(_) => 8,
@@ -106,7 +106,7 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub detail: Option<String>,
-    /// Values of metrics that do not count. Omitted without any.
+    /// Values of metrics that were ignored, and why. Omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<IgnoredValue>,
     /// Where the item is wrong, if its duel is valid.

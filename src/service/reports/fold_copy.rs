@@ -40,7 +40,7 @@ impl FoldCopy {
         self.counts.answered_duels() + self.counts.self_duels
     }
 
-    /// Whether a duel of two active rankers has had a winner.
+    /// Whether a duel of two active rankers has counted.
     pub fn has_compared(&self) -> bool {
         let active = self.roster.active();
         let met = |i, j| self.tally.half_plays(i, j) > 0;

@@ -9,13 +9,13 @@ use crate::service::reports::single_flight::{Computed, newest};
 use dueling_bandits::evidence::{RacePoint, Standing};
 use rankduel_engine::loaded::LoadedExperiment;
 
-/// The verdict in a line, without a forecast.
+/// The parts of the verdict that a line about it needs.
 #[derive(Debug)]
 pub struct Lead {
     /// Index of the leader, or of the first winner.
     pub leader: usize,
     pub winners: Vec<usize>,
-    /// Whether a duel of two active rankers has had a winner.
+    /// Whether a duel of two active rankers has counted.
     pub compared: bool,
     pub rivals: usize,
     /// Number of rivals that are not ruled out.
@@ -42,9 +42,10 @@ fn lead_of(copy: &FoldCopy, seed: u64) -> Lead {
     Lead { leader, compared: copy.has_compared(), rivals: active.len() - 1, open, winners }
 }
 
-/// Take the largest evidence against each rival since this ranker leads: the guarantee is for all
-/// times at once, so what was proven once stays proven. If each rival was ruled out at another
-/// time, the one with the least evidence now stays open, because there is no verdict yet.
+/// Replace the evidence against each rival by its maximum since this ranker took the lead: the
+/// guarantee is for all times at once, so a rival that was ruled out once stays so. If that rules
+/// out all rivals, but they were never ruled out at the same time, there is no verdict: the rival
+/// with the least evidence now keeps it, and stays open.
 pub(super) fn keep_proven(standing: &mut Standing, race: &[RacePoint]) {
     let leader = standing.ranker;
     let mut proven = standing.rivals.clone();

@@ -93,8 +93,8 @@ pub(super) fn other_regret(
             ),
         });
     }
-    let start = |steps: u64, run: u64| -> OffPolicyRun {
-        let seed = seed ^ STREAM ^ (run + 1);
+    let replay = |steps: u64, number: u64| -> OffPolicyRun {
+        let seed = seed ^ STREAM ^ (number + 1);
         let policy = spec.policy.start(Setup { rankers, seed });
         let mut run = Run::new(policy, spec.verdict_target(), 0);
         // a policy that cannot hold it out was refused
@@ -102,16 +102,16 @@ pub(super) fn other_regret(
         let answers = answers.resampled(&mut step_rng(seed, 1));
         off_policy::run(&mut run, answers, spec.ties, seed, steps, &mut step_rng(seed, 0))
     };
-    let start_if_awaited = |steps: u64, run: u64| match is_awaited() {
-        true => Ok(start(steps, run)),
+    let replay_if_awaited = |steps: u64, number: u64| match is_awaited() {
+        true => Ok(replay(steps, number)),
         false => Err("the caller has gone".to_owned()),
     };
     // first find the number of steps that every run can make; then repeat all runs with it, so that
     // longer runs do not weigh more
     let mut shortest = asked;
     let mut used_up = None;
-    for run in 0..RUNS {
-        let course = start_if_awaited(shortest, run)?;
+    for number in 0..RUNS {
+        let course = replay_if_awaited(shortest, number)?;
         if course.steps < shortest {
             (shortest, used_up) = (course.steps, course.used_up);
         }
@@ -125,14 +125,15 @@ pub(super) fn other_regret(
             ));
         }
     }
-    let courses =
-        (0..RUNS).map(|run| start_if_awaited(shortest, run)).collect::<Result<Vec<_>, _>>()?;
+    let courses = (0..RUNS)
+        .map(|number| replay_if_awaited(shortest, number))
+        .collect::<Result<Vec<_>, _>>()?;
     let logged = shown_until(fold, shortest);
-    let priced: Vec<&[u64]> =
+    let showings: Vec<&[u64]> =
         courses.iter().map(|course| &*course.shown).chain([&*logged]).collect();
     let rng = &mut step_rng(seed ^ STREAM, fold.position());
     let posterior = Posterior::among(fold.policy().tally(), fold.roster());
-    let drawn = posterior.regret_draws(&priced, Posterior::draws(rankers), rng);
+    let drawn = posterior.regret_draws(&showings, Posterior::draws(rankers), rng);
     let (of_runs, of_log) = drawn.split_at(courses.len());
     let of_log = &of_log[0];
     let differences: Vec<f64> =

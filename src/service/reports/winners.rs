@@ -123,7 +123,7 @@ fn notions(loaded: &LoadedExperiment, matrix: &PreferenceMatrix, active: &[usize
             scores,
         )
     };
-    let program_rankers = matrix.smith_set().len();
+    let smith_set_size = matrix.smith_set().len();
     vec![
         notion("copeland", "beats the most others", matrix.copeland_winners(), Some(copeland)),
         match condorcet.winners.is_empty() {
@@ -142,11 +142,11 @@ fn notions(loaded: &LoadedExperiment, matrix: &PreferenceMatrix, active: &[usize
             matrix.random_walk_winners(),
             Some(matrix.random_walk_distribution()),
         ),
-        if program_rankers > PROGRAM_RANKERS_MAX {
+        if smith_set_size > PROGRAM_RANKERS_MAX {
             absent(
                 mixture(Vec::new(), None),
                 format!(
-                    "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of the mixture; {program_rankers} can"
+                    "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of the mixture; {smith_set_size} can"
                 ),
             )
         } else {

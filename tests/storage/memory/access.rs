@@ -1,6 +1,32 @@
 //! API keys and what they allow.
 
-use rankduel_engine::access::{ApiKeySet, ApiKeys, KeyError, NewKey, Scope, Scopes, digest_of};
+use rankduel_engine::access::{
+    AccessKeys, ApiKeySet, ApiKeys, KeyError, NewKey, Scope, Scopes, digest_of,
+};
+
+use crate::support::failing_store::{FailingStore, Mode};
+use crate::support::{Kind, fresh_database};
+
+/// Otherwise all but one of the callers with a new key would hear that it is no key.
+#[tokio::test]
+async fn a_read_that_failed_is_not_shared() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let store = FailingStore::new(database.store().await);
+    let keys = AccessKeys::load(store.clone()).await.expect("the keys");
+    let three = async || {
+        tokio::join!(
+            keys.refresh_for_unknown(),
+            keys.refresh_for_unknown(),
+            keys.refresh_for_unknown()
+        )
+    };
+    store.set(Mode::FailsBefore);
+    let (one, other, third) = three().await;
+    assert!(one.is_err() && other.is_err() && third.is_err(), "{one:?} {other:?} {third:?}");
+    store.set(Mode::Fine);
+    let (one, other, third) = three().await;
+    assert!(one.is_ok() && other.is_ok() && third.is_ok(), "{one:?} {other:?} {third:?}");
+}
 
 #[test]
 fn short_and_unsendable_keys_are_refused_and_not_repeated() {

@@ -3,7 +3,7 @@
 //! For a pair and a *change point* τ with `n₁, n₂` answers before and after and win rates `x₁, x₂`,
 //! the null hypothesis is that the mean preference since τ differs from the mean before by at most
 //! [`WITHIN`], whatever it did within. Seasons and slow waves are therefore no drift. The evidence
-//! is a sum over pairs and change points,
+//! is a sum over pairs and change points, with `d` for [`WITHIN`] and `δ` for [`ERROR`],
 //!
 //! `E = Σ_pair w_pair Σ_τ π_τ exp(k (|x₁ - x₂| - d)₊²) / √(h₁ h₂)`, with `h = 1 + n/200`,
 //! `k_i = n_i² / (100 h_i)` and `k = k₁ k₂ / (k₁ + k₂)`.
@@ -18,16 +18,18 @@
 //! of supermartingales is one. The weights sum to at most 1, so `E` ever reaches `1/δ` with a
 //! probability of at most δ.
 //!
-//! Half wins are answers of 1/2. An answer that counts by its score has the coin's winner.
+//! Half wins are answers of 1/2. An answer that the verdict counts by its score counts here as the
+//! coin of `evidence::scores` decided it.
 //!
 //! # Change points
 //!
-//! Each block of 50 counted answers ends in a change point, at the end of a cohort. Its weight π
+//! Each block of 50 counted answers ends in a change point, at the end of a cohort; one point for
+//! all blocks that end with the same cohort, and none where an alarm is raised. Its weight π
 //! follows from the number of its block alone. Points are dropped, as long as neighbours are apart
 //! by at most a fifth of the answers before them and after them: some 120 are left of a million
-//! answers. A dropped point only lowers `E`. By age alone, the points of the first thousand answers
-//! would be too far apart: of changes by ten points after 1,000 answers, 29 % were told in place of
-//! 50 %.
+//! answers. A dropped point only lowers `E`. If the distance depended only on the answers after a
+//! point, the points of the first thousand answers would be too far apart: of changes by ten
+//! percentage points after 1,000 answers, it found 29 % instead of 50 %.
 //!
 //! At the end of a block, only pairs that have reached another multiple of 50 answers are looked
 //! at, so the work for an answer does not grow with their number.
@@ -36,7 +38,7 @@
 //!
 //! With up to 16 rankers, each pair is followed from its first answer; with more, the first 120
 //! pairs that reach 50 answers, from there on. The weight of a pair follows from its place among
-//! them: the pairs of the first rankers share nine tenths, later pairs the rest.
+//! them: the pairs of the initial rankers share nine tenths, later pairs the rest.
 //!
 //! # Alarms
 //!
@@ -60,9 +62,9 @@ const BLOCK: u64 = 50;
 /// Variance of the mixture, in the two forms of the proof: `1 + n / 200` and `n² / (100 h)`.
 const SPREAD: f64 = 200.0;
 const CURVE: f64 = 100.0;
-/// Neighbouring change points are at most this share of the answers before them, and of those after
-/// them, apart. After a change of ten points at 5,000 answers, the median delay is 1,600 answers
-/// with a fifth, 1,500 with an eighth and 1,700 with a third.
+/// Neighbouring change points are apart by at most one in so many of the answers before them, and
+/// of those after them. After a change of ten points at 5,000 answers, the median delay is 1,600
+/// answers with a fifth, 1,500 with an eighth and 1,700 with a third.
 const APART: u64 = 5;
 /// A term with a smaller exponent is left out: an alarm needs one of at least 3.
 const LEAST_EXPONENT: f64 = 2.0;
@@ -244,8 +246,8 @@ impl Drift {
         };
     }
 
-    /// The evidence that preferences have changed since the start or the newest alarm, as of the
-    /// answers that were counted.
+    /// The evidence that preferences have changed since the start, the newest restart or the newest
+    /// alarm, as of the answers that were counted.
     pub fn evidence(&self) -> f64 {
         self.evaluate(|_| true).0
     }
@@ -266,7 +268,7 @@ impl Drift {
         self.raised
     }
 
-    /// Counted answers since the start or the newest alarm.
+    /// Counted answers since the start, the newest restart or the newest alarm.
     pub fn answers(&self) -> u64 {
         self.answers - self.from
     }

@@ -21,13 +21,14 @@ const DRAWS_OF_CURVE: usize = 24;
 const HIGH: f64 = 0.9;
 /// The differences of the curve, in times of the one that is asked for, from the largest, which
 /// takes the fewest pages.
-const TIMES: [f64; 5] = [4.0, 2.0, 1.4, 0.7, 0.5];
+const CURVE_FACTORS: [f64; 5] = [4.0, 2.0, 1.4, 0.7, 0.5];
 /// The largest difference of two rankers that a plan assumes, in win rate above 1/2.
 const DIFFERENCE_MAX: f64 = 0.45;
-/// How far the other rankers are spread below the second best, in smallest differences for each of
-/// them: from the first to the second in each draw, evenly in logarithms. With these, experiments
-/// on held-back sets took 0.90 times the plan by the median (`crates/lab/notes/verdict.md`); with
-/// 0.5 to 3, sets for tuning took 1.21 times it, with 0.2 to 1 they took 0.87 times it.
+/// Range of the spread of the other rankers below the second best, for each of them and in units of
+/// the difference that is asked for. Each draw takes a value of it, log-uniformly. With this range,
+/// experiments on held-back sets took 0.90 times the plan by the median
+/// (`crates/lab/notes/verdict.md`); with 0.5 to 3, sets for tuning took 1.21 times it, with 0.2 to 1
+/// they took 0.87 times it.
 const SPREAD: (f64, f64) = (0.3, 2.0);
 
 /// The experiment that is planned.
@@ -39,8 +40,8 @@ pub struct Question {
     pub difference: f64,
     /// The verdict that ends it.
     pub target: Target,
-    /// Share of the pages of two rankers whose answer counts, above 0: those with a winner, of
-    /// users who have not answered before.
+    /// Share of the pages of two different rankers whose answer counts, above 0: it has a winner,
+    /// and the user has not answered before.
     pub counting: f64,
 }
 
@@ -114,7 +115,7 @@ pub fn plan(
     };
     let pages = of(question.difference, DRAWS);
     let mut curve: Vec<Pages> = pages.ok().into_iter().collect();
-    for times in TIMES {
+    for times in CURVE_FACTORS {
         let difference = times * question.difference;
         if difference <= DIFFERENCE_MAX && may_go_on() {
             curve.extend(of(difference, DRAWS_OF_CURVE).ok());

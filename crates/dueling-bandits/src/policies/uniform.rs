@@ -34,6 +34,7 @@ impl PolicyParameters for Uniform {
 
     fn restore(&self, setup: Setup, state: &[u8]) -> Option<Box<dyn Policy>> {
         let (tally, retired): (Tally, Vec<u16>) = load_state(state)?;
+        // added rankers come on top of the initial ones
         (tally.rankers() >= setup.rankers).then_some(())?;
         let roster = Roster::with_retired(tally.rankers(), &retired)?;
         Some(Box::new(UniformPairs { tally, roster }))

@@ -20,8 +20,8 @@ pub struct AccessKeys {
     keys: RwLock<Arc<ApiKeySet>>,
     /// The times of use that are already in the database.
     noted: Mutex<HashMap<KeyId, i64>>,
-    /// When an unknown key last caused a read.
-    asked: tokio::sync::Mutex<Option<Instant>>,
+    /// When an unknown key last caused a read, and whether that read has succeeded.
+    last_read: tokio::sync::Mutex<Option<(Instant, bool)>>,
 }
 
 impl AccessKeys {
@@ -31,7 +31,7 @@ impl AccessKeys {
             store,
             keys: RwLock::default(),
             noted: Mutex::default(),
-            asked: tokio::sync::Mutex::new(None),
+            last_read: tokio::sync::Mutex::new(None),
         };
         keys.refresh().await?;
         Ok(keys)
@@ -53,18 +53,23 @@ impl AccessKeys {
     }
 
     /// Read the keys again because a caller presents an unknown one. Concurrent callers share one
-    /// read, which waits for the end of the pause.
+    /// read that succeeds; each read waits for the end of the pause.
     pub async fn refresh_for_unknown(&self) -> Result<(), StoreError> {
         let arrived = Instant::now();
-        let mut asked = self.asked.lock().await;
-        if asked.is_some_and(|at| at >= arrived) {
-            return Ok(());
+        let mut last_read = self.last_read.lock().await;
+        if let Some((at, succeeded)) = *last_read {
+            if succeeded && at >= arrived {
+                return Ok(());
+            }
+            if let Some(wait) = UNKNOWN_KEY_PAUSE.checked_sub(at.elapsed()) {
+                tokio::time::sleep(wait).await;
+            }
         }
-        if let Some(wait) = asked.and_then(|at| UNKNOWN_KEY_PAUSE.checked_sub(at.elapsed())) {
-            tokio::time::sleep(wait).await;
-        }
-        *asked = Some(Instant::now());
-        self.refresh().await
+        let at = Instant::now();
+        *last_read = Some((at, false));
+        self.refresh().await?;
+        *last_read = Some((at, true));
+        Ok(())
     }
 
     /// Write the times of use that are not in the database yet.

@@ -1,4 +1,5 @@
-//! The statements that read alike in both databases.
+//! The statements that read alike in both databases. Each begins with the part of a distributed
+//! database that it reaches, its `Reach`; `{…}` stands for columns.
 
 use super::statement::statements;
 

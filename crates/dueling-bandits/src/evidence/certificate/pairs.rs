@@ -57,7 +57,7 @@ impl<'a> PairEvidence<'a> {
         self.refuters.map_or(0.0, |refuters| refuters.capital(self, j))
     }
 
-    /// The weight of `E(x≻j)` in `X(j)`: [`Refuters::stake`]; 0 without refuters.
+    /// The factor of `E(x≻j)` in `X(j)`: [`Refuters::stake`]; 0 without refuters.
     pub(super) fn stake(&self, x: usize, j: usize) -> f64 {
         self.refuters.map_or(0.0, |refuters| refuters.stake(self, x, j))
     }
@@ -67,7 +67,7 @@ impl<'a> PairEvidence<'a> {
         self.rankers.len()
     }
 
-    /// Wins of `x` over `y` that count; one that counts by its score counts its weight.
+    /// Wins of `x` over `y` that count. A win that counts by its score adds its weight instead of 1.
     pub fn wins(&self, x: usize, y: usize) -> f64 {
         let (x, y) = (self.rankers[x], self.rankers[y]);
         self.outcomes(x, y) + self.scores().map_or(0.0, |scores| scores.added_wins(x, y))

@@ -104,8 +104,9 @@ pub(super) struct Evidence<'a> {
     pub(super) rule: &'a Rule,
     /// The comparisons that the elimination uses.
     pub(super) estimates: Estimates,
+    /// All comparisons so far.
     pub(super) all: &'a Tally,
-    /// The results of the batches of the round.
+    /// The results of the round: of its earlier batches, and of the batch that has just closed.
     pub(super) round: [&'a Rows; 2],
 }
 
