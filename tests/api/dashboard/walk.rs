@@ -173,7 +173,7 @@ async fn a_decided_page_denies_nothing(database: TestDatabase) {
     for rankers in [&["a", "b"][..], &["a", "b", "c", "d"]] {
         let name = format!("of-{}", rankers.len());
         server.create(&steady(&name, rankers)).await;
-        play(&server, &name, 160, 9).await;
+        play(&server, &name, 240, 9).await;
         assert_eq!(server.verdict(&name).await["winners"], json!(["a"]));
         let check = async |state: &str| {
             let all = pages(&server, &name).await;

@@ -53,9 +53,17 @@ async fn an_ended_experiment_promises_nothing(database: TestDatabase) {
 async fn a_proof_against_the_control_outlives_the_end(database: TestDatabase) {
     let body = with(steady("search", &["a", "b", "c"]), json!({"control": "c"}));
     let server = Server::running(&database, &body).await;
-    for number in 0..150 {
+    let mut a_wins = false;
+    for _ in 0..150 {
         let duel = server.pair("search").await;
-        let left_wins = duel["right"] == "c" || (duel["left"] != "c" && number % 2 == 0);
+        let left_wins = match [&duel["left"], &duel["right"]].map(|id| id.as_str()) {
+            [Some("c"), _] => false,
+            [_, Some("c")] => true,
+            [left, _] => {
+                a_wins = !a_wins;
+                (left == Some("a")) == a_wins
+            }
+        };
         server.answer("search", &duel, if left_wins { "left" } else { "right" }).await;
     }
     let found = server.verdict("search").await;
