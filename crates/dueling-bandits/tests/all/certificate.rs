@@ -346,3 +346,50 @@ fn two_rankers_need_evidence_of_one_over_delta() {
     assert!(mixture.ln(tally.wins(0, 1), tally.wins(1, 0)) >= 20.0_f64.ln());
     assert!((5..=12).contains(&duels), "{duels} wins in a row");
 }
+
+/// The share of experiments with a wrong verdict of a uniform policy.
+fn wrong_verdicts(probabilities: &[&[f64]], error: f64, duels: u32, experiments: u64) -> f64 {
+    let rankers = probabilities.len();
+    let score = |i: usize| others(rankers, i).filter(|&j| probabilities[i][j] > 0.5).count();
+    let most = (0..rankers).map(score).max().unwrap_or(0);
+    let rule = CopelandRule::new(rankers, error, 0.0);
+    let (mixture, all) = (LeadEvidence::over(0.0), (0..rankers).collect::<Vec<_>>());
+    let mut wrong = 0;
+    for seed in 0..experiments {
+        let mut rng = PolicyRng::seed_from_u64(seed);
+        let mut tally = Tally::new(rankers);
+        let mut blocking = vec![None; rankers];
+        'duels: for _ in 0..duels {
+            let first = rng.random_range(0..rankers);
+            let second = (first + rng.random_range(1..rankers)) % rankers;
+            let won = rng.random_bool(probabilities[first][second]);
+            let outcome = if won { Outcome::First } else { Outcome::Second };
+            tally.record(Duel::new(first, second), outcome);
+            let evidence = PairEvidence::new(&mixture, &tally, &all);
+            for (a, blocking) in blocking.iter_mut().enumerate() {
+                *blocking = rule.blocks(&evidence, a, *blocking);
+                if blocking.is_none() {
+                    wrong += u64::from(score(a) < most);
+                    break 'duels;
+                }
+            }
+        }
+    }
+    wrong as f64 / experiments as f64
+}
+
+/// Instances next to the boundary, at an error of one half: more than that would be a defect, by
+/// more than five standard errors of 200 experiments.
+#[test]
+fn wrong_verdicts_stay_below_the_error_next_to_the_boundary() {
+    let h = 0.5005;
+    let l = 1.0 - h;
+    let even = [&[0.5, h][..], &[l, 0.5]];
+    let flat = [&[0.5, h, h][..], &[l, 0.5, h], &[l, l, 0.5]];
+    // the first beats the second by a hair, and both beat the third clearly
+    let pair = [&[0.5, h, 0.8][..], &[l, 0.5, 0.8], &[0.2, 0.2, 0.5]];
+    for (name, matrix) in [("even", &even[..]), ("flat", &flat), ("pair", &pair)] {
+        let share = wrong_verdicts(matrix, 0.5, 1000, 200);
+        assert!(share <= 0.5 + 5.0 * 0.036, "{name}: {share}");
+    }
+}
