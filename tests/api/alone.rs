@@ -97,7 +97,10 @@ async fn units_see_one_ranker_alone_and_every_server_counts_them(database: TestD
     counted(&third, issued, answered).await;
     assert_eq!(alarm(&third.report("search", "traffic").await), None);
     let page = third.get("/experiments/search/traffic").await.text();
-    assert!(page.contains("the control alone") && page.contains("no sign of a difference"));
+    assert!(
+        page.contains("one ranker alone (leader : control)")
+            && page.contains("no sign of a difference")
+    );
     assert_verifies(&*database.connect().await, "search").await;
 
     // the holdout stays after the conclusion
