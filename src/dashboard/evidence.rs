@@ -11,7 +11,7 @@ use crate::service::reports::regret::{RegretPoint, RegretReport};
 
 /// Most rankers in the table of who beats whom.
 const MATRIX_MAX: usize = 16;
-/// Fewer answers than this are grey.
+/// A pair with fewer answers than this is grey, unless one of the two is proven to win.
 const FEW: f64 = 100.0;
 const REPORTS: [&str; 7] =
     ["verdict", "standings", "regret", "winners", "statistics", "segments", "traffic"];
@@ -69,7 +69,7 @@ fn matrix(view: &View) -> Markup {
     };
     let content = html! {
         p.note {
-            "Share of pages that the ranker of the row won against the ranker of the column, in %. Grey: fewer than " (FEW) " answers."
+            "Share of pages that the ranker of the row won against the ranker of the column, in %. Grey: fewer than " (FEW) " answers, and none of the two is proven to win."
             @if view.waiting().is_some() { " With the answers that wait." }
             @if view.active().len() > MATRIX_MAX { " The best " (MATRIX_MAX) " of " (view.active().len()) " rankers." }
         }

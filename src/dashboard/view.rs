@@ -30,11 +30,11 @@ use rankduel_store::events::Status;
 use super::layout::{Tab, Visitor, labels, of_experiments};
 use super::say::{When, ruled_out};
 
-/// The speed of an experiment is that of its pages in so many newest days.
+/// The speed of an experiment is its rate of pages over this many of the newest days.
 const SPEED_DAYS: i64 = 7;
 pub(crate) const DAY_MS: i64 = 86_400_000;
 
-/// The results by segment.
+/// The results by segment, for the tile "For whom?", or why there are none yet.
 pub(crate) enum Whom {
     Known(Arc<Computed<SegmentsReport>>),
     /// The log is being read.

@@ -131,9 +131,12 @@ pub(crate) fn but_not_in(view: &View) -> Markup {
     let segments: Vec<_> = match (&view.verdict.segments, &view.whom) {
         (Some(claims), _) => claims.hurt.iter().map(|name| Some(name.as_str())).collect(),
         (None, Some(Whom::Known(report))) => {
-            let loses = |row: &&SegmentRow| row.opponents.iter().any(loses);
+            let has_loss = |row: &&SegmentRow| row.opponents.iter().any(loses);
             let named = report.segments.iter().filter(|row| row.segment.is_some());
-            named.filter(loses).map(|row| row.segment.as_ref().map(|name| name.as_str())).collect()
+            named
+                .filter(has_loss)
+                .map(|row| row.segment.as_ref().map(|name| name.as_str()))
+                .collect()
         }
         _ => Vec::new(),
     };

@@ -47,7 +47,7 @@ impl Engine {
         let whole = self.registry.get(&from.experiment).await?;
         // whatever was accepted before this time is in the log that is read now
         let now = self.now_ms();
-        // other processes append theirs every few seconds, within the slack below
+        // append the pages issued here; other processes do so every few seconds, within the slack
         if !self.flush(&whole).await {
             return Ok(false);
         }
@@ -58,9 +58,9 @@ impl Engine {
         let is_archived = whole.with_record(|record| record.archived_at.is_some());
         let (units, shown) = {
             let fold = whole.fold()?;
-            // clicks that wait to be settled
-            let settled = fold.open_pages().oldest_issue().unwrap_or(i64::MAX);
-            let until = fold.cohorts().ended_until(now - SLACK_MS).min(settled);
+            // the oldest duel whose clicks wait to be settled
+            let oldest_open = fold.open_pages().oldest_issue().unwrap_or(i64::MAX);
+            let until = fold.cohorts().ended_until(now - SLACK_MS).min(oldest_open);
             if until < split_at && !is_archived {
                 return Ok(false);
             }

@@ -63,7 +63,7 @@ async fn listen_once(
 }
 
 /// The pause after polling for `took`, such that polls begin at the interval `every` if they are
-/// short, and leave most of the time to others if they are long.
+/// short. After a long one it is [`POLL_PAUSES`] times as long, up to [`POLL_PAUSE_MAX`].
 fn pause_after_poll(took: Duration, every: Duration) -> Duration {
     let long = took.saturating_mul(POLL_PAUSES).min(POLL_PAUSE_MAX);
     every.saturating_sub(took).max(long)

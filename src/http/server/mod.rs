@@ -96,7 +96,7 @@ pub enum Drained {
 }
 
 /// Serve `app` on `listener` until `shutdown` is ready. Then stop accepting connections, let
-/// running requests finish, and close.
+/// running requests finish for up to `drain_within`, and close what is left.
 pub async fn serve(
     listener: TcpListener,
     app: App,

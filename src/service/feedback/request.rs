@@ -52,7 +52,7 @@ pub(super) struct CheckedRequest {
     pub events: Vec<CheckedEvent>,
     /// The duels that the items name.
     pub duels: BTreeSet<Nonce>,
-    /// Whether an item was signed with a key that is not known here.
+    /// Whether a `duel_id` was signed with a key that is not known here.
     pub has_unknown_key: bool,
     /// Whether a duel has a ranker or a method that is not known here.
     pub is_ahead: bool,

@@ -110,7 +110,7 @@ fn limit_of(metric: &rankduel_engine::experiment_spec::Metric, kind: Kind) -> f6
     }
 }
 
-/// Three significant digits, or all before the point.
+/// At most three significant digits or all before the point, and at most eight decimals.
 pub(crate) fn quantity(value: f64) -> String {
     let digits = (2.0 - value.abs().max(1e-6).log10().floor()).clamp(0.0, 8.0) as usize;
     let text = format!("{value:.digits$}");

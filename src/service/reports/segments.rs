@@ -73,9 +73,9 @@ pub struct OpponentRow {
     pub ties: u64,
     /// Share of the wins among wins and losses; `null` if there are none.
     pub win_rate: Option<f64>,
-    /// Of the interval of the probability that the ranker wins, if the duel is won or lost. All
-    /// intervals of the experiment hold together with a probability of 95 %, however often you
-    /// look.
+    /// Lower end of the interval for the probability that the ranker wins a duel without a tie.
+    /// The intervals of all segments and pairs hold together with a probability of 95 %, however
+    /// often you look; those in `all` are the intervals of the verdict.
     pub low: f64,
     pub high: f64,
 }

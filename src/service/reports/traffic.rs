@@ -89,7 +89,7 @@ pub struct Delays {
 }
 
 /// The traffic of an experiment through this process, and the alarms that are on. Computed on the
-/// threads for reports; on this one if they are busy for long, since it takes little.
+/// threads for reports. If these are overloaded or too slow, on this one: it takes little time.
 pub async fn traffic(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,

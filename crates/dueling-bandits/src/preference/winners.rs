@@ -170,7 +170,7 @@ impl PreferenceMatrix {
             );
         }
         let solution = problem
-            .solve_with(exact())
+            .solve_with(tight())
             .map_err(|error| Unsolved(error.to_string()))?
             .into_solution()
             .map_err(|_| Unsolved("it was interrupted".into()))?;
@@ -183,8 +183,8 @@ impl PreferenceMatrix {
     }
 }
 
-/// The tightest tolerance of the solver.
-fn exact() -> SolveOptions {
+/// Options of the solver with a feasibility tolerance that keeps rounding small.
+fn tight() -> SolveOptions {
     let mut options = SolveOptions::default();
     options.tolerances.feasibility = 1e-10;
     options

@@ -35,7 +35,8 @@ impl Default for Optimized {
     }
 }
 
-/// The least common multiple of the ranks after the cut, which are 1 to [`MAX_DEPTH`] + 1.
+/// The least common multiple of the ranks in lists that are cut to the depth, which are 1 to
+/// [`MAX_DEPTH`] + 1 (not in the list). So `UNIT / rank` is a whole number.
 const UNIT: i128 = 27_720;
 
 /// The credit of a click in favour of the left, from the two ranks of the document.

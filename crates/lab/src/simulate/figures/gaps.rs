@@ -85,13 +85,16 @@ pub fn advantages(title: String, gaps: &[Gaps]) -> Plot {
     let points = gaps.iter().filter_map(|of_size| of_size.advantage.as_ref());
     let points: Vec<PlotPoint> = points.map(Point::plotted).collect();
     let subsets: u64 = gaps.first().map_or(0, |of_size| of_size.winners.values().sum());
-    let note =
-        format!("mean of {subsets} random subsets of each size, with its 95 % confidence band");
+    let note = format!(
+        "mean over those of {subsets} random subsets of each size in which some ranker is no \
+         Copeland winner, with its 95 % confidence band"
+    );
     subsets::plot(title, "mean of Δ²/Δ_{min}²", Scale::Log, points, note)
 }
 
 /// The bounds of Theorems 11 and 13 beside the measured regret, as CSV. Regret is that of the
-/// paper, twice ours. Theorem 11 holds with probability 0.95; Theorem 13 has no constant.
+/// paper, twice ours. Theorem 11 holds with probability 0.95; of Theorem 13 it has only the order
+/// of growth, since the paper gives no constant.
 pub fn bounds_csv(figure: &RegretFigure, matrix: &PreferenceMatrix, reports: &[Report]) -> String {
     debug_assert_eq!(figure.regret, RegretKind::Copeland);
     let hardness = CopelandHardness::of(matrix);
