@@ -184,7 +184,7 @@ impl Guard {
             .access
             .refresh_for_unknown()
             .await
-            .map_err(|error| Problem::from(&error))
+            .map_err(|error| Problem::from(&*error))
     }
 }
 

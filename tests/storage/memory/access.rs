@@ -9,7 +9,7 @@ use crate::support::{Kind, fresh_database};
 
 /// Otherwise all but one of the callers with a new key would hear that it is no key.
 #[tokio::test]
-async fn a_read_that_failed_is_not_shared() {
+async fn all_who_wait_for_a_read_that_fails_hear_so() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = FailingStore::new(database.store().await);
     let keys = AccessKeys::load(store.clone()).await.expect("the keys");

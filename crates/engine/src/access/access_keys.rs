@@ -13,6 +13,9 @@ use rankduel_store::{ApiKeyRecord, KeyStore, StoreError};
 /// Shortest time between two reads that unknown keys cause: anybody can make up keys.
 const UNKNOWN_KEY_PAUSE: Duration = Duration::from_millis(100);
 
+/// The result of a read, for all who wait for it.
+type ReadResult = Result<(), Arc<StoreError>>;
+
 /// Caches the API keys of the database. They are read again at intervals, and when a caller
 /// presents an unknown key.
 pub struct AccessKeys {
@@ -20,8 +23,8 @@ pub struct AccessKeys {
     keys: RwLock<Arc<ApiKeySet>>,
     /// The times of use that are already in the database.
     noted: Mutex<HashMap<KeyId, i64>>,
-    /// When an unknown key last caused a read, and whether that read has succeeded.
-    last_read: tokio::sync::Mutex<Option<(Instant, bool)>>,
+    /// When an unknown key last caused a read, and the result, unless it was cut off.
+    last_read: tokio::sync::Mutex<Option<(Instant, Option<ReadResult>)>>,
 }
 
 impl AccessKeys {
@@ -52,24 +55,26 @@ impl AccessKeys {
         Ok(())
     }
 
-    /// Read the keys again because a caller presents an unknown one. Concurrent callers share one
-    /// read that succeeds; each read waits for the end of the pause.
-    pub async fn refresh_for_unknown(&self) -> Result<(), StoreError> {
+    /// Read the keys again because a caller presents an unknown one. Callers that came
+    /// before a read share its result; each read waits for the end of the pause.
+    pub async fn refresh_for_unknown(&self) -> Result<(), Arc<StoreError>> {
         let arrived = Instant::now();
         let mut last_read = self.last_read.lock().await;
-        if let Some((at, succeeded)) = *last_read {
-            if succeeded && at >= arrived {
-                return Ok(());
+        if let Some((at, result)) = &*last_read {
+            if let Some(result) = result
+                && *at >= arrived
+            {
+                return result.clone();
             }
             if let Some(wait) = UNKNOWN_KEY_PAUSE.checked_sub(at.elapsed()) {
                 tokio::time::sleep(wait).await;
             }
         }
         let at = Instant::now();
-        *last_read = Some((at, false));
-        self.refresh().await?;
-        *last_read = Some((at, true));
-        Ok(())
+        *last_read = Some((at, None));
+        let result = self.refresh().await.map_err(Arc::new);
+        *last_read = Some((at, Some(result.clone())));
+        result
     }
 
     /// Write the times of use that are not in the database yet.
