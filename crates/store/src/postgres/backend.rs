@@ -8,7 +8,8 @@ use sqlx::types::Uuid;
 use super::copy;
 use super::notifier::Listener;
 use super::statements::{
-    HEADS, KNOWN_ENTRIES, KNOWN_ENTRIES_OF_SEVERAL, LOCK_EXPERIMENT, LOCK_HEAD, LOCK_HEADS, READ,
+    HEADS, KNOWN_ENTRIES, KNOWN_ENTRIES_OF_SEVERAL, LOCK_EXPERIMENT, LOCK_HEAD, LOCK_HEADS,
+    READ_BULK,
 };
 use super::store::{Layout, PostgresStore};
 use super::transaction::PgTransaction;
@@ -84,14 +85,14 @@ impl Backend for PostgresStore {
 
     /// Many entries by a copy: each row of a query costs the driver more time than the server, and
     /// a row of a copy costs almost nothing.
-    async fn read_log(
+    async fn read_bulk(
         &self,
         experiment: ExperimentId,
         after: i64,
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
         let numbers = [experiment, after, i64::from(limit)];
-        let statement = (1..).zip(numbers).fold(READ.sql().to_owned(), |sql, (n, number)| {
+        let statement = (1..).zip(numbers).fold(READ_BULK.sql().to_owned(), |sql, (n, number)| {
             sql.replace(&format!("${n}"), &number.to_string())
         });
         let mut transaction = self.begin().await?;

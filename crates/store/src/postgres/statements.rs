@@ -43,7 +43,7 @@ statements! {
          ) as known";
 
     /// A copy takes no parameters: these are replaced by numbers.
-    Experiment READ =
+    Experiment READ_BULK =
         "copy (select {log} from log where experiment_id = $1 and position > $2
          order by position limit $3) to stdout (format binary)";
 

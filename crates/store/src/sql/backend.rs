@@ -43,7 +43,7 @@ pub(crate) trait Backend: Send + Sync {
     fn read_heads(&self, experiments: &[ExperimentId]) -> call!(Vec<Head>);
 
     /// Entries of a log after position `after`.
-    fn read_log(&self, experiment: ExperimentId, after: i64, limit: u32) -> call!(Vec<LogEntry>);
+    fn read_bulk(&self, experiment: ExperimentId, after: i64, limit: u32) -> call!(Vec<LogEntry>);
 
     /// See [`ExperimentLog::find`](crate::ExperimentLog::find).
     fn find_entries(

@@ -17,6 +17,9 @@ use crate::{
     Snapshot, StoreError, experiment_id,
 };
 
+/// From this limit on, entries are read by the database's bulk statement.
+const READ_BULK_FROM: u32 = 250;
+
 /// Positions that one statement of a pruning deletes.
 const PRUNE_STEP: i64 = 10_000;
 
@@ -126,7 +129,11 @@ impl<B: Backend> ExperimentLog for B {
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
         let after = i64::try_from(after).unwrap_or(i64::MAX);
-        self.attempt(|| self.read_log(experiment, after, limit)).await
+        if limit >= READ_BULK_FROM {
+            return self.attempt(|| self.read_bulk(experiment, after, limit)).await;
+        }
+        // the newest entries, which servers read after each append: one statement, no transaction
+        LogRow::entries(self.fetch(&statements::READ, values![experiment, after, limit]).await?)
     }
 
     async fn find(

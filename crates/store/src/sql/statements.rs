@@ -23,6 +23,8 @@ statements! {
          set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7,
              spec = $8, version = version + 1, head = head + 1
          where id = $5 and version = $6";
+    Experiment READ =
+        "select {log} from log where experiment_id = $1 and position > $2 order by position limit $3";
     /// Checks the conditions of pruning under the row's lock: they may have changed since the
     /// caller checked them.
     Experiment PRUNE = "update experiment set pruned_to = $2

@@ -25,7 +25,7 @@ statements! {
     Together MOVE_HEADS = "update experiment set head = moved.value ->> 1
          from jsonb_each($1) as moved where experiment.id = moved.value ->> 0";
     /// A chunk of the log as one JSON array.
-    Experiment READ = "select json_group_array(json_array({log json}))
+    Experiment READ_BULK = "select json_group_array(json_array({log json}))
          from (select * from log where experiment_id = $1 and position > $2 order by position limit $3)";
     /// Rows of parameters follow. `cross join` keeps the order: an index lookup for each nonce.
     Together KNOWN_ENTRIES = "with given (of, named) as (values {rows}) select {log}
@@ -109,13 +109,13 @@ impl Backend for SqliteStore {
 
     /// Many entries in one JSON text: each row costs the driver more time than the database, and a
     /// text costs almost nothing.
-    async fn read_log(
+    async fn read_bulk(
         &self,
         experiment: ExperimentId,
         after: i64,
         limit: u32,
     ) -> Result<Vec<LogEntry>, StoreError> {
-        let rows = self.fetch(&READ, values![experiment, after, limit]).await?;
+        let rows = self.fetch(&READ_BULK, values![experiment, after, limit]).await?;
         let text = rows.into_iter().next().map_or_else(String::new, |(text,): (String,)| text);
         decoded(move || {
             let rows: Vec<LogRow> = serde_json::from_str(&text).map_err(|error| {
