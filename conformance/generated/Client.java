@@ -34,7 +34,7 @@ class Client {
             .concludeAt(new ConclusionRule(new ConcludeAt().maxDuels(10_000L))));
         check(made.getStatus() == Status.RUNNING && made.getOwner().equals("generated") && made.getControl().equals("a"), made);
         int clicked = 0, decided = 0;
-        while (clicked + decided < 40) {
+        while (clicked + decided < 10) {
             var duel = duels.nextDuel(name, null).getDuelAnswer();
             if (duel.getSelfDuel()) {
                 continue;
@@ -54,10 +54,10 @@ class Client {
             check(receipt.getStatus() == FeedbackStatus.RECORDED, receipt);
         }
         var found = results.verdict(name, null, null, null);
-        check(found.getDuels() == 40 && List.of(VerdictState.OPEN, VerdictState.DECIDED).contains(found.getState()), found);
-        var change = new ConclusionRuleChange(new ConcludeAtChange().maxDuels(40L));
+        check(found.getDuels() == 10 && found.getState() == VerdictState.OPEN, found);
+        var change = new ConclusionRuleChange(new ConcludeAtChange().maxDuels(10L));
         var changed = experiments.change(name, "*", new ExperimentChange().concludeAt(change));
-        check(changed.getConcludeAt().getConcludeAt().getMaxDuels() == 40, changed);
+        check(changed.getConcludeAt().getConcludeAt().getMaxDuels() == 10, changed);
         while (experiments.read(name, null).getStatus() != Status.CONCLUDED);
         var concluded = results.verdict(name, null, null, null).getConcluded();
         check(concluded.getAutomatic() && List.of("a", "b", "c").contains(concluded.getWinner()), concluded);

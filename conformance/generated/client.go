@@ -36,7 +36,7 @@ func main() {
 	made := must(client.ExperimentsAPI.Create(context).NewExperimentBody(*body).Execute())
 	check(made.Status == api.STATUS_RUNNING && made.Owner == "generated" && made.GetControl() == "a", made)
 
-	for clicked, decided := 0, 0; clicked+decided < 40; {
+	for clicked, decided := 0, 0; clicked+decided < 10; {
 		duel := must(client.DuelsAPI.NextDuel(context, name).Execute()).DuelAnswer
 		if duel.SelfDuel {
 			continue
@@ -62,11 +62,11 @@ func main() {
 		check(result.Receipt != nil && result.Receipt.Status == api.FEEDBACKSTATUS_RECORDED, result)
 	}
 	found := must(client.ResultsAPI.Verdict(context, name).Execute())
-	check(found.Duels == 40 && (found.State == api.VERDICTSTATE_OPEN || found.State == api.VERDICTSTATE_DECIDED), found)
+	check(found.Duels == 10 && found.State == api.VERDICTSTATE_OPEN, found)
 	change := api.ExperimentChange{ConcludeAt: &api.ConclusionRuleChange{ConcludeAtChange: api.NewConcludeAtChange()}}
-	change.ConcludeAt.ConcludeAtChange.SetMaxDuels(40)
+	change.ConcludeAt.ConcludeAtChange.SetMaxDuels(10)
 	changed := must(client.ExperimentsAPI.Change(context, name).IfMatch("*").ExperimentChange(change).Execute())
-	check(*changed.ConcludeAt.ConcludeAt.MaxDuels == 40, changed)
+	check(*changed.ConcludeAt.ConcludeAt.MaxDuels == 10, changed)
 	for must(client.ExperimentsAPI.Read(context, name).Execute()).Status != api.STATUS_CONCLUDED {
 	}
 	concluded := must(client.ResultsAPI.Verdict(context, name).Execute()).Concluded.Get()

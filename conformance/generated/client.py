@@ -22,7 +22,7 @@ with Client(base_url=url) as client:
     made = create.sync(client=client, body=body)
     assert isinstance(made, Experiment) and made.status is Status.RUNNING and (made.owner, made.control) == ("generated", "a"), made
     clicked = decided = 0
-    while clicked + decided < 40:
+    while clicked + decided < 10:
         duel = next_duel.sync(name, client=client)
         if duel.self_duel:
             continue
@@ -38,11 +38,11 @@ with Client(base_url=url) as client:
         receipt = feedback.sync(name, client=client, body=answer)
         assert isinstance(receipt, Receipt) and receipt.status is FeedbackStatus.RECORDED, receipt
     found = verdict.sync(name, client=client)
-    assert found.state in (VerdictState.OPEN, VerdictState.DECIDED) and found.duels == 40, found
+    assert found.state is VerdictState.OPEN and found.duels == 10, found
     changed = change.sync(
-        name, client=client, if_match="*", body=ExperimentChange(conclude_at=ConcludeAtChange(max_duels=40))
+        name, client=client, if_match="*", body=ExperimentChange(conclude_at=ConcludeAtChange(max_duels=10))
     )
-    assert isinstance(changed, Experiment) and changed.conclude_at.max_duels == 40, changed
+    assert isinstance(changed, Experiment) and changed.conclude_at.max_duels == 10, changed
     while read.sync(name, client=client).status is not Status.CONCLUDED:
         pass
     concluded = verdict.sync(name, client=client).concluded

@@ -17,7 +17,7 @@ made = experiments.create(RankduelApi::NewExperimentBody.new(
 ))
 check made.status == RankduelApi::Status::RUNNING && made.owner == 'generated' && made.control == 'a', made
 clicked = decided = 0
-while clicked + decided < 40
+while clicked + decided < 10
   duel = duels.next_duel(name)
   next if duel.self_duel
   if decided < clicked
@@ -36,10 +36,10 @@ while clicked + decided < 40
   check receipt.status == RankduelApi::FeedbackStatus::RECORDED, receipt
 end
 found = results.verdict(name)
-check found.duels == 40 && [RankduelApi::VerdictState::OPEN, RankduelApi::VerdictState::DECIDED].include?(found.state), found
-change = RankduelApi::ExperimentChange.new(conclude_at: RankduelApi::ConcludeAtChange.new(max_duels: 40))
+check found.duels == 10 && found.state == RankduelApi::VerdictState::OPEN, found
+change = RankduelApi::ExperimentChange.new(conclude_at: RankduelApi::ConcludeAtChange.new(max_duels: 10))
 changed = experiments.change(name, '*', change)
-check changed.conclude_at.max_duels == 40, changed
+check changed.conclude_at.max_duels == 10, changed
 nil until experiments.read(name).status == RankduelApi::Status::CONCLUDED
 concluded = results.verdict(name).concluded
 check concluded.automatic && %w[a b c].include?(concluded.winner), concluded
