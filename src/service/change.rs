@@ -132,14 +132,13 @@ pub async fn change(
         if let Some(expected) = expected_version.filter(|expected| *expected != record.version) {
             return Err(ServiceError::Stale { expected, current: record.version });
         }
-        if spec.roster_changes != loaded.spec.roster_changes || spec.splits != loaded.spec.splits {
-            // another process made a change that restarts the verdict: fold it before deciding
-            loaded.catch_up(&*service.engine.store).await?;
-            if !loaded.is_broken() {
-                let why = "its log and its record have different rankers or segments".into();
-                return Err(ServiceError::unreadable(name, why));
-            }
+        if loaded.is_broken() {
+            // another process made a change for which the log is folded anew
             continue;
+        }
+        if spec.roster_changes != loaded.spec.roster_changes || spec.splits != loaded.spec.splits {
+            let why = "its log and its record have different rankers or segments".into();
+            return Err(ServiceError::unreadable(name, why));
         }
         let on = Newest { service, loaded: &loaded, record: &record, spec: &spec, leader, by };
         let Some(Decided { mut change, event, action, before, after }) = requested.decide(&on)?
@@ -172,16 +171,16 @@ pub(crate) fn check(
     requested.decide(&on).map(drop)
 }
 
-/// The newest record in the store, and its spec. The record in memory may be older if another
-/// process changed it.
+/// The newest record in the store, and its spec. The record and the fold in memory may be older if
+/// another process changed the experiment; they are brought up to date.
 async fn newest_record(
     service: &Service,
-    loaded: &LoadedExperiment,
+    loaded: &Arc<LoadedExperiment>,
 ) -> Result<(ExperimentRecord, ExperimentSpec), ServiceError> {
     let record = service.engine.store.experiment(&loaded.name).await?;
     let record = record.ok_or_else(|| ServiceError::not_found(&loaded.name))?;
     let spec = sound_spec(&record).map_err(|why| ServiceError::unreadable(&loaded.name, why))?;
-    loaded.set_record(record.clone());
+    loaded.catch_up_with(&*service.engine.store, record.clone()).await?;
     Ok((record, spec))
 }
 
@@ -209,7 +208,7 @@ async fn commit_change(
         }
         Changed::Stale(record) => {
             let current = record.version;
-            loaded.set_record(record);
+            loaded.catch_up_with(&**store, record).await?;
             Err(ServiceError::Stale { expected: seen.version, current })
         }
         Changed::NameTaken => Err(ServiceError::Exists(creates)),
@@ -218,16 +217,13 @@ async fn commit_change(
 }
 
 /// Fold the change, so that the next request here finds it: into the experiment that it was
-/// decided on, and into the one that may have replaced it in memory. The record comes last:
-/// whoever reads there that an experiment is concluded finds in its verdict by whom.
+/// decided on, and into the one that may have replaced it in memory.
 async fn fold_change(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
     record: ExperimentRecord,
 ) -> Result<(), EngineError> {
-    let folded = loaded.catch_up(&*service.engine.store).await;
-    loaded.set_record(record);
-    folded?;
+    loaded.catch_up_with(&*service.engine.store, record).await?;
     let current = service.engine.registry.get(&loaded.name).await?;
     if Arc::ptr_eq(&current, loaded) {
         return Ok(());

@@ -6,7 +6,7 @@ use rankduel::http::ProblemKind;
 use rankduel::service::ServiceSettings;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, assert_has, eventually, steady, with};
+use crate::support::client::{Client, JSON, assert_has, eventually, steady, with};
 use crate::support::service::{Server, Settings};
 use crate::support::{Kind, TestDatabase};
 
@@ -25,6 +25,7 @@ on_sqlite! {
     an_experiment_concludes_at_its_limits
     winners_are_reported_for_every_notion
     at_most_fifty_deciding_pairs_are_listed
+    a_conclusion_elsewhere_is_read_with_its_author
 }
 
 /// Answer `duels` duels; the first ranker in alphabetical order always wins.
@@ -298,6 +299,27 @@ async fn a_conclusion_does_not_wait_for_the_maintenance_round(database: TestData
     play(&server, "few", 3).await;
     let experiment = server.experiment("few").await;
     assert_eq!((&experiment["status"], &experiment["version"]), (&json!("running"), &json!(3)));
+}
+
+/// A server that reads that another one concluded the experiment knows by whom, also if no notice
+/// has reached it.
+async fn a_conclusion_elsewhere_is_read_with_its_author(database: TestDatabase) {
+    let hour = Duration::from_secs(3600);
+    let service = ServiceSettings { poll_every: hour, listen: false, ..ServiceSettings::default() };
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
+    let second =
+        Server::with(database.connect().await, Settings { service, ..Settings::default() });
+    let second = second.await;
+    second.standings("search").await;
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    let body = json!({"description": "another"}).to_string().into_bytes();
+    let headers = [JSON, ("if-match", "\"1\"")];
+    second
+        .send("PATCH", "/v1/experiments/search", &headers, body)
+        .await
+        .problem(ProblemKind::PreconditionFailed);
+    assert_eq!(second.experiment("search").await["status"], "concluded");
+    assert_eq!(second.verdict("search").await["concluded"]["automatic"], false);
 }
 
 /// Answer duels one by one, `a` always wins, until the experiment is concluded.

@@ -89,7 +89,7 @@ impl LoadedExperiment {
     }
 
     /// Replace the record, unless a newer one is known.
-    pub fn set_record(&self, record: ExperimentRecord) {
+    pub(crate) fn set_record(&self, record: ExperimentRecord) {
         let mut current = self.record.write().unwrap_or_else(PoisonError::into_inner);
         if record.version >= current.version {
             *current = record;

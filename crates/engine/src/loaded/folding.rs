@@ -33,6 +33,19 @@ impl LoadedExperiment {
         self.fold_after(store, after, turn).await.map(drop)
     }
 
+    /// Fold the log to its end, and only then take this record, which was read before: whoever reads
+    /// there that the experiment is concluded finds in its verdict by whom. The record is durable,
+    /// and is taken also if folding fails.
+    pub async fn catch_up_with(
+        self: &Arc<Self>,
+        store: &dyn Store,
+        record: ExperimentRecord,
+    ) -> Result<(), EngineError> {
+        let folded = self.catch_up(store).await;
+        self.set_record(record);
+        folded
+    }
+
     /// Read the log after position `after`, and fold the entries that are not folded yet. Returns
     /// the position of the last entry that was read, `after` if there is none.
     pub(super) async fn fold_after(
