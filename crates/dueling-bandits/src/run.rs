@@ -12,12 +12,12 @@ use crate::claims::control::{ControlClaims, Goal, NextPage};
 use crate::claims::drift::Drift;
 use crate::claims::segments::SegmentClaims;
 use crate::evidence::balance::Cell;
-use crate::evidence::cohorts::{Added, Admission, Change, Completed};
+use crate::evidence::cohorts::{Added, Admission, Completed, EqualAnswers};
 use crate::evidence::{
-    Cohorts, Counted, Race, Score, SeenUnits, Target, TimedAnswer, VerdictTracker, View,
+    Cohorts, Counted, Race, SeenUnits, Target, TimedAnswer, VerdictTracker, View,
 };
 use crate::{
-    Duel, Observation, Outcome, Policy, PolicyRng, Roster, RosterError, Selection, VerdictPlanning,
+    Duel, Observation, Policy, PolicyRng, Roster, RosterError, Selection, VerdictPlanning,
 };
 
 mod as_bandit;
@@ -73,13 +73,13 @@ pub struct Run {
     race: Race,
     /// Which answers are expected to count; `None` where answers count as they arrive.
     expected: Option<Counted>,
-    /// `None` if no control was ever named.
+    /// The claims against the control; `None` if none was ever named.
     claims: Option<Box<ControlClaims>>,
-    /// `None` without declared segments.
+    /// The claims about segments; `None` without declared segments.
     segments: Option<Box<SegmentClaims>>,
     /// `None` where nobody looks for drift.
     drift: Option<Drift>,
-    /// Whether an alarm starts the verdict again.
+    /// Whether an alarm about drift starts the verdict again.
     restarts: bool,
 }
 
@@ -128,7 +128,7 @@ impl Run {
             drift: None,
             restarts: false,
         };
-        run.read();
+        run.show_evidence();
         run
     }
 
@@ -155,7 +155,7 @@ impl Run {
         self.roster.retire(ranker)?;
         // the error of the verdict is not spent by this change
         self.tracker = VerdictTracker::new(self.tracker.target(), self.roster.active().len());
-        self.read();
+        self.show_evidence();
         Ok(())
     }
 
@@ -294,7 +294,8 @@ impl Run {
     }
 
     /// Fold one answered duel, which arrived `at` this time. It counts now, later, or not at all.
-    /// [`Run::catch_up`] is to follow before the next selection.
+    /// Call [`Run::catch_up`] before the next selection. `batch` and `ticket` are those of its
+    /// selection.
     pub fn observe_timed(
         &mut self,
         answer: &TimedAnswer,
@@ -304,13 +305,8 @@ impl Run {
     ) {
         let &TimedAnswer { duel, outcome, score, segment, .. } = answer;
         self.policy.observe_deferred(&Observation { duel, outcome, batch, ticket });
-        let is_split = |claims: &SegmentClaims| {
-            usize::from(segment).checked_sub(1).is_some_and(|place| claims.is_split(place))
-        };
-        let Added { admission, others } = match self.segments.as_deref().is_some_and(is_split) {
-            true => self.cohorts.add_late(answer),
-            false => self.cohorts.add(answer),
-        };
+        let added = self.admit(answer);
+        let admission = added.admission;
         let (tally, active) = (self.policy.tally(), self.roster.active());
         if admission == Admission::Counted {
             if let Some(score) = score {
@@ -326,13 +322,10 @@ impl Run {
                     expected.score(duel, score, 1);
                 }
                 (Admission::Counted | Admission::Waits, None) => {}
-                _ => expected.leave_out(tally, duel, outcome, None),
+                _ => expected.leave_out(tally, &EqualAnswers::by_outcome(duel, outcome, 1)),
             }
-            for &Change { duel, outcome, score, counts } in &others {
-                match counts {
-                    true => expected.count_again(duel, outcome, score, 1),
-                    false => expected.leave_out(tally, duel, outcome, score),
-                }
+            for answers in &added.no_longer_expected {
+                expected.leave_out(tally, answers);
             }
         }
         let count = u64::from(admission == Admission::Counted);
@@ -340,41 +333,46 @@ impl Run {
         // with cohorts, only pages without a winner count as they arrive
         let counts_now = count > 0 && self.cohorts.window_ms() == 0;
         if counts_now {
-            self.count_for_claims(duel, outcome, score, segment, 1);
+            self.count_for_claims(&EqualAnswers { duel, outcome, score, segment, count: 1 });
             self.check_claims(1);
         }
-        self.follow(others.is_empty().then_some(duel));
+        self.show_changed_evidence(added.no_longer_expected.is_empty().then_some(duel));
         if counts_now {
             self.check_drift(answer.issued_at, at);
         }
     }
 
-    /// `count` answers of a segment, or of none with 0, count for the claims. [`Run::compared`] is
-    /// to follow for those that the policy has folded.
-    pub fn count_for_claims(
-        &mut self,
-        duel: Duel,
-        outcome: Outcome,
-        score: Option<Score>,
-        segment: u8,
-        count: u32,
-    ) {
+    /// Decide whether an answer counts. Those of a segment that is another experiment's are late.
+    fn admit(&mut self, answer: &TimedAnswer) -> Added {
+        let is_split = |claims: &SegmentClaims| {
+            usize::from(answer.segment).checked_sub(1).is_some_and(|place| claims.is_split(place))
+        };
+        match self.segments.as_deref().is_some_and(is_split) {
+            true => self.cohorts.add_late(answer),
+            false => self.cohorts.add(answer),
+        }
+    }
+
+    /// Answers count for the claims. Call [`Run::compared`] afterwards if the policy has folded
+    /// them through [`Run::policy_mut`].
+    pub fn count_for_claims(&mut self, answers: &EqualAnswers) {
         if let Some(claims) = &mut self.claims {
-            claims.count(duel, outcome, score, count);
+            claims.count(answers);
         }
         if let Some(segments) = &mut self.segments {
-            segments.count(segment, duel, outcome, score, count);
+            segments.count(answers);
         }
         if let Some(drift) = &mut self.drift {
-            drift.count(duel, outcome, count);
+            drift.count(answers.duel, answers.outcome, answers.count);
         }
     }
 
     /// A cohort whose duels were issued from this time on, or an answer, was counted: look for
     /// drift.
     fn check_drift(&mut self, issued_at: i64, at: i64) {
-        let raised = self.drift.as_mut().is_some_and(|drift| drift.check(issued_at, at));
-        self.drifted(raised, at);
+        if self.drift.as_mut().is_some_and(|drift| drift.check(issued_at, at)) {
+            self.restart_after_alarm(at);
+        }
     }
 
     /// No answer of a duel issued before `until` can come any more: count them, cohort by cohort in
@@ -396,13 +394,13 @@ impl Run {
         let mut raised = false;
         for (start, cohort) in completed {
             let mut comparisons = 0;
-            for Completed { duel, outcome, score, segment, count, counts, expected } in cohort {
+            for Completed { answers, counts, expected } in cohort {
                 if counts {
-                    self.tracker.count_again(duel, outcome, score, count);
-                    comparisons += u64::from(count);
-                    self.count_for_claims(duel, outcome, score, segment, count);
+                    self.tracker.count_again(&answers);
+                    comparisons += u64::from(answers.count);
+                    self.count_for_claims(&answers);
                 } else if let (true, Some(view)) = (expected, &mut self.expected) {
-                    view.leave_out(self.policy.tally(), duel, outcome, score);
+                    view.leave_out(self.policy.tally(), &answers);
                 }
             }
             if comparisons > 0 {
@@ -413,8 +411,10 @@ impl Run {
                 raised |= self.drift.as_mut().is_some_and(|drift| drift.check(start, at));
             }
         }
-        self.follow(None);
-        self.drifted(raised, at);
+        self.show_changed_evidence(None);
+        if raised {
+            self.restart_after_alarm(at);
+        }
     }
 
     /// Duels issued after this time have another window; see [`Cohorts::change_window`].
@@ -427,20 +427,20 @@ impl Run {
         self.cohorts.add_duels(duels);
     }
 
-    /// The policy, to fold comparisons that were counted elsewhere. [`Run::count_for_claims`] is to
-    /// follow for each outcome, and [`Run::compared`] once for all of them.
+    /// The policy, to fold comparisons that were counted elsewhere. Afterwards, call
+    /// [`Run::count_for_claims`] for each outcome, and [`Run::compared`] once for all of them.
     pub fn policy_mut(&mut self) -> &mut dyn Policy {
         &mut *self.policy
     }
 
-    /// `count` comparisons that the policy has folded count.
+    /// Count `count` comparisons that the policy has folded.
     pub fn compared(&mut self, count: u64, at: i64) {
         let (tally, active) = (self.policy.tally(), self.roster.active());
         self.cohorts.counted_elsewhere(count);
         self.tracker.observe_several(tally, active, count);
         self.race.observe(&self.tracker, tally, active, count, at);
         self.check_claims(count);
-        self.follow(None);
+        self.show_changed_evidence(None);
         self.check_drift(at, at);
     }
 
@@ -458,7 +458,7 @@ impl Run {
         if let Some(claims) = &mut self.claims {
             claims.enlist();
         }
-        self.roster_changed(at);
+        self.restart_verdict(at);
         Ok(())
     }
 
@@ -470,7 +470,7 @@ impl Run {
             if let Some(claims) = &mut self.claims {
                 claims.retire(ranker);
             }
-            self.roster_changed(at);
+            self.restart_verdict(at);
         }
         Ok(())
     }
@@ -482,7 +482,7 @@ impl Run {
         if !self.segments.as_mut().is_some_and(|segments| segments.split(segment)) {
             return false;
         }
-        self.roster_changed(at);
+        self.restart_verdict(at);
         if let Some(drift) = &mut self.drift {
             drift.restart();
         }
@@ -495,19 +495,21 @@ impl Run {
         true
     }
 
-    /// No answer of these units counts: see [`Cohorts::know_elsewhere`].
-    pub fn know_elsewhere(&mut self, units: SeenUnits) {
-        self.cohorts.know_elsewhere(units);
+    /// No answer of these units counts: see [`Cohorts::exclude_units_seen_elsewhere`].
+    pub fn exclude_units_seen_elsewhere(&mut self, units: SeenUnits) {
+        self.cohorts.exclude_units_seen_elsewhere(units);
     }
 
-    fn drifted(&mut self, raised: bool, at: i64) {
-        if let Some(drift) = self.drift.as_mut().filter(|_| raised && self.restarts) {
+    /// An alarm about drift was raised: the verdict starts again, if it is to.
+    fn restart_after_alarm(&mut self, at: i64) {
+        if let Some(drift) = self.drift.as_mut().filter(|_| self.restarts) {
             drift.restarted();
-            self.roster_changed(at);
+            self.restart_verdict(at);
         }
     }
 
-    fn roster_changed(&mut self, at: i64) {
+    /// Start again all that is claimed about the whole traffic, with duels issued after this time.
+    fn restart_verdict(&mut self, at: i64) {
         self.tracker.roster_changed(self.policy.tally(), self.roster.active().len());
         self.cohorts.restart(at);
         self.race.roster_changed();
@@ -515,16 +517,19 @@ impl Run {
         if self.expected.is_some() {
             self.expected = Some(self.tracker.counted().clone());
         }
-        self.read();
+        self.show_evidence();
     }
 
-    fn read(&mut self) {
+    /// Show the policy all evidence.
+    fn show_evidence(&mut self) {
         if let Some((planning, view)) = self.planning() {
             planning.read(&view);
         }
     }
 
-    fn follow(&mut self, duel: Option<Duel>) {
+    /// Show the policy the evidence of the pair of `duel`, which has changed; `None` if that of any
+    /// pair may have.
+    fn show_changed_evidence(&mut self, duel: Option<Duel>) {
         if let Some((planning, view)) = self.planning() {
             planning.follow(&view, duel);
         }

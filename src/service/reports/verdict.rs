@@ -22,7 +22,7 @@ use crate::service::reports::verdict_pairs::{DecidingPair, deciding_pairs, effec
 use crate::service::reports::verdict_sentence::{claim, sentence};
 use dueling_bandits::claims::control::ControlClaims;
 use dueling_bandits::claims::drift::Drift;
-use dueling_bandits::evidence::cohorts::Completed;
+use dueling_bandits::evidence::EqualAnswers;
 use dueling_bandits::evidence::{Posterior, Standing, Target, VerdictTracker};
 use dueling_bandits::forecast::Present;
 use dueling_bandits::pairs::pairs_by_strips;
@@ -185,7 +185,7 @@ struct VerdictInput {
     segments: Option<SegmentsView>,
     waits: Option<Waiting>,
     /// The answers that wait and are expected to count.
-    waiting: Vec<Completed>,
+    waiting: Vec<EqualAnswers>,
     /// Answers that do not count, and will not.
     left_out: u64,
     drift: Option<Drift>,

@@ -25,10 +25,9 @@ use rand::RngExt;
 
 use crate::beta_sampling::theta_of;
 use crate::claims::capital::Reserve;
-use crate::claims::ladder::{Contests, Direction, View};
-use crate::evidence::Target;
-use crate::evidence::scores::Score;
-use crate::{Duel, Outcome, PolicyRng, Selection, Tally};
+use crate::claims::ladder::{Contests, Direction, Stage, View};
+use crate::evidence::{EqualAnswers, Target};
+use crate::{Duel, PolicyRng, Selection, Tally};
 
 pub use crate::claims::ladder::{Progress, REACH};
 
@@ -220,18 +219,19 @@ impl ControlClaims {
         self.next = self.next.filter(|&(control, _)| !is_it(control));
     }
 
-    /// `count` answers count. [`ControlClaims::counted`] is to follow, once for a whole cohort.
-    pub fn count(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>, count: u32) {
+    /// Count answers. Call [`ControlClaims::counted`] afterwards, once for a whole cohort.
+    pub fn count(&mut self, answers: &EqualAnswers) {
         let Some(control) = self.control() else { return };
-        if control == duel.second {
-            self.contests.add(duel.first, outcome, score, true, count);
-        } else if control == duel.first {
-            self.contests.add(duel.second, outcome, score, false, count);
+        let Duel { first, second } = answers.duel;
+        if control == second {
+            self.contests.add(first, first, answers);
+        } else if control == first {
+            self.contests.add(second, second, answers);
         }
     }
 
     /// A cohort was counted as a whole, with so many comparisons of any pairs: check the claims,
-    /// then stake what is due.
+    /// then make the stakes that are due.
     pub fn counted(&mut self, comparisons: u64, active: &[usize]) {
         self.comparisons += comparisons;
         self.contests.check(self.comparisons);
@@ -254,8 +254,8 @@ impl ControlClaims {
     }
 
     /// The ladder of a claim on a ranker, and its rung.
-    fn of(&self, ranker: usize, claim: Claim) -> (View<'_>, usize) {
-        (self.contests.of(ranker, claim.direction()), claim.rung(&self.contests))
+    fn ladder_and_rung(&self, ranker: usize, claim: Claim) -> (View<'_>, usize) {
+        (self.contests.view(ranker, claim.direction()), claim.rung(&self.contests))
     }
 
     /// Wins and losses of a ranker against the control that count; one that counts by its score
@@ -272,13 +272,13 @@ impl ControlClaims {
 
     /// The proven lower bound and upper bound of `P(x≻c)`.
     pub fn bounds(&self, ranker: usize) -> (Option<f64>, Option<f64>) {
-        let [ahead, behind] = Direction::BOTH.map(|it| self.contests.of(ranker, it).bound());
+        let [ahead, behind] = Direction::BOTH.map(|it| self.contests.view(ranker, it).bound());
         (ahead, behind.map(|bound| 1.0 - bound))
     }
 
     /// `ln C` of a claim on a ranker.
     pub fn ln_capital(&self, ranker: usize, claim: Claim) -> f64 {
-        let (ladder, rung) = self.of(ranker, claim);
+        let (ladder, rung) = self.ladder_and_rung(ranker, claim);
         ladder.ln_capital(rung)
     }
 
@@ -289,48 +289,55 @@ impl ControlClaims {
 
     /// How far a claim on a ranker is.
     pub fn progress(&self, ranker: usize, claim: Claim) -> Progress {
-        let (ladder, rung) = self.of(ranker, claim);
+        let (ladder, rung) = self.ladder_and_rung(ranker, claim);
         ladder.progress(rung)
     }
 
-    /// Whether more duels of this ranker and the control decide nothing: it is the control, a claim
-    /// is decided, or none is in reach.
+    /// Whether more duels of this ranker and the control decide nothing: it is the control,
+    /// "better" or "worse" is decided, or no claim is both open and of use. Where "better" is out
+    /// of reach, "not worse" is enough.
     pub fn is_settled(&self, ranker: usize) -> bool {
         if self.control().is_none_or(|control| control == ranker) {
             return true;
         }
         let [better, not_worse, worse] = Claim::ALL.map(|claim| {
-            let (ladder, rung) = self.of(ranker, claim);
-            ladder.is_decided(rung)
+            let (ladder, rung) = self.ladder_and_rung(ranker, claim);
+            ladder.stage(rung)
         });
-        let is_out = |claim: Option<bool>| claim == Some(false);
-        better == Some(true)
-            || worse == Some(true)
-            || is_out(better) && (not_worse == Some(true) || is_out(not_worse) && is_out(worse))
+        match (better, not_worse, worse) {
+            (Stage::Decided, _, _) | (_, _, Stage::Decided) => true,
+            (Stage::OutOfReach, Stage::Decided, _) => true,
+            (better, not_worse, worse) => {
+                [better, not_worse, worse].iter().all(|&stage| stage == Stage::OutOfReach)
+            }
+        }
     }
 
     /// Whether a ranker is proven better than the control.
     pub fn is_improved(&self) -> bool {
         let is_better = |x: usize| {
-            let (ladder, rung) = self.of(x, Claim::Better);
+            let (ladder, rung) = self.ladder_and_rung(x, Claim::Better);
             ladder.reached_at(rung).is_some()
         };
         self.control.is_some() && (0..self.rankers()).any(is_better)
     }
 
-    /// All decided claims, by ranker.
+    /// All decided claims, by ranker, and how many comparisons had counted by then.
     pub fn decided(&self) -> impl Iterator<Item = (usize, Claim, u64)> + '_ {
         let rankers = (0..self.rankers()).filter(|_| self.control.is_some());
         let all = rankers.flat_map(|ranker| Claim::ALL.map(|claim| (ranker, claim)));
         all.filter_map(|(ranker, claim)| {
-            let (ladder, rung) = self.of(ranker, claim);
+            let (ladder, rung) = self.ladder_and_rung(ranker, claim);
             Some((ranker, claim, ladder.reached_at(rung)?))
         })
     }
 
     /// The duel that the claims need, before the policy is asked: the winner meets the control
     /// until that is settled. Before there is a winner, with [`Goal::Improve`] and no better ranker
-    /// yet, a candidate meets it on most pages. `tally` has the counts of all answers.
+    /// yet, a candidate meets it on most pages. On half of these it is the ranker with the most
+    /// evidence, if it leads; on the others, the ranker whose draw from the posterior of its
+    /// preference over the control is the largest, if that is above 1/2 (Thompson sampling).
+    /// `tally` has the counts of all answers.
     pub fn select(
         &self,
         winner: Option<usize>,

@@ -74,6 +74,9 @@ const FIRST: f64 = 0.9;
 /// Bytes that a map takes for each entry beside the entry itself, about.
 const MAP_BYTES: usize = 16;
 
+/// Allows for rounding where an upper bound of the evidence is compared.
+const ROUNDED: f64 = 1.0 - 1e-9;
+
 /// The kinds of limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -131,13 +134,12 @@ pub struct Guardrails {
     initial: u16,
     /// By ranker, metric and kind.
     tables: Vec<Table>,
-    /// By metric of a page: the sum of its values and their number, with one of half the cap before
-    /// the first.
-    sums: Vec<(f64, f64)>,
+    /// By metric: the values that were counted on pages of one ranker alone.
+    sums: Vec<Sum>,
     control: Option<u16>,
     /// How many controls there have been.
     controls: u16,
-    /// A control for the cohorts from this time on.
+    /// The next control, and the start of the first cohort from which on it is the control.
     next: Option<(u16, i64)>,
     #[serde(skip)]
     rules: Vec<Rule>,
@@ -158,13 +160,37 @@ struct Table {
     safe: Latch,
 }
 
+/// The sum of some values and their number, from which the next value is forecast.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Sum {
+    sum: f64,
+    values: f64,
+}
+
+impl Sum {
+    /// Before the first value: one imagined value of half the cap.
+    fn new(metric: &Metric) -> Self {
+        Self { sum: 0.5 * metric.cap, values: 1.0 }
+    }
+
+    fn mean(self) -> f64 {
+        self.sum / self.values
+    }
+
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.values += 1.0;
+    }
+}
+
 impl Guardrails {
     /// Guardrails before the first page. `control` is the ranker that people see today, `error`
     /// that of each of the two families, harm and safe.
     pub fn new(
         metrics: &[Metric],
         window_ms: i64,
-        (error, seed): (f64, u64),
+        error: f64,
+        seed: u64,
         rankers: usize,
         control: Option<usize>,
     ) -> Self {
@@ -175,7 +201,7 @@ impl Guardrails {
             elsewhere: None,
             initial: rankers as u16,
             tables: vec![Table::default(); rankers * metrics.len() * KINDS.len()],
-            sums: metrics.iter().map(|metric| (0.5 * metric.cap, 1.0)).collect(),
+            sums: metrics.iter().map(Sum::new).collect(),
             control: control.map(|control| control as u16),
             controls: u16::from(control.is_some()),
             next: None,
@@ -191,7 +217,8 @@ impl Guardrails {
         self,
         metrics: &[Metric],
         window_ms: i64,
-        (error, seed): (f64, u64),
+        error: f64,
+        seed: u64,
         rankers: usize,
     ) -> Option<Self> {
         let page = |(page, values): &(Page, Values)| {
@@ -204,7 +231,7 @@ impl Guardrails {
         let controls = self.control.into_iter().chain(self.next.map(|(next, _)| next));
         let is_sound = self.tables.len() == rankers * metrics.len() * KINDS.len()
             && self.sums.len() == metrics.len()
-            && self.sums.iter().all(|&(sum, values)| sum.is_finite() && values >= 1.0)
+            && self.sums.iter().all(|it| it.sum.is_finite() && it.values >= 1.0)
             && (1..=rankers).contains(&usize::from(self.initial))
             && self.seen.is_sound()
             && self.elsewhere.as_ref().is_none_or(|units| units.is_sound())
@@ -255,6 +282,7 @@ impl Guardrails {
         self.next = Some((control as u16, from));
     }
 
+    /// Make the next control the control, if that is due at this time.
     fn change_control(&mut self, at: i64) {
         let Some((control, _)) = self.next.take_if(|(_, from)| *from <= at) else { return };
         if self.control == Some(control) {
@@ -262,23 +290,26 @@ impl Guardrails {
         }
         self.control = Some(control);
         self.controls = self.controls.saturating_add(1);
-        for differences in self.tables.iter_mut().skip(1).step_by(KINDS.len()) {
+        let first_difference = Kind::Difference as usize;
+        for differences in self.tables.iter_mut().skip(first_difference).step_by(KINDS.len()) {
             *differences = Table::default();
         }
     }
 
+    /// The place of a table; the inverse of [`Self::subject`].
     fn table(&self, ranker: usize, metric: usize, kind: Kind) -> usize {
         (ranker * self.rules.len() + metric) * KINDS.len() + kind as usize
     }
 
+    /// Decide the claims of a table whose evidence has reached the inverse of their error.
     fn check(&mut self, table: usize) {
         let (ranker, metric, kind) = self.subject(table);
-        let part = self.part(ranker, kind);
+        let part = self.error_of(ranker, kind);
         let pages = self.tables[table].pages();
         let Table { counts, is_graded, harm, safe } = &mut self.tables[table];
         let Some((bets, share)) = self.rules[metric].bets(kind, *is_graded) else { return };
         let error = part * share;
-        let least = -libm::log(error) * (1.0 - 1e-9);
+        let least = -libm::log(error) * ROUNDED;
         for (side, latch) in [(Side::Harm, harm), (Side::Safe, safe)] {
             if latch.decided_at().is_none() && bets.ln_at_most(side, counts) >= least {
                 latch.check(bets.ln(side, counts), error, pages);
@@ -292,8 +323,9 @@ impl Guardrails {
         (row / self.rules.len(), row % self.rules.len(), KINDS[table % KINDS.len()])
     }
 
-    /// The error of a claim.
-    fn part(&self, ranker: usize, kind: Kind) -> f64 {
+    /// The error of a claim of harm, and of one of safety, by the module's rule: a part of
+    /// [`Self::error`] for the ranker, and of that a part for the control.
+    fn error_of(&self, ranker: usize, kind: Kind) -> f64 {
         let initial = usize::from(self.initial);
         let limits = |kind: Kind| {
             self.rules.iter().filter(|rule| rule.bets[kind as usize].is_some()).count() as f64
@@ -342,7 +374,7 @@ impl Guardrails {
                 metric,
                 kind,
                 side,
-                error: self.part(ranker, kind),
+                error: self.error_of(ranker, kind),
                 pages: table.pages(),
                 mean: rule.mean(bets, &table.counts, kind),
                 decided_after: latch.decided_at(),
@@ -357,8 +389,8 @@ impl Table {
     }
 }
 
-/// Of the error that the first ones leave, the share of the one with this number among the later
-/// ones, from 0. All shares together are 0.1.
+/// The share of the error for the later ranker or control with this number, from 0. All these
+/// shares together are what [`FIRST`] leaves.
 fn share_of_later(number: usize) -> f64 {
     let number = number as f64;
     (1.0 - FIRST) / ((number + 1.0) * (number + 2.0))

@@ -11,11 +11,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::Outcome;
 use crate::claims::capital::Staked;
-use crate::evidence::Target;
 use crate::evidence::lead::LeadEvidence;
-use crate::evidence::scores::{Levels, Score, WEIGHTS};
+use crate::evidence::scores::{Levels, WEIGHTS};
+use crate::evidence::{EqualAnswers, Target};
 
 /// The rungs of every ladder, in hundredths: the first and the last one.
 const FIRST: usize = 30;
@@ -26,10 +25,21 @@ const LAST: usize = 80;
 pub const REACH: f64 = 0.01;
 /// Most comparisons of a pair after which a claim is still in reach.
 pub(super) const MOST_COMPARISONS: f64 = 30_000.0;
-/// The mixture lags behind the best alternative by about so many nats.
+/// By about so many nats, the evidence of the mixture is less than that of its best alternative.
 const LAG: f64 = 0.5;
 
-/// How far a claim is.
+/// Whether further answers can decide a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It is proven.
+    Decided,
+    /// It may be proven.
+    Open,
+    /// The preference is too near to the rung, or on its other side.
+    OutOfReach,
+}
+
+/// A [`Stage`] with a forecast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
     /// It is proven.
@@ -142,7 +152,7 @@ impl Answers {
     }
 }
 
-/// The stakes on each rung, and which rungs were reached.
+/// The stakes on each rung, and when rungs were reached.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Ladder {
     staked: Vec<Staked>,
@@ -167,7 +177,7 @@ impl Direction {
 /// A pair of rankers, x and y, with a ladder in each direction.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Contest {
-    /// Of x.
+    /// From the view of x.
     answers: Answers,
     /// By direction: of `P(x≻y)` and of `P(y≻x)`.
     ladders: [Ladder; 2],
@@ -200,30 +210,30 @@ pub(super) struct Contests {
 }
 
 impl Contests {
-    /// So many, in which nothing is staked. Of the error of the target, "ahead" has this share, and
-    /// "behind" the rest.
+    /// `count` contests in which nothing is staked. `ahead` is the share of the target's error for
+    /// [`Direction::Ahead`]; [`Direction::Behind`] has the rest.
     pub fn new(target: Target, ahead: f64, count: usize) -> Self {
         let mut contests = Self::default();
-        contests.aim(target, ahead);
+        contests.set_target(target, ahead);
         contests.extend(count);
         contests
     }
 
-    fn aim(&mut self, target: Target, ahead: f64) {
+    fn set_target(&mut self, target: Target, ahead: f64) {
         let error = 1.0 - target.confidence;
         self.errors = [ahead * error, (1.0 - ahead) * error];
         self.rungs = Rungs::new(target.margin);
     }
 
-    /// Complete decoded contests, which know neither target nor rungs; `None` if they are not so
-    /// many sound ones.
+    /// Adds to decoded contests the fields that are not saved; `None` if the contests are not
+    /// `count` or are not possible.
     pub fn restored(mut self, target: Target, ahead: f64, count: usize) -> Option<Self> {
-        self.aim(target, ahead);
+        self.set_target(target, ahead);
         let is_sound = |ladder: &Ladder| ladder.is_sound(&self.rungs);
         let are_sound = self.all.iter().flat_map(|contest| &contest.ladders).all(is_sound);
         (self.all.len() == count && are_sound).then_some(())?;
         for place in 0..count {
-            self.weigh(place);
+            self.update_evidence(place);
         }
         Some(self)
     }
@@ -273,47 +283,41 @@ impl Contests {
         }
     }
 
-    /// `count` answers to duels of the two rankers count; `x_is_first` says whether x is the first
-    /// one of the duel. [`Contests::check`] is to follow, once for a whole cohort.
-    pub fn add(
-        &mut self,
-        place: usize,
-        outcome: Outcome,
-        score: Option<Score>,
-        x_is_first: bool,
-        count: u32,
-    ) {
+    /// Count answers to duels of the two rankers of a contest, of which `x` is the first one. Call
+    /// [`Contests::check`] afterwards, once for a whole cohort.
+    pub fn add(&mut self, place: usize, x: usize, new: &EqualAnswers) {
         let answers = &mut self.all[place].answers;
-        match score {
+        match new.score {
             Some(score) => {
+                let x_is_first = x == new.duel.first;
                 let side = usize::from(score.is_first() != x_is_first);
                 let level = &mut answers.scores.get_or_insert_default()[side][score.level()];
-                *level = level.saturating_add(count);
+                *level = level.saturating_add(new.count);
             }
-            None => add_half_wins(&mut answers.half_wins, outcome, x_is_first, count),
+            None => add_half_wins(&mut answers.half_wins, x, new),
         }
         if !self.touched.contains(&place) {
             self.touched.push(place);
         }
     }
 
-    /// A cohort was counted as a whole: climb the rungs whose capital has reached the inverse
-    /// error, at this position.
+    /// A cohort was counted as a whole: in each ladder, climb the next rungs as long as their
+    /// capital has reached `1/δ`, and note this position for them.
     pub fn check(&mut self, position: u64) {
         for place in std::mem::take(&mut self.touched) {
             for direction in Direction::BOTH {
-                let view = self.of(place, direction);
+                let view = self.view(place, direction);
                 let (reached, threshold) = (view.ladder.reached.len(), -libm::log(view.error));
                 let rungs = reached..self.rungs.count();
                 let climbed = rungs.take_while(|&rung| view.ln_capital(rung) >= threshold).count();
                 let ladder = &mut self.all[place].ladders[direction as usize];
                 ladder.reached.resize(reached + climbed, position);
             }
-            self.weigh(place);
+            self.update_evidence(place);
         }
     }
 
-    fn weigh(&mut self, place: usize) {
+    fn update_evidence(&mut self, place: usize) {
         for direction in Direction::BOTH {
             let answers = self.all[place].answers(direction);
             let ln = self.rungs.ln_evidence(self.rungs.better(), &answers);
@@ -332,7 +336,7 @@ impl Contests {
     }
 
     /// The ladder of one direction.
-    pub fn of(&self, place: usize, direction: Direction) -> View<'_> {
+    pub fn view(&self, place: usize, direction: Direction) -> View<'_> {
         let contest = &self.all[place];
         View {
             rungs: &self.rungs,
@@ -351,12 +355,13 @@ impl Contests {
     }
 }
 
-/// `count` answers count by their outcome; `x_is_first` says whose half wins come first.
-pub(super) fn add_half_wins(sums: &mut [u32; 2], outcome: Outcome, x_is_first: bool, count: u32) {
-    let (first, second) = outcome.half_wins();
-    let halves = if x_is_first { [first, second] } else { [second, first] };
+/// Adds the outcomes of answers to the half wins of `x`, one of their rankers, and of the other
+/// one.
+pub(super) fn add_half_wins(sums: &mut [u32; 2], x: usize, answers: &EqualAnswers) {
+    let (first, second) = answers.outcome.half_wins();
+    let halves = if x == answers.duel.first { [first, second] } else { [second, first] };
     for (sum, half) in sums.iter_mut().zip(halves) {
-        *sum = sum.saturating_add(half.saturating_mul(count));
+        *sum = sum.saturating_add(half.saturating_mul(answers.count));
     }
 }
 
@@ -389,15 +394,15 @@ impl View<'_> {
         self.ladder.staked[rung].ln_capital(0.0)
     }
 
-    /// How far the claim of a rung is.
+    /// How far the claim of a rung is. The forecast takes ten times as long as [`View::stage`].
     pub fn progress(&self, rung: usize) -> Progress {
         if let Some(after) = self.reached_at(rung) {
             return Progress::Decided { after };
         }
-        let Some((lead, comparisons)) = self.lead(rung) else {
+        let Some(Share { lead, answers }) = self.share(rung) else {
             return Progress::Open { comparisons: None };
         };
-        if is_beyond_reach(lead, comparisons) {
+        if is_beyond_reach(lead, answers) {
             return Progress::OutOfReach;
         }
         let missing = (-libm::log(self.error) - self.ln_capital(rung)).max(0.0) + LAG;
@@ -406,14 +411,15 @@ impl View<'_> {
         Progress::Open { comparisons: (lead > 0.0 && further.is_finite()).then_some(further) }
     }
 
-    /// Whether the claim of a rung is decided (`true`), out of reach (`false`), or open (`None`): as
-    /// [`View::progress`], without the forecast, which takes ten times as long.
-    pub fn is_decided(&self, rung: usize) -> Option<bool> {
+    /// [`View::progress`] without the forecast.
+    pub fn stage(&self, rung: usize) -> Stage {
         if self.reached_at(rung).is_some() {
-            return Some(true);
+            return Stage::Decided;
         }
-        let (lead, comparisons) = self.lead(rung)?;
-        is_beyond_reach(lead, comparisons).then_some(false)
+        match self.share(rung) {
+            Some(Share { lead, answers }) if is_beyond_reach(lead, answers) => Stage::OutOfReach,
+            _ => Stage::Open,
+        }
     }
 
     /// The position at which the rung and all lower ones were reached.
@@ -426,17 +432,24 @@ impl View<'_> {
         Some(self.rungs.probability(self.ladder.reached.len().checked_sub(1)?))
     }
 
-    /// By how much the share of wins is above the rung, and the number of answers; `None` before
-    /// the first.
-    fn lead(&self, rung: usize) -> Option<(f64, f64)> {
+    /// The share of wins compared with a rung; `None` before the first answer.
+    fn share(&self, rung: usize) -> Option<Share> {
         let [wins, losses] = self.answers.wins_and_losses();
-        let comparisons = wins + losses;
-        let lead = || wins / comparisons - self.rungs.probability(rung);
-        (comparisons > 0.0).then(|| (lead(), comparisons))
+        let answers = wins + losses;
+        (answers > 0.0)
+            .then(|| Share { lead: wins / answers - self.rungs.probability(rung), answers })
     }
 }
 
-fn is_beyond_reach(lead: f64, comparisons: f64) -> bool {
-    // two standard deviations
-    lead + 1.0 / comparisons.sqrt() < REACH || comparisons >= MOST_COMPARISONS
+/// A share of wins.
+struct Share {
+    /// By how much it is above the rung.
+    lead: f64,
+    /// The number of answers that it comes from.
+    answers: f64,
+}
+
+fn is_beyond_reach(lead: f64, answers: f64) -> bool {
+    // two standard deviations of a share near 1/2
+    lead + 1.0 / answers.sqrt() < REACH || answers >= MOST_COMPARISONS
 }

@@ -36,11 +36,10 @@ use rand::RngExt;
 
 use crate::claims::capital::Reserve;
 use crate::claims::ladder::{
-    Answers, Contests, Direction, MOST_COMPARISONS, Progress, add_half_wins,
+    Answers, Contests, Direction, MOST_COMPARISONS, Progress, Stage, add_half_wins,
 };
-use crate::evidence::Target;
-use crate::evidence::scores::Score;
-use crate::{Duel, Outcome, PolicyRng, Selection, Tally};
+use crate::evidence::{EqualAnswers, Target};
+use crate::{Duel, PolicyRng, Selection, Tally};
 
 /// Most segments of an experiment.
 pub const SEGMENTS_MAX: usize = 16;
@@ -48,10 +47,14 @@ pub const SEGMENTS_MAX: usize = 16;
 const HURT: f64 = 0.8;
 /// Most pairs whose answers before the verdict are kept by segment: 100 KB.
 const PAIRS_MAX: usize = 4096;
-/// The rate of a rival in a segment starts with so many answers at its rate in all of them.
-const SHRINK: f64 = 4.0;
-/// Answers that a segment has had at most if none was seen, with an error of 5 %.
+/// The win rate of a rival in a segment starts with this many imagined answers at its win rate over
+/// all traffic.
+const PRIOR_ANSWERS: f64 = 4.0;
+/// Largest expected number of answers of which none is seen with a probability of 5 % or more:
+/// `-ln 0.05`.
 const NONE_SEEN: f64 = 3.0;
+/// Where a claim needs more pages than this, [`SegmentClaims::least_pages`] is this number.
+const LEAST_PAGES_MAX: u32 = 1000;
 /// Directions of the contest of the rival, first, and the winner.
 const RIVAL: Direction = Direction::Ahead;
 const WINNER: Direction = Direction::Behind;
@@ -79,7 +82,7 @@ pub struct SegmentClaims {
 }
 
 impl SegmentClaims {
-    /// So many segments, and no winner yet.
+    /// No winner yet; at most [`SEGMENTS_MAX`] segments.
     pub fn new(target: Target, segments: usize) -> Self {
         let segments = segments.min(SEGMENTS_MAX);
         let mut claims = Self {
@@ -167,16 +170,9 @@ impl SegmentClaims {
         32 * self.met.len() + self.contests.bytes()
     }
 
-    /// `count` answers of pages of a segment count. [`SegmentClaims::counted`] is to follow, once
-    /// for a whole cohort.
-    pub fn count(
-        &mut self,
-        segment: u8,
-        duel: Duel,
-        outcome: Outcome,
-        score: Option<Score>,
-        count: u32,
-    ) {
+    /// Count answers. Call [`SegmentClaims::counted`] afterwards, once for a whole cohort.
+    pub fn count(&mut self, answers: &EqualAnswers) {
+        let &EqualAnswers { duel, outcome, score, segment, .. } = answers;
         let (first, second) = outcome.half_wins();
         let Some(place) = usize::from(segment).checked_sub(1) else { return };
         if place >= self.segments() || first + second == 0 && score.is_none() {
@@ -186,12 +182,11 @@ impl SegmentClaims {
         let key = (segment, low as u16, high as u16);
         if self.met.len() < PAIRS_MAX || self.met.contains_key(&key) {
             let met = self.met.entry(key).or_default();
-            add_half_wins(met, outcome, duel.first == low, count);
+            add_half_wins(met, low, answers);
         }
         let Some((rival, winner)) = self.rival(place).zip(self.winner()) else { return };
-        let is_first = duel == Duel::new(rival, winner);
-        if is_first || duel == Duel::new(winner, rival) {
-            self.contests.add(place, outcome, score, is_first, count);
+        if duel == Duel::new(rival, winner) || duel == Duel::new(winner, rival) {
+            self.contests.add(place, rival, answers);
         }
     }
 
@@ -201,8 +196,9 @@ impl SegmentClaims {
         self.contests.check(self.comparisons);
     }
 
-    /// These are the winner and the control now, once whole cohorts were counted. A new one of
-    /// either starts the claims again. `tally` has the counts of all answers.
+    /// The winner and the control at this moment, after whole cohorts were counted. Another winner
+    /// starts all claims again; another control, or a rival that was retired, those of the segments
+    /// whose rival changes. `tally` has the counts of all answers.
     pub fn follow(
         &mut self,
         winner: Option<usize>,
@@ -243,7 +239,8 @@ impl SegmentClaims {
         self.least_pages = self.fewest_pages();
     }
 
-    /// The ranker that did best against the winner in a segment.
+    /// The ranker with the largest win rate against the winner in a segment. The rate over all
+    /// traffic starts with one win and one loss, that in the segment with [`PRIOR_ANSWERS`].
     fn strongest(
         &self,
         segment: usize,
@@ -252,13 +249,12 @@ impl SegmentClaims {
         active: &[usize],
     ) -> Option<usize> {
         let rate = |rival: usize| {
-            let all = tally.half_plays(rival, winner) as f64;
-            let of_all = (tally.half_wins(rival, winner) as f64 + 2.0) / (all + 4.0);
+            let of_all = (tally.wins(rival, winner) + 1.0) / (tally.plays(rival, winner) + 2.0);
             let (low, high) = (rival.min(winner), rival.max(winner));
             let met = self.met.get(&(segment as u8 + 1, low as u16, high as u16));
             let halves = met.copied().unwrap_or_default().map(f64::from);
             let wins = halves[usize::from(rival != low)] / 2.0;
-            (wins + SHRINK * of_all) / ((halves[0] + halves[1]) / 2.0 + SHRINK)
+            (wins + PRIOR_ANSWERS * of_all) / ((halves[0] + halves[1]) / 2.0 + PRIOR_ANSWERS)
         };
         let rivals = active.iter().copied().filter(|&rival| rival != winner);
         rivals.reduce(|best, rival| if rate(rival) > rate(best) { rival } else { best })
@@ -278,17 +274,19 @@ impl SegmentClaims {
     /// The winner is proven to win less than this in a segment.
     pub fn at_most(&self, segment: usize) -> Option<f64> {
         self.winner?;
-        Some(1.0 - self.contests.of(segment, RIVAL).bound()?)
+        Some(1.0 - self.contests.view(segment, RIVAL).bound()?)
     }
 
     /// How far the claim is that the winner loses to its rival in a segment.
     pub fn hurt(&self, segment: usize) -> Progress {
-        let progress = || match self.winner {
-            Some(_) => self.contests.of(segment, RIVAL).progress(self.contests.rungs().better()),
+        if self.is_split(segment) {
+            return Progress::OutOfReach;
+        }
+        let progress = match self.winner {
+            Some(_) => self.contests.view(segment, RIVAL).progress(self.contests.rungs().better()),
             None => Progress::Open { comparisons: None },
         };
-        match progress() {
-            _ if self.is_split(segment) => Progress::OutOfReach,
+        match progress {
             Progress::Open { .. } if self.is_too_small(segment) => Progress::OutOfReach,
             progress => progress,
         }
@@ -302,7 +300,7 @@ impl SegmentClaims {
     /// After how many comparisons it was proven that the winner is not hurt in a segment, as a part
     /// of that claim.
     fn unhurt_in(&self, segment: usize) -> Option<u64> {
-        self.contests.of(segment, WINNER).reached_at(self.contests.rungs().not_worse())
+        self.contests.view(segment, WINNER).reached_at(self.contests.rungs().not_worse())
     }
 
     /// After how many comparisons it was proven that the winner is hurt in no segment; `None` if it
@@ -323,10 +321,11 @@ impl SegmentClaims {
             |half_wins| rungs.ln_evidence(rungs.better(), &Answers { half_wins, scores: None });
         let stake = match self.rivals[..] {
             [] => libm::log(self.reserve.left() / f64::from(self.segments.max(1))),
-            [..] => self.contests.of(0, RIVAL).ln_stake(rungs.better()),
+            [..] => self.contests.view(0, RIVAL).ln_stake(rungs.better()),
         };
         let needed = -libm::log(self.hurt_error()) - stake;
-        (1..1000).find(|&pages| ln([2 * pages, 0]) >= needed).unwrap_or(1000).into()
+        let pages = (1..LEAST_PAGES_MAX).find(|&pages| ln([2 * pages, 0]) >= needed);
+        pages.unwrap_or(LEAST_PAGES_MAX).into()
     }
 
     /// Whether a segment has so small a part of the traffic that it will not have enough pages
@@ -334,6 +333,7 @@ impl SegmentClaims {
     fn is_too_small(&self, segment: usize) -> bool {
         let since = self.winner.map_or(0, |(_, at)| self.comparisons - at) as f64;
         let pages: f64 = self.wins_and_losses(segment).iter().sum();
+        // an upper limit of the expected number of pages: two standard deviations more
         let most = pages + NONE_SEEN + 2.0 * pages.sqrt();
         since >= MOST_COMPARISONS || most * MOST_COMPARISONS < self.least_pages as f64 * since
     }
@@ -341,17 +341,16 @@ impl SegmentClaims {
     /// Whether more pages of the winner and its rivals decide nothing about a segment.
     fn is_settled_in(&self, segment: usize) -> bool {
         let is_decided = || {
-            let better = self.contests.rungs().better();
-            let hurt = self.contests.of(segment, RIVAL).is_decided(better);
-            hurt.is_some() || self.unhurt_in(segment).is_some()
+            let hurt = self.contests.view(segment, RIVAL).stage(self.contests.rungs().better());
+            hurt != Stage::Open || self.unhurt_in(segment).is_some()
         };
         self.is_split(segment)
             || self.winner.is_some() && is_decided()
             || self.is_too_small(segment)
     }
 
-    /// Whether each segment is settled: it is proven that this ranker is hurt there or not, or out
-    /// of reach.
+    /// Whether each segment is settled for this winner: that it is hurt there is proven, disproven
+    /// or out of reach.
     pub fn is_settled(&self, winner: usize) -> bool {
         self.winner() == Some(winner) && (0..self.segments()).all(|it| self.is_settled_in(it))
     }
@@ -359,7 +358,9 @@ impl SegmentClaims {
     /// The segments in which the winner is proven to be hurt.
     pub fn hurt_segments(&self) -> impl Iterator<Item = usize> + '_ {
         let better = self.contests.rungs().better();
-        self.own().filter(move |&place| self.contests.of(place, RIVAL).reached_at(better).is_some())
+        let is_hurt =
+            move |place: &usize| self.contests.view(*place, RIVAL).reached_at(better).is_some();
+        self.own().filter(is_hurt)
     }
 
     /// The rivals of this winner in the segments that are not settled, ascending.

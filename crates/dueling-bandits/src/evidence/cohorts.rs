@@ -29,9 +29,10 @@
 //! one unit wait in several cohorts, only the one in the first of these is *expected* to count.
 //! An answer can change what is expected of others: it can be issued before another answer of its
 //! unit that arrived sooner, it can take the place of another unit in a full cohort, and it can
-//! make its unit known without counting. Each change is [reported](Added::others). The expectation
-//! fails only where the filter of known units takes a new unit for a known one, or where a unit of
-//! another experiment becomes known while it waits, which is found when the cohort is complete.
+//! make its unit known without counting. Such answers are
+//! [reported](Added::no_longer_expected). The expectation fails only where the filter of known
+//! units takes a new unit for a known one, or where a unit of another experiment becomes known
+//! while it waits, which is found when the cohort is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::Duel;
 use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::cohort::{
-    Cohort, MAP_BYTES, UnitAnswer, UnitPlace, code_of, content_of,
+    Cohort, MAP_BYTES, UnitAnswer, UnitPlace, code_of, decoded,
 };
 use crate::evidence::cohorts::window::Windows;
 use crate::evidence::seen_units::SeenUnits;
@@ -50,8 +51,8 @@ mod admission;
 mod cohort;
 mod window;
 
-pub use crate::evidence::cohorts::admission::{Added, Admission, Change, Completed, LeftOut};
-pub use crate::evidence::cohorts::admission::{Reason, TimedAnswer};
+pub use crate::evidence::cohorts::admission::{Added, Admission, Completed, EqualAnswers};
+pub use crate::evidence::cohorts::admission::{LeftOut, Reason, TimedAnswer};
 pub(crate) use crate::evidence::cohorts::window::Window;
 
 /// The answers that wait, and what was counted of whom.
@@ -68,7 +69,7 @@ pub struct Cohorts {
     /// Answers that count or wait, those without a winner too: with and without a unit.
     with_unit: u64,
     without_unit: u64,
-    /// Of the duels that were issued in counted cohorts, those that somebody counted.
+    /// Duels that were issued in counted cohorts, as far as they were [added](Self::add_duels).
     duels: Cell,
     windows: Windows,
     /// Where the answers of a unit wait: its mixed hash, and the starts of their cohorts. Follows
@@ -167,17 +168,15 @@ impl Cohorts {
 
     /// The answers that wait and are expected to count; equal ones of a pair are one entry, of
     /// whatever segment.
-    pub fn expected(&self) -> Vec<Completed> {
+    pub fn expected(&self) -> Vec<EqualAnswers> {
         let mut counts = BTreeMap::new();
         for (answer, count) in self.open.values().flat_map(Cohort::expected) {
             *counts.entry(answer).or_insert(0_u32) += count;
         }
-        let completed = |((first, second, code), count): ((u16, u16, u8), u32)| {
-            let (outcome, score) = content_of(code);
-            let duel = Duel::new(first.into(), second.into());
-            Completed { duel, outcome, score, segment: 0, count, counts: true, expected: true }
+        let answers = |((first, second, code), count): ((u16, u16, u8), u32)| {
+            decoded(Duel::new(first.into(), second.into()), code, 0, count)
         };
-        counts.into_iter().map(completed).collect()
+        counts.into_iter().map(answers).collect()
     }
 
     /// Estimated bytes in memory: those of the known units, and the answers that wait.
@@ -208,14 +207,14 @@ impl Cohorts {
         &self.seen
     }
 
-    /// The units of another experiment that never count here; `None` before they are known.
-    pub fn known_elsewhere(&self) -> Option<&SeenUnits> {
+    /// The units of another experiment that never count here; `None` before they were read.
+    pub fn units_seen_elsewhere(&self) -> Option<&SeenUnits> {
         self.elsewhere.as_deref()
     }
 
     /// No answer of these units counts, not even one that waits: they answered in another
     /// experiment before this one started.
-    pub fn know_elsewhere(&mut self, units: SeenUnits) {
+    pub fn exclude_units_seen_elsewhere(&mut self, units: SeenUnits) {
         self.elsewhere = Some(Box::new(units));
     }
 
@@ -264,15 +263,11 @@ impl Cohorts {
         let Some(displaced) = cohort.count(duel, code, answer.segment) else {
             return self.left_out.add(Reason::Full).into();
         };
-        let mut others = Vec::new();
-        for Completed { duel, outcome, score, count, .. } in displaced {
-            for _ in 0..count {
-                self.left_out.add(Reason::Full);
-                self.without_unit -= 1;
-                others.push(Change { duel, outcome, score, counts: false });
-            }
-        }
-        Added { admission: self.admitted(false, Admission::Waits), others }
+        let left_out: u64 = displaced.iter().map(|answers| u64::from(answers.count)).sum();
+        self.left_out.full += left_out;
+        self.without_unit -= left_out;
+        let admission = self.admitted(false, Admission::Waits);
+        Added { admission, no_longer_expected: displaced }
     }
 
     /// An answer arrived that is too late whenever its duel was issued. The policy has learned from
@@ -292,10 +287,9 @@ impl Cohorts {
             UnitPlace::Full => return self.leave_out(Reason::Full, Some(answer.unit)),
             UnitPlace::Replaces(other) => {
                 self.left_out.add(Reason::RepeatedUnit);
+                let no_longer_expected = vec![other.anonymous()];
                 return match other.is_expected() {
-                    true => {
-                        Added { admission: Admission::Waits, others: vec![change(&other, false)] }
-                    }
+                    true => Added { admission: Admission::Waits, no_longer_expected },
                     false => Admission::WaitsAsRepeat.into(),
                 };
             }
@@ -307,17 +301,19 @@ impl Cohorts {
             Some(other) => {
                 self.left_out.add(Reason::Full);
                 self.places.remove(&(mix(other.unit), start));
-                added.others.extend(other.is_expected().then(|| change(&other, false)));
-                added.others.extend(self.know(other.unit));
+                let was_expected = other.is_expected().then(|| other.anonymous());
+                added.no_longer_expected.extend(was_expected);
+                added.no_longer_expected.extend(self.make_known(other.unit));
             }
         }
         let before = self.places.range((key, i64::MIN)..(key, start)).next();
         if before.is_some() {
-            self.expect(start, key, false);
+            self.stop_expecting(start, key);
             added.admission = Admission::WaitsAsRepeat;
         } else {
             let next = self.places.range((key, start)..=(key, i64::MAX)).next().copied();
-            added.others.extend(next.and_then(|(key, start)| self.expect(start, key, false)));
+            let repeat = next.and_then(|(key, start)| self.stop_expecting(start, key));
+            added.no_longer_expected.extend(repeat);
         }
         self.places.insert((key, start));
         added
@@ -325,25 +321,27 @@ impl Cohorts {
 
     /// An answer does not count, though the policy has learned from it.
     fn leave_out(&mut self, reason: Reason, unit: Option<u64>) -> Added {
-        let others = unit.and_then(|unit| self.know(unit)).into_iter().collect();
-        Added { admission: self.left_out.add(reason), others }
+        let no_longer_expected = unit.and_then(|unit| self.make_known(unit)).into_iter().collect();
+        Added { admission: self.left_out.add(reason), no_longer_expected }
     }
 
-    /// No answer of this unit counts from here on, not even one that waits: otherwise one whose
-    /// duel is open now would count if it arrived sooner, which can depend on who wins it.
-    fn know(&mut self, unit: u64) -> Option<Change> {
+    /// No answer of this unit counts from here on, not even one that waits. Otherwise an answer
+    /// whose duel is open now would count if it arrived sooner, which can depend on who wins it.
+    /// Returns the answer that was expected to count until now.
+    fn make_known(&mut self, unit: u64) -> Option<EqualAnswers> {
         self.seen.insert(unit);
         let key = mix(unit);
         let &(_, first) = self.places.range((key, i64::MIN)..=(key, i64::MAX)).next()?;
-        self.expect(first, key, false)
+        self.stop_expecting(first, key)
     }
 
-    /// Expect that the answer of a unit in the cohort at `start` counts, or that it does not.
-    fn expect(&mut self, start: i64, key: u64, counts: bool) -> Option<Change> {
+    /// The answer of the unit with this mixed hash in the cohort at `start` is not expected to
+    /// count any more. Returns the answer if it was.
+    fn stop_expecting(&mut self, start: i64, key: u64) -> Option<EqualAnswers> {
         let answer = self.open.get_mut(&start)?.units.get_mut(&key)?;
-        (answer.is_expected() != counts).then(|| {
-            answer.expect(counts);
-            change(answer, counts)
+        answer.is_expected().then(|| {
+            answer.set_expected(false);
+            answer.anonymous()
         })
     }
 
@@ -386,7 +384,9 @@ impl Cohorts {
     }
 
     fn count(&mut self, start: i64, mut cohort: Cohort) -> Vec<Completed> {
-        let mut completed = cohort.take_pairs();
+        let anonymous = cohort.take_pairs().into_iter();
+        let mut completed: Vec<Completed> =
+            anonymous.map(|answers| Completed { answers, counts: true, expected: true }).collect();
         for (key, answer) in cohort.units {
             self.places.remove(&(key, start));
             let is_new = self.seen.insert(answer.unit);
@@ -395,9 +395,8 @@ impl Cohorts {
                 self.with_unit -= 1;
                 self.left_out.add(Reason::RepeatedUnit);
             }
-            let Change { duel, outcome, score, .. } = change(&answer, counts);
-            let (segment, expected) = (answer.segment, answer.is_expected());
-            completed.push(Completed { duel, outcome, score, segment, count: 1, counts, expected });
+            let (answers, expected) = (answer.anonymous(), answer.is_expected());
+            completed.push(Completed { answers, counts, expected });
         }
         completed
     }
@@ -417,9 +416,4 @@ impl Cohorts {
             self.complete_until = self.complete_until.max(self.next_cohort(at));
         }
     }
-}
-
-fn change(answer: &UnitAnswer, counts: bool) -> Change {
-    let (outcome, score) = content_of(answer.code);
-    Change { duel: answer.duel(), outcome, score, counts }
 }

@@ -53,7 +53,7 @@ pub mod verdict;
 pub mod view;
 mod win_curves;
 
-pub use cohorts::{Added, Admission, Cohorts, TimedAnswer};
+pub use cohorts::{Added, Admission, Cohorts, EqualAnswers, TimedAnswer};
 pub use heavy_units::{HeavyUnit, HeavyUnits};
 pub use history::History;
 pub use posterior::{Estimate, Posterior};

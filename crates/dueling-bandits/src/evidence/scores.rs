@@ -141,14 +141,16 @@ impl ScoreCounts {
         }
     }
 
-    /// Take an answer back that was added.
-    pub(super) fn remove(&mut self, duel: Duel, score: Score) {
+    /// Take `count` answers back that were added.
+    pub(super) fn remove(&mut self, duel: Duel, score: Score, count: u32) {
         let key = score.winner_and_loser(duel);
         if let Some(pair) = self.pairs.get_mut(&key) {
             let level = &mut pair.levels[usize::from(score.level)];
-            *level = level.saturating_sub(1);
-            pair.drawn = pair.drawn.saturating_sub(u32::from(score.is_drawn));
-            // the counts are a function of the scores, whatever was taken back
+            *level = level.saturating_sub(count);
+            if score.is_drawn {
+                pair.drawn = pair.drawn.saturating_sub(count);
+            }
+            // equal scores are equal counts, whatever was added and taken back before
             if *pair == PairScores::default() {
                 self.pairs.remove(&key);
             }

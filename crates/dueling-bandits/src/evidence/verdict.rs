@@ -18,6 +18,7 @@ mod counted;
 pub use counted::Counted;
 
 use crate::evidence::certificate::{CopelandRule, PairEvidence, largest};
+use crate::evidence::cohorts::EqualAnswers;
 use crate::evidence::lead::LeadEvidence;
 use crate::evidence::refuters::Refuters;
 use crate::evidence::scores::Score;
@@ -25,14 +26,15 @@ use crate::{Duel, Outcome, Roster, Tally};
 
 /// Share of the error that is spent before the roster first changes.
 const FIRST_SHARE: f64 = 0.9;
-/// With up to so many rankers there is a check after every comparison. With more, one comparison in
-/// a 64th of their square is checked, as is the time of a check: their verdicts take thousands of
-/// comparisons and more.
+/// With up to this many rankers there is a check after every comparison. With more, the number of
+/// comparisons from one check to the next is their square over [`RANKER_PAIRS_A_CHECK`], because
+/// the time of a check grows with the square. Verdicts on that many take thousands of comparisons.
 const CHECKED_EACH: usize = 22;
-/// Most rankers of the same score whose evidence is compared to find the leader, and most rankers
-/// for which that is done.
+const RANKER_PAIRS_A_CHECK: u64 = 64;
+/// Most rankers of the same score whose evidence is compared to find the leader.
 const LEADERS_MAX: usize = 8;
-const FEW: usize = 64;
+/// Most active rankers for which their evidence is compared at all.
+const COMPARED_RANKERS_MAX: usize = 64;
 
 /// The requirements of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -112,11 +114,11 @@ pub struct VerdictTracker {
     mixture: LeadEvidence,
     rule: CopelandRule,
     state: State,
-    /// The rival that blocked each ranker at its last check: where the next check starts. This and
-    /// what follows change no result.
+    /// The rival that blocked each ranker at its last check: where the next check starts. This
+    /// field and the next one only save time.
     blocking: Vec<Option<usize>>,
     /// `ln E(x≻y)` at `x * K + y`; empty after changes of many pairs, until the next check.
-    known: Vec<f64>,
+    ln_evidence: Vec<f64>,
 }
 
 impl VerdictTracker {
@@ -134,7 +136,7 @@ impl VerdictTracker {
             rule: rule_of(target, &state, rankers),
             state,
             blocking: Vec::new(),
-            known: Vec::new(),
+            ln_evidence: Vec::new(),
         }
     }
 
@@ -160,7 +162,7 @@ impl VerdictTracker {
     /// Estimated bytes in memory that grow with the number of pairs.
     pub fn bytes(&self) -> usize {
         let refuters = self.state.refuters.as_ref().map_or(0, Refuters::bytes);
-        self.state.counted.bytes() + size_of_val(self.known.as_slice()) + refuters
+        self.state.counted.bytes() + size_of_val(self.ln_evidence.as_slice()) + refuters
     }
 
     /// The requirements of the verdict.
@@ -200,26 +202,26 @@ impl VerdictTracker {
 
     /// The same tracker where other answers count.
     pub fn counting(self, counted: Counted) -> Self {
-        Self { state: State { counted, ..self.state }, known: Vec::new(), ..self }
+        Self { state: State { counted, ..self.state }, ln_evidence: Vec::new(), ..self }
     }
 
-    /// The comparison that comes next counts by its score: `tally` has its outcome by then, and
-    /// [`VerdictTracker::observe`] is called.
+    /// A comparison counts by its score. Call [`VerdictTracker::observe`] for it afterwards.
     pub fn score(&mut self, duel: Duel, score: Score) {
         self.state.counted.score(duel, score, 1);
     }
 
     /// An answer of `tally` does not count, or not yet.
     pub fn leave_out(&mut self, tally: &Tally, duel: Duel, outcome: Outcome) {
-        self.state.counted.leave_out(tally, duel, outcome, None);
-        self.known.clear();
+        let answers = EqualAnswers::by_outcome(duel, outcome, 1);
+        self.state.counted.leave_out(tally, &answers);
+        self.ln_evidence.clear();
     }
 
-    /// `count` answers that were left out count from here on, by their score if they have one.
-    /// [`VerdictTracker::observe_several`] is to follow, once for all of them.
-    pub fn count_again(&mut self, duel: Duel, outcome: Outcome, score: Option<Score>, count: u32) {
-        self.state.counted.count_again(duel, outcome, score, count);
-        self.known.clear();
+    /// Answers that were left out count from here on, by their score if they have one. Call
+    /// [`VerdictTracker::observe_several`] afterwards, once for all of them.
+    pub fn count_again(&mut self, answers: &EqualAnswers) {
+        self.state.counted.count_again(answers);
+        self.ln_evidence.clear();
     }
 
     /// A comparison of `duel` was added to `tally`, whose active rankers are `active`.
@@ -227,46 +229,42 @@ impl VerdictTracker {
         let place = |ranker| active.binary_search(&ranker).ok();
         let rankers = active.len();
         if let (false, Some(x), Some(y)) =
-            (self.known.is_empty(), place(duel.first), place(duel.second))
+            (self.ln_evidence.is_empty(), place(duel.first), place(duel.second))
         {
             let evidence = self.evidence_of_counts(tally, active);
-            let (there, back) = (evidence.ln_of_counts(x, y), evidence.ln_of_counts(y, x));
-            self.known[x * rankers + y] = there;
-            self.known[y * rankers + x] = back;
+            let (x_over_y, y_over_x) = (evidence.ln_of_counts(x, y), evidence.ln_of_counts(y, x));
+            self.ln_evidence[x * rankers + y] = x_over_y;
+            self.ln_evidence[y * rankers + x] = y_over_x;
         }
-        self.added(tally, active, 1);
+        self.advance(tally, active, 1);
     }
 
     /// `count` comparisons of any pairs were added to `tally`.
     pub fn observe_several(&mut self, tally: &Tally, active: &[usize], count: u64) {
-        self.known.clear();
-        self.added(tally, active, count);
+        self.ln_evidence.clear();
+        self.advance(tally, active, count);
     }
 
-    fn added(&mut self, tally: &Tally, active: &[usize], count: u64) {
-        let every = self.checks_every(active.len());
-        let checks_before = self.state.comparisons / every;
+    /// Count comparisons that were added to `tally`, choose refuters if that is due, and check if
+    /// that is due.
+    fn advance(&mut self, tally: &Tally, active: &[usize], count: u64) {
+        let interval = check_interval(active.len());
+        let checks_before = self.state.comparisons / interval;
         self.state.comparisons += count;
         let comparisons = self.state.comparisons;
         let is_due = |refuters: &Refuters| refuters.is_due(comparisons);
         if self.state.verdict.is_none() && self.state.refuters.as_ref().is_some_and(is_due) {
-            self.know(tally, active);
+            self.fill_ln_evidence(tally, active);
             if let Some(mut refuters) = self.state.refuters.take() {
                 refuters.choose(&self.evidence(tally, active), comparisons);
                 self.state.refuters = Some(refuters);
             }
         }
-        let is_open = |verdict: &Verdict| verdict.condorcet_steps.is_none();
-        if self.state.verdict.as_ref().is_none_or(is_open) && comparisons / every > checks_before {
+        let lacks_condorcet = |verdict: &Verdict| verdict.condorcet_steps.is_none();
+        let can_change = self.state.verdict.as_ref().is_none_or(lacks_condorcet);
+        if can_change && comparisons / interval > checks_before {
             self.check(tally, active);
         }
-    }
-
-    /// Comparisons from one check to the next. A check takes a time that grows with the square of
-    /// the number of active rankers.
-    pub fn checks_every(&self, active: usize) -> u64 {
-        let rankers = active as u64;
-        if active <= CHECKED_EACH { 1 } else { rankers * rankers / 64 }
     }
 
     /// The roster changed: the verdict starts again. `tally` has the counts so far.
@@ -285,7 +283,7 @@ impl VerdictTracker {
         if active.len() < 2 {
             return;
         }
-        self.know(tally, active);
+        self.fill_ln_evidence(tally, active);
         let mut blocking = std::mem::take(&mut self.blocking);
         blocking.resize(active.len(), None);
         let evidence = self.evidence(tally, active);
@@ -299,19 +297,12 @@ impl VerdictTracker {
                 let leading = leading(&evidence, self.target);
                 leading.into_iter().find(|&x| certifies(x)).map(|leader| {
                     let others = (0..active.len()).filter(|&x| x != leader);
-                    let also = others.filter(|&x| certifies(x));
-                    Verdict {
-                        winners: std::iter::once(leader)
-                            .chain(also)
-                            .map(|x| active[x] as u16)
-                            .collect(),
-                        steps: tally.steps(),
-                        comparisons: self.state.comparisons,
-                        condorcet_steps: self
-                            .rule
-                            .certifies_condorcet(&evidence, leader)
-                            .then_some(tally.steps()),
-                    }
+                    let certified = std::iter::once(leader).chain(others.filter(|&x| certifies(x)));
+                    let winners = certified.map(|x| active[x] as u16).collect();
+                    let steps = tally.steps();
+                    let is_condorcet = self.rule.certifies_condorcet(&evidence, leader);
+                    let condorcet_steps = is_condorcet.then_some(steps);
+                    Verdict { winners, steps, comparisons: self.state.comparisons, condorcet_steps }
                 })
             }
             Some(verdict) if verdict.condorcet_steps.is_none() => {
@@ -328,27 +319,27 @@ impl VerdictTracker {
         }
     }
 
-    /// Compute the evidence of all pairs, unless it is known.
-    fn know(&mut self, tally: &Tally, active: &[usize]) {
+    /// Compute the evidence of all pairs, unless that is done.
+    fn fill_ln_evidence(&mut self, tally: &Tally, active: &[usize]) {
         let rankers = active.len();
-        if self.known.len() == rankers * rankers {
+        if self.ln_evidence.len() == rankers * rankers {
             return;
         }
         let evidence = self.evidence_of_counts(tally, active);
-        let mut known = vec![0.0; rankers * rankers];
+        let mut ln_evidence = vec![0.0; rankers * rankers];
         for x in 0..rankers {
             for y in (0..rankers).filter(|&y| y != x) {
-                known[x * rankers + y] = evidence.ln_of_counts(x, y);
+                ln_evidence[x * rankers + y] = evidence.ln_of_counts(x, y);
             }
         }
-        self.known = known;
+        self.ln_evidence = ln_evidence;
     }
 
     /// The evidence of the pairs of `active`, by their place in it, from the counts that count.
     pub fn evidence<'a>(&'a self, tally: &'a Tally, active: &'a [usize]) -> PairEvidence<'a> {
         let evidence = self.evidence_of_counts(tally, active);
-        match self.known.len() == active.len() * active.len() {
-            true => evidence.with_known(&self.known),
+        match self.ln_evidence.len() == active.len() * active.len() {
+            true => evidence.with_ln(&self.ln_evidence),
             false => evidence,
         }
     }
@@ -384,7 +375,7 @@ impl VerdictTracker {
         if let Some(verdict) = &self.state.verdict {
             return self.standing(tally, active, verdict.winner());
         }
-        let compared = if active.len() <= FEW { LEADERS_MAX } else { 1 };
+        let compared = if active.len() <= COMPARED_RANKERS_MAX { LEADERS_MAX } else { 1 };
         let leaders =
             leading(&self.evidence(tally, active), self.target).into_iter().take(compared);
         let standings = leaders.map(|x| self.standing(tally, active, active[x]));
@@ -412,6 +403,12 @@ impl VerdictTracker {
 /// pairs within it count for both. Only these can get a verdict.
 fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
     largest(&evidence.empirical_scores(0.5 - target.margin))
+}
+
+/// Comparisons from one check to the next with so many active rankers.
+fn check_interval(active: usize) -> u64 {
+    let rankers = active as u64;
+    if active <= CHECKED_EACH { 1 } else { rankers * rankers / RANKER_PAIRS_A_CHECK }
 }
 
 /// The refuters at the start of a stretch with so many rankers.

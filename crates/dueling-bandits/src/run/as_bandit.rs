@@ -1,6 +1,7 @@
 //! A run in a simulation.
 
 use super::Run;
+use crate::evidence::EqualAnswers;
 use crate::{Bandit, InFlight, Observation, PolicyRng, Selection, Tally};
 
 /// A run in which every answer counts at once, as simulations have it.
@@ -27,9 +28,9 @@ impl Bandit for Run {
         self.policy.observe(observation);
         let (active, duel) = (self.roster.active(), observation.duel);
         self.tracker.observe(self.policy.tally(), active, duel);
-        self.count_for_claims(duel, observation.outcome, None, 0, 1);
+        self.count_for_claims(&EqualAnswers::by_outcome(duel, observation.outcome, 1));
         self.check_claims(1);
-        self.follow(Some(duel));
+        self.show_changed_evidence(Some(duel));
     }
 
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {

@@ -1,7 +1,7 @@
 //! Claims against a control.
 
 use dueling_bandits::claims::control::{Claim, ControlClaims, Goal, Progress};
-use dueling_bandits::evidence::{Target, TimedAnswer};
+use dueling_bandits::evidence::{EqualAnswers, Target, TimedAnswer};
 use dueling_bandits::run::Run;
 use dueling_bandits::{
     Bandit, Duel, InFlight, Outcome, PolicyRng, PolicySpec, Setup, Tally, step_rng,
@@ -21,7 +21,7 @@ fn claims(target: Target, goal: Goal, rankers: usize, control: usize) -> Control
 
 fn answer(claims: &mut ControlClaims, x: usize, control: usize, x_wins: bool, active: &[usize]) {
     let outcome = if x_wins { Outcome::First } else { Outcome::Second };
-    claims.count(Duel::new(x, control), outcome, None, 1);
+    claims.count(&EqualAnswers::by_outcome(Duel::new(x, control), outcome, 1));
     claims.counted(1, active);
 }
 

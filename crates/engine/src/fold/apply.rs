@@ -10,7 +10,7 @@ use crate::page_rules::MAX_METHOD_VERSIONS;
 use crate::status::status_error;
 use dueling_bandits::claims::guardrails::ShownUnits;
 use dueling_bandits::evidence::balance::Cell;
-use dueling_bandits::evidence::{Score, SeenUnits, TimedAnswer};
+use dueling_bandits::evidence::{EqualAnswers, Score, SeenUnits, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{
     Answer, Bandit, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, TieRule,
@@ -159,11 +159,13 @@ impl Fold {
                     units.ok_or_else(|| refuse("it names units, and nobody asked".into()))?;
                 let shown = shown.as_deref().and_then(units_from_text::<ShownUnits>);
                 match (&mut self.state.guardrails, shown.filter(ShownUnits::is_sound)) {
-                    (Some(guardrails), Some(shown)) => guardrails.know_elsewhere(shown),
+                    (Some(guardrails), Some(shown)) => {
+                        guardrails.exclude_units_seen_elsewhere(shown);
+                    }
                     (None, None) => {}
                     _ => return Err(refuse("it names other units than the metrics need".into())),
                 }
-                self.run.know_elsewhere(units);
+                self.run.exclude_units_seen_elsewhere(units);
             }
             Event::Control(ControlEvent::SelfDuels { counts, alone }) => {
                 let arms = self.arms_of(alone).map_err(refuse)?;
@@ -441,12 +443,12 @@ impl Fold {
         if let Some(outcome) = constant {
             let observation = Observation { duel, outcome, batch, ticket: 0 };
             policy.observe_run(&observation, result.ties);
-            self.run.count_for_claims(duel, outcome, None, 0, result.ties);
+            self.run.count_for_claims(&EqualAnswers::by_outcome(duel, outcome, result.ties));
         }
         let wins = [result.first_wins, result.second_wins];
         for (outcome, nth) in [(Outcome::First, 0), (Outcome::Second, 1)] {
             let count = wins[nth].saturating_add(drawn[nth]);
-            self.run.count_for_claims(duel, outcome, None, 0, count);
+            self.run.count_for_claims(&EqualAnswers::by_outcome(duel, outcome, count));
         }
     }
 

@@ -82,10 +82,10 @@ impl Fold {
             state.guardrails = Some(Box::new(guardrails?));
         }
         (state.guardrails.is_some() != spec.metrics.is_empty()).then_some(())?;
-        let known = run.cohorts().known_elsewhere().is_some();
+        let known = run.cohorts().units_seen_elsewhere().is_some();
         (!known || spec.split_from.is_some()).then_some(())?;
         let fold = Self::with(spec, seed, run, state, held_out);
-        let is_shown = |it: &Guardrails| it.known_elsewhere().is_some() == known;
+        let is_shown = |it: &Guardrails| it.units_seen_elsewhere().is_some() == known;
         fold.guardrails().is_none_or(is_shown).then_some(fold)
     }
 

@@ -275,7 +275,7 @@ impl Fold {
     /// Whether the units of the experiment that it was a segment of are not known yet. Until then,
     /// no answer may count.
     pub fn awaits_units(&self) -> bool {
-        self.is_split_off && self.cohorts().known_elsewhere().is_none()
+        self.is_split_off && self.cohorts().units_seen_elsewhere().is_none()
     }
 
     /// The claims that are proven, apart from drift.

@@ -12,7 +12,7 @@ pub(super) fn start(spec: &ExperimentSpec, seed: u64) -> Option<Guardrails> {
         let (metrics, window) = (spec.guardrails(), spec.value_window_ms());
         let (rankers, control) = (spec.initial_rankers(), spec.first_control());
         let error = Errors::of_metrics(spec.errors, spec.conclude_at);
-        Guardrails::new(&metrics, window, (error, seed), rankers, control)
+        Guardrails::new(&metrics, window, error, seed, rankers, control)
     })
 }
 
@@ -25,7 +25,7 @@ pub(super) fn restored(
 ) -> Option<Guardrails> {
     let (metrics, window) = (spec.guardrails(), spec.value_window_ms());
     let error = Errors::of_metrics(spec.errors, spec.conclude_at);
-    saved.restored(&metrics, window, (error, seed), rankers)
+    saved.restored(&metrics, window, error, seed, rankers)
 }
 
 impl Fold {

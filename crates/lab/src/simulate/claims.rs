@@ -381,11 +381,18 @@ impl Guarded {
             limit: Some(limit),
             difference: None,
         };
-        let error = (1.0 - trial.trial.target.confidence, seeds.folding);
+        let error = 1.0 - trial.trial.target.confidence;
         let mut means = vec![mean; rankers];
         means[control] = limit / 2.0;
         Self {
-            guardrails: Guardrails::new(&[metric], VALUES_MS, error, rankers, Some(control)),
+            guardrails: Guardrails::new(
+                &[metric],
+                VALUES_MS,
+                error,
+                seeds.folding,
+                rankers,
+                Some(control),
+            ),
             limit,
             means,
             rng: PolicyRng::seed_from_u64(seeds.answering ^ 0x6661_696c),

@@ -10,12 +10,12 @@ use crate::rng::mix;
 
 /// Most pages of one cohort.
 const PAGES_MAX: usize = 2048;
-/// Units that saw one ranker alone are known under another hash.
+/// A unit that saw one ranker alone is kept under the hash of itself and this number.
 const ALONE: u64 = 0x3d8e_61b7_0fa2_c954;
-/// A unit that saw a ranker, whatever the other one was.
+/// In place of the other ranker in [`seen_with`]: any.
 const ANY: u64 = u16::MAX as u64 + 1;
 
-/// The hash under which a unit is known that saw a ranker, with any or with this other one.
+/// The hash under which a unit is kept that saw a ranker together with `other`, or with [`ANY`].
 fn seen_with(unit: u64, ranker: u16, other: u64) -> u64 {
     mix(unit) ^ mix(u64::from(ranker) << 32 | other)
 }
@@ -41,7 +41,7 @@ impl ShownUnits {
         self.seen.bytes()
     }
 
-    /// Whether decoded units can be some.
+    /// Whether decoded units are possible.
     pub fn is_sound(&self) -> bool {
         self.seen.is_sound()
     }
@@ -96,7 +96,8 @@ impl Values {
 }
 
 impl Page {
-    /// The hash under which its unit is known for a ranker of a page of two; `None` without a unit.
+    /// The hash under which its unit is kept, for one ranker of a page of two and a kind of limits;
+    /// `None` without a unit.
     fn hash(&self, side: usize, kind: Kind) -> Option<u64> {
         let other = match kind {
             Kind::Limit => ANY,
@@ -110,7 +111,7 @@ impl Page {
         self.unit.map(|unit| mix(unit ^ ALONE))
     }
 
-    /// All of its own.
+    /// All hashes under which its unit is kept.
     fn hashes(&self) -> impl Iterator<Item = u64> + '_ {
         let is_alone = self.alone.is_some();
         let sides = (0..2).filter(move |_| !is_alone);
@@ -126,11 +127,11 @@ impl Guardrails {
         self.open.keys().next().filter(|&&oldest| oldest < until).map(|_| until)
     }
 
-    /// A page was issued, or some values of its first and second ranker came, by metric: what is
-    /// known of it already stays. Returns whether it came in time.
+    /// A page was issued, or some values of its first and second ranker came, by metric. Values
+    /// that came before stay. Returns whether it came in time.
     pub fn add(&mut self, nonce: u128, page: Page, values: [&[Option<f64>]; 2]) -> bool {
         if page.issued_at < self.complete_until {
-            self.know(&page);
+            self.mark_seen(&page);
             return false;
         }
         let start = self.window.start_of_cohort(page.issued_at);
@@ -141,14 +142,13 @@ impl Guardrails {
         known_values.add(self.rules.len(), values);
         let left_out = if cohort.len() > PAGES_MAX { cohort.pop_last() } else { None };
         if let Some((_, (page, _))) = left_out {
-            self.know(&page);
+            self.mark_seen(&page);
         }
         true
     }
 
-    /// No page of this unit with these rankers counts from here on: this one was seen, and does
-    /// not count.
-    fn know(&mut self, page: &Page) {
+    /// A page was seen and does not count. No later page of its unit with these rankers counts.
+    fn mark_seen(&mut self, page: &Page) {
         for hash in page.hashes() {
             self.seen.insert(hash);
         }
@@ -167,12 +167,12 @@ impl Guardrails {
 
     /// No page of these units counts, not even one that waits: they saw another experiment before
     /// this one started.
-    pub fn know_elsewhere(&mut self, units: ShownUnits) {
+    pub fn exclude_units_seen_elsewhere(&mut self, units: ShownUnits) {
         self.elsewhere = Some(Box::new(units));
     }
 
-    /// The units of another experiment whose pages never count here; `None` before they are known.
-    pub fn known_elsewhere(&self) -> Option<&ShownUnits> {
+    /// The units of another experiment whose pages never count here; `None` before they were read.
+    pub fn units_seen_elsewhere(&self) -> Option<&ShownUnits> {
         self.elsewhere.as_deref()
     }
 
@@ -215,6 +215,7 @@ impl Guardrails {
         self.change_control(until);
     }
 
+    /// Count a page that is complete, and add the tables that it changes to `changed`.
     fn count(&mut self, nonce: u128, page: &Page, values: &Values, changed: &mut Vec<usize>) {
         if page.alone.is_some() {
             return self.count_alone(nonce, page, values, changed);
@@ -223,8 +224,8 @@ impl Guardrails {
         for side in 0..2 {
             let (ranker, other) = (page.pair[side], page.pair[1 - side]);
             for kind in KINDS {
-                let counts = kind == Kind::Limit || self.control == Some(other);
-                if !counts || !self.is_first(page, side, kind) {
+                let has_kind = kind == Kind::Limit || self.control == Some(other);
+                if !has_kind || !self.is_first(page, side, kind) {
                     continue;
                 }
                 for metric in 0..metrics {
@@ -232,12 +233,10 @@ impl Guardrails {
                     if rule.metric.of_page {
                         continue;
                     }
-                    let own = rule.badness(values.get(metrics, side, metric));
+                    let badness = |side| rule.badness(values.get(metrics, side, metric));
                     let counted = match kind {
-                        Kind::Limit => own,
-                        Kind::Difference => {
-                            own - rule.badness(values.get(metrics, 1 - side, metric))
-                        }
+                        Kind::Limit => badness(side),
+                        Kind::Difference => badness(side) - badness(1 - side),
                     };
                     let table = self.table(ranker.into(), metric, kind);
                     self.count_at(table, counted, nonce, changed);
@@ -246,7 +245,8 @@ impl Guardrails {
         }
     }
 
-    /// Count a page of the leader or the control alone.
+    /// Count a page of the leader or the control alone: `± 2 (value - forecast)`, as the module
+    /// says.
     fn count_alone(&mut self, nonce: u128, page: &Page, values: &Values, changed: &mut Vec<usize>) {
         let [leader, control] = page.pair;
         if !self.is_first_alone(page) || self.control != Some(control) {
@@ -257,9 +257,8 @@ impl Guardrails {
             let rule = &self.rules[metric];
             if rule.metric.of_page {
                 let value = rule.badness(values.get(self.rules.len(), side, metric));
-                let (sum, number) = &mut self.sums[metric];
-                let forecast = *sum / *number;
-                (*sum, *number) = (*sum + value, *number + 1.0);
+                let forecast = self.sums[metric].mean();
+                self.sums[metric].add(value);
                 let table = self.table(leader.into(), metric, Kind::Difference);
                 self.count_at(table, sign * (value - forecast), nonce, changed);
             }
@@ -280,7 +279,7 @@ impl Guardrails {
     }
 }
 
-/// A coin in [0, 1) that depends on the page and the table, and not on the value.
+/// A number in [0, 1) that depends on the page and the table, and not on the value.
 fn coin(seed: u64, nonce: u128, table: usize) -> f64 {
     let page = mix(mix(seed ^ nonce as u64) ^ (nonce >> 64) as u64);
     (mix(page ^ table as u64) >> 11) as f64 / (1_u64 << 53) as f64

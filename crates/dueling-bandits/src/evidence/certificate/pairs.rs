@@ -15,14 +15,14 @@ pub struct PairEvidence<'a> {
     counted: Option<&'a Counted>,
     rankers: &'a [usize],
     /// `ln E(x≻y)` by `x * K + y`, in place of that of the counts.
-    known: Option<&'a [f64]>,
+    ln: Option<&'a [f64]>,
     refuters: Option<&'a Refuters>,
 }
 
 impl<'a> PairEvidence<'a> {
     /// The pairs among `rankers`. In the rule and here, ranker `x` is `rankers[x]` of the tally.
     pub fn new(mixture: &'a LeadEvidence, tally: &'a Tally, rankers: &'a [usize]) -> Self {
-        Self { mixture, tally, counted: None, rankers, known: None, refuters: None }
+        Self { mixture, tally, counted: None, rankers, ln: None, refuters: None }
     }
 
     /// The same counts in the evidence of another margin.
@@ -30,7 +30,7 @@ impl<'a> PairEvidence<'a> {
     where
         'a: 'b,
     {
-        PairEvidence { mixture, known: None, ..*self }
+        PairEvidence { mixture, ln: None, ..*self }
     }
 
     /// Of the wins that count.
@@ -44,12 +44,12 @@ impl<'a> PairEvidence<'a> {
         Self { refuters, ..self }
     }
 
-    /// With `ln E(x≻y)` at `x * K + y` of `known` in place of that of the counts.
-    pub(in crate::evidence) fn with_known<'b>(&self, known: &'b [f64]) -> PairEvidence<'b>
+    /// With `ln E(x≻y)` at `x * K + y` of `ln` in place of that of the counts.
+    pub(in crate::evidence) fn with_ln<'b>(&self, ln: &'b [f64]) -> PairEvidence<'b>
     where
         'a: 'b,
     {
-        PairEvidence { known: Some(known), ..*self }
+        PairEvidence { ln: Some(ln), ..*self }
     }
 
     /// `X(j)` of [`Refuters`]; 0 without refuters.
@@ -84,8 +84,8 @@ impl<'a> PairEvidence<'a> {
 
     /// `ln E(x≻y)`; 0 before the first duel of the pair.
     pub fn ln(&self, x: usize, y: usize) -> f64 {
-        match self.known {
-            Some(known) => known[x * self.rankers() + y],
+        match self.ln {
+            Some(ln) => ln[x * self.rankers() + y],
             None => self.ln_of_counts(x, y),
         }
     }

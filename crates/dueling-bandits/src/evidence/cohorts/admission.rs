@@ -41,28 +41,37 @@ pub enum Admission {
 pub struct Added {
     /// The decision on the answer itself.
     pub admission: Admission,
-    /// The other answers that are expected to count from now on, or not any more: at most three, or
-    /// those of a pair that lost its place in a full cohort.
-    pub others: Vec<Change>,
+    /// Other answers that wait and are no longer expected to count: at most three of units, or all
+    /// of a pair that lost its place in a full cohort.
+    pub no_longer_expected: Vec<EqualAnswers>,
 }
 
 impl From<Admission> for Added {
     fn from(admission: Admission) -> Self {
-        Self { admission, others: Vec::new() }
+        Self { admission, no_longer_expected: Vec::new() }
     }
 }
 
-/// An answer that waited when another one came, and what is expected of it since.
+/// Equal answers of one pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct EqualAnswers {
     /// The pair.
     pub duel: Duel,
-    /// Its outcome.
+    /// Their outcome.
     pub outcome: Outcome,
-    /// Its score.
+    /// Their score, whose outcome it is, if they count by a score.
     pub score: Option<Score>,
-    /// Whether it is expected to count. Before, the contrary was expected.
-    pub counts: bool,
+    /// Number of the declared segment of their pages, from 1; 0 for any other page.
+    pub segment: u8,
+    /// How many they are.
+    pub count: u32,
+}
+
+impl EqualAnswers {
+    /// Answers that count by their outcome, of pages outside all segments.
+    pub fn by_outcome(duel: Duel, outcome: Outcome, count: u32) -> Self {
+        Self { duel, outcome, score: None, segment: 0, count }
+    }
 }
 
 /// Why an answer does not count.
@@ -103,19 +112,11 @@ impl LeftOut {
     }
 }
 
-/// Equal answers of one pair whose cohort is complete.
+/// Answers whose cohort is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completed {
-    /// The pair.
-    pub duel: Duel,
-    /// Their outcome.
-    pub outcome: Outcome,
-    /// Their score.
-    pub score: Option<Score>,
-    /// Their segment.
-    pub segment: u8,
-    /// How many they are.
-    pub count: u32,
+    /// The answers.
+    pub answers: EqualAnswers,
     /// Whether they count. Those of units that were counted meanwhile do not.
     pub counts: bool,
     /// Whether they were expected to count.

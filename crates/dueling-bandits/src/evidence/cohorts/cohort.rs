@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::evidence::cohorts::admission::{Completed, TimedAnswer};
+use crate::evidence::cohorts::admission::{EqualAnswers, TimedAnswer};
 use crate::evidence::scores::{CODES, Score};
 use crate::rng::mix;
 use crate::{Duel, Outcome};
@@ -50,8 +50,10 @@ impl UnitAnswer {
         Self { unit, issued_at, nonce, first, second, code, segment }
     }
 
-    pub(super) fn duel(&self) -> Duel {
-        Duel::new(self.first.into(), self.second.into())
+    /// The answer without its unit.
+    pub(super) fn anonymous(&self) -> EqualAnswers {
+        let duel = Duel::new(self.first.into(), self.second.into());
+        decoded(duel, self.code, self.segment, 1)
     }
 
     /// Whether it is expected to count: no answer of its unit waits in an earlier cohort.
@@ -62,7 +64,8 @@ impl UnitAnswer {
         }
     }
 
-    pub(super) fn expect(&mut self, expected: bool) {
+    /// Sets whether it is expected to count.
+    pub(super) fn set_expected(&mut self, expected: bool) {
         let unexpected = u8::from(!expected);
         self.code = match self.code.checked_sub(SCORES_FROM) {
             Some(code) => SCORES_FROM + code / 2 * 2 + unexpected,
@@ -121,7 +124,7 @@ impl Cohort {
     /// Count an answer without a unit. A full cohort keeps the pairs with the smallest hash, so
     /// neither outcomes nor the order of arrival decide what it leaves out. Returns the answers of
     /// the pair that lost its place; `None` if this pair has no place.
-    pub(super) fn count(&mut self, duel: Duel, code: u8, segment: u8) -> Option<Vec<Completed>> {
+    pub(super) fn count(&mut self, duel: Duel, code: u8, segment: u8) -> Option<Vec<EqualAnswers>> {
         let pair = (duel.first as u16, duel.second as u16);
         let mut displaced = Vec::new();
         if self.pairs.len() >= PAIRS_MAX && !self.pairs.contains_key(&pair) {
@@ -141,27 +144,24 @@ impl Cohort {
     }
 
     /// The answers of a pair without a unit. They do not wait any more.
-    fn take_pair(&mut self, pair: (u16, u16)) -> Vec<Completed> {
+    fn take_pair(&mut self, pair: (u16, u16)) -> Vec<EqualAnswers> {
         let duel = Duel::new(pair.0.into(), pair.1.into());
-        let of_nobody = |code, segment, count| {
-            let (outcome, score) = content_of(code);
-            Completed { duel, outcome, score, segment, count, counts: true, expected: true }
-        };
         let outcomes = self.pairs.remove(&pair).unwrap_or_default();
         let outcomes = (0..OUTCOMES).zip(outcomes).filter(|&(_, count)| count > 0);
-        let mut answers: Vec<Completed> =
-            outcomes.map(|(code, count)| of_nobody(code, 0, count)).collect();
+        let mut answers: Vec<EqualAnswers> =
+            outcomes.map(|(code, count)| decoded(duel, code, 0, count)).collect();
         let all = (pair.0, pair.1, 0, 0)..=(pair.0, pair.1, u8::MAX, u8::MAX);
         let others: Vec<_> = self.others.range(all).map(|(&key, &count)| (key, count)).collect();
         for (key, count) in others {
             self.others.remove(&key);
-            answers.push(of_nobody(key.3, key.2, count));
+            let (_, _, segment, code) = key;
+            answers.push(decoded(duel, code, segment, count));
         }
         answers
     }
 
     /// All answers without a unit, by pair. They do not wait any more.
-    pub(super) fn take_pairs(&mut self) -> Vec<Completed> {
+    pub(super) fn take_pairs(&mut self) -> Vec<EqualAnswers> {
         let pairs: Vec<_> = self.pairs.keys().copied().collect();
         pairs.into_iter().flat_map(|pair| self.take_pair(pair)).collect()
     }
@@ -173,7 +173,7 @@ impl Cohort {
             if (known.issued_at, known.nonce) <= (answer.issued_at, answer.nonce) {
                 return UnitPlace::Taken;
             }
-            answer.expect(known.is_expected());
+            answer.set_expected(known.is_expected());
             return UnitPlace::Replaces(std::mem::replace(known, answer));
         }
         let full = self.units.len() >= UNITS_MAX;
@@ -215,9 +215,9 @@ pub(super) fn code_of(answer: &TimedAnswer) -> Option<u8> {
     }
 }
 
-/// The outcome and the score of a code as in [`UnitAnswer`].
-pub(super) fn content_of(code: u8) -> (Outcome, Option<Score>) {
-    match code.checked_sub(SCORES_FROM) {
+/// Answers with a code as in [`UnitAnswer`].
+pub(super) fn decoded(duel: Duel, code: u8, segment: u8, count: u32) -> EqualAnswers {
+    let (outcome, score) = match code.checked_sub(SCORES_FROM) {
         Some(code) => {
             let score = Score::of_code(code / 2);
             (score.outcome(), Some(score))
@@ -225,5 +225,6 @@ pub(super) fn content_of(code: u8) -> (Outcome, Option<Score>) {
         None => {
             ([Outcome::First, Outcome::Second, Outcome::Half][usize::from(code % OUTCOMES)], None)
         }
-    }
+    };
+    EqualAnswers { duel, outcome, score, segment, count }
 }

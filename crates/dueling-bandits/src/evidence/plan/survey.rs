@@ -121,7 +121,7 @@ impl Survey {
         let mut times_left = MOST_TIMES;
         for rival in (0..k).filter(|&j| j != leader) {
             let capital =
-                |supposed: &[f64]| rule.ln_capital(&pairs.with_known(supposed), leader, rival);
+                |supposed: &[f64]| rule.ln_capital(&pairs.with_ln(supposed), leader, rival);
             let mut reached = capital(&supposed);
             while reached < rule.threshold() && times_left > 0 {
                 times_left -= 1;

@@ -1,8 +1,8 @@
 //! Which answers of a tally count, and which of them by a score.
 
-use crate::evidence::cohorts::Completed;
+use crate::evidence::cohorts::EqualAnswers;
 use crate::evidence::scores::{Score, ScoreCounts};
-use crate::{Duel, Outcome, Tally};
+use crate::{Duel, Tally};
 
 /// The answers of a tally that count.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
@@ -41,32 +41,23 @@ impl Counted {
         self.scores.add(duel, score, count);
     }
 
-    /// An answer of `tally` does not count, or not yet. `score` is there if its score was added.
-    pub(crate) fn leave_out(
-        &mut self,
-        tally: &Tally,
-        duel: Duel,
-        outcome: Outcome,
-        score: Option<Score>,
-    ) {
+    /// Answers of `tally` do not count, or not yet. They have a score only if it was added, to take
+    /// it back.
+    pub(crate) fn leave_out(&mut self, tally: &Tally, answers: &EqualAnswers) {
         let left_out = self.left_out.get_or_insert_with(|| Tally::new(tally.rankers()));
         while left_out.rankers() < tally.rankers() {
             left_out.enlist();
         }
-        left_out.record(duel, outcome);
+        let &EqualAnswers { duel, outcome, score, count, .. } = answers;
+        left_out.record_run(duel, outcome, count);
         if let Some(score) = score {
-            self.scores.remove(duel, score);
+            self.scores.remove(duel, score, count);
         }
     }
 
-    /// `count` answers that were left out count, by their score if they have one.
-    pub(crate) fn count_again(
-        &mut self,
-        duel: Duel,
-        outcome: Outcome,
-        score: Option<Score>,
-        count: u32,
-    ) {
+    /// Answers that were left out count, by their score if they have one.
+    pub(crate) fn count_again(&mut self, answers: &EqualAnswers) {
+        let &EqualAnswers { duel, outcome, score, count, .. } = answers;
         if let Some(left_out) = &mut self.left_out {
             left_out.remove_run(duel, outcome, count);
         }
@@ -76,10 +67,10 @@ impl Counted {
     }
 
     /// The same once these answers, which wait, count too.
-    pub fn with_waiting(&self, waiting: &[Completed]) -> Self {
+    pub fn with_waiting(&self, waiting: &[EqualAnswers]) -> Self {
         let mut counted = self.clone();
-        for &Completed { duel, outcome, score, count, .. } in waiting {
-            counted.count_again(duel, outcome, score, count);
+        for answers in waiting {
+            counted.count_again(answers);
         }
         counted
     }

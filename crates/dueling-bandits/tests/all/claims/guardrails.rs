@@ -19,7 +19,7 @@ const FAILURES: Metric = Metric {
 const LATENCY: Metric = Metric { limit: None, difference: Some(0.01), ..FAILURES };
 
 fn guardrails(metric: Metric, rankers: usize, control: Option<usize>, run: u64) -> Guardrails {
-    Guardrails::new(&[metric], WINDOW_MS, (ERROR, run), rankers, control)
+    Guardrails::new(&[metric], WINDOW_MS, ERROR, run, rankers, control)
 }
 
 /// Adds pages of one cohort after the other.
@@ -78,7 +78,7 @@ fn units_that_saw_another_experiment_never_count() {
     assert!((4..1000).all(|unit| !shown.contains(unit)));
 
     let mut own = Pages::new(guardrails(LATENCY, 2, Some(0), 1));
-    own.rails.know_elsewhere(shown);
+    own.rails.exclude_units_seen_elsewhere(shown);
     for unit in 1..=6 {
         own.add([0, 1], Some(unit), [Some(0.1); 2]);
     }
@@ -140,7 +140,7 @@ fn a_cohort_in_any_order_gives_one_state() {
     };
     let one = folded(&mut pages.iter());
     assert_eq!(one, folded(&mut pages.iter().rev()));
-    let restored = |rankers| one.clone().restored(&[both], WINDOW_MS, (ERROR, 8), rankers);
+    let restored = |rankers| one.clone().restored(&[both], WINDOW_MS, ERROR, 8, rankers);
     assert_eq!(restored(3), Some(one.clone()));
     assert!(restored(2).is_none());
 }
@@ -149,7 +149,7 @@ fn a_cohort_in_any_order_gives_one_state() {
 #[test]
 fn the_errors_of_all_claims_are_at_most_that_of_the_family() {
     let both = Metric { limit: Some(0.3), difference: Some(0.1), ..FAILURES };
-    let mut rails = Guardrails::new(&[both, FAILURES], WINDOW_MS, (ERROR, 1), 3, Some(2));
+    let mut rails = Guardrails::new(&[both, FAILURES], WINDOW_MS, ERROR, 1, 3, Some(2));
     let (mut of_limits, mut of_differences) = (0.0, 0.0);
     for nth in 0..10 {
         let of = |kind| {

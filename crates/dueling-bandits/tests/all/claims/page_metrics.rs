@@ -21,7 +21,7 @@ struct Alone {
 
 impl Alone {
     fn new(metric: Metric, rankers: usize, run: u64) -> Self {
-        let rails = Guardrails::new(&[metric], 60_000, (ERROR, run), rankers, Some(0));
+        let rails = Guardrails::new(&[metric], 60_000, ERROR, run, rankers, Some(0));
         Self { rails, issued: 0 }
     }
 

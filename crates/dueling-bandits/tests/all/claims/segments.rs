@@ -2,7 +2,7 @@
 
 use dueling_bandits::claims::ladder::Progress;
 use dueling_bandits::claims::segments::SegmentClaims;
-use dueling_bandits::evidence::{Target, TimedAnswer};
+use dueling_bandits::evidence::{EqualAnswers, Target, TimedAnswer};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
 use dueling_bandits::{Duel, Outcome, PolicyRng, PolicySpec, Tally, step_rng};
@@ -21,12 +21,17 @@ fn claims(margin: f64, segments: usize) -> SegmentClaims {
     claims
 }
 
+/// Counts answers to pages of a segment, from 1.
+fn count(claims: &mut SegmentClaims, segment: u8, duel: Duel, outcome: Outcome, count: u32) {
+    claims.count(&EqualAnswers { segment, ..EqualAnswers::by_outcome(duel, outcome, count) });
+}
+
 /// A page of a random segment; `beats(segment)` is the share that the control wins there.
 fn page(claims: &mut SegmentClaims, beats: &dyn Fn(usize) -> f64, rng: &mut PolicyRng) {
     let segment = rng.random_range(0..claims.segments());
     let lost = rng.random::<f64>() < beats(segment);
     let outcome = if lost { Outcome::Second } else { Outcome::First };
-    claims.count(segment as u8 + 1, PAIR, outcome, None, 1);
+    count(claims, segment as u8 + 1, PAIR, outcome, 1);
     claims.counted(1);
 }
 
@@ -88,7 +93,7 @@ fn without_a_control_the_rival_of_a_segment_is_the_ranker_that_did_best_there() 
     for (segment, rival, lost) in [(1, 1, true), (1, 2, false), (2, 1, false), (2, 2, true)] {
         let outcome = if lost { Outcome::Second } else { Outcome::First };
         tally.record_run(Duel::new(0, rival), outcome, 20);
-        claims.count(segment, Duel::new(0, rival), outcome, None, 20);
+        count(&mut claims, segment, Duel::new(0, rival), outcome, 20);
     }
     claims.counted(80);
     assert!(claims.select(0, &mut step_rng(1, 1)).is_none(), "no winner yet");
@@ -102,14 +107,15 @@ fn without_a_control_the_rival_of_a_segment_is_the_ranker_that_did_best_there() 
     met.dedup();
     assert_eq!(met, [1, 2], "each of them, whatever the segment of the page");
     // in the other segment, and against the other rival, nothing is said about this one
-    claims.count(1, Duel::new(0, 2), Outcome::Second, None, 200);
-    claims.count(0, Duel::new(0, 1), Outcome::Second, None, 200);
+    count(&mut claims, 1, Duel::new(0, 2), Outcome::Second, 200);
+    count(&mut claims, 0, Duel::new(0, 1), Outcome::Second, 200);
     claims.counted(400);
     assert_eq!(claims.hurt(0), Progress::Open { comparisons: None });
-    claims.count(1, Duel::new(0, 1), Outcome::Second, None, claims.least_pages() as u32 - 1);
+    let fewest = claims.least_pages() as u32;
+    count(&mut claims, 1, Duel::new(0, 1), Outcome::Second, fewest - 1);
     claims.counted(1);
     assert!(matches!(claims.hurt(0), Progress::Open { .. }), "one page less than the fewest");
-    claims.count(1, Duel::new(1, 0), Outcome::First, None, 1);
+    count(&mut claims, 1, Duel::new(1, 0), Outcome::First, 1);
     claims.counted(1);
     assert_eq!(claims.hurt(0), Progress::Decided { after: 482 });
     assert!(claims.at_most(0).is_some_and(|bound| bound < 0.5));
@@ -127,11 +133,11 @@ fn without_a_control_the_rival_of_a_segment_is_the_ranker_that_did_best_there() 
 #[test]
 fn nobody_is_hurt_once_that_is_proven_of_each_segment() {
     let mut claims = claims(0.05, 2);
-    claims.count(1, PAIR, Outcome::First, None, 400);
+    count(&mut claims, 1, PAIR, Outcome::First, 400);
     claims.counted(400);
     assert_eq!((claims.unhurt_after(), claims.is_settled(0)), (None, false));
-    claims.count(2, PAIR, Outcome::First, None, 300);
-    claims.count(2, PAIR, Outcome::Second, None, 150);
+    count(&mut claims, 2, PAIR, Outcome::First, 300);
+    count(&mut claims, 2, PAIR, Outcome::Second, 150);
     claims.counted(450);
     assert_eq!((claims.unhurt_after(), claims.is_settled(0)), (Some(850), true));
     assert!(claims.select(0, &mut step_rng(1, 1)).is_none());
@@ -140,7 +146,7 @@ fn nobody_is_hurt_once_that_is_proven_of_each_segment() {
 #[test]
 fn a_segment_without_pages_is_not_waited_for() {
     let mut claims = claims(0.01, 2);
-    claims.count(1, PAIR, Outcome::First, None, 1000);
+    count(&mut claims, 1, PAIR, Outcome::First, 1000);
     claims.counted(1000);
     assert!(!claims.is_settled(0), "its label may still come");
     claims.counted(9000);

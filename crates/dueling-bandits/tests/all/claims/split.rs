@@ -84,7 +84,7 @@ fn units_of_elsewhere_never_count() {
     answer(&mut before, 1, true, (0, 0));
     answer(&mut run, 1, true, (0, 10));
     answer(&mut run, 2, true, (0, 10));
-    run.know_elsewhere(before.cohorts().known_units().clone());
+    run.exclude_units_seen_elsewhere(before.cohorts().known_units().clone());
     answer(&mut run, 1, true, (0, 2000));
     assert_eq!(run.cohorts().left_out().repeated_unit, 1);
     run.complete(5000, 7000);
@@ -116,7 +116,7 @@ fn is_wrong(number: u64, knows: bool) -> Option<bool> {
     }
     let mut own = start(0);
     if knows {
-        own.know_elsewhere(whole.cohorts().known_units().clone());
+        own.exclude_units_seen_elsewhere(whole.cohorts().known_units().clone());
     }
     Some((0..LATER).any(|unit| {
         let taste = tastes.get(unit as usize).copied();
