@@ -185,9 +185,7 @@ async fn expired_comparisons_are_issued_again(database: TestDatabase) {
 }
 
 async fn surplus_answers_do_not_delay_a_batch(database: TestDatabase) {
-    let store = database.store().await;
-    let one = Server::start(store).await;
-    let other = Server::start(database.connect().await).await;
+    let [one, other] = Server::two(&database).await;
     one.create(&search()).await;
     // Neither server knows which duels the other has in flight.
     let (ones, others) = (lease(&one, 30).await, lease(&other, 30).await);
@@ -265,17 +263,7 @@ async fn posted_batch_results_count_once(database: TestDatabase) {
     // The second batch, with some of its comparisons answered one by one.
     let duels = lease(&server, 20).await;
     answer_all(&server, &duels, "left").await;
-    let rows: Vec<_> = batch(&server).await["pairs"]
-        .as_array()
-        .expect("pairs")
-        .iter()
-        .map(|pair| {
-            let open = pair["needed"].as_u64().expect("a count") - pair["answered"].as_u64().expect("a count");
-            let (left, right) = (&pair["left"], &pair["right"]);
-            json!({"left": left, "right": right, "left_wins": open / 2, "right_wins": open - open / 2, "ties": 0})
-        })
-        .collect();
-    let second = json!({"batch": 2, "results": rows});
+    let second = server.missing_results("search").await;
     assert_eq!(server.post(RESULTS, &second).await.json(200)["position"], 22);
     assert_eq!(server.standings("search").await["duels"], 330);
 
@@ -357,8 +345,7 @@ async fn a_lease_needs_a_running_experiment(database: TestDatabase) {
 /// The experiment concludes by itself long before its batch of a million comparisons ends. Callers
 /// that work until no batch is open stop, at every server.
 async fn callers_see_the_end_of_a_concluded_experiment(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [server, second] = Server::two(&database).await;
     server.create(&with(steady("search", &["a", "b"]), json!({"conclude_at": {}}))).await;
     for client in [&server, &second] {
         eventually("the end of the batches", async || {

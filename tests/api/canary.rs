@@ -131,14 +131,10 @@ async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) 
     };
     assert_eq!(tally_of_twin, 0, "the policy learns nothing from it");
 
-    // another server folds the same, from the log and from a snapshot
     drop(loaded);
-    server.stop().await;
-    let second = Server::start(database.connect().await).await;
-    let again = second.report("often", "statistics").await;
-    assert_eq!(again["canary"], found["canary"]);
-    let server = second.restarted_from_snapshot(&database, "often").await;
-    assert_eq!(server.report("often", "statistics").await["canary"], found["canary"]);
+    let canary =
+        async |server: &Server| server.report("often", "statistics").await["canary"].clone();
+    let server = server.same_after_restarts(&database, "often", canary).await;
 
     let policy = json!({"policy": {"kind": "pcomp", "horizon": 1000}});
     server.refuses_change("often", &policy, "/canary").await;

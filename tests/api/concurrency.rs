@@ -69,10 +69,7 @@ async fn one_of_several_conflicting_answers_counts(database: TestDatabase) {
 }
 
 async fn an_experiment_is_created_once(database: TestDatabase) {
-    let servers = [
-        Server::start(database.store().await).await,
-        Server::start(database.connect().await).await,
-    ];
+    let servers = Server::two(&database).await;
     let body = |rankers: &[&str]| json!({"name": "search", "rankers": rankers, "policy": {"kind": "uniform"}});
     let answers = all((0..32).map(|caller| {
         let client = servers[caller % 2].client();
@@ -93,10 +90,7 @@ async fn an_experiment_is_created_once(database: TestDatabase) {
 }
 
 async fn one_of_several_changes_to_a_version_succeeds(database: TestDatabase) {
-    let servers = [
-        Server::start(database.store().await).await,
-        Server::start(database.connect().await).await,
-    ];
+    let servers = Server::two(&database).await;
     servers[0].create(&steady("search", &["a", "b"])).await;
     let answers = all((0..16).map(|caller| {
         let client = servers[caller % 2].client();
@@ -148,8 +142,7 @@ async fn converge(servers: [&Server; 2], position: u64) -> Value {
 }
 
 async fn a_change_at_one_server_applies_at_the_other(database: TestDatabase) {
-    let one = Server::start(database.store().await).await;
-    let other = Server::start(database.connect().await).await;
+    let [one, other] = Server::two(&database).await;
     one.create(&steady("search", &["a", "b"])).await;
     let patch = async |server: &Server, tag: &str, status: &str| {
         let body = json!({"status": status}).to_string().into_bytes();
@@ -187,10 +180,7 @@ async fn a_change_at_one_server_applies_at_the_other(database: TestDatabase) {
 }
 
 async fn two_servers_count_an_answer_once(database: TestDatabase) {
-    let servers = [
-        Server::start(database.store().await).await,
-        Server::start(database.connect().await).await,
-    ];
+    let servers = Server::two(&database).await;
     servers[0].create(&steady("search", &["a", "b"])).await;
     let mut bodies = Vec::new();
     for number in 0..40 {

@@ -4,7 +4,7 @@ use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, assert_has, assert_verifies, eventually, with};
+use crate::support::client::{Client, assert_has, assert_verifies, eventually, until, with};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -62,12 +62,8 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
         assert!((found - error).abs() < 1e-9, "{errors}");
     }
     let (mut met, mut verdict_at, mut after_it) = (0, None, 0);
-    let concluded = async || {
-        let experiment = server.experiment("search").await;
-        experiment["status"] == "concluded"
-    };
     for page in 0..3000 {
-        if concluded().await {
+        if server.experiment("search").await["status"] == "concluded" {
             break;
         }
         let duel = server.next_duel("search").await;
@@ -91,7 +87,7 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
         assert_eq!(settled["control"]["settled"], false, "{}", settled["control"]);
     }
     assert!(after_it > 10, "{after_it}");
-    eventually("the conclusion", async || concluded().await.then_some(())).await;
+    server.concluded("search").await;
     let last = server.report("search", "claims").await;
     let better = claim(&last, "better", "a");
     let bound = better["bound"].as_f64().expect("a bound");
@@ -141,10 +137,8 @@ async fn without_waiting_for_the_control_the_verdict_concludes(database: TestDat
 }
 
 async fn a_control_is_named_later_and_every_server_has_the_same_claims(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let body = with(search(), json!({"conclude_at": "never", "control": null}));
-    let created = server.post("/v1/experiments", &body).await;
-    created.json(201);
+    let [server, second] = Server::two(&database).await;
+    server.create(&with(search(), json!({"conclude_at": "never", "control": null}))).await;
     let without = server.report("search", "claims").await;
     assert_eq!((&without["control"], &without["errors"]["better"]), (&Value::Null, &json!(0.0)));
     assert_eq!(without["claims"].as_array().map(Vec::len), Some(2));
@@ -160,7 +154,6 @@ async fn a_control_is_named_later_and_every_server_has_the_same_claims(database:
     let fresh = server.report("search", "claims").await;
     assert_eq!(fresh["control"], "b");
     assert_eq!(claim(&fresh, "better", "a")["win_rate"], Value::Null, "from then on: {fresh}");
-    let second = Server::start(database.connect().await).await;
     for number in 0..60 {
         let server = if number % 2 == 0 { &server } else { &second };
         let duel = server.next_duel("search").await;
@@ -176,21 +169,13 @@ async fn a_control_is_named_later_and_every_server_has_the_same_claims(database:
             answer(&second, &duel, &mut met).await;
         }
     }
-    let there = second.report("search", "claims").await;
+    let claims = async |server: &Server| server.report("search", "claims").await["claims"].clone();
+    let there = claims(&second).await;
     second.stop().await;
-    let here = eventually("the log", async || {
-        let here = server.report("search", "claims").await;
-        (here["claims"] == there["claims"]).then_some(here)
-    })
-    .await;
-    assert_eq!(here["control"], "c", "{here}");
-    assert_eq!(here["claims"].as_array().map(Vec::len), Some(11));
-    server.stop().await;
-    // folded from the log, then from a snapshot
-    let rebuilt = Server::start(database.connect().await).await;
-    assert_eq!(rebuilt.report("search", "claims").await["claims"], here["claims"]);
-    let server = rebuilt.restarted_from_snapshot(&database, "search").await;
-    assert_eq!(server.report("search", "claims").await["claims"], here["claims"]);
+    until("the log", async || claims(&server).await == there).await;
+    assert_eq!(server.report("search", "claims").await["control"], "c");
+    assert_eq!(there.as_array().map(Vec::len), Some(11));
+    let server = server.same_after_restarts(&database, "search", claims).await;
 
     server.patch("search", &json!({"retire": "c"})).await.json(200);
     let ended = server.report("search", "claims").await;

@@ -62,8 +62,7 @@ async fn set(server: &Client, coverage: f64) {
 async fn the_same_units_take_part_everywhere_and_a_higher_coverage_adds_others(
     database: TestDatabase,
 ) {
-    let first = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [first, second] = Server::two(&database).await;
     assert_eq!(first.create(&search(0.3)).await["coverage"], 0.3);
     let few = units(&first).await;
     // four standard deviations are 0.082

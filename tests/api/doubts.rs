@@ -56,7 +56,7 @@ async fn random_clicks_conclude_nothing(database: TestDatabase) {
             click(&server, name, page % 4).await;
         }
         if is_fair {
-            until("the limit", async || status(&server, name).await == "concluded").await;
+            server.concluded(name).await;
         }
         let found = server.verdict(name).await;
         let doubts = &found["rests_on"]["doubts"];
@@ -95,7 +95,7 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
         }
     }
     server.clock.advance_ms(3_700_000);
-    until("a conclusion", async || status(&server, "complete").await == "concluded").await;
+    server.concluded("complete").await;
     let lossy = eventually("the verdict", async || {
         let found = server.verdict("lossy").await;
         (found["state"] == "decided").then_some(found)
@@ -211,7 +211,7 @@ async fn silence_about_interleaved_pages_is_no_loss(database: TestDatabase) {
         }
     }
     server.clock.advance_ms(3_700_000);
-    until("a conclusion", async || status(&server, "clicks-only").await == "concluded").await;
+    server.concluded("clicks-only").await;
     let rests_on = server.verdict("clicks-only").await["rests_on"].clone();
     assert_eq!((&rests_on["unanswered"], &rests_on["doubts"]), (&json!(0.5), &json!([])));
     assert!(rests_on["assumptions"].to_string().contains("had no click"), "{rests_on}");

@@ -48,8 +48,7 @@ async fn alarms(server: &Client) -> Vec<Value> {
 }
 
 async fn a_change_of_preferences_raises_an_alarm(database: TestDatabase) {
-    let first = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [first, second] = Server::two(&database).await;
     first.create(&experiment("tell")).await;
     answer(&first, "a", 70).await;
     let position = answer(&second, "a", 50).await;
@@ -90,8 +89,7 @@ async fn a_change_of_preferences_raises_an_alarm(database: TestDatabase) {
 }
 
 async fn a_change_of_preferences_starts_the_verdict_again(database: TestDatabase) {
-    let first = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [first, second] = Server::two(&database).await;
     first.create(&experiment("restart")).await;
     let position = answer(&first, "a", 100).await;
     assert_eq!(verdict_at(&second, position).await["winners"], json!(["a"]));
@@ -117,9 +115,7 @@ async fn a_concluded_experiment_is_watched(database: TestDatabase) {
     let body = with(experiment("restart"), json!({"rankers": ["a", "b", "c"], "watch": 0.5}));
     let server = Server::running(&database, &body).await;
     for _ in 0..240 {
-        let duel = server.pair("search").await;
-        let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
-        server.answer("search", &duel, outcome).await;
+        server.first_wins("search", &server.pair("search").await).await;
     }
     server.patch("search", &json!({"status": "concluded", "winner": "a"})).await.json(200);
     // the winner alone, or with one and the same rival

@@ -2,12 +2,9 @@
 
 use rankduel::http::ProblemKind;
 use rankduel::service::transfer::{Import, export, import};
-use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
-use crate::support::client::{
-    Answer, Client, assert_has, assert_verifies, eventually, steady, with,
-};
+use crate::support::client::{Answer, Client, assert_has, assert_verifies, steady, until, with};
 use crate::support::service::Server;
 use crate::support::{TestDatabase, fresh_database_beside};
 
@@ -37,9 +34,9 @@ async fn wins(server: &Client, name: &str, unit: &str, winner: &str) {
 }
 
 /// The verdict's own statements, the same at every server.
-async fn found(server: &Client, name: &str) -> [Value; 6] {
-    let verdict = server.verdict(name).await;
-    ["position", "duels", "state", "winners", "decided_after_duels", "rests_on"]
+async fn found(server: &Client) -> [Value; 5] {
+    let verdict = server.verdict("search").await;
+    ["duels", "state", "winners", "decided_after_duels", "rests_on"]
         .map(|member| verdict[member].clone())
 }
 
@@ -96,8 +93,7 @@ async fn an_excluded_unit_does_not_count(database: TestDatabase) {
 }
 
 async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatabase) {
-    let first = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [first, second] = Server::two(&database).await;
     let experiment = json!({
         // D-TS can show one ranker alone before the excluded units have any answers
         "name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}, "seed": 3,
@@ -122,32 +118,25 @@ async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatab
         }
     };
     exclude(&first, "search", json!(["u-1", "u-2"]), json!([])).await.json(200);
-    let excluded = async |server: &Server| {
-        let verdict = found(server, "search").await;
-        (verdict[5]["excluded_units"] == 2).then_some(verdict)
-    };
-    eventually("the exclusion at the other server", async || excluded(&second).await).await;
+    until("the exclusion at the other server", async || {
+        found(&second).await[4]["excluded_units"] == 2
+    })
+    .await;
     second.answer("search", &open, "left").await;
     for number in 0..10 {
         wins(&second, "search", &format!("v-{number}"), "a").await;
     }
-    let level = async || {
-        let (one, other) = (found(&first, "search").await, found(&second, "search").await);
-        (one[0] == other[0]).then_some((one, other))
-    };
-    let (one, other) = eventually("the servers to be level", level).await;
-    assert_eq!(one, other);
-    assert!(one[5]["left_out_excluded"].as_u64() > Some(1), "{one:?}");
+    until("the servers to be level", async || {
+        first.position("search").await == second.position("search").await
+    })
+    .await;
+    let whole = found(&first).await;
+    assert_eq!(found(&second).await, whole);
+    assert!(whole[4]["left_out_excluded"].as_u64() > Some(1), "{whole:?}");
     first.stop().await;
-    second.stop().await;
-
-    // a server that folds the whole log, then one that starts from a snapshot
-    let third = Server::start(database.connect().await).await;
-    let whole = found(&third, "search").await;
-    assert_eq!(whole[5], one[5], "self-duels may have been appended since");
-    let fourth = third.restarted_from_snapshot(&database, "search").await;
-    assert_eq!(found(&fourth, "search").await, whole, "from the snapshot");
-    fourth.stop().await;
+    let third =
+        second.same_after_restarts(&database, "search", async |server| found(server).await).await;
+    third.stop().await;
 
     // a copy in a database of the other kind
     let store = database.connect().await;
@@ -159,7 +148,7 @@ async fn every_server_and_every_copy_excludes_the_same_units(database: TestDatab
     assert!(matches!(imported, Import::New { .. }));
     assert_verifies(&*copy, "search").await;
     let fifth = Server::start(copy).await;
-    assert_eq!(found(&fifth, "search").await, whole, "from the copy");
+    assert_eq!(found(&fifth).await, whole, "from the copy");
 
     // a file whose record excludes another unit than its log
     let mut lines: Vec<Value> = String::from_utf8(file)
@@ -189,37 +178,21 @@ async fn a_policy_that_runs_in_batches_goes_on(database: TestDatabase) {
     let open = batch().await;
     assert_eq!(open["number"], 1, "the excluded answers are missing again: {open}");
     // the batch ends once more, by results that were obtained elsewhere
-    let pairs = open["pairs"].as_array().expect("pairs");
-    let results: Vec<_> = pairs
-        .iter()
-        .map(|pair| {
-            let missing = pair["needed"].as_u64().unwrap() - pair["answered"].as_u64().unwrap();
-            json!({"left": pair["left"], "right": pair["right"], "left_wins": missing,
-                "right_wins": 0, "ties": 0})
-        })
-        .collect();
-    let posted = json!({"batch": 1, "results": results});
-    let posted = server.post("/v1/experiments/search/batch/results", &posted).await.json(200);
+    let missing = server.missing_results("search").await;
+    let posted = server.post("/v1/experiments/search/batch/results", &missing).await.json(200);
     assert_eq!(posted["status"], "recorded");
     assert_ne!(batch().await["number"], 1);
     let store = database.connect().await;
-    assert_eq!(verify(&*store, "search").await.expect("an answer").wrong, Vec::<String>::new());
+    assert_verifies(&*store, "search").await;
 }
 
 async fn a_conclusion_stays(database: TestDatabase) {
     let body = with(steady("search", &["a", "b"]), json!({"conclude_at": {"confidence": 0.95}}));
     let server = Server::running(&database, &body).await;
-    let concluded = async || {
-        let experiment = server.experiment("search").await;
-        (experiment["status"] == "concluded").then_some(experiment)
-    };
     for number in 0..40 {
-        if concluded().await.is_some() {
-            break;
-        }
         wins(&server, "search", &format!("u-{number}"), "a").await;
     }
-    eventually("the conclusion", concluded).await;
+    server.concluded("search").await;
     let units: Vec<_> = (0..40).map(|number| format!("u-{number}")).collect();
     let experiment = exclude(&server, "search", json!(units), json!([])).await.json(200);
     assert_eq!((&experiment["status"], &experiment["winner"]), (&json!("concluded"), &json!("a")));

@@ -63,8 +63,7 @@ fn pass(servers: &[&Server], seconds: i64) {
 }
 
 async fn a_slow_ranker_is_retired_once(database: TestDatabase) {
-    let first = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [first, second] = Server::two(&database).await;
     let metrics = json!([
         {"name": "latency_ms", "cap": 1000, "limit": 400},
         {"name": "failed", "cap": 1, "difference": 0.1, "on_harm": "tell"},
@@ -143,8 +142,7 @@ async fn a_winner_that_does_harm_is_not_to_be_shipped(database: TestDatabase) {
 }
 
 async fn a_failing_control_pauses_the_experiment(database: TestDatabase) {
-    let first = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [first, second] = Server::two(&database).await;
     let metrics = json!([{"name": "failed", "cap": 1, "limit": 0.2}]);
     first.create(&experiment(&["now", "next"], &metrics)).await;
     // a control that fails reports nothing

@@ -54,8 +54,7 @@ async fn claim(server: &Client, claim: &str) -> Value {
 }
 
 async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
-    let first = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [first, second] = Server::two(&database).await;
     first.create(&experiment(&json!([revenue()]))).await;
     lead(&first).await;
     let position = async |server: &Client| {

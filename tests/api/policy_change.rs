@@ -72,21 +72,9 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
     // policy.
     for horizon in [300, 400] {
         change(&server, json!({"kind": "pcomp", "horizon": horizon, "batches": 2})).await.json(200);
-        let batch = server.report("search", "batch").await;
-        assert_eq!(batch["number"], 1, "{batch}");
-        let results: Vec<Value> = batch["pairs"]
-            .as_array()
-            .expect("pairs")
-            .iter()
-            .map(|pair| {
-                let missing = pair["needed"].as_u64().unwrap() - pair["answered"].as_u64().unwrap();
-                json!({"left": pair["left"], "right": pair["right"], "left_wins": missing, "right_wins": 0, "ties": 0})
-            })
-            .collect();
-        let posted = server
-            .post("/v1/experiments/search/batch/results", &json!({"batch": 1, "results": results}))
-            .await
-            .json(200);
+        let missing = server.missing_results("search").await;
+        assert_eq!(missing["batch"], 1, "{missing}");
+        let posted = server.post("/v1/experiments/search/batch/results", &missing).await.json(200);
         assert_eq!(posted["status"], "recorded", "{posted}");
         assert_ne!(server.report("search", "batch").await["number"], 1);
     }
@@ -97,13 +85,11 @@ async fn a_new_policy_learns_from_the_existing_log(database: TestDatabase) {
 }
 
 async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
-    server
-        .create(
-            &json!({"name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}, "seed": 3}),
-        )
-        .await;
+    let [server, second] = Server::two(&database).await;
+    let body = json!({
+        "name": "search", "rankers": ["a", "b", "c"], "policy": {"kind": "uniform"}, "seed": 3,
+    });
+    server.create(&body).await;
     play(&server, 25).await;
     second.standings("search").await;
     change(&server, json!({"kind": "ccb"})).await.json(200);
@@ -120,9 +106,8 @@ async fn every_replica_and_every_restart_uses_the_new_policy(database: TestDatab
 
     let third = Server::start(database.connect().await).await;
     let position = third.position("search").await;
-    let from_log = state(&third, position).await;
-    let fourth = third.restarted_from_snapshot(&database, "search").await;
-    assert_eq!(state(&fourth, position).await, from_log, "from the snapshot");
+    let state = async |server: &Server| state(server, position).await;
+    third.same_after_restarts(&database, "search", state).await;
 }
 
 async fn an_invalid_policy_change_is_refused(database: TestDatabase) {

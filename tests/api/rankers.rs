@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use rankduel::http::ProblemKind;
 use rankduel::service::transfer::{Import, export, import};
-use rankduel::service::verify::verify;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -53,16 +52,10 @@ async fn shown(server: &Server, duels: usize) -> BTreeSet<String> {
     shown
 }
 
-/// Answer a duel: the ranker whose id comes first in the alphabet wins.
-async fn first_wins(server: &Server, duel: &Value) {
-    let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
-    server.answer("search", duel, outcome).await;
-}
-
-/// Answer `duels` duels in this way.
+/// Answer `duels` duels: the ranker whose id comes first in the alphabet wins.
 async fn play(server: &Server, duels: usize) {
     for _ in 0..duels {
-        first_wins(server, &server.pair("search").await).await;
+        server.first_wins("search", &server.pair("search").await).await;
     }
 }
 
@@ -71,7 +64,7 @@ async fn go_on(server: &Server, duels: usize) {
     for _ in 0..duels {
         let duel = server.next_duel("search").await;
         if duel["self_duel"] == false {
-            first_wins(server, &duel).await;
+            server.first_wins("search", &duel).await;
         }
     }
 }
@@ -167,10 +160,9 @@ async fn duels_of_a_retired_ranker_still_count_once(database: TestDatabase) {
             let duel = server.next_duel(policy).await;
             assert!(duel["left"] != "b" && duel["right"] != "b", "{policy}: {duel}");
         }
-        let left = out["left"] == "b";
-        let position = server.answer(policy, &out, if left { "left" } else { "right" }).await;
-        let body =
-            json!({"duel_id": out["duel_id"], "outcome": if left { "left" } else { "right" }});
+        let outcome = if out["left"] == "b" { "left" } else { "right" };
+        let position = server.answer(policy, &out, outcome).await;
+        let body = json!({"duel_id": out["duel_id"], "outcome": outcome});
         let repeat = server.feedback(policy, &body).await.json(200);
         assert_has(&repeat, json!({"status": "duplicate", "position": position}));
         let standings = server.standings(policy).await;
@@ -184,8 +176,7 @@ async fn duels_of_a_retired_ranker_still_count_once(database: TestDatabase) {
             (&json!(true), &json!(false))
         );
         let store = database.connect().await;
-        let findings = verify(&*store, policy).await.expect("an answer");
-        assert_eq!(findings.wrong, Vec::<String>::new(), "{policy}");
+        assert_verifies(&*store, policy).await;
     }
 }
 
@@ -205,8 +196,7 @@ async fn all(server: &Server, position: u64) -> (Vec<u8>, Vec<Value>) {
 }
 
 async fn the_state_is_the_same_after_every_restart_and_at_every_replica(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
+    let [server, second] = Server::two(&database).await;
     server.create(&search("d-ts-plus")).await;
     go_on(&server, 15).await;
     let early = {
@@ -236,28 +226,20 @@ async fn the_state_is_the_same_after_every_restart_and_at_every_replica(database
 
     let third = Server::start(database.connect().await).await;
     let position = third.position("search").await.max(position);
-    let expected = all(&third, position).await;
+    let all = async |server: &Server| all(server, position).await;
+    let expected = all(&third).await;
     assert_eq!(expected.1[0]["version"], 4);
-    let loaded = third.service.experiment("search").await.expect("an experiment");
-    assert!(loaded.fold().expect("a fold").roster().retired() == [0]);
-    drop(loaded);
-    third.stop().await;
-    for (snapshots, what) in
-        [(None, "from the log alone"), (Some(&early), "from an early snapshot")]
     {
-        database.execute("delete from snapshot").await;
-        let store = database.connect().await;
-        if let Some(snapshot) = snapshots {
-            store.save_snapshot(snapshot).await.expect("it is kept");
-        }
-        assert_no_findings(&database).await;
-        let again = Server::start(store).await;
-        assert_eq!(all(&again, position).await, expected, "{what}");
-        again.stop().await;
+        let loaded = third.service.experiment("search").await.expect("an experiment");
+        assert!(loaded.fold().expect("a fold").roster().retired() == [0]);
     }
-    let last = Server::start(database.connect().await).await;
-    assert_eq!(all(&last, position).await, expected, "from a late snapshot");
+    let last = third.same_after_restarts(&database, "search", all).await;
+    last.stop().await;
+    database.execute("delete from snapshot").await;
+    let store = database.connect().await;
+    store.save_snapshot(&early).await.expect("it is kept");
     assert_no_findings(&database).await;
+    assert_eq!(all(&Server::start(store).await).await, expected, "from an early snapshot");
 }
 
 async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDatabase) {
@@ -397,13 +379,9 @@ async fn an_experiment_concludes_on_an_active_ranker(database: TestDatabase) {
     retire(&server, "a").await.json(200);
     // All answers belong to duels that were in flight when the best ranker was retired.
     for duel in &out {
-        first_wins(&server, duel).await;
+        server.first_wins("search", duel).await;
     }
-    let concluded = eventually("the conclusion", async || {
-        let experiment = server.experiment("search").await;
-        (experiment["status"] == "concluded").then_some(experiment)
-    })
-    .await;
+    let concluded = server.concluded("search").await;
     assert_eq!(concluded["winner"], "b");
     let duel = server.next_duel("search").await;
     assert_eq!((&duel["left"], &duel["right"]), (&json!("b"), &json!("b")));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, assert_has, eventually};
+use crate::support::client::{Client, assert_has};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -117,7 +117,7 @@ async fn a_segment_that_the_winner_hurts_is_told_before_the_experiment_concludes
         page(&server, number).await;
         number += 1;
     }
-    eventually("the conclusion", async || concluded().await.then_some(())).await;
+    server.concluded("search").await;
     let verdict = read(&server, "verdict").await;
     let of = &verdict["segments"];
     assert_eq!((&of["hurt"], &of["open"]), (&json!(["desktop"]), &json!([])));

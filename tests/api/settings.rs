@@ -135,11 +135,7 @@ async fn texts_and_limits_change_while_it_runs(database: TestDatabase) {
     let never = server.patch("search", &json!({"conclude_at": "never"})).await.json(200);
     assert_eq!(never["conclude_at"], "never");
     server.patch("search", &json!({"conclude_at": {"max_duels": 3}})).await.json(200);
-    until("the conclusion", async || {
-        let found = server.experiment("search").await;
-        found["status"] == "concluded"
-    })
-    .await;
+    server.concluded("search").await;
 }
 
 async fn what_cannot_change_is_refused(database: TestDatabase) {

@@ -19,7 +19,6 @@ on_both_databases! {
 on_sqlite! {
     a_verdict_goes_from_unknown_to_decided
     the_pages_until_the_verdict_are_estimated
-    the_same_log_gives_the_same_estimates
     a_confidence_out_of_range_is_refused
     a_stricter_reading_does_not_deny_the_verdict
     an_experiment_concludes_at_its_limits
@@ -31,9 +30,7 @@ on_sqlite! {
 /// Answer `duels` duels; the first ranker in alphabetical order always wins.
 async fn play(server: &Client, name: &str, duels: usize) {
     for _ in 0..duels {
-        let duel = server.pair(name).await;
-        let outcome = if duel["left"].as_str() < duel["right"].as_str() { "left" } else { "right" };
-        server.answer(name, &duel, outcome).await;
+        server.first_wins(name, &server.pair(name).await).await;
     }
 }
 
@@ -150,29 +147,6 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     server.get("/v1/experiments/nobody/winners").await.problem(ProblemKind::ExperimentNotFound);
 }
 
-async fn the_same_log_gives_the_same_estimates(database: TestDatabase) {
-    let server = Server::running(&database, &steady("search", &["a", "b", "c", "d"])).await;
-    play(&server, "search", 150).await;
-    let all = async |server: &Client| {
-        let mut answers = Vec::new();
-        for resource in ["regret", "verdict", "winners", "verdict?confidence=0.8"] {
-            answers.push(server.get(&format!("/v1/experiments/search/{resource}")).await.json(200));
-        }
-        answers
-    };
-    let first = all(&server).await;
-    let second = Server::start(database.connect().await).await;
-    assert_eq!(all(&second).await, first, "another replica");
-    server.stop().await;
-    second.stop().await;
-    let third = Server::start(database.connect().await).await;
-    assert_eq!(all(&third).await, first, "from the snapshot");
-    third.stop().await;
-    database.execute("delete from snapshot").await;
-    let fourth = Server::start(database.connect().await).await;
-    assert_eq!(all(&fourth).await, first, "from the log alone");
-}
-
 async fn a_confidence_out_of_range_is_refused(database: TestDatabase) {
     let body = with(steady("search", &["a", "b"]), json!({"conclude_at": {"confidence": 0.9}}));
     let server = Server::start(database.store().await).await;
@@ -187,11 +161,7 @@ async fn a_confidence_out_of_range_is_refused(database: TestDatabase) {
 }
 
 /// An experiment that concludes automatically at 0.95, and certainly does after these answers.
-async fn decided(server: &Client) {
-    decided_as(server, "search").await;
-}
-
-async fn decided_as(server: &Client, name: &str) {
+async fn decided(server: &Client, name: &str) {
     let body =
         with(steady(name, &["a", "b"]), json!({"conclude_at": {"confidence": 0.95}, "watch": 0}));
     server.create(&body).await;
@@ -206,27 +176,14 @@ async fn decided_as(server: &Client, name: &str) {
     server.feedback(name, &json!({"feedback": answers})).await.json(200);
 }
 
-async fn concluded(server: &Client) -> Value {
-    concluded_as(server, "search").await
-}
-
-async fn concluded_as(server: &Client, name: &str) -> Value {
-    eventually("the conclusion", async || {
-        let experiment = server.experiment(name).await;
-        (experiment["status"] == "concluded").then_some(experiment)
-    })
-    .await
-}
-
 async fn an_experiment_concludes_automatically_once(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    let second = Server::start(database.connect().await).await;
-    decided(&server).await;
+    let [server, second] = Server::two(&database).await;
+    decided(&server, "search").await;
     // Both servers have it in memory, and both check it.
     second.standings("search").await;
-    let experiment = concluded(&server).await;
+    let experiment = server.concluded("search").await;
     assert_eq!((&experiment["winner"], &experiment["version"]), (&json!("a"), &json!(2)));
-    concluded(&second).await;
+    second.concluded("search").await;
     // The record may be read before the log entry with the reason.
     let found = eventually("the reason", async || {
         let found = second.verdict("search").await;
@@ -285,13 +242,13 @@ async fn a_conclusion_does_not_wait_for_the_maintenance_round(database: TestData
     server.create(&body).await;
     second.standings("search").await;
     play_until_concluded(&server, "search").await;
-    assert_eq!(concluded(&second).await["version"], 2, "one of them concluded it, once");
+    assert_eq!(second.concluded("search").await["version"], 2, "one of them concluded it, once");
 
     // a limit of duels
     let body = with(steady("few", &["a", "b", "c"]), json!({"conclude_at": {"max_duels": 4}}));
     server.create(&body).await;
     play(&server, "few", 4).await;
-    let experiment = concluded_as(&server, "few").await;
+    let experiment = server.concluded("few").await;
     assert_eq!(experiment["version"], 2);
 
     // an experiment that is set running again after a conclusion keeps running
@@ -348,7 +305,7 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     let body = with(steady("few", &["a", "b", "c"]), json!({"conclude_at": {"max_duels": 4}}));
     server.create(&body).await;
     play(&server, "few", 4).await;
-    let experiment = concluded_as(&server, "few").await;
+    let experiment = server.concluded("few").await;
     // after so few duels any of them may lead
     let winner = experiment["winner"].as_str().expect("a winner").to_owned();
     let found = eventually("the reason", async || {
@@ -362,11 +319,6 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     let sentence = found["sentence"].as_str().expect("a sentence");
     assert!(sentence.contains(&format!("concluded on `{winner}` without a verdict")), "{sentence}");
     assert_eq!(found["duels_to_go"], json!(null));
-    let page = server.get("/experiments/few").await.text();
-    let named = format!(
-        "98\u{202f}% of the pages show only <bdi class=\"r nb\">{winner}</bdi>, without a proof."
-    );
-    assert!(page.contains(&named), "{page}");
 
     // a verdict that has to wait for a day, and a limit of days
     let body = with(steady("search", &["a", "b"]), json!({"conclude_at": {"min_days": 1}}));
@@ -378,18 +330,18 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     assert_eq!(server.verdict("search").await["state"], "decided");
     let page = server.get("/experiments/search").await.text();
     assert!(page.contains("It ends by itself after its least number of days"), "{page}");
-    decided_as(&server, "other").await;
-    concluded_as(&server, "other").await;
+    decided(&server, "other").await;
+    server.concluded("other").await;
     let status = async |name: &str| server.experiment(name).await["status"].clone();
     assert_eq!(
         (status("search").await, status("slow").await),
         (json!("running"), json!("running"))
     );
     server.clock.advance_ms(DAY_MS);
-    concluded(&server).await;
+    server.concluded("search").await;
     assert_eq!(status("slow").await, "running");
     server.clock.advance_ms(DAY_MS);
-    concluded_as(&server, "slow").await;
+    server.concluded("slow").await;
 }
 
 async fn a_failed_conclusion_does_not_block_others(database: TestDatabase) {
@@ -410,16 +362,16 @@ async fn a_failed_conclusion_does_not_block_others(database: TestDatabase) {
     database.execute(refuse).await;
     let stuck = ["blocked-1", "blocked-2", "blocked-3", "blocked-4"];
     for name in stuck {
-        decided_as(&server, name).await;
+        decided(&server, name).await;
     }
-    decided(&server).await;
-    concluded(&server).await;
+    decided(&server, "search").await;
+    server.concluded("search").await;
     for name in stuck {
         assert_eq!(server.experiment(name).await["status"], "running");
     }
     database.execute(allow).await;
     for name in stuck {
-        concluded_as(&server, name).await;
+        server.concluded(name).await;
     }
 }
 

@@ -141,6 +141,35 @@ impl Client {
         self.answer(name, duel, if duel["left"] == winner { "left" } else { "right" }).await
     }
 
+    /// Answer a duel for the first time, so that the ranker whose id comes first wins it.
+    pub async fn first_wins(&self, name: &str, duel: &Value) -> u64 {
+        let is_left = duel["left"].as_str() < duel["right"].as_str();
+        self.answer(name, duel, if is_left { "left" } else { "right" }).await
+    }
+
+    /// The experiment, once it is concluded.
+    pub async fn concluded(&self, name: &str) -> Value {
+        eventually("the conclusion", async || {
+            let experiment = self.experiment(name).await;
+            (experiment["status"] == "concluded").then_some(experiment)
+        })
+        .await
+    }
+
+    /// Results of all comparisons that are missing in the open batch: each ranker wins half.
+    pub async fn missing_results(&self, name: &str) -> Value {
+        let batch = self.report(name, "batch").await;
+        let pairs = batch["pairs"].as_array().expect("pairs").iter();
+        let results = pairs.map(|pair| {
+            let [needed, answered] =
+                ["needed", "answered"].map(|count| pair[count].as_u64().expect("a count"));
+            let left_wins = (needed - answered) / 2;
+            json!({"left": pair["left"], "right": pair["right"], "left_wins": left_wins,
+                "right_wins": needed - answered - left_wins, "ties": 0})
+        });
+        json!({"batch": batch["number"], "results": results.collect::<Vec<_>>()})
+    }
+
     /// The pages of the list of experiments, with at most `limit` of them and 2 MiB each.
     pub async fn list(&self, limit: usize) -> Vec<Vec<Value>> {
         let (mut pages, mut path) = (Vec::new(), format!("/v1/experiments?limit={limit}"));

@@ -68,6 +68,11 @@ impl Server {
         server
     }
 
+    /// Two servers on a new database.
+    pub async fn two(database: &TestDatabase) -> [Self; 2] {
+        [Self::start(database.store().await).await, Self::start(database.connect().await).await]
+    }
+
     /// A server on this store with these settings.
     pub async fn with(store: SharedStore, settings: Settings) -> Self {
         let clock = ManualClock::at(START_MS);
@@ -100,6 +105,24 @@ impl Server {
         let findings = verify(&*store, name).await.expect("an answer");
         assert_eq!((findings.wrong, findings.snapshots), (Vec::new(), 1));
         Self::start(store).await
+    }
+
+    /// Stop, and assert that servers find the same: one that folds the whole log, and one that
+    /// starts from a snapshot. Returns the latter.
+    pub async fn same_after_restarts<T: PartialEq + std::fmt::Debug>(
+        self,
+        database: &TestDatabase,
+        name: &str,
+        find: impl AsyncFn(&Self) -> T,
+    ) -> Self {
+        let here = find(&self).await;
+        self.stop().await;
+        database.execute("delete from snapshot").await;
+        let folded = Self::start(database.connect().await).await;
+        assert_eq!(find(&folded).await, here, "from the log alone");
+        let restored = folded.restarted_from_snapshot(database, name).await;
+        assert_eq!(find(&restored).await, here, "from the snapshot");
+        restored
     }
 
     /// Prune the log of a concluded experiment up to a position.

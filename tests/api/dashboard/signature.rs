@@ -37,10 +37,7 @@ async fn search(server: &Client, segment: &str, order: [&str; 3]) {
 }
 
 async fn from_a_plan_to_a_signature(database: TestDatabase) {
-    let servers = [
-        Server::start(database.store().await).await,
-        Server::start(database.connect().await).await,
-    ];
+    let servers = Server::two(&database).await;
     let [first, second] = &servers;
     let [plan, create] = &bodies()[..] else { panic!("two bodies") };
     let plan = first.post("/v1/plan", plan).await.json(200);
