@@ -8,6 +8,7 @@ use rankduel::service::verify::verify;
 use rankduel_store::Store;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
 /// The longest time that a test waits for an expected condition.
@@ -32,10 +33,10 @@ pub struct Answer {
 }
 
 impl Client {
-    /// A client of the server at this address, `http://HOST:PORT`.
+    /// A client of the server at this address, `http://HOST:PORT`. It follows no redirects.
     pub fn new(url: &str) -> Self {
-        let http =
-            reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().expect("a client");
+        let http = reqwest::Client::builder().timeout(PATIENCE).no_proxy().redirect(Policy::none());
+        let http = http.build().expect("a client");
         Self { base: url.to_owned(), http }
     }
 

@@ -4,13 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rankduel_engine::access::{Actor, Scope};
 use rankduel_store::AuditNote;
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
 use serde_json::json;
 
 use super::manage::create;
-use super::visit::{ADMIN, key, serve};
-use crate::support::client::until;
+use super::visit::{ADMIN, Visitor, key, serve};
+use crate::support::client::{Answer, until};
 use crate::support::service::{START_MS, Server};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
@@ -20,36 +18,18 @@ on_both_databases! {
     lists_show_a_restricted_key_nothing_of_other_experiments
 }
 
-fn client() -> Client {
-    Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client")
+async fn log_in(server: &Server, key: &str, headers: &[(&str, &str)]) -> Answer {
+    let fields = [("key", key), ("next", "/experiments/search")];
+    Visitor::of(server).send("POST", "/login", &fields, headers).await
 }
 
-async fn log_in(server: &Server, key: &str, headers: &[(&'static str, &str)]) -> Response {
-    let form: String = form_urlencoded::Serializer::new(String::new())
-        .append_pair("key", key)
-        .append_pair("next", "/experiments/search")
-        .finish();
-    let mut request = client().post(format!("{}/login", server.base())).body(form);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    request.send().await.expect("an answer")
+/// A new session of this key.
+async fn session(server: &Server, key: &str) -> String {
+    Visitor::with(server, key).await.cookie
 }
 
-/// The `NAME=VALUE` and the attributes of the cookie that a response sets.
-fn cookie(response: &Response) -> (String, String) {
-    let cookie = response.headers()["set-cookie"].to_str().expect("ASCII");
-    let (pair, attributes) = cookie.split_once(';').expect("attributes");
-    (pair.to_owned(), attributes.trim().to_owned())
-}
-
-async fn page(server: &Server, path: &str, cookie: &str) -> Response {
-    client()
-        .get(format!("{}{path}", server.base()))
-        .header("cookie", cookie)
-        .send()
-        .await
-        .expect("an answer")
+async fn page(server: &Server, path: &str, cookie: &str) -> Answer {
+    Visitor::holding(server, cookie).get(path).await
 }
 
 async fn a_session_is_valid_at_every_server_until_it_or_its_key_ends(database: TestDatabase) {
@@ -59,59 +39,50 @@ async fn a_session_is_valid_at_every_server_until_it_or_its_key_ends(database: T
         (serve(database.connect().await).await, serve(database.connect().await).await);
     create(&one, "search").await;
     let asked = page(&one, "/experiments/search?ranker=b", "").await;
-    assert_eq!(
-        (asked.status(), &asked.headers()["location"]),
-        (
-            303.try_into().unwrap(),
-            &"/login?next=%2Fexperiments%2Fsearch%3Franker%3Db".parse().unwrap()
-        )
-    );
+    let login = "/login?next=%2Fexperiments%2Fsearch%3Franker%3Db";
+    assert_eq!((asked.status, asked.location()), (303, login));
 
     let answer = log_in(&one, &reader, &[]).await;
-    assert_eq!(
-        (answer.status().as_u16(), &answer.headers()["location"]),
-        (303, &"/experiments/search".parse().unwrap())
-    );
-    let (session, attributes) = cookie(&answer);
+    assert_eq!((answer.status, answer.location()), (303, "/experiments/search"));
+    let (session, attributes) = answer.cookie().expect("a session");
     assert_eq!(attributes, "Path=/; HttpOnly; SameSite=Strict; Max-Age=43200");
     assert!(!session.contains(&reader));
     for server in [&one, &other] {
         let shown = page(server, "/experiments/search", &format!("theme=x; {session}")).await;
-        assert_eq!(shown.status(), 200);
-        let policy = shown.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert_eq!(shown.status, 200);
+        let policy = shown.header("content-security-policy").expect("a policy");
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
-        assert_eq!(page(server, "/", &session).await.status(), 200);
+        assert_eq!(page(server, "/", session).await.status, 200);
         assert_eq!(
-            page(server, "/no-such", &session).await.status(),
+            page(server, "/no-such", session).await.status,
             401,
             "a session gives access to pages only"
         );
-        assert_eq!(page(server, "/v1/experiments", &session).await.status(), 401);
-        let missing = page(server, "/experiments/missing", &session).await;
-        assert_eq!(missing.status(), 404);
-        assert!(missing.text().await.unwrap().contains("No such experiment"));
+        assert_eq!(page(server, "/v1/experiments", session).await.status, 401);
+        let missing = page(server, "/experiments/missing", session).await;
+        assert_eq!(missing.status, 404);
+        assert!(missing.text().contains("No such experiment"));
     }
     for changed in [
         session.replace('=', "=A"),
         session[..session.len() - 1].to_owned(),
         "rankduel-session=".to_owned(),
     ] {
-        assert_eq!(page(&one, "/", &changed).await.status(), 303, "{changed}");
+        assert_eq!(page(&one, "/", &changed).await.status, 303, "{changed}");
     }
     // The session expires.
     one.clock.advance_ms(12 * 3600 * 1000);
-    assert_eq!(page(&one, "/", &session).await.status(), 303);
+    assert_eq!(page(&one, "/", session).await.status, 303);
     // The session's key is revoked.
     let note = AuditNote::new(&Actor::command_line(), "key-revoked", &id, START_MS);
     assert!(store.revoke_api_key(&id, START_MS, &note).await.unwrap());
     key(&store, Scope::Read, None).await;
-    assert_eq!(log_in(&other, "an-unknown-key-lets-it-look", &[]).await.status(), 401);
-    assert_eq!(page(&other, "/", &session).await.status(), 303);
+    assert_eq!(log_in(&other, "an-unknown-key-lets-it-look", &[]).await.status, 401);
+    assert_eq!(page(&other, "/", session).await.status, 303);
 }
 
-async fn log_out(server: &Server, cookie: &str) -> Response {
-    let request = client().post(format!("{}/logout", server.base())).header("cookie", cookie);
-    request.send().await.expect("an answer")
+async fn log_out(server: &Server, cookie: &str) -> Answer {
+    Visitor::holding(server, cookie).post("/logout", &[]).await
 }
 
 async fn logging_out_ends_the_session_at_every_server(database: TestDatabase) {
@@ -119,44 +90,40 @@ async fn logging_out_ends_the_session_at_every_server(database: TestDatabase) {
     let (reader, _) = key(&store, Scope::Read, None).await;
     let (one, other) =
         (serve(database.connect().await).await, serve(database.connect().await).await);
-    let (first, _) = cookie(&log_in(&one, &reader, &[]).await);
-    let (second, _) = cookie(&log_in(&one, &reader, &[]).await);
+    let (first, second) = (session(&one, &reader).await, session(&one, &reader).await);
     assert_ne!(first, second);
     let out = log_out(&one, &first).await;
-    assert_eq!(
-        (out.status().as_u16(), &out.headers()["location"]),
-        (303, &"/login".parse().unwrap())
-    );
-    assert!(cookie(&out).1.contains("Max-Age=0"));
-    assert_eq!(page(&one, "/", &first).await.status(), 303, "a kept cookie opens nothing");
+    assert_eq!((out.status, out.location()), (303, "/login"));
+    assert!(out.cookie().is_some_and(|(_, attributes)| attributes.contains("Max-Age=0")));
+    assert_eq!(page(&one, "/", &first).await.status, 303, "a kept cookie opens nothing");
     until("the end of the session at the other server", async || {
-        page(&other, "/", &first).await.status() == 303
+        page(&other, "/", &first).await.status == 303
     })
     .await;
     let later = serve(database.connect().await).await;
-    assert_eq!(page(&later, "/", &first).await.status(), 303, "also at a server that starts later");
+    assert_eq!(page(&later, "/", &first).await.status, 303, "also at a server that starts later");
     for server in [&one, &other, &later] {
-        assert_eq!(page(server, "/", &second).await.status(), 200, "the other session goes on");
+        assert_eq!(page(server, "/", &second).await.status, 200, "the other session goes on");
     }
     // Logging out without a session, or again, changes nothing.
     for cookie in ["", &first, "rankduel-session=AAAA"] {
-        assert_eq!(log_out(&one, cookie).await.status(), 303);
+        assert_eq!(log_out(&one, cookie).await.status, 303);
     }
     assert_eq!(database.count("select count(*) from ended_session").await, 1);
     // Ended sessions are forgotten once they would have expired everywhere.
     one.clock.advance_ms(14 * 3600 * 1000);
-    let (third, _) = cookie(&log_in(&one, &reader, &[]).await);
+    let third = session(&one, &reader).await;
     log_out(&one, &third).await;
     assert_eq!(database.count("select count(*) from ended_session").await, 1);
     // A session ends with the key that signed it.
-    let (fourth, _) = cookie(&log_in(&other, &reader, &[]).await);
+    let fourth = session(&other, &reader).await;
     let signing = store.signing_keys().await.unwrap()[0].id;
     let next = rankduel_engine::tokens::signing::fresh_key(START_MS, START_MS).unwrap();
     let note = AuditNote::new(&Actor::command_line(), "signing-key-added", "", START_MS);
     store.add_signing_key(&next, &note).await.unwrap();
     store.remove_signing_key(signing, &note).await.unwrap();
     until("the refusal of sessions that the retired key signed", async || {
-        page(&other, "/", &fourth).await.status() == 303
+        page(&other, "/", &fourth).await.status == 303
     })
     .await;
 }
@@ -168,12 +135,12 @@ async fn logging_out_while_the_database_is_down_is_not_reported_as_done() {
     let store = database.store().await;
     let (reader, _) = key(&store, Scope::Read, None).await;
     let server = serve(store).await;
-    let (session, _) = cookie(&log_in(&server, &reader, &[]).await);
+    let session = session(&server, &reader).await;
     database.execute("alter table ended_session rename to away").await;
     let out = log_out(&server, &session).await;
-    assert!(out.status().is_server_error(), "{}", out.status());
-    assert!(cookie(&out).1.contains("Max-Age=0"));
-    assert_eq!(page(&server, "/", &session).await.status(), 303);
+    assert!(out.status >= 500, "{}", out.status);
+    assert!(out.cookie().is_some_and(|(_, attributes)| attributes.contains("Max-Age=0")));
+    assert_eq!(page(&server, "/", &session).await.status, 303);
 }
 
 async fn lists_show_a_restricted_key_nothing_of_other_experiments(database: TestDatabase) {
@@ -212,8 +179,8 @@ async fn lists_show_a_restricted_key_nothing_of_other_experiments(database: Test
     }
     assert_eq!(seen, own);
     // The dashboard shows all own ones on its first page, and names no other.
-    let (session, _) = cookie(&log_in(&server, &reader, &[]).await);
-    let text = page(&server, "/", &session).await.text().await.unwrap();
+    let session = session(&server, &reader).await;
+    let text = page(&server, "/", &session).await.text();
     for name in &own {
         assert!(text.contains(&format!("/experiments/{name}")), "{text}");
     }
@@ -239,19 +206,14 @@ async fn no_page_to_open_after_login_is_an_error_of_the_server() {
     let odd = odd.map(|next| format!("/experiments/{next}"));
     for next in odd.into_iter().chain(["//evil.example/", "https://evil.example/"].map(Into::into))
     {
-        let form = format!("key={ADMIN}&next={next}");
-        let answer =
-            client().post(format!("{}/login", server.base())).body(form).send().await.unwrap();
-        assert_eq!(answer.status(), 303, "{next}");
-        assert_eq!(answer.headers()["location"], "/", "{next}");
-        assert_eq!(answer.headers().get_all("set-cookie").iter().count(), 1, "{next}");
+        let form = format!("key={ADMIN}&next={next}").into_bytes();
+        let answer = server.send("POST", "/login", &[], form).await;
+        assert_eq!((answer.status, answer.location()), (303, "/"), "{next}");
+        assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 1, "{next}");
         let login = format!("/login?next={next}");
-        assert_eq!(page(&server, &login, "").await.status(), 200, "{next}");
+        assert_eq!(page(&server, &login, "").await.status, 200, "{next}");
         let answer = page(&open, &login, "").await;
-        assert_eq!(
-            (answer.status().as_u16(), &answer.headers()["location"]),
-            (303, &"/".parse().unwrap())
-        );
+        assert_eq!((answer.status, answer.location()), (303, "/"), "{next}");
     }
 }
 
@@ -267,17 +229,17 @@ async fn login_needs_a_key_that_may_read_and_the_same_origin() {
     }
     for wrong in ["", "wrong-key-wrong-key", &decide] {
         let answer = log_in(&server, wrong, &[]).await;
-        assert_eq!(answer.status(), 401);
-        assert!(!answer.headers().contains_key("set-cookie"));
-        assert!(answer.text().await.unwrap().contains("lacks the scope read"));
+        assert_eq!(answer.status, 401);
+        assert_eq!(answer.cookie(), None);
+        assert!(answer.text().contains("lacks the scope read"));
     }
     // A key for one experiment shows only that experiment.
-    let (session, _) = cookie(&log_in(&server, &one, &[]).await);
-    assert_eq!(page(&server, "/experiments/search", &session).await.status(), 200);
+    let session = session(&server, &one).await;
+    assert_eq!(page(&server, "/experiments/search", &session).await.status, 200);
     let refused = page(&server, "/experiments/other", &session).await;
-    assert_eq!(refused.status(), 403);
-    assert_eq!(refused.headers()["content-type"], "text/html; charset=utf-8");
-    let list = page(&server, "/", &session).await.text().await.unwrap();
+    assert_eq!(refused.status, 403);
+    assert_eq!(refused.header("content-type"), Some("text/html; charset=utf-8"));
+    let list = page(&server, "/", &session).await.text();
     assert!(list.contains("/experiments/search") && !list.contains("/experiments/other"));
     // An API key also gives access to pages, for scripts.
     let bearer = format!("Bearer {ADMIN}");
@@ -295,7 +257,7 @@ async fn login_needs_a_key_that_may_read_and_the_same_origin() {
         (vec![("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")], 403),
         (vec![("sec-fetch-site", "same-site")], 403),
     ] {
-        assert_eq!(log_in(&server, ADMIN, &headers).await.status(), status, "{headers:?}");
+        assert_eq!(log_in(&server, ADMIN, &headers).await.status, status, "{headers:?}");
     }
     // Behind a proxy that terminates TLS, and on other hosts, the cookie is restricted to TLS.
     for headers in [
@@ -304,7 +266,8 @@ async fn login_needs_a_key_that_may_read_and_the_same_origin() {
         [("host", "10.0.0.1:7171")],
         [("x-forwarded-proto", "https")],
     ] {
-        let (session, attributes) = cookie(&log_in(&server, ADMIN, &headers).await);
+        let answer = log_in(&server, ADMIN, &headers).await;
+        let (session, attributes) = answer.cookie().expect("a session");
         assert!(
             session.starts_with("__Host-rankduel-session=") && attributes.ends_with("; Secure"),
             "{attributes}"

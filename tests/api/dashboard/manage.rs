@@ -2,7 +2,6 @@
 
 use rankduel_engine::access::Scope;
 use rankduel_store::SharedStore;
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::visit::{ADMIN, Visitor, key, serve};
@@ -128,7 +127,12 @@ async fn every_change_needs_the_scope_the_token_and_this_site(database: TestData
     let others = others(&server, &store).await;
     for Change { path, fields, after: (pointer, value), audited } in changes() {
         let form = visitor.get(path).await;
-        assert_eq!((form.status, &*form.caching), (200, "no-store"), "{path}: {}", form.html);
+        assert_eq!(
+            (form.status, form.header("cache-control")),
+            (200, Some("no-store")),
+            "{path}: {}",
+            form.text()
+        );
         let (token, version) = (form.token(), form.hidden("version"));
         let with = |token: &str| -> Vec<(String, String)> {
             let mut all = vec![("form_token", token), ("version", &*version), ("step", "confirm")];
@@ -138,19 +142,19 @@ async fn every_change_needs_the_scope_the_token_and_this_site(database: TestData
         let post = async |visitor: &Visitor, token: &str, headers: &[(&str, &str)]| {
             let fields = with(token);
             let fields: Vec<_> = fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-            visitor.send(Method::POST, path, &fields, headers).await
+            visitor.send("POST", path, &fields, headers).await
         };
         let before = changes_of(&server).await.len();
         for (other, status) in &others {
             assert_eq!(other.get(path).await.status, *status, "{path}");
             let answer = post(other, &token, &[]).await;
             assert_eq!(answer.status, *status, "{path}");
-            assert!(*status != 303 || answer.location.starts_with("/login"), "{path}");
+            assert!(*status != 303 || answer.location().starts_with("/login"), "{path}");
         }
         for token in ["", "AAAA", &other_session, &token[..token.len() - 1]] {
             let answer = post(&visitor, token, &[]).await;
             assert_eq!(answer.status, 403, "{path} {token}");
-            assert!(answer.html.contains("not made for this session"), "{}", answer.html);
+            assert!(answer.text().contains("not made for this session"), "{}", answer.text());
         }
         for forged in [
             ("origin", "https://evil.example"),
@@ -165,20 +169,20 @@ async fn every_change_needs_the_scope_the_token_and_this_site(database: TestData
         review.retain(|(name, _)| name != "step");
         let review: Vec<_> = review.iter().map(|(name, value)| (&**name, &**value)).collect();
         let asked = visitor.post(path, &review).await;
-        assert_eq!(asked.status, 200, "{path}: {}", asked.html);
-        assert!(asked.html.contains("What will happen"), "{path}: {}", asked.html);
+        assert_eq!(asked.status, 200, "{path}: {}", asked.text());
+        assert!(asked.text().contains("What will happen"), "{path}: {}", asked.text());
         for (name, value) in fields {
             assert_eq!(asked.hidden(name).replace("&quot;", "\""), *value, "{path}");
         }
         assert_eq!(changes_of(&server).await.len(), before, "{path} was changed");
 
         let answer = post(&visitor, &token, &[("origin", server.base())]).await;
-        assert_eq!(answer.status, 303, "{path}: {}", answer.html);
+        assert_eq!(answer.status, 303, "{path}: {}", answer.text());
         let (overview, action) = path.rsplit_once('/').expect("a path");
-        assert_eq!(answer.location, format!("{overview}?done={action}"));
-        let shown = visitor.get(&answer.location).await;
+        assert_eq!(answer.location(), format!("{overview}?done={action}"));
+        let shown = visitor.get(answer.location()).await;
         assert_eq!(shown.status, 200);
-        assert!(shown.html.contains("class=\"notice\""), "{}", shown.html);
+        assert!(shown.text().contains("class=\"notice\""), "{}", shown.text());
         let experiment = api(&server, "GET", "/v1/experiments/search", None).await;
         assert_eq!(experiment.pointer(pointer), Some(&value), "{path}: {experiment}");
         let entries = changes_of(&server).await;
@@ -219,7 +223,7 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
     let visitor = Visitor::with(&server, ADMIN).await;
     let form = visitor.get("/new-experiment").await;
     let token = form.token();
-    assert!(form.html.contains("name=\"confidence\" type=\"text\" value=\"0.95\""));
+    assert!(form.text().contains("name=\"confidence\" type=\"text\" value=\"0.95\""));
     for (field, value, message) in [
         ("name", "No Spaces", "An experiment's name is 1 to 64"),
         ("name", "taken", "There is an experiment `taken` already"),
@@ -253,16 +257,16 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
             let mut fields = changed(field, value, &token);
             fields.push(("step", step));
             let answer = visitor.post("/new-experiment", &fields).await;
-            assert_eq!(answer.status, 422, "{field}={value}: {}", answer.html);
+            assert_eq!(answer.status, 422, "{field}={value}: {}", answer.text());
             let escaped = value.replace('\n', "");
-            let kept = answer.html.replace('\n', "").replace("&quot;", "\"");
+            let kept = answer.text().replace('\n', "").replace("&quot;", "\"");
             assert!(kept.contains(&escaped), "{field}={value} is kept");
             let (beside, html) = (format!("id=\"h-{field}\""), answer.plain());
             let at = html.find(&beside).unwrap_or_else(|| panic!("{field}"));
             let end = html[at..].find("</div>").expect("its end");
             let help = html[at..at + end].to_lowercase();
             assert!(help.contains(&message.to_lowercase()), "{field}={value}: {help}");
-            assert!(answer.html.contains(&format!("href=\"#f-{field}\"")), "{field}");
+            assert!(answer.text().contains(&format!("href=\"#f-{field}\"")), "{field}");
         }
     }
     // The name is taken by an experiment of another spec.
@@ -270,8 +274,8 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
     fields.push(("step", "confirm"));
     let answer = visitor.post("/new-experiment", &fields).await;
     assert_eq!(answer.status, 409);
-    assert!(answer.html.contains("was created from a different request"), "{}", answer.html);
-    assert!(answer.html.contains("two towers"), "the values are kept");
+    assert!(answer.text().contains("was created from a different request"), "{}", answer.text());
+    assert!(answer.text().contains("two towers"), "the values are kept");
 
     let mut fields = changed("name", "fresh", &token);
     fields.extend([
@@ -280,13 +284,13 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         ("errors", r#"{"best":0.05}"#),
     ]);
     let asked = visitor.post("/new-experiment", &fields).await;
-    assert_eq!(asked.status, 200, "{}", asked.html);
-    assert!(asked.html.contains("will start at once"), "{}", asked.html);
+    assert_eq!(asked.status, 200, "{}", asked.text());
+    assert!(asked.text().contains("will start at once"), "{}", asked.text());
     fields.push(("step", "confirm"));
     for _ in 0..2 {
         // Sending it twice creates one experiment.
         let done = visitor.post("/new-experiment", &fields).await;
-        assert_eq!((done.status, &*done.location), (303, "/experiments/fresh/manage?done=created"));
+        assert_eq!((done.status, done.location()), (303, "/experiments/fresh/manage?done=created"));
     }
     // a forecast is shown in the form and in the question, and is no setting
     let mut fields = changed("pages_per_day", "400", &token);
@@ -298,13 +302,13 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         "Days until the result",
         "Half of experiments",
     ] {
-        assert!(planned.html.contains(part), "{part}: {}", planned.html);
+        assert!(planned.text().contains(part), "{part}: {}", planned.text());
     }
     fields.retain(|(name, _)| *name != "difference");
     fields.push(("difference", "0.9"));
     let refused = visitor.post("/new-experiment", &fields).await;
     assert_eq!(refused.status, 422);
-    assert!(refused.plain().contains("`difference` is 0.9"), "{}", refused.html);
+    assert!(refused.plain().contains("`difference` is 0.9"), "{}", refused.text());
     let made = api(&server, "GET", "/v1/experiments/fresh", None).await;
     assert_eq!(
         made["rankers"],
@@ -348,8 +352,8 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
             [("form_token", &*token), ("version", &*version), ("ranker", "late"), ("step", step)];
         let answer = visitor.post("/experiments/search/manage/enlist", &fields).await;
         assert_eq!(answer.status, 412);
-        assert!(answer.html.contains("Somebody has changed the experiment"), "{}", answer.html);
-        assert!(answer.html.contains("value=\"late\""), "the value is kept");
+        assert!(answer.text().contains("Somebody has changed the experiment"), "{}", answer.text());
+        assert!(answer.text().contains("value=\"late\""), "the value is kept");
         assert_ne!(answer.hidden("version"), version, "the form has the newest version");
     }
     // A change without fields asks again.
@@ -363,8 +367,8 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
     for (action, reason) in [("resume", "is running"), ("archive", "Conclude it first")] {
         let path = format!("/experiments/search/manage/{action}");
         let page = visitor.get(&path).await;
-        assert!(page.html.contains(reason), "{action}: {}", page.html);
-        assert!(!page.html.contains("What will happen"), "{action}");
+        assert!(page.text().contains(reason), "{action}: {}", page.text());
+        assert!(!page.text().contains("What will happen"), "{action}");
     }
     for (path, fields, message) in [
         ("retire", [("ranker", "nobody")], "has no ranker `nobody`"),
@@ -387,7 +391,7 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         all.extend(description);
         let answer = visitor.post(&path, &all).await;
         assert!(matches!(answer.status, 409 | 422), "{path}: {}", answer.status);
-        assert!(answer.plain().contains(message), "{path}: {}", answer.html);
+        assert!(answer.plain().contains(message), "{path}: {}", answer.text());
     }
     for path in ["/experiments/none/manage", "/experiments/search/manage/explode"] {
         assert_eq!(visitor.get(path).await.status, 404, "{path}");
@@ -407,11 +411,11 @@ async fn a_server_without_keys_is_managed_by_everybody_and_makes_no_first_key() 
     let path = "/experiments/search/manage/pause";
     assert_eq!(visitor.post(path, &fields[1..]).await.status, 403);
     let forged = [("origin", "https://evil.example")];
-    assert_eq!(visitor.send(Method::POST, path, &fields, &forged).await.status, 403);
+    assert_eq!(visitor.send("POST", path, &fields, &forged).await.status, 403);
     assert_eq!(visitor.post(path, &fields).await.status, 303);
     let page = server.get("/v1/audit").await.json(200);
     assert_eq!(page["entries"][0]["who"], "anyone");
-    assert!(visitor.get("/keys").await.html.contains("Make the first one on the command line"));
+    assert!(visitor.get("/keys").await.text().contains("Make the first one on the command line"));
     let fields =
         [("form_token", &*token), ("name", "mine"), ("scopes", "admin"), ("step", "confirm")];
     assert_eq!(visitor.post("/keys/new", &fields).await.status, 403);
@@ -438,6 +442,6 @@ async fn a_form_has_at_most_64_kib() {
     ];
     let answer = visitor.post(path, &fields).await;
     assert_eq!(answer.status, 413);
-    assert!(answer.html.contains("at most 64 KiB"), "{}", answer.html);
+    assert!(answer.text().contains("at most 64 KiB"), "{}", answer.text());
     assert_eq!(changes_of(&server).await.len(), before);
 }

@@ -3,14 +3,16 @@
 use rankduel_engine::access::Scope;
 
 use super::manage::{changes_of, create};
-use super::visit::{ADMIN, Answer, Visitor, key, serve};
+use super::visit::{ADMIN, Visitor, key, serve};
+use crate::support::client::Answer;
 use crate::support::service::START_MS;
 use crate::support::{Kind, fresh_database};
 
 /// The text of the key that a page shows.
 fn shown_key(page: &Answer) -> String {
-    let start = page.html.find("<code id=\"key\">").expect("the key") + "<code id=\"key\">".len();
-    page.html[start..].split('<').next().expect("its end").to_owned()
+    let html = page.text();
+    let (_, rest) = html.split_once("<code id=\"key\">").expect("the key");
+    rest.split('<').next().expect("its end").to_owned()
 }
 
 #[tokio::test]
@@ -31,7 +33,7 @@ async fn keys_are_made_shown_once_and_revoked() {
     ];
     let asked = visitor.post("/keys/new", &fields).await;
     assert_eq!(asked.status, 200);
-    assert!(asked.html.contains("backend &lt;1&gt;") && asked.html.contains("decide read"));
+    assert!(asked.text().contains("backend &lt;1&gt;") && asked.text().contains("decide read"));
     assert_eq!(store.api_keys().await.unwrap().len(), 0);
     for (name, value, message) in [
         ("name", "", "the name of a key has 1 to 100"),
@@ -53,7 +55,7 @@ async fn keys_are_made_shown_once_and_revoked() {
     let mut confirmed = fields.to_vec();
     confirmed.push(("step", "confirm"));
     let made = visitor.post("/keys/new", &confirmed).await;
-    assert_eq!((made.status, &*made.caching), (200, "no-store"));
+    assert_eq!((made.status, made.header("cache-control")), (200, Some("no-store")));
     let text = shown_key(&made);
     let record = store.api_keys().await.unwrap().remove(0);
     assert_eq!(
@@ -69,18 +71,18 @@ async fn keys_are_made_shown_once_and_revoked() {
     };
     assert_eq!(read().await, 200);
     let list = visitor.get("/keys").await;
-    assert!(list.html.contains(&record.id) && !list.html.contains(&text), "{}", list.html);
+    assert!(list.text().contains(&record.id) && !list.text().contains(&text), "{}", list.text());
     let audit = visitor.get("/audit").await;
-    assert!(audit.html.contains("key-created") && !audit.html.contains(&text));
+    assert!(audit.text().contains("key-created") && !audit.text().contains(&text));
 
     let path = format!("/keys/{}/revoke", record.id);
     let asked = visitor.get(&path).await;
-    assert!(asked.html.contains("within ten seconds"), "{}", asked.html);
+    assert!(asked.text().contains("within ten seconds"), "{}", asked.text());
     let confirm = [("form_token", &*token), ("step", "confirm")];
     assert_eq!(visitor.post(&path, &confirm[1..]).await.status, 403);
     assert_eq!(visitor.post(&path, &confirm[..1]).await.status, 200, "the question again");
     assert_eq!(read().await, 200);
-    assert_eq!(visitor.post(&path, &confirm).await.location, "/keys?done=revoked");
+    assert_eq!(visitor.post(&path, &confirm).await.location(), "/keys?done=revoked");
     assert_eq!(read().await, 401);
     assert_eq!(visitor.get("/keys/00000000/revoke").await.status, 404);
     let entries = changes_of(&server).await;
@@ -114,8 +116,8 @@ async fn keys_and_the_whole_audit_log_need_a_key_for_all_experiments() {
     assert_eq!(limited.post("/keys/new", &fields).await.status, 403);
     assert_eq!(store.api_keys().await.unwrap().len(), 2);
     let own = limited.get("/audit?experiment=search").await;
-    assert!(own.status == 200 && own.html.contains("experiment-created"), "{}", own.html);
-    assert!(!own.html.contains("secret"));
+    assert!(own.status == 200 && own.text().contains("experiment-created"), "{}", own.text());
+    assert!(!own.text().contains("secret"));
     // Readers see no way to change anything; others do.
     for (visitor, manages, all) in [
         (&reader, false, false),
@@ -123,8 +125,8 @@ async fn keys_and_the_whole_audit_log_need_a_key_for_all_experiments() {
         (&Visitor::with(&server, ADMIN).await, true, true),
     ] {
         let page = visitor.get("/experiments/search").await;
-        assert_eq!(page.html.contains("/experiments/search/manage"), manages);
-        assert_eq!(page.html.contains("href=\"/keys\""), all);
-        assert_eq!(visitor.get("/").await.html.contains("/new-experiment"), manages);
+        assert_eq!(page.text().contains("/experiments/search/manage"), manages);
+        assert_eq!(page.text().contains("href=\"/keys\""), all);
+        assert_eq!(visitor.get("/").await.text().contains("/new-experiment"), manages);
     }
 }

@@ -4,10 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use rankduel::http::{PathPrefix, ShellSettings};
 use rankduel_engine::access::ApiKeys;
-use reqwest::Method;
 use serde_json::json;
 
-use super::visit::{ADMIN, Answer, Visitor};
+use super::visit::{ADMIN, Visitor};
 use crate::support::TestDatabase;
 use crate::support::client::JSON;
 use crate::support::service::{Server, Settings};
@@ -54,7 +53,7 @@ async fn every_link_and_redirect_has_the_prefix(database: TestDatabase) {
     let mut visitor = Visitor::of(&server);
     let asked = visitor.get(&format!("{PREFIX}/experiments/a.b")).await;
     assert_eq!(
-        (asked.status, &*asked.location),
+        (asked.status, asked.location()),
         (303, "/tools/rankduel/login?next=%2Fexperiments%2Fa.b")
     );
     let login = |path: String, key| {
@@ -62,10 +61,10 @@ async fn every_link_and_redirect_has_the_prefix(database: TestDatabase) {
         async move { visitor.post(&path, &[("key", key), ("next", "/keys")]).await }
     };
     let wrong = login(format!("{PREFIX}/login"), "wrong").await;
-    assert!(wrong.html.contains("action=\"/tools/rankduel/login\""), "{}", wrong.html);
-    let Answer { status, location, cookie, .. } = login(format!("{PREFIX}/login"), ADMIN).await;
-    assert_eq!((status, &*location), (303, "/tools/rankduel/keys"));
-    visitor.cookie = cookie.expect("a session");
+    assert!(wrong.text().contains("action=\"/tools/rankduel/login\""), "{}", wrong.text());
+    let right = login(format!("{PREFIX}/login"), ADMIN).await;
+    assert_eq!((right.status, right.location()), (303, "/tools/rankduel/keys"));
+    visitor.cookie = right.cookie().expect("a session").0.to_owned();
 
     // every page that can be reached, as a proxy that keeps the prefix asks for it
     let mut waiting = VecDeque::from([format!("{PREFIX}/")]);
@@ -78,9 +77,9 @@ async fn every_link_and_redirect_has_the_prefix(database: TestDatabase) {
         let page = visitor.get(&path).await;
         assert!(matches!(page.status, 200 | 303 | 405), "{path}: {}", page.status);
         if page.status == 303 {
-            waiting.push_back(page.location.clone());
+            waiting.push_back(page.location().to_owned());
         }
-        let own = if path.contains("/docs/") { Vec::new() } else { paths(&page.html) };
+        let own = if path.contains("/docs/") { Vec::new() } else { paths(&page.text()) };
         for linked in own {
             assert!(linked.starts_with("/tools/rankduel/"), "{path} links {linked}");
             waiting.push_back(linked);
@@ -90,20 +89,25 @@ async fn every_link_and_redirect_has_the_prefix(database: TestDatabase) {
         assert!(seen.contains(&format!("{PREFIX}/{page}")), "{page} is not linked: {seen:?}");
     }
     let gone = visitor.get(&format!("{PREFIX}/experiments/none")).await;
-    assert!(gone.status == 404 && gone.html.contains("href=\"/tools/rankduel/\""), "{}", gone.html);
+    assert!(
+        gone.status == 404 && gone.text().contains("href=\"/tools/rankduel/\""),
+        "{}",
+        gone.text()
+    );
 
     // a proxy that removes the prefix, and a browser that takes gzip
     let zipped = [("accept-encoding", "gzip")];
     for page in ["/docs", "/experiments/a.b"] {
-        let answer = visitor.send(Method::GET, page, &[], &[]).await;
-        assert!(answer.html.contains("href=\"/tools/rankduel/"), "{}", answer.html);
-        let answer = visitor.send(Method::HEAD, page, &[], &zipped).await;
+        let answer = visitor.send("GET", page, &[], &[]).await;
+        assert!(answer.text().contains("href=\"/tools/rankduel/"), "{}", answer.text());
+        let answer = visitor.send("HEAD", page, &[], &zipped).await;
         assert_eq!(answer.status, 200);
     }
-    let reference = visitor.get("/openapi.yaml").await.html;
+    let reference = visitor.get("/openapi.yaml").await.text();
     assert!(reference.contains("\"/tools/rankduel\""));
     let tls = [("x-forwarded-proto", "https")];
     let fields = [("key", ADMIN)];
-    let cookie = visitor.send(Method::POST, "/login", &fields, &tls).await.cookie;
-    assert!(cookie.is_some_and(|cookie| cookie.starts_with("__Secure-rankduel-session=")));
+    let secure = visitor.send("POST", "/login", &fields, &tls).await;
+    let (cookie, _) = secure.cookie().expect("a session");
+    assert!(cookie.starts_with("__Secure-rankduel-session="), "{cookie}");
 }

@@ -3,9 +3,8 @@
 use rankduel::http::ShellSettings;
 use rankduel_engine::access::{Actor, ApiKeys, KeyChangeError, KeyRequest, Scope, create_key};
 use rankduel_store::SharedStore;
-use reqwest::redirect::Policy;
-use reqwest::{Client, Method};
 
+use crate::support::client::{Answer, Client};
 use crate::support::service::{START_MS, Server, Settings};
 
 /// The key that the server is started with.
@@ -36,44 +35,47 @@ pub async fn key(
     (key.text, record.id)
 }
 
-/// The response to a request for a page.
-pub struct Answer {
-    pub status: u16,
-    pub location: String,
-    pub html: String,
-    pub cookie: Option<String>,
-    pub caching: String,
-}
-
+/// The parts of a response with a page.
 impl Answer {
+    /// The path of a redirect, or nothing.
+    pub fn location(&self) -> &str {
+        self.header("location").unwrap_or_default()
+    }
+
+    /// `NAME=VALUE` and the attributes of the cookie that is set.
+    pub fn cookie(&self) -> Option<(&str, &str)> {
+        self.header("set-cookie")?.split_once("; ")
+    }
+
     /// The page with backticks instead of the elements of code, and plain spaces.
     pub fn plain(&self) -> String {
-        self.html.replace("<code>", "`").replace("</code>", "`").replace('\u{a0}', " ")
+        self.text().replace("<code>", "`").replace("</code>", "`").replace('\u{a0}', " ")
     }
 
     /// The token of the forms on this page.
     #[track_caller]
     pub fn token(&self) -> String {
-        let start = "name=\"form_token\" value=\"";
-        let at = self.html.find(start).unwrap_or_else(|| panic!("no form: {}", self.html));
-        let rest = &self.html[at + start.len()..];
-        rest[..rest.find('"').expect("a quote")].to_owned()
+        self.between("name=\"form_token\" value=\"")
     }
 
     /// The value of the first hidden field with this name.
     #[track_caller]
     pub fn hidden(&self, name: &str) -> String {
-        let start = format!("type=\"hidden\" name=\"{name}\" value=\"");
-        let at = self.html.find(&start).unwrap_or_else(|| panic!("no {name}: {}", self.html));
-        let rest = &self.html[at + start.len()..];
-        rest[..rest.find('"').expect("a quote")].to_owned()
+        self.between(&format!("type=\"hidden\" name=\"{name}\" value=\""))
+    }
+
+    /// The text from the first `start` to the next quote.
+    #[track_caller]
+    fn between(&self, start: &str) -> String {
+        let html = self.text();
+        let (_, rest) = html.split_once(start).unwrap_or_else(|| panic!("no {start}: {html}"));
+        rest.split('"').next().expect("a quote").to_owned()
     }
 }
 
 /// A browser without script.
 pub struct Visitor {
-    base: String,
-    http: Client,
+    client: Client,
     /// `NAME=VALUE`, or empty without a session.
     pub cookie: String,
 }
@@ -81,52 +83,44 @@ pub struct Visitor {
 impl Visitor {
     /// A visitor without a session.
     pub fn of(server: &Server) -> Self {
-        let http = Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client");
-        Self { base: server.base().to_owned(), http, cookie: String::new() }
+        Self::holding(server, "")
+    }
+
+    /// A visitor whose browser sends this cookie.
+    pub fn holding(server: &Server, cookie: &str) -> Self {
+        Self { client: server.client(), cookie: cookie.to_owned() }
     }
 
     /// A visitor who has logged in with this key.
     pub async fn with(server: &Server, key: &str) -> Self {
         let mut visitor = Self::of(server);
         let answer = visitor.post("/login", &[("key", key)]).await;
-        assert_eq!(answer.status, 303, "{}", answer.html);
-        visitor.cookie = answer.cookie.expect("a session");
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        visitor.cookie = answer.cookie().expect("a session").0.to_owned();
         visitor
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        self.send(Method::GET, path, &[], &[]).await
+        self.send("GET", path, &[], &[]).await
     }
 
     pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        self.send(Method::POST, path, fields, &[]).await
+        self.send("POST", path, fields, &[]).await
     }
 
     pub async fn send(
         &self,
-        method: Method,
+        method: &str,
         path: &str,
         fields: &[(&str, &str)],
         headers: &[(&str, &str)],
     ) -> Answer {
         let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        let mut request = self.http.request(method, format!("{}{path}", self.base)).body(form);
-        request = request.header("content-type", "application/x-www-form-urlencoded");
+        let mut all = vec![("content-type", "application/x-www-form-urlencoded")];
         if !self.cookie.is_empty() {
-            request = request.header("cookie", &self.cookie);
+            all.push(("cookie", &self.cookie));
         }
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let response = request.send().await.expect("an answer");
-        let text = |name: &str| {
-            let value = response.headers().get(name);
-            value.map(|value| value.to_str().expect("ASCII").to_owned()).unwrap_or_default()
-        };
-        let cookie = text("set-cookie");
-        let cookie = cookie.split_once(';').map(|(pair, _)| pair.to_owned());
-        let (location, caching) = (text("location"), text("cache-control"));
-        let status = response.status().as_u16();
-        Answer { status, location, cookie, caching, html: response.text().await.expect("text") }
+        all.extend(headers);
+        self.client.send(method, path, &all, form.into_bytes()).await
     }
 }
