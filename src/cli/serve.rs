@@ -33,8 +33,9 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
     let (filter, format) = (args.log_filter(), args.log_format);
     let config = args.validate(keys.as_deref()).map_err(CommandError::Usage)?;
     let export = Export::start().map_err(CommandError::Usage)?;
-    logging::init(&filter, format, Some(&export)).map_err(CommandError::Usage)?;
+    let log = logging::init(&filter, format, Some(&export)).map_err(CommandError::Usage)?;
     let runtime = runtime()?;
+    runtime.spawn(log.report_dropped());
     let served = runtime.block_on(until_signal(config));
     // Everything is written. Dropping the runtime would wait for blocking calls, and a start that
     // was stopped may have left one: a name that is being resolved.
@@ -55,6 +56,9 @@ fn bind(address: std::net::SocketAddr) -> std::io::Result<TcpListener> {
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
+
+/// Time to write the last line of the log.
+const TO_LOG: Duration = Duration::from_millis(100);
 
 /// A step that takes longer than this is reported.
 const SILENT_FOR: Duration = Duration::from_secs(2);
@@ -203,6 +207,7 @@ async fn until_signal(mut config: ServeConfig) -> Result<(), CommandError> {
         tokio::spawn(async move {
             signals.next().await;
             tracing::warn!("second signal: exiting at once");
+            tokio::time::sleep(TO_LOG).await;
             std::process::exit(1);
         });
         tokio::time::sleep(lame_duck).await;

@@ -1,7 +1,10 @@
-//! Logs on standard error: text for people, JSON for machines.
+//! Logs on standard error: text for people, JSON for machines. A thread of its own writes them, so
+//! that no request waits for a reader of the log that has stopped reading.
 
 use std::io::IsTerminal;
+use std::time::Duration;
 
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -21,9 +24,40 @@ pub enum LogFormat {
     Json,
 }
 
+/// Lines that may wait to be written: some megabytes. Further ones are dropped.
+const WAITING_LINES: usize = 10_000;
+/// How often dropped lines are looked for.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+
+/// The log. Dropping it writes the lines that wait, for about a second at most.
+#[must_use]
+pub struct Log {
+    dropped: ErrorCounter,
+    _writer: WorkerGuard,
+}
+
+impl Log {
+    /// Log it whenever lines were dropped, until the process ends.
+    pub fn report_dropped(&self) -> impl Future<Output = ()> + Send + 'static {
+        let dropped = self.dropped.clone();
+        async move {
+            let mut reported = 0;
+            loop {
+                tokio::time::sleep(REPORT_EVERY).await;
+                let lines = dropped.dropped_lines();
+                if lines > reported {
+                    reported = lines;
+                    // if this line is dropped too, the next round says it again
+                    tracing::warn!(lines, "the log is read too slowly: lines of it were dropped");
+                }
+            }
+        }
+    }
+}
+
 /// Write the events that pass `filter`, and panics, to standard error, and give `export` its spans.
 /// Once per process.
-pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<(), String> {
+pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<Log, String> {
     let invalid = |why: &str| {
         format!(
             "the log filter {filter:?} is invalid: {why}; write a level such as `info`, or \
@@ -41,7 +75,12 @@ pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<
         let why = format!("{word:?} is not a level: off, error, warn, info, debug or trace");
         return Err(invalid(&why));
     }
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let (stderr, writer) = NonBlockingBuilder::default()
+        .buffered_lines_limit(WAITING_LINES)
+        .thread_name("log")
+        .finish(std::io::stderr());
+    let log = Log { dropped: stderr.error_counter(), _writer: writer };
+    let lines = tracing_subscriber::fmt::layer().with_writer(stderr);
     let text = match format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
         LogFormat::Text => true,
@@ -71,5 +110,5 @@ pub fn init(filter: &str, format: LogFormat, export: Option<&Export>) -> Result<
             "panic: {message}"
         );
     }));
-    Ok(())
+    Ok(log)
 }

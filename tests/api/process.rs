@@ -1,7 +1,9 @@
 //! Starting and stopping the program.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Command;
 
+use rankduel::http::ProblemKind;
 use serde_json::Value;
 
 use crate::support::client::{Client, steady, until};
@@ -28,6 +30,35 @@ async fn a_signal_stops_the_server_cleanly() {
             assert!(log.contains("every request was answered"), "{log}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_stops_no_request() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let (log, stderr) = std::io::pipe().expect("a pipe");
+    let mut command = serve(&database.url, &[]);
+    command.stderr(stderr);
+    let process = Process::start(command);
+    let client = Client::new(&process.url);
+    // far more lines than a pipe takes, and more than may wait
+    for _ in 0..11_000 {
+        client.get("/v1/experiments/search").await.problem(ProblemKind::ExperimentNotFound);
+    }
+    let (tell, dropped) = std::sync::mpsc::channel();
+    let read = std::thread::spawn(move || {
+        let lines = BufReader::new(log).lines().map(|line| line.expect("text"));
+        let mut last_words = lines.filter(|line| {
+            if line.contains("lines of it were dropped") {
+                let _ = tell.send(());
+            }
+            line.contains("every request was answered")
+        });
+        last_words.next()
+    });
+    until("the report", async || dropped.try_recv().is_ok()).await;
+    process.signal("TERM");
+    assert_eq!(process.wait().0, Some(0));
+    assert!(read.join().expect("a reader").is_some(), "the last lines are missing");
 }
 
 #[tokio::test]

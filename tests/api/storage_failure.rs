@@ -177,7 +177,7 @@ async fn requests_to_a_hanging_database_time_out(database: TestDatabase) {
             ..ServiceSettings::default()
         },
         shell: ShellSettings {
-            request_timeout: Duration::from_secs(2),
+            request_timeout: Duration::from_secs(4),
             ..ShellSettings::default()
         },
     };

@@ -156,24 +156,26 @@ pub struct Process {
 }
 
 impl Process {
-    /// Start the program and wait until it listens.
+    /// Start the program and wait until it listens. Its log is read if it goes to a pipe.
     pub fn start(mut command: Command) -> Self {
         let mut child = command.spawn().expect("the program");
-        let mut stderr = child.stderr.take().expect("its standard error");
-        let log = std::thread::spawn(move || {
-            let mut log = String::new();
-            stderr.read_to_string(&mut log).expect("text on standard error");
-            log
+        let log = child.stderr.take().map(|mut stderr| {
+            std::thread::spawn(move || {
+                let mut log = String::new();
+                stderr.read_to_string(&mut log).expect("text on standard error");
+                log
+            })
         });
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("its standard output"))
             .read_line(&mut line)
             .expect("a line");
         match line.trim_end().strip_prefix("listening on ") {
-            Some(url) => Self { url: url.to_owned(), child, log: Some(log) },
+            Some(url) => Self { url: url.to_owned(), child, log },
             None => {
                 let _ = child.kill();
-                panic!("the server did not start: {line:?}, {}", log.join().unwrap_or_default());
+                let log = log.map(|log| log.join().unwrap_or_default());
+                panic!("the server did not start: {line:?}, {log:?}");
             }
         }
     }
