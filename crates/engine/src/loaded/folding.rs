@@ -33,9 +33,9 @@ impl LoadedExperiment {
         self.fold_after(store, after, turn).await.map(drop)
     }
 
-    /// Fold the log to its end, and only then take this record, which was read before: whoever reads
-    /// there that the experiment is concluded finds in its verdict by whom. The record is durable,
-    /// and is taken also if folding fails.
+    /// Fold the log to its end, and only then take this record, which was read before: whoever
+    /// reads there that the experiment is concluded finds in its verdict by whom. The record is
+    /// durable, and is taken also if folding fails.
     pub async fn catch_up_with(
         self: &Arc<Self>,
         store: &dyn Store,
