@@ -64,7 +64,7 @@ async fn due(
     // with many rankers these take long
     let of = Arc::clone(loaded);
     let doubt = blocking(move || doubt(&of)).await??;
-    loaded.go_on(doubt.and_then(|doubt| doubt.duel));
+    loaded.set_doubted(doubt.and_then(|doubt| doubt.duel));
     if doubt.is_some() {
         return Ok(None);
     }

@@ -7,7 +7,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use rankduel::service::reports::alarms::{Alarm, alarms};
 use rankduel::service::reports::traffic::{SilentPages, TrafficSummary};
 use rankduel_engine::metrics::{DELAY_SECONDS, FeedbackStatus};
-use rankduel_engine::open_duels::OpenDuels;
+use rankduel_engine::open_duels::{AnsweredInTime, OpenDuels};
 use rankduel_engine::traffic::{Traffic, TrafficCounts};
 
 const TTL_MS: i64 = 64_000;
@@ -43,7 +43,8 @@ fn raised(
     fill: impl FnOnce(&Seen),
 ) -> Vec<Alarm> {
     let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
-    let seen = Seen { traffic, duels: RefCell::new(OpenDuels::new(TTL_MS, (0, 1000))) };
+    let seen =
+        Seen { traffic, duels: RefCell::new(OpenDuels::new(TTL_MS, AnsweredInTime::new(0, 1000))) };
     fill(&seen);
     let counts = seen.traffic.counts(&mut seen.duels.borrow_mut(), OVER_MS);
     let summary = TrafficSummary { shown, silent, batch_since_ms, ..summary(counts) };
@@ -195,7 +196,9 @@ fn each_cause_of_silent_pages_has_its_own_number() {
 #[test]
 fn quantiles_are_upper_ends_of_buckets() {
     let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
-    let delay = || summary(traffic.counts(&mut OpenDuels::new(1000, (0, 1000)), 0)).delay();
+    let delay = || {
+        summary(traffic.counts(&mut OpenDuels::new(1000, AnsweredInTime::new(0, 1000)), 0)).delay()
+    };
     assert_eq!(delay().p50_seconds, None);
     for delay_ms in [50, 60, 70, 80, 90, 900, 950, 2000, 4000, 100_000_000] {
         traffic.answered(0, delay_ms);

@@ -294,7 +294,7 @@ proptest! {
                 let page;
                 (page, rest) = rest.split_at(size.min(rest.len()));
                 in_pages
-                    .apply_chunk(|folding| page.iter().try_for_each(|entry| folding.apply(entry)))
+                    .apply_chunk(|folding| page.iter().try_for_each(|entry| folding.apply(entry).map(drop)))
                     .expect("entries that follow");
                 one_by_one = fold_all(one_by_one, page);
                 assert_same(&in_pages, &one_by_one, spec.policy.kind());
@@ -319,7 +319,7 @@ proptest! {
             let event = outcome(Selection::of(0, spec.rankers.len()), Answer::First, true, 0);
             log.insert(place, LogEntry { position, nonce: 0, recorded_at: CREATED_AT, event });
             let mut fold = start(&spec);
-            let refused = fold.apply_chunk(|folding| log.iter().try_for_each(|entry| folding.apply(entry)));
+            let refused = fold.apply_chunk(|folding| log.iter().try_for_each(|entry| folding.apply(entry).map(drop)));
             prop_assert_eq!(refused.expect_err("no such ranker").position, position);
             assert_same(&fold, &fold_all(start(&spec), &log[..place]), spec.policy.kind());
         }

@@ -60,7 +60,7 @@ fn a_saved_page_keeps_its_audience() {
                 assert_eq!(restored.save(), saved);
                 let settles = next(DUEL, Event::Control(ControlEvent::Settled {}));
                 let answered = restored
-                    .apply_chunk(|chunk| chunk.answer(&settles))
+                    .apply_chunk(|chunk| chunk.apply(&settles))
                     .expect("an entry that follows")
                     .expect("an answer");
                 assert_eq!((answered.unit, answered.segment), (audience.unit, audience.segment));

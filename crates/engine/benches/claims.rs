@@ -102,7 +102,9 @@ fn cost(claims: &Value) -> Cost {
     for chunk in log.0 {
         spent += timed(|| {
             fold.apply_chunk(|fold| {
-                chunk.1.iter().for_each(|entry| fold.apply(entry).expect("it folds"));
+                for entry in &chunk.1 {
+                    fold.apply(entry).expect("it folds");
+                }
             });
         });
         if looks.next_if(|&&look| chunk.0 >= look).is_some() {

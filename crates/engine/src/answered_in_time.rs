@@ -9,7 +9,7 @@ const WAITING_MAX: usize = 4096;
 
 /// The duels that this process issued in each cohort of the verdict, and the answers so far.
 #[derive(Debug)]
-pub(crate) struct AnsweredInTime {
+pub struct AnsweredInTime {
     width_ms: i64,
     /// A start of a cohort.
     since_ms: i64,
@@ -18,8 +18,8 @@ pub(crate) struct AnsweredInTime {
 }
 
 impl AnsweredInTime {
-    /// No duels yet; cohorts are so wide, and one starts at `since_ms`.
-    pub fn new((since_ms, width_ms): (i64, i64)) -> Self {
+    /// No duels yet. A cohort starts at `since_ms`, and at each multiple of `width_ms` from there.
+    pub fn new(since_ms: i64, width_ms: i64) -> Self {
         Self { width_ms, since_ms, cohorts: BTreeMap::new() }
     }
 
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_answer_in_time_is_one_before_its_cohort_is_taken() {
-        let mut duels = AnsweredInTime::new((0, 1000));
+        let mut duels = AnsweredInTime::new(0, 1000);
         [10, 20, 1500, 2500].into_iter().for_each(|at| duels.issued(at));
         [10, 1500].into_iter().for_each(|at| duels.answered(at));
         assert_eq!(duels.take_until(2000), Cell { issued: 3, answered: 2 });

@@ -1,11 +1,11 @@
 //! The units that an experiment which was a segment of another one leaves out: those that answered
 //! there before the split.
 //!
-//! Whoever splits has seen these answers, and may split because they look lucky. An experiment that
-//! counted the same people again would hear the same luck twice. So before it counts its first
-//! answer, a process appends the filter of the units that are known there. Both experiments hash
-//! units with the same seed. The entry has one nonce, so the log has one filter, whichever process
-//! was first.
+//! Whoever splits has seen these answers, and may split because they look good by chance. An
+//! experiment that counted the same people again would count the same chance twice. So before it
+//! counts its first answer, a process appends the filter of the units that are known there. Both
+//! experiments hash units with the same seed. The entry has one nonce, so the log has one filter,
+//! whichever process was first.
 //!
 //! The filter is taken once no answer to a duel that was issued before the split can come in time
 //! any more. Leaving out only those who had answered by then would keep the slow ones, and winners
@@ -38,7 +38,7 @@ const KNOWN_UNITS: Nonce = (u64::MAX as Nonce - 6) << 64;
 impl Engine {
     /// Append the units of the experiment that this one was a segment of, if all of them are known.
     /// Returns whether the log has them.
-    pub(crate) async fn know_units(
+    pub(crate) async fn append_known_units(
         &self,
         loaded: &Arc<LoadedExperiment>,
     ) -> Result<bool, EngineError> {

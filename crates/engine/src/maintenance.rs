@@ -61,23 +61,23 @@ fn ticks(every: Duration) -> Interval {
     ticks
 }
 
-/// Whether a task fails: says so at its first failure, and again after a success.
-struct Failing {
+/// Logs the first failure of a task, and the first one after each success.
+struct FailureLog {
     /// The work that waits until the task succeeds.
     waits: &'static str,
-    now: bool,
+    has_failed: bool,
 }
 
-impl Failing {
+impl FailureLog {
     fn new(waits: &'static str) -> Self {
-        Self { waits, now: false }
+        Self { waits, has_failed: false }
     }
 
     fn note<E: std::fmt::Display>(&mut self, done: Result<(), E>) {
         match done {
-            Ok(()) => self.now = false,
-            Err(error) if !self.now => {
-                self.now = true;
+            Ok(()) => self.has_failed = false,
+            Err(error) if !self.has_failed => {
+                self.has_failed = true;
                 tracing::warn!(%error, "{} for the store", self.waits);
             }
             Err(_) => {}
@@ -102,7 +102,7 @@ pub(crate) async fn refresh_keys(
     every: Duration,
 ) {
     let mut ticks = ticks(every.saturating_mul(KEYS_EVERY));
-    let mut failing = Failing::new("keys wait");
+    let mut failures = FailureLog::new("keys wait");
     loop {
         ticks.tick().await;
         let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
@@ -110,7 +110,7 @@ pub(crate) async fn refresh_keys(
             Ok(engine.signing_keys.refresh().await.map_err(EngineError::from)?)
         });
         let (signing, others) = tokio::join!(signing, within(STEP, tasks.refresh_keys()));
-        failing.note(signing.and(others));
+        failures.note(signing.and(others));
     }
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn refresh_keys(
 /// exceeded.
 pub(crate) async fn bound_memory(engine: Weak<Engine>, every: Duration) {
     let mut ticks = ticks(every);
-    let mut failing = Failing::new("experiments that leave memory wait");
+    let mut failures = FailureLog::new("experiments that leave memory wait");
     loop {
         let Some(registry) = engine.upgrade().map(|engine| Arc::clone(&engine.registry)) else {
             return;
@@ -129,7 +129,7 @@ pub(crate) async fn bound_memory(engine: Weak<Engine>, every: Duration) {
         }
         drop(registry);
         let Some(engine) = engine.upgrade() else { return };
-        failing.note(engine.evict().await);
+        failures.note(engine.evict().await);
         drop(engine);
         tokio::time::sleep(EVICT_AGAIN_AFTER.min(every)).await;
     }
@@ -143,12 +143,12 @@ pub(crate) async fn maintain_experiments(
     every: Duration,
 ) {
     let mut ticks = ticks(every);
-    let mut failing = Failing::new("clicks and snapshots wait");
+    let mut failures = FailureLog::new("clicks and snapshots wait");
     let mut last = String::new();
     loop {
         ticks.tick().await;
         let (Some(engine), Some(tasks)) = (engine.upgrade(), tasks.upgrade()) else { return };
-        failing.note(engine.maintain_experiments(&tasks, &mut last, every).await);
+        failures.note(engine.maintain_experiments(&tasks, &mut last, every).await);
     }
 }
 
@@ -173,7 +173,7 @@ pub(crate) async fn maintain_due(
 
 /// Do the work of each experiment, [`AT_ONCE`] at a time, until all are done or the time is over. A
 /// failure does not stop the others; the first error is returned.
-async fn each<W>(
+async fn for_each<W>(
     all: Vec<Arc<LoadedExperiment>>,
     for_at_most: Duration,
     mut work: impl FnMut(Arc<LoadedExperiment>) -> W,
@@ -253,7 +253,7 @@ impl Engine {
         let mut all = self.registry.all();
         let begin = all.partition_point(|loaded| loaded.name <= *last);
         all.rotate_left(begin);
-        each(all, for_at_most, |loaded| {
+        for_each(all, for_at_most, |loaded| {
             last.clone_from(&loaded.name);
             let (engine, tasks) = (Arc::clone(self), Arc::clone(tasks));
             async move { engine.maintain_one(&*tasks, &loaded).await }
@@ -342,7 +342,7 @@ impl Engine {
     async fn evict(self: &Arc<Self>) -> Result<(), TaskError> {
         let now = self.now_ms();
         let evictable = self.registry.evictable(now, now - self.idle_after_ms);
-        let done = each(evictable, EVICT_FOR, |loaded| {
+        let done = for_each(evictable, EVICT_FOR, |loaded| {
             let engine = Arc::clone(self);
             within(STEP, async move { Ok(engine.evict_one(&loaded).await?) })
         })

@@ -12,10 +12,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dueling_bandits::evidence::balance::{AnswerBalance, Cell};
+use dueling_bandits::evidence::balance::{AnswerBalance, Cell, Worst};
 use dueling_bandits::{InFlight, Selection};
 
-use crate::answered_in_time::AnsweredInTime;
+pub use crate::answered_in_time::AnsweredInTime;
 
 /// Cohorts that a time to live is divided into: a duel expires at most 1/64 of it late.
 const COHORTS: i64 = 64;
@@ -46,6 +46,21 @@ pub struct OpenDuels {
     in_time: AnsweredInTime,
 }
 
+/// Duels whose time is over: whether answers are missing for some more often than for others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EndedDuels {
+    /// Those that were issued, and those of them that were answered.
+    pub total: Cell,
+    /// The largest evidence so far that answers are not missing equally often. Without a defect it
+    /// ever reaches `c` with probability `1/c` at most.
+    pub evidence: f64,
+    /// Whether duels whose page this server made count as answered here, and no others: where pages
+    /// without a click are not reported, answers are missing wherever rankers differ in clicks.
+    pub by_page: bool,
+    /// The duels that lack most answers; `None` if no answer is missing.
+    pub worst: Option<Worst>,
+}
+
 #[derive(Debug)]
 struct Cohort {
     start_ms: i64,
@@ -53,17 +68,18 @@ struct Cohort {
     pairs: BTreeMap<(u16, u16), Pair>,
 }
 
+/// Duels of one ordered pair in one cohort.
 #[derive(Debug, Default)]
 struct Pair {
     cell: Cell,
+    /// Duels whose page was made here.
     pages: u64,
     in_flight: u32,
 }
 
 impl OpenDuels {
-    /// No duels; duels live `ttl_ms`. The verdict counts them in cohorts, as described by one start
-    /// and their width.
-    pub fn new(ttl_ms: i64, cohorts_ms: (i64, i64)) -> Self {
+    /// No duels; duels live `ttl_ms`. `in_time` has the cohorts in which the verdict counts them.
+    pub fn new(ttl_ms: i64, in_time: AnsweredInTime) -> Self {
         Self {
             cohorts: VecDeque::new(),
             expired: 0,
@@ -76,19 +92,25 @@ impl OpenDuels {
             balance: AnswerBalance::default(),
             total: Cell::default(),
             makes_pages: false,
-            in_time: AnsweredInTime::new(cohorts_ms),
+            in_time,
         }
     }
 
     /// The duels of `batch` that are in flight at this time. Duels that have expired and duels of
     /// other batches no longer are.
-    pub fn at(&mut self, now_ms: i64, batch: Option<u32>) -> &InFlight {
+    pub fn in_flight_at(&mut self, now_ms: i64, batch: Option<u32>) -> &InFlight {
         if batch != self.batch {
             self.batch = batch;
             self.in_flight.clear();
             let pairs = self.cohorts.iter_mut().flat_map(|cohort| cohort.pairs.values_mut());
             pairs.for_each(|pair| pair.in_flight = 0);
         }
+        self.advance_to(now_ms);
+        &self.in_flight
+    }
+
+    /// Expire and complete the cohorts whose time is over.
+    fn advance_to(&mut self, now_ms: i64) {
         let life_ms = self.cohort_ms + self.ttl_ms;
         while let Some(cohort) = self.cohorts.get_mut(self.expired)
             && now_ms >= cohort.start_ms + life_ms
@@ -111,20 +133,17 @@ impl OpenDuels {
             });
             self.balance.add(cells);
         }
-        &self.in_flight
     }
 
-    /// The checks on the cohorts that are complete at this time.
-    pub fn balance(&mut self, now_ms: i64) -> &AnswerBalance {
-        self.at(now_ms, self.batch);
-        &self.balance
-    }
-
-    /// The duels of the cohorts that are complete at this time, answered or not, and whether the
-    /// checks ask for their pages instead.
-    pub fn ended(&mut self, now_ms: i64) -> (Cell, bool) {
-        self.at(now_ms, self.batch);
-        (self.total, self.makes_pages)
+    /// The duels of the cohorts that are complete at this time, and the checks on them.
+    pub fn ended(&mut self, now_ms: i64) -> EndedDuels {
+        self.advance_to(now_ms);
+        EndedDuels {
+            total: self.total,
+            evidence: self.balance.evidence(),
+            by_page: self.makes_pages,
+            worst: self.balance.worst(),
+        }
     }
 
     /// The duels of the verdict's cohorts that end by this time, since the last call.
@@ -137,7 +156,7 @@ impl OpenDuels {
         self.issued
     }
 
-    /// Every duel that was counted before this time is answered or has expired.
+    /// The time of issue before which every duel is answered or has expired.
     pub fn answered_until(&self, now_ms: i64) -> i64 {
         let is_open = |cohort: &&Cohort| cohort.pairs.values().any(|pair| pair.in_flight > 0);
         self.cohorts.iter().find(is_open).map_or(now_ms, |cohort| cohort.start_ms)
@@ -172,10 +191,10 @@ impl OpenDuels {
     /// counts as missing if its cohort was complete before.
     pub fn answered(&mut self, shown: (u16, u16), batch: Option<u32>, issued_ms: i64) {
         self.in_time.answered(issued_ms);
-        let batch = batch == self.batch;
+        let is_of_open_batch = batch == self.batch;
         let Some(pair) = self.find(shown, issued_ms, |pair| pair.cell.answered) else { return };
         pair.cell.answered += 1;
-        if batch && pair.in_flight > 0 {
+        if is_of_open_batch && pair.in_flight > 0 {
             pair.in_flight -= 1;
             self.in_flight.remove(shown.0.into(), shown.1.into(), 1);
         }

@@ -4,12 +4,11 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dueling_bandits::evidence::balance::{Cell, Worst};
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::drafts::{DraftCounts, Drafts};
 use crate::metrics::{DELAY_SECONDS, FeedbackStatus};
-use crate::open_duels::OpenDuels;
+use crate::open_duels::{EndedDuels, OpenDuels};
 
 /// Counters of one experiment in this process.
 #[derive(Debug)]
@@ -22,21 +21,6 @@ pub struct Traffic {
     delay: Histogram,
     newest_answer_ms: AtomicI64,
     drafts: Mutex<Drafts>,
-}
-
-/// Duels whose time is over: whether answers are missing for some more often than for others.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct EndedDuels {
-    /// Those that were issued, and those of them that were answered.
-    pub total: Cell,
-    /// The largest evidence so far that answers are not missing equally often. Without a defect it
-    /// ever reaches `c` with probability `1/c` at most.
-    pub evidence: f64,
-    /// Whether duels whose page this server made count as answered here, and no others: where pages
-    /// without a click are not reported, answers are missing wherever rankers differ in clicks.
-    pub by_page: bool,
-    /// The duels that lack most answers; `None` if no answer is missing.
-    pub worst: Option<Worst>,
 }
 
 /// The counters at one moment.
@@ -108,19 +92,15 @@ impl Traffic {
 
     /// The counters now, with those of the duels.
     pub fn counts(&self, duels: &mut OpenDuels, now_ms: i64) -> TrafficCounts {
-        let (pairs, (total, by_page)) = (duels.issued(), duels.ended(now_ms));
-        let balance = duels.balance(now_ms);
-        let ended =
-            EndedDuels { total, by_page, evidence: balance.evidence(), worst: balance.worst() };
         TrafficCounts {
             since_ms: self.since_ms,
             newest_answer_ms: self.newest_answer_ms.load(Relaxed),
-            pairs,
+            pairs: duels.issued(),
             self_duels: self.self_duels.load(Relaxed),
             outside: self.outside.load(Relaxed),
             feedback: self.feedback.each_ref().map(|count| count.load(Relaxed)),
             delays: self.delays.each_ref().map(|count| count.load(Relaxed)),
-            ended,
+            ended: duels.ended(now_ms),
             drafts: lock(&self.drafts).counts(),
         }
     }

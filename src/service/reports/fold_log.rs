@@ -86,7 +86,7 @@ fn fold_chunk<S>(
         let to_fold = entries.iter().take_while(|entry| entry.position <= head);
         // The next chunk is not started for a caller that has gone.
         for entry in to_fold.take_while(|_| is_awaited()) {
-            if let Some(answered) = chunk.answer(entry)? {
+            if let Some(answered) = chunk.apply(entry)? {
                 see(&mut seen, &answered, entry);
             }
         }

@@ -120,7 +120,7 @@ impl FoldedLog {
     ) -> Result<Fold, anyhow::Error> {
         let fold = &mut self.state;
         for_each_entry(store, &self.record, fold.position(), |entry| {
-            let answered = fold.apply_chunk(|chunk| chunk.answer(entry))?;
+            let answered = fold.apply_chunk(|chunk| chunk.apply(entry))?;
             with(fold, answered.as_ref(), entry)
         })
         .await?;

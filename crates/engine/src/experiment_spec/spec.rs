@@ -225,41 +225,12 @@ impl ExperimentSpec {
     pub fn errors(&self) -> Vec<FieldError> {
         let mut errors = FirstErrors::default();
         let count = self.rankers.len();
-        if !(MIN_RANKERS..=RANKERS_MAX).contains(&count) {
-            let remedy = match count > RANKERS_MAX {
-                true => ": leave out the least promising, or compare parts of them first",
-                false => "",
-            };
-            errors.push(FieldError::new(
-                "/rankers",
-                format!(
-                    "an experiment has {MIN_RANKERS} to {RANKERS_MAX} rankers; this one has \
-                     {count}{remedy}"
-                ),
-            ));
-            if count > RANKERS_MAX {
-                // Which of them are wrong helps nobody.
-                return errors.into_vec();
-            }
+        errors.extend(self.ranker_count_error());
+        if count > RANKERS_MAX {
+            // Which of them are wrong helps nobody.
+            return errors.into_vec();
         }
-        let mut seen = HashMap::new();
-        for (index, ranker) in self.rankers.iter().enumerate() {
-            if errors.is_full() {
-                return errors.into_vec();
-            }
-            let pointer = format!("/rankers/{index}");
-            errors.extend(ranker.id_error(&pointer));
-            if let Some(earlier) = seen.insert(ranker.id.as_str(), index) {
-                errors.push(FieldError::new(
-                    &pointer,
-                    format!(
-                        "ranker `{}` is listed twice; it is also at index {earlier}",
-                        excerpt(&ranker.id)
-                    ),
-                ));
-            }
-            errors.extend(ranker.description_error(&pointer));
-        }
+        self.add_ranker_errors(&mut errors);
         if let Err(error) = self.policy.validate(count) {
             let pointer = match error.parameter.as_str() {
                 "" => "/policy".to_string(),
@@ -267,24 +238,7 @@ impl ExperimentSpec {
             };
             errors.push(FieldError::new(pointer, error.detail));
         }
-        if self.held_out().is_some() {
-            let in_the_way = match self.policy.description().fixed_rankers {
-                Some(why) => Some(format!(
-                    "policy `{}` cannot leave a ranker out of the tournament: {why}",
-                    self.policy.kind()
-                )),
-                None => (self.initial_rankers() <= MIN_RANKERS).then(|| {
-                    format!(
-                        "without the canary's second id, fewer than {MIN_RANKERS} rankers are left"
-                    )
-                }),
-            };
-            errors.extend(in_the_way.map(|why| {
-                let detail =
-                    format!("{why}; with `canary_share` 0, it is a ranker like the others");
-                FieldError::new("/canary", detail)
-            }));
-        }
+        errors.extend(self.canary_error());
         if let Some(conclude_at) = &self.conclude_at {
             errors.extend(conclude_at.errors());
         }
@@ -297,28 +251,7 @@ impl ExperimentSpec {
             errors.push(FieldError::new("/seed", detail));
         }
         errors.extend(text_errors(self));
-        let window = self.answer_window_seconds;
-        if window > self.duel_ttl_seconds {
-            errors.push(FieldError::new(
-                "/answer_window_seconds",
-                format!(
-                    "`answer_window_seconds` is {window}; it must be 0 to `duel_ttl_seconds`, {}",
-                    self.duel_ttl_seconds
-                ),
-            ));
-        }
-        if let Some(settle) = self.pages.settle_after_seconds
-            && window > 0
-            && window < settle
-        {
-            errors.push(FieldError::new(
-                "/answer_window_seconds",
-                format!(
-                    "`answer_window_seconds` is {window}; clicks settle later, after \
-                     `settle_after_seconds`, {settle}"
-                ),
-            ));
-        }
+        errors.extend(self.answer_window_errors());
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors.extend(self.control_error());
         errors.extend(segment_errors(self));
@@ -331,6 +264,74 @@ impl ExperimentSpec {
         errors.extend(metrics::errors(self));
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors.into_vec()
+    }
+
+    fn ranker_count_error(&self) -> Option<FieldError> {
+        let count = self.rankers.len();
+        let remedy = match count > RANKERS_MAX {
+            true => ": leave out the least promising, or compare parts of them first",
+            false => "",
+        };
+        let detail = format!(
+            "an experiment has {MIN_RANKERS} to {RANKERS_MAX} rankers; this one has {count}{remedy}"
+        );
+        (!(MIN_RANKERS..=RANKERS_MAX).contains(&count)).then(|| FieldError::new("/rankers", detail))
+    }
+
+    fn add_ranker_errors(&self, errors: &mut FirstErrors) {
+        let mut seen = HashMap::new();
+        for (index, ranker) in self.rankers.iter().enumerate() {
+            if errors.is_full() {
+                return;
+            }
+            let pointer = format!("/rankers/{index}");
+            errors.extend(ranker.id_error(&pointer));
+            if let Some(earlier) = seen.insert(ranker.id.as_str(), index) {
+                let id = excerpt(&ranker.id);
+                let detail =
+                    format!("ranker `{id}` is listed twice; it is also at index {earlier}");
+                errors.push(FieldError::new(&pointer, detail));
+            }
+            errors.extend(ranker.description_error(&pointer));
+        }
+    }
+
+    /// Why the second id of the canary cannot be left out of the tournament.
+    fn canary_error(&self) -> Option<FieldError> {
+        self.held_out()?;
+        let why = match self.policy.description().fixed_rankers {
+            Some(why) => format!(
+                "policy `{}` cannot leave a ranker out of the tournament: {why}",
+                self.policy.kind()
+            ),
+            None if self.initial_rankers() <= MIN_RANKERS => {
+                format!("without the canary's second id, fewer than {MIN_RANKERS} rankers are left")
+            }
+            None => return None,
+        };
+        let detail = format!("{why}; with `canary_share` 0, it is a ranker like the others");
+        Some(FieldError::new("/canary", detail))
+    }
+
+    fn answer_window_errors(&self) -> Vec<FieldError> {
+        let (window, ttl) = (self.answer_window_seconds, self.duel_ttl_seconds);
+        let mut details = Vec::new();
+        if window > ttl {
+            details.push(format!(
+                "`answer_window_seconds` is {window}; it must be 0 to `duel_ttl_seconds`, {ttl}"
+            ));
+        }
+        if let Some(settle) = self.pages.settle_after_seconds
+            && window > 0
+            && window < settle
+        {
+            details.push(format!(
+                "`answer_window_seconds` is {window}; clicks settle later, after \
+                 `settle_after_seconds`, {settle}"
+            ));
+        }
+        let error = |detail| FieldError::new("/answer_window_seconds", detail);
+        details.into_iter().map(error).collect()
     }
 
     fn control_error(&self) -> Option<FieldError> {

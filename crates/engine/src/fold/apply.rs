@@ -37,13 +37,8 @@ pub struct FoldError {
 pub struct Chunk<'a>(&'a mut Fold);
 
 impl Chunk<'_> {
-    /// Fold the next entry. On an error nothing has changed.
-    pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
-        self.answer(entry).map(drop)
-    }
-
     /// Fold the next entry and return the duel that it answered. On an error nothing has changed.
-    pub fn answer(&mut self, entry: &LogEntry) -> Result<Option<OutcomeEvent>, FoldError> {
+    pub fn apply(&mut self, entry: &LogEntry) -> Result<Option<OutcomeEvent>, FoldError> {
         self.0.apply_entry(entry)
     }
 
@@ -66,7 +61,7 @@ impl Chunk<'_> {
 impl Fold {
     /// Fold the next entry. On an error nothing has changed.
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), FoldError> {
-        self.apply_chunk(|chunk| chunk.apply(entry))
+        self.apply_chunk(|chunk| chunk.apply(entry)).map(drop)
     }
 
     /// Fold the entries that `fold` applies. Values that only a selection needs are computed once,
@@ -85,173 +80,194 @@ impl Fold {
         if !clock::is_a_time(entry.recorded_at) {
             return Err(refuse(format!("it was recorded at {}", entry.recorded_at)));
         }
-        if self.sets_aside(entry) {
-            (self.state.position, self.state.recorded_at) = (entry.position, entry.recorded_at);
-            self.state.history.counted(entry.position, entry.recorded_at);
-            return Ok(None);
-        }
-        self.check_steps(&entry.event).map_err(refuse)?;
-        let batch_before = self.policy().batch();
         let mut answered = None;
+        if !self.sets_aside(entry) {
+            self.check_steps(&entry.event).map_err(refuse)?;
+            let batch_before = self.policy().batch();
+            answered = self.apply_event(entry).map_err(refuse)?;
+            if self.policy().batch() != batch_before {
+                self.state.batch_opened_at = entry.recorded_at;
+            }
+        }
+        self.state.position = entry.position;
+        self.state.recorded_at = entry.recorded_at;
+        self.state.history.counted(entry.position, entry.recorded_at);
+        Ok(answered)
+    }
+
+    /// Fold the event of an entry, and return the duel that it answered. Until the entry is folded,
+    /// `self.state` has the position and the time of the entry before it.
+    fn apply_event(&mut self, entry: &LogEntry) -> Result<Option<OutcomeEvent>, String> {
         match &entry.event {
             Event::Outcome(outcome) => {
-                self.apply_outcome(entry.nonce, outcome, None).map_err(refuse)?;
-                answered = Some(*outcome);
+                self.apply_outcome(entry.nonce, outcome, None)?;
                 // a reported outcome replaces the clicks
                 self.state.open_pages.take(entry.nonce);
+                Ok(Some(*outcome))
             }
-            Event::Control(ControlEvent::Clicks(clicks)) => {
-                answered = self.apply_clicks(entry.nonce, clicks).map_err(refuse)?;
-            }
+            Event::Control(ControlEvent::Clicks(clicks)) => self.apply_clicks(entry.nonce, clicks),
             Event::Control(ControlEvent::Settled {}) => {
                 let page = self.state.open_pages.pages().get(&entry.nonce).cloned();
-                let page = page.ok_or_else(|| refuse("it settles nothing".into()))?;
-                answered = Some(self.settle(entry.nonce, &page).map_err(refuse)?);
+                let page = page.ok_or("it settles nothing")?;
+                self.settle(entry.nonce, &page).map(Some)
             }
-            Event::Control(ControlEvent::Interleaving { version, method }) => {
-                let next = self.state.methods.len() as u32 + 1;
-                if *version != next {
-                    return Err(refuse(format!(
-                        "it introduces version {version} of the method instead of version {next}"
-                    )));
-                }
-                if *version > MAX_METHOD_VERSIONS {
-                    return Err(refuse(format!("it introduces version {version} of the method")));
-                }
-                method.validate().map_err(|error| {
-                    refuse(format!("its method: `{}`: {}", error.parameter, error.detail))
-                })?;
-                self.state.methods.push(MethodVersion { since: entry.position, method: *method });
+            Event::Control(event) => self.apply_control(entry, event).map(|()| None),
+        }
+    }
+
+    /// Fold an event that answers no duel.
+    fn apply_control(&mut self, entry: &LogEntry, event: &ControlEvent) -> Result<(), String> {
+        let &LogEntry { position, recorded_at, .. } = entry;
+        match event {
+            ControlEvent::Interleaving { version, method } => {
+                self.change_method(position, *version, method)?;
             }
-            Event::Control(ControlEvent::Policy { .. }) => {
+            ControlEvent::Policy { .. } => {
                 self.state.policy_changes_seen += 1;
-                self.state.policy_since = entry.position;
+                self.state.policy_since = position;
             }
-            Event::Control(ControlEvent::RankerEnlisted { ranker, .. }) => {
-                self.enlist(*ranker, entry.recorded_at).map_err(refuse)?;
-            }
-            Event::Control(ControlEvent::RankerRetired { ranker, .. }) => {
-                self.retire(*ranker, entry.recorded_at).map_err(refuse)?
-            }
-            Event::Control(ControlEvent::ControlNamed { ranker }) => {
-                self.check_ranker(*ranker).map_err(refuse)?;
-                if !self.roster().is_active((*ranker).into()) {
-                    let detail = format!("its control is ranker {ranker}, which takes no part");
-                    return Err(refuse(detail));
-                }
-                self.state.controls_seen += 1;
-                self.run.change_control((*ranker).into(), self.goal, self.state.recorded_at);
-                if let Some(guardrails) = &mut self.state.guardrails {
-                    guardrails.name_control((*ranker).into(), entry.recorded_at);
-                }
-            }
-            Event::Control(ControlEvent::Split { segment, .. }) => {
+            ControlEvent::RankerEnlisted { ranker, .. } => self.enlist(*ranker, recorded_at)?,
+            ControlEvent::RankerRetired { ranker, .. } => self.retire(*ranker, recorded_at)?,
+            ControlEvent::ControlNamed { ranker } => self.name_control(*ranker, recorded_at)?,
+            ControlEvent::Split { segment, .. } => {
                 let place = self.segments.iter().position(|own| own == segment);
-                if !place.is_some_and(|place| self.run.split(place, entry.recorded_at)) {
-                    let detail = format!("it splits off `{segment}`, which is no segment");
-                    return Err(refuse(detail));
+                if !place.is_some_and(|place| self.run.split(place, recorded_at)) {
+                    return Err(format!("it splits off `{segment}`, which is no segment"));
                 }
             }
-            Event::Control(ControlEvent::KnownUnits { units, shown }) => {
-                let units = units_from_text::<SeenUnits>(units)
-                    .filter(|units| units.is_sound() && self.awaits_units());
-                let units =
-                    units.ok_or_else(|| refuse("it names units, and nobody asked".into()))?;
-                let shown = shown.as_deref().and_then(units_from_text::<ShownUnits>);
-                match (&mut self.state.guardrails, shown.filter(ShownUnits::is_sound)) {
-                    (Some(guardrails), Some(shown)) => {
-                        guardrails.exclude_units_seen_elsewhere(shown);
-                    }
-                    (None, None) => {}
-                    _ => return Err(refuse("it names other units than the metrics need".into())),
-                }
-                self.run.exclude_units_seen_elsewhere(units);
+            ControlEvent::KnownUnits { units, shown } => {
+                self.exclude_units_seen_elsewhere(units, shown.as_deref())?;
             }
-            Event::Control(ControlEvent::SelfDuels { counts, alone }) => {
-                let arms = self.arms_of(alone).map_err(refuse)?;
+            ControlEvent::SelfDuels { counts, alone } => {
+                let arms = self.arms_of(alone)?;
                 for &(ranker, _) in counts {
-                    self.check_ranker(ranker).map_err(refuse)?;
+                    self.check_ranker(ranker)?;
                 }
                 for &(ranker, count) in counts {
                     self.state.counts.record_self_duels(ranker.into(), count);
                     self.state.history.shown_alone(ranker.into(), count);
                     self.run.observe_self_duels(ranker.into(), count);
                 }
-                self.shown_alone(&arms, entry.position);
-                self.complete_alone(entry.recorded_at);
+                self.shown_alone(&arms, position);
+                self.complete_alone(recorded_at);
             }
-            Event::Control(ControlEvent::BatchResults { batch, results }) => {
-                for result in results {
-                    self.check_pair(result.first, result.second).map_err(refuse)?;
-                }
-                self.check_ties(results).map_err(refuse)?;
-                for result in results {
-                    self.apply_result(*batch, result);
-                }
-                let comparisons = results.iter().flat_map(counts_of).map(u64::from).sum();
-                self.run.compared(comparisons, self.state.recorded_at);
-            }
-            Event::Control(ControlEvent::CohortsComplete { issued_before, issued, answered }) => {
-                check_issued(*issued_before).map_err(refuse)?;
+            ControlEvent::BatchResults { batch, results } => self.apply_results(*batch, results)?,
+            ControlEvent::CohortsComplete { issued_before, issued, answered } => {
+                check_issued(*issued_before)?;
                 if answered > issued || *issued > MAX_STEPS {
-                    return Err(refuse(format!(
-                        "it says that {answered} of {issued} were answered"
-                    )));
+                    return Err(format!("it says that {answered} of {issued} were answered"));
                 }
                 self.run.add_duels(Cell { issued: *issued, answered: *answered });
                 self.run.complete(*issued_before, self.state.recorded_at);
-                self.complete_alone(entry.recorded_at);
+                self.complete_alone(recorded_at);
             }
-            Event::Control(ControlEvent::Notified {}) => {}
-            Event::Control(ControlEvent::Values { pages }) => {
-                self.add_values(pages).map_err(refuse)?
-            }
-            Event::Control(ControlEvent::ValuesComplete { issued_before }) => {
-                check_issued(*issued_before).map_err(refuse)?;
+            ControlEvent::Values { pages } => self.add_values(pages)?,
+            ControlEvent::ValuesComplete { issued_before } => {
+                check_issued(*issued_before)?;
                 if let Some(guardrails) = &mut self.state.guardrails {
                     guardrails.complete(*issued_before);
                 }
             }
-            Event::Control(ControlEvent::Settings { answer_window_seconds }) => {
+            ControlEvent::Settings { answer_window_seconds } => {
                 if let Some(seconds) = *answer_window_seconds
-                    && !self.run.change_window(i64::from(seconds) * 1000, entry.recorded_at)
+                    && !self.run.change_window(i64::from(seconds) * 1000, recorded_at)
                 {
-                    return Err(refuse(format!("it sets an answer window of {seconds} s")));
+                    return Err(format!("it sets an answer window of {seconds} s"));
                 }
                 self.state.settings_changes_seen += 1;
             }
-            Event::Control(ControlEvent::UnitsExcluded(_)) => {
-                self.state.excluded.entry(entry.position)
-            }
-            Event::Control(ControlEvent::Status { status, winner, archived, reason }) => {
+            ControlEvent::UnitsExcluded(_) => self.state.excluded.exclude_from(position),
+            ControlEvent::Status { status, winner, archived, reason } => {
                 let rankers = self.roster().rankers();
                 if let Some(error) = status_error(*status, *winner, *archived, rankers) {
-                    return Err(refuse(format!("it says of the experiment: {error}")));
+                    return Err(format!("it says of the experiment: {error}"));
                 }
-                if !archived {
-                    self.state.status_since = entry.position;
-                }
-                self.state.concluded = *status == Status::Concluded;
-                self.run.restart_on_drift(self.restarts_on_drift());
-                if reason.is_some() {
-                    if self.state.concluded {
-                        self.state.concluded_by_itself.clone_from(reason);
-                    }
-                } else if let Some(why) =
-                    self.state.concluded_by_itself.as_mut().filter(|_| !archived)
-                {
-                    // a person has decided otherwise; the service does not conclude it again
-                    why.clear();
+                self.change_status(position, *status, *archived, reason.as_ref());
+            }
+            ControlEvent::Notified {} | ControlEvent::Clicks(_) | ControlEvent::Settled {} => {}
+        }
+        Ok(())
+    }
+
+    fn change_method(
+        &mut self,
+        since: u64,
+        version: u32,
+        method: &interleaving::Spec,
+    ) -> Result<(), String> {
+        let next = self.state.methods.len() as u32 + 1;
+        if version != next {
+            return Err(format!(
+                "it introduces version {version} of the method instead of version {next}"
+            ));
+        }
+        if version > MAX_METHOD_VERSIONS {
+            return Err(format!("it introduces version {version} of the method"));
+        }
+        method
+            .validate()
+            .map_err(|error| format!("its method: `{}`: {}", error.parameter, error.detail))?;
+        self.state.methods.push(MethodVersion { since, method: *method });
+        Ok(())
+    }
+
+    fn name_control(&mut self, ranker: u16, at: i64) -> Result<(), String> {
+        self.check_ranker(ranker)?;
+        if !self.roster().is_active(ranker.into()) {
+            return Err(format!("its control is ranker {ranker}, which takes no part"));
+        }
+        self.state.controls_seen += 1;
+        self.run.change_control(ranker.into(), self.goal, self.state.recorded_at);
+        if let Some(guardrails) = &mut self.state.guardrails {
+            guardrails.name_control(ranker.into(), at);
+        }
+        Ok(())
+    }
+
+    /// The units that answered, and with metrics those that saw a page, in the experiment that this
+    /// one was a segment of.
+    fn exclude_units_seen_elsewhere(
+        &mut self,
+        units: &str,
+        shown: Option<&str>,
+    ) -> Result<(), String> {
+        let units = units_from_text::<SeenUnits>(units)
+            .filter(|units| units.is_sound() && self.awaits_units())
+            .ok_or("it names units, and nobody asked")?;
+        let shown = shown.and_then(units_from_text::<ShownUnits>);
+        match (&mut self.state.guardrails, shown.filter(ShownUnits::is_sound)) {
+            (Some(guardrails), Some(shown)) => guardrails.exclude_units_seen_elsewhere(shown),
+            (None, None) => {}
+            _ => return Err("it names other units than the metrics need".into()),
+        }
+        self.run.exclude_units_seen_elsewhere(units);
+        Ok(())
+    }
+
+    fn change_status(
+        &mut self,
+        position: u64,
+        status: Status,
+        archived: bool,
+        reason: Option<&String>,
+    ) {
+        if !archived {
+            self.state.status_since = position;
+        }
+        self.state.concluded = status == Status::Concluded;
+        self.run.restart_on_drift(self.restarts_on_drift());
+        match reason {
+            Some(reason) if self.state.concluded => {
+                self.state.concluded_by_itself = Some(reason.clone());
+            }
+            None if !archived => {
+                // a person has decided otherwise; the service does not conclude it again
+                if let Some(reason) = &mut self.state.concluded_by_itself {
+                    reason.clear();
                 }
             }
+            _ => {}
         }
-        if self.policy().batch() != batch_before {
-            self.state.batch_opened_at = entry.recorded_at;
-        }
-        self.state.position = entry.position;
-        self.state.recorded_at = entry.recorded_at;
-        self.state.history.counted(entry.position, entry.recorded_at);
-        Ok(answered)
     }
 
     /// Whether this answer rests on entries that the log has lost: the clicks of its page, or the
@@ -348,7 +364,7 @@ impl Fold {
         Ok(outcome)
     }
 
-    /// `score` is what the verdict counts, if that is not the outcome.
+    /// Count the answer of a duel. With a `score`, the verdict counts that instead of the outcome.
     fn apply_outcome(
         &mut self,
         nonce: Nonce,
@@ -370,20 +386,17 @@ impl Fold {
             return Ok(());
         }
         if self.arm_of(unit).is_some() {
-            // it may have seen a page of one ranker before, which is no fair start
+            // the unit sees one ranker alone, and such a page can change what it prefers
             return Ok(());
         }
         if let Some(unit) = unit {
             self.state.heavy_units.answered(unit, left_won(outcome));
         }
         if let Some(twin) = self.held_out.filter(|&it| duel.first == it || duel.second == it) {
+            // a canary: both sides show the same ranker
             let ranker = if duel.first == twin { duel.second } else { duel.first };
-            self.state.counts.record_canary(
-                duel,
-                outcome.answer,
-                outcome.first_left,
-                [ranker, twin],
-            );
+            let (answer, rankers) = (outcome.answer, [ranker, twin]);
+            self.state.counts.record_canary(duel, answer, outcome.first_left, rankers);
             self.state.history.shown_alone(ranker, 1);
             return Ok(());
         }
@@ -413,6 +426,20 @@ impl Fold {
             || self.state.excluded.counted_at(chosen_at)
     }
 
+    /// Fold the results of a batch that were counted elsewhere.
+    fn apply_results(&mut self, batch: u32, results: &[PairResult]) -> Result<(), String> {
+        for result in results {
+            self.check_pair(result.first, result.second)?;
+        }
+        self.check_ties(results)?;
+        for result in results {
+            self.apply_result(batch, result);
+        }
+        let comparisons = results.iter().flat_map(counts_of).map(u64::from).sum();
+        self.run.compared(comparisons, self.state.recorded_at);
+        Ok(())
+    }
+
     fn apply_result(&mut self, batch: u32, result: &PairResult) {
         let duel = Duel::new(result.first.into(), result.second.into());
         self.state.counts.add(duel, Answer::First, result.first_wins);
@@ -425,7 +452,7 @@ impl Fold {
         } else {
             Some(batch)
         };
-        // equal ties take no longer than one
+        // ties that all count the same way are folded as one run, not one by one
         let constant = ties.constant();
         let counts = PairCounts {
             duel,

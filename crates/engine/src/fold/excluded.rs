@@ -32,7 +32,7 @@ impl ExcludedUnits {
         Self { units, entries: spec.exclusions.len(), ..Self::default() }
     }
 
-    /// Whether these decoded units can be those of the experiment, at the end of its log.
+    /// Whether decoded units are those of the experiment at the end of its log.
     pub fn are_of(&self, spec: &ExperimentSpec) -> bool {
         let Self { units, entries, .. } = Self::of(spec);
         self.units == units && self.entries == entries && self.seen == entries
@@ -68,7 +68,7 @@ impl ExcludedUnits {
     }
 
     /// The entry at this position excludes units.
-    pub(super) fn entry(&mut self, position: u64) {
+    pub(super) fn exclude_from(&mut self, position: u64) {
         self.seen += 1;
         self.since = position;
     }

@@ -209,7 +209,10 @@ impl ClickedPage {
 
     /// Estimated bytes in memory.
     fn bytes(&self) -> usize {
-        256 + 20 * self.sheet.slots.len() + 32 * self.clicks.0.len()
+        const PAGE: usize = 256;
+        const SLOT: usize = 20;
+        const CLICK: usize = 32;
+        PAGE + SLOT * self.sheet.slots.len() + CLICK * self.clicks.0.len()
     }
 }
 

@@ -26,6 +26,11 @@ use rankduel_store::audience::Segment;
 /// the `format` of a snapshot.
 const FORMAT: u32 = 1;
 
+/// About the bytes of the counts over time, for each ranker.
+const RANKER_BYTES: usize = 1024;
+/// About the bytes of all counts and of the policy, for each ordered pair of rankers.
+const PAIR_BYTES: usize = 39;
+
 /// Largest log position and largest version. JSON readers lose digits of larger numbers, and no
 /// experiment gets that far.
 pub const MAX_POSITION: u64 = 1 << 53;
@@ -202,15 +207,15 @@ impl Fold {
         FORMAT << 16 | self.policy_format
     }
 
-    /// Estimated bytes in memory: 1 KiB for each ranker (counts over time), 39 for each ordered
-    /// pair of rankers, the clicks of unsettled duels, and what the verdict keeps of answers that
-    /// do not count or wait.
+    /// Estimated bytes in memory: those of the counts, the clicks of unsettled duels, and what the
+    /// verdict and the claims keep.
     pub fn bytes(&self) -> usize {
         let rankers = self.roster().rankers();
         let alone = self.alone().map_or(0, AlonePages::bytes);
         let kept = self.state.open_pages.bytes() + self.run.bytes() + self.state.excluded.bytes();
         let guardrails = self.guardrails().map_or(0, Guardrails::bytes);
-        1024 * rankers + 39 * rankers * rankers + kept + alone + guardrails
+        let counts = RANKER_BYTES * rankers + PAIR_BYTES * rankers * rankers;
+        counts + kept + alone + guardrails
     }
 
     /// Position of the newest folded entry.

@@ -38,7 +38,7 @@ impl LoadedExperiment {
         let bounds: Vec<_> = self.spec.active_shares().collect();
         let select = |fold: &Fold, in_flight: &InFlight, rng: &mut PolicyRng| {
             let selection = fold.select(in_flight, rng);
-            let selection = self.instead_of(&selection, fold).unwrap_or(selection);
+            let selection = self.doubted_duel(&selection, fold).unwrap_or(selection);
             match bounds.is_empty() {
                 true => selection,
                 false => within_bounds(selection, &bounds, fold.roster().active(), rng),
@@ -47,13 +47,14 @@ impl LoadedExperiment {
         self.select_with(select, rng, now_ms)
     }
 
-    /// The winner and a rival whose duels would lessen a doubt about the verdict; `None` if there is
-    /// no doubt, or duels would not help. Where the winner would be shown alone, they meet.
-    pub fn go_on(&self, duel: Option<(usize, usize)>) {
-        *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = duel;
+    /// Set the winner and a rival whose duels would lessen a doubt about the verdict: they meet
+    /// where the winner would be shown alone. `None` if there is no doubt, or duels would not help.
+    pub fn set_doubted(&self, winner_and_rival: Option<(usize, usize)>) {
+        *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = winner_and_rival;
     }
 
-    fn instead_of(&self, selection: &Selection, fold: &Fold) -> Option<Selection> {
+    /// The duel of a doubted verdict, in place of its winner alone.
+    fn doubted_duel(&self, selection: &Selection, fold: &Fold) -> Option<Selection> {
         let winner = fold.verdict().verdict()?.winner();
         if selection.duel != Duel::new(winner, winner) {
             return None;
@@ -82,7 +83,7 @@ impl LoadedExperiment {
         let policy = fold.policy();
         let (selection, open) = if policy.uses_in_flight() {
             let mut open = self.open_duels();
-            (select(&fold, open.at(now_ms, policy.batch()), rng), open)
+            (select(&fold, open.in_flight_at(now_ms, policy.batch()), rng), open)
         } else {
             // selecting can take long, and does not need the lock
             (select(&fold, &InFlight::new(), rng), self.open_duels())
@@ -172,7 +173,7 @@ impl LoadedExperiment {
         read: impl FnOnce(&InFlight) -> T,
     ) -> Result<T, EngineError> {
         let batch = self.fold()?.policy().batch();
-        Ok(read(self.open_duels().at(now_ms, batch)))
+        Ok(read(self.open_duels().in_flight_at(now_ms, batch)))
     }
 
     pub(crate) fn open_duels(&self) -> MutexGuard<'_, OpenDuels> {
@@ -200,7 +201,8 @@ fn issue(
     now_ms: i64,
 ) -> Selected {
     let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
-    open.at(now_ms, fold.policy().batch());
+    // the batch that the duel is counted for
+    open.in_flight_at(now_ms, fold.policy().batch());
     open.issue(&selection, selected.first_left, now_ms);
     selected
 }

@@ -120,8 +120,8 @@ impl LoadedExperiment {
     pub(crate) fn has_open_work(&self, now_ms: i64) -> bool {
         let Ok(fold) = self.fold() else { return false };
         let policy = fold.policy();
-        let awaits_batch =
-            policy.batches().is_some() && self.open_duels().at(now_ms, policy.batch()).total() > 0;
+        let awaits_batch = policy.batches().is_some()
+            && self.open_duels().in_flight_at(now_ms, policy.batch()).total() > 0;
         awaits_batch
             || !fold.open_pages().pages().is_empty()
             || fold.guardrails().is_some_and(|it| it.due(i64::MAX).is_some())

@@ -139,7 +139,7 @@ impl LoadedExperiment {
                 self.condition.worsen_to(Condition::StaleRoster);
                 return Ok(true);
             }
-            let answered = chunk.answer(entry).map_err(|error| self.unreadable(&error))?;
+            let answered = chunk.apply(entry).map_err(|error| self.unreadable(&error))?;
             if let Event::Control(event) = &entry.event {
                 self.apply_record_change(entry, event);
             }
@@ -194,7 +194,7 @@ impl LoadedExperiment {
         }
     }
 
-    /// Log the alarms about drift after so many.
+    /// Log the alarms about drift after the first `raised`.
     fn log_drift(&self, fold: &Fold, raised: u32) {
         let Some(drift) = fold.drift() else { return };
         let new = drift.raised().saturating_sub(raised) as usize;

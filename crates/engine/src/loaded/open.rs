@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 
 use super::folding::fold_off_worker;
 use super::{LoadedExperiment, Process};
+use crate::answered_in_time::AnsweredInTime;
 use crate::condition::{Condition, ConditionCell};
 use crate::consistency::{beyond_head, short_log, sound_spec, state_errors};
 use crate::error::EngineError;
@@ -46,10 +47,7 @@ impl LoadedExperiment {
         let loaded = Arc::new(Self {
             id: record.id,
             name: record.name.clone(),
-            open_duels: Mutex::new(OpenDuels::new(
-                i64::from(spec.duel_ttl_seconds) * 1000,
-                (fold.cohorts().start_of_cohort(i64::MAX / 2), fold.cohorts().width_ms()),
-            )),
+            open_duels: Mutex::new(open_duels(&spec, &fold)),
             unlogged: Unlogged::new(spec.rankers.len()),
             catching_up: Arc::default(),
             process: process.id,
@@ -120,6 +118,14 @@ impl LoadedExperiment {
     }
 }
 
+/// No duels yet, and the cohorts in which the verdict counts them.
+fn open_duels(spec: &ExperimentSpec, fold: &Fold) -> OpenDuels {
+    // far in the future the newest answer window holds
+    let cohort_start_ms = fold.cohorts().start_of_cohort(i64::MAX / 2);
+    let in_time = AnsweredInTime::new(cohort_start_ms, fold.cohorts().width_ms());
+    OpenDuels::new(i64::from(spec.duel_ttl_seconds) * 1000, in_time)
+}
+
 /// The state to start folding from.
 struct NewestState {
     fold: Fold,
@@ -133,10 +139,10 @@ async fn newest_state(
     spec: &ExperimentSpec,
     metrics: &Metrics,
 ) -> Result<NewestState, EngineError> {
-    // with many rankers either takes long
+    // with many rankers, starting and restoring take long
     let (rankers, seed, created_at) = (spec.rankers.len(), record.seed, record.created_at);
-    let (pairs, of) = (rankers * rankers.saturating_sub(1) / 2, spec.clone());
-    let fold = fold_off_worker(pairs, move || Fold::start(&of, seed, created_at)).await?;
+    let (pairs, own_spec) = (rankers * rankers.saturating_sub(1) / 2, spec.clone());
+    let fold = fold_off_worker(pairs, move || Fold::start(&own_spec, seed, created_at)).await?;
     let start = NewestState { fold, log_regressed: false };
     let Some(snapshot) = in_time(store.newest_snapshot(record.id, start.fold.format())).await?
     else {
@@ -152,8 +158,8 @@ async fn newest_state(
             return Ok(NewestState { log_regressed: true, ..start });
         }
     }
-    let (position, of) = (snapshot.position, spec.clone());
-    let restore = move || Fold::restore(&of, seed, &snapshot.state);
+    let (position, own_spec) = (snapshot.position, spec.clone());
+    let restore = move || Fold::restore(&own_spec, seed, &snapshot.state);
     match fold_off_worker(pairs, restore).await? {
         Some(fold) if fold.position() == position => Ok(NewestState { fold, log_regressed: false }),
         _ => {

@@ -55,9 +55,10 @@ pub(crate) enum PoolMode {
     Transaction,
 }
 
-/// A statement that applies [`SETTINGS`], to the transaction only if `local`. `synchronous_commit`
-/// is raised to `on` and never lowered: `remote_apply` waits for more.
-fn settings(local: bool) -> String {
+/// A statement that applies [`SETTINGS`] to the session, or in transaction mode to the transaction.
+/// `synchronous_commit` is raised to `on` and never lowered: `remote_apply` waits for more.
+fn settings(mode: PoolMode) -> String {
+    let local = mode == PoolMode::Transaction;
     let each = SETTINGS.map(|(name, value)| format!("set_config('{name}', '{value}', {local})"));
     format!(
         "select {}, case when current_setting('synchronous_commit') not in ('on', 'remote_apply')
@@ -69,7 +70,7 @@ fn settings(local: bool) -> String {
 /// Begins a transaction behind a pooler. Its settings end with it, and other clients of the pooler
 /// never see them.
 pub(super) fn begin_pooled() -> String {
-    format!("begin isolation level read committed; {}", settings(true))
+    format!("begin isolation level read committed; {}", settings(PoolMode::Transaction))
 }
 
 /// A connection outside the pools, without the settings of a session.
@@ -93,7 +94,7 @@ pub(super) fn pool(max_connections: u32, options: &PgConnectOptions, mode: PoolM
         .after_connect(move |connection, _| {
             Box::pin(async move {
                 if mode == PoolMode::Session {
-                    connection.execute(AssertSqlSafe(settings(false))).await?;
+                    connection.execute(AssertSqlSafe(settings(PoolMode::Session))).await?;
                 }
                 Ok(())
             })

@@ -50,7 +50,7 @@ pub(crate) struct PostgresStore {
     pub(super) appending: PgPool,
     pub(super) listening: Option<PgPool>,
     pub(super) notifier: Notifier,
-    /// The next appends check for repeats before they write: so many.
+    /// How many of the next appends check for repeats before they write.
     pub(super) checked_appends: AtomicU32,
     /// A [`Layout`], or 0 while it is not known.
     layout: AtomicU8,
