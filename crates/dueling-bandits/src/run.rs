@@ -137,7 +137,7 @@ impl Run {
         self.drift = Some(Drift::new(self.roster.rankers()));
     }
 
-    /// Make claims about so many segments from the start, before the first step.
+    /// Make claims about this many segments from the start, before the first step.
     pub fn start_with_segments(&mut self, segments: usize) {
         let claims = || Box::new(SegmentClaims::new(self.targets.segments, segments));
         self.segments = (segments > 0).then(claims);
@@ -553,7 +553,7 @@ pub enum Odds {
     Unknown,
     /// This duel is selected.
     Certain(Duel),
-    /// Both rankers are drawn uniformly from so many.
+    /// Both rankers are drawn uniformly from this many.
     Uniform(usize),
 }
 

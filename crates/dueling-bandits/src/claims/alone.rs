@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use super::Latch;
 use crate::evidence::SeenUnits;
-use crate::math::mixture::ln_beta;
+use crate::math::mixture::ln_against_fair_coin;
 use crate::rng::mix;
 
 /// Imagined units of each arm before the first: the weight on deviations of a few percent. A large
@@ -71,7 +71,7 @@ impl Split {
     /// `ln E`.
     pub fn ln_evidence(&self) -> f64 {
         let [a, b] = self.units.map(|units| units as f64);
-        ln_beta(PRIOR + a, PRIOR + b) - ln_beta(PRIOR, PRIOR) + (a + b) * std::f64::consts::LN_2
+        ln_against_fair_coin(PRIOR, a, b)
     }
 
     /// The log position at which the arms were found uneven.

@@ -39,7 +39,7 @@ const ZERO: usize = LEVELS / 2;
 const BETS: usize = 8;
 /// Share of the capital that the boldest bet stakes.
 const BOLDEST: f64 = 0.9;
-/// Differences are cut at so many limits.
+/// Differences are cut at this multiple of their limit.
 const CUT: f64 = 10.0;
 
 /// How many values are at each level.

@@ -131,7 +131,7 @@ impl ControlClaims {
         }
     }
 
-    /// Decoded claims with their target; `None` if they do not fit so many rankers.
+    /// Decoded claims with their target; `None` if they do not fit this many rankers.
     pub fn restored(self, target: Target, rankers: usize) -> Option<Self> {
         let known = |ranker: u16| usize::from(ranker) < rankers;
         let is_sound = self.control.is_none_or(known)
@@ -230,7 +230,7 @@ impl ControlClaims {
         }
     }
 
-    /// A cohort was counted as a whole, with so many comparisons of any pairs: check the claims,
+    /// A cohort was counted as a whole, with this many comparisons of any pairs: check the claims,
     /// then make the stakes that are due.
     pub fn counted(&mut self, comparisons: u64, active: &[usize]) {
         self.comparisons += comparisons;

@@ -62,9 +62,9 @@ const BLOCK: u64 = 50;
 /// Variance of the mixture, in the two forms of the proof: `1 + n / 200` and `n² / (100 h)`.
 const SPREAD: f64 = 200.0;
 const CURVE: f64 = 100.0;
-/// Neighbouring change points are apart by at most one in so many of the answers before them, and
-/// of those after them. After a change of ten points at 5,000 answers, the median delay is 1,600
-/// answers with a fifth, 1,500 with an eighth and 1,700 with a third.
+/// Neighbouring change points are apart by at most the answers before them over this number, and
+/// likewise for those after them. After a change of ten points at 5,000 answers, the median delay
+/// is 1,600 answers with a fifth, 1,500 with an eighth and 1,700 with a third.
 const APART: u64 = 5;
 /// A term with a smaller exponent is left out: an alarm needs one of at least 3.
 const LEAST_EXPONENT: f64 = 2.0;
@@ -147,7 +147,7 @@ struct Largest {
 }
 
 impl Drift {
-    /// No answers yet among so many rankers.
+    /// No answers yet among this many rankers.
     pub fn new(rankers: usize) -> Self {
         Self {
             rankers: rankers as u16,
@@ -279,7 +279,7 @@ impl Drift {
         points.sum::<usize>() + 16 * (self.pairs.len() + self.waiting.len())
     }
 
-    /// Whether a decoded value fits so many rankers.
+    /// Whether a decoded value fits this many rankers.
     pub fn is_sound(&self, rankers: usize) -> bool {
         let pair = |&(lower, higher): &(u16, u16)| lower < higher && usize::from(higher) < rankers;
         let grows = |earlier: &[Counts], later: &[Counts]| {

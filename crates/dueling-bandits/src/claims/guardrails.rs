@@ -212,7 +212,7 @@ impl Guardrails {
         }
     }
 
-    /// Decoded guardrails with what they are about; `None` if they do not fit so many rankers.
+    /// Decoded guardrails with what they are about; `None` if they do not fit this many rankers.
     pub fn restored(
         self,
         metrics: &[Metric],

@@ -25,7 +25,7 @@ const LAST: usize = 80;
 pub const REACH: f64 = 0.01;
 /// Most comparisons of a pair after which a claim is still in reach.
 pub(super) const MOST_COMPARISONS: f64 = 30_000.0;
-/// By about so many nats, the evidence of the mixture is less than that of its best alternative.
+/// The evidence of the mixture is less than that of its best alternative by about this many nats.
 const LAG: f64 = 0.5;
 
 /// Whether further answers can decide a claim.

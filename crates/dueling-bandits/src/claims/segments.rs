@@ -100,7 +100,7 @@ impl SegmentClaims {
         claims
     }
 
-    /// Decoded claims with their target; `None` if they do not fit so many rankers.
+    /// Decoded claims with their target; `None` if they do not fit this many rankers.
     pub fn restored(self, target: Target, rankers: usize) -> Option<Self> {
         let known = |ranker: u16| usize::from(ranker) < rankers;
         let expected = if self.winner.is_some() { self.segments() } else { 0 };
@@ -190,7 +190,7 @@ impl SegmentClaims {
         }
     }
 
-    /// A cohort was counted as a whole, with so many comparisons of any pairs: check the claims.
+    /// A cohort was counted as a whole, with this many comparisons of any pairs: check the claims.
     pub fn counted(&mut self, comparisons: u64) {
         self.comparisons += comparisons;
         self.contests.check(self.comparisons);

@@ -40,9 +40,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::math::mixture::ln_beta;
+use crate::math::mixture::ln_against_fair_coin;
 
-/// Duels of a block: complete cohorts are put together until there are so many.
+/// Duels of a block: complete cohorts are put together until there are this many.
 pub const BLOCK_DUELS: u64 = 100;
 /// Imagined duels before the first, of which as many were missing as expected: few find a large
 /// fault soon, many find a small one at all.
@@ -54,7 +54,7 @@ const COIN_SCALES: [f64; 3] = [1.0, 30.0, 1000.0];
 /// Evidence beyond the exponential of this is reported as that.
 const LN_MOST: f64 = 300.0;
 
-/// Evidence that a coin with so many heads and tails is not fair: a mean of the mixtures of
+/// Evidence that a coin with this many heads and tails is not fair: a mean of the mixtures of
 /// likelihood ratios for three beta distributions around 1/2. A martingale under a fair coin.
 ///
 /// ```
@@ -64,10 +64,7 @@ const LN_MOST: f64 = 300.0;
 /// ```
 pub fn coin_evidence(heads: u64, tails: u64) -> f64 {
     let (heads, tails) = (heads as f64, tails as f64);
-    let against_fair = (heads + tails) * std::f64::consts::LN_2;
-    mean_exp(COIN_SCALES.iter().map(|scale| {
-        ln_beta(scale + heads, scale + tails) - ln_beta(*scale, *scale) + against_fair
-    }))
+    mean_exp(COIN_SCALES.map(|scale| ln_against_fair_coin(scale, heads, tails)))
 }
 
 /// Duels of one ordered pair that were issued in the same cohort.
@@ -138,7 +135,7 @@ impl AnswerBalance {
         }
     }
 
-    /// Evidence that answers depend on the pair or on the sides: the largest so far, 1 or more.
+    /// Evidence that answers depend on the pair or on the sides: the largest so far, at least 1.
     pub fn evidence(&self) -> f64 {
         self.largest.0.max(1.0)
     }
@@ -173,6 +170,8 @@ impl AnswerBalance {
         Some(Worst { kind: Kind::Pairs, pair, cell, others })
     }
 
+    /// The ordered pair whose share of answers is the most standard deviations below that of the
+    /// same pair with its sides swapped.
     fn worst_side(&self) -> Option<Worst> {
         let share = |cell: &Cell| cell.answered as f64 / cell.issued as f64;
         let swapped = |pair: (u16, u16)| self.totals.get(&(pair.1, pair.0)).copied();
@@ -213,7 +212,8 @@ impl Cell {
     }
 }
 
-/// Duels of one fate that were seen, and that were expected under the null hypothesis.
+/// Duels of a pair or of a ranker that had one fate: how many were seen, and how many were expected
+/// under the null hypothesis.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     seen: f64,
@@ -221,8 +221,14 @@ struct Flow {
 }
 
 impl Flow {
+    /// `r_c` of the module, with `κ = prior`.
     fn rate(self, prior: f64) -> f64 {
         (prior + self.seen) / (prior + self.expected)
+    }
+
+    fn learn(&mut self, seen: f64, expected: f64) {
+        self.seen += seen;
+        self.expected += expected;
     }
 }
 
@@ -240,10 +246,12 @@ struct ByFate {
 }
 
 impl ByFate {
-    /// Bet on a block with what is known from earlier ones, then learn from it.
+    /// Bet on a block with what is known from earlier ones, then learn from it. `fate` counts the
+    /// duels of a cell that had this fate.
     fn bet(&mut self, block: &Cells, fate: impl Fn(&Cell) -> u64) {
+        let fate = |cell: &Cell| fate(cell) as f64;
         let issued: f64 = block.values().map(|cell| cell.issued as f64).sum();
-        let seen: f64 = block.values().map(|cell| fate(cell) as f64).sum();
+        let seen: f64 = block.values().map(&fate).sum();
         if seen == 0.0 {
             return;
         }
@@ -252,32 +260,22 @@ impl ByFate {
             let ranker = |ranker| flow(self.rankers.get(&ranker)).rate(prior);
             let by_pair = |(i, j)| flow(self.pairs.get(&unordered(i, j))).rate(prior);
             let by_ranker = |(i, j)| ranker(i) * ranker(j);
-            let value = |rate: &dyn Fn((u16, u16)) -> f64| {
+            // ln of the product over the cells in the module's documentation
+            let ln_factor = |rate: &dyn Fn((u16, u16)) -> f64| {
                 let (mut ln, mut mean) = (0.0, 0.0);
                 for (&pair, cell) in block {
                     let rate = rate(pair);
-                    ln += fate(cell) as f64 * libm::log(rate);
+                    ln += fate(cell) * libm::log(rate);
                     mean += cell.issued as f64 / issued * rate;
                 }
                 ln - seen * libm::log(mean)
             };
-            self.ln_pairs[at] += value(&by_pair);
-            self.ln_rankers[at] += value(&by_ranker);
-            let lean = |ranker| {
-                let [left, right] = self.sides.get(&ranker).copied().unwrap_or_default();
-                libm::log((prior + left) / (prior + right))
-            };
-            self.ln_sides[at] += block
-                .iter()
-                .map(|(&(left, right), cell)| {
-                    // ln of twice the logistic function
-                    let odds = (lean(left) - lean(right)) / 2.0;
-                    fate(cell) as f64 * (std::f64::consts::LN_2 - libm::log1p(libm::exp(-odds)))
-                })
-                .sum::<f64>();
+            self.ln_pairs[at] += ln_factor(&by_pair);
+            self.ln_rankers[at] += ln_factor(&by_ranker);
+            self.ln_sides[at] += self.ln_side_factor(prior, block, &fate);
         }
         for (&(left, right), cell) in block {
-            let (own, expected) = (fate(cell) as f64, seen * cell.issued as f64 / issued);
+            let (own, expected) = (fate(cell), seen * cell.issued as f64 / issued);
             self.pairs.entry(unordered(left, right)).or_default().learn(own, expected);
             for (ranker, side) in [(left, 0), (right, 1)] {
                 self.rankers.entry(ranker).or_default().learn(own, expected);
@@ -286,19 +284,26 @@ impl ByFate {
         }
     }
 
+    /// The bet that each ranker goes on to be on the left as often as in earlier blocks.
+    fn ln_side_factor(&self, prior: f64, block: &Cells, fate: &impl Fn(&Cell) -> f64) -> f64 {
+        let ln_odds = |ranker| {
+            let [left, right] = self.sides.get(&ranker).copied().unwrap_or_default();
+            libm::log((prior + left) / (prior + right))
+        };
+        let of_cell = |(&(left, right), cell): (&(u16, u16), &Cell)| {
+            // ln of twice the logistic function
+            let odds = (ln_odds(left) - ln_odds(right)) / 2.0;
+            fate(cell) * (std::f64::consts::LN_2 - libm::log1p(libm::exp(-odds)))
+        };
+        block.iter().map(of_cell).sum()
+    }
+
     fn pair_evidence(&self) -> f64 {
         mean_exp(self.ln_pairs.iter().chain(&self.ln_rankers).copied())
     }
 
     fn side_evidence(&self) -> f64 {
         mean_exp(self.ln_sides)
-    }
-}
-
-impl Flow {
-    fn learn(&mut self, seen: f64, expected: f64) {
-        self.seen += seen;
-        self.expected += expected;
     }
 }
 

@@ -42,19 +42,19 @@ impl CopelandRule {
     /// `error` in (0, 1). With a `margin` of 0 the verdict is "a Copeland winner"; with one above 0
     /// it is "a Copeland winner if pairs within the margin of 1/2 may go either way".
     pub fn new(rankers: usize, error: f64, margin: f64) -> Self {
-        Self::with_weights(rankers, error, Weights::new(rankers, margin > 0.0, false))
+        Self::with_weights(rankers, error, Weights::without_refuters(rankers, margin > 0.0))
     }
 
-    /// The same with a capital that follows refuters, for a run whose evidence
-    /// [has them](PairEvidence::with_refuters).
-    pub fn following(rankers: usize, error: f64, margin: f64) -> Self {
-        let follows = Self::follows(rankers, margin);
-        Self::with_weights(rankers, error, Weights::new(rankers, margin > 0.0, follows))
+    /// The same with the capital `X(j)` of refuters, for a run whose evidence
+    /// [has them](PairEvidence::with_refuters). Needs more than two rankers and a margin above 0: see
+    /// [`CopelandRule::uses_refuters`].
+    pub fn with_refuters(rankers: usize, error: f64) -> Self {
+        Self::with_weights(rankers, error, Weights::with_refuters(rankers))
     }
 
-    /// Whether a capital follows refuters: with a margin. Without one, the first term of type I
-    /// needs less evidence.
-    pub fn follows(rankers: usize, margin: f64) -> bool {
+    /// Whether a run has refuters: with a margin. Without one, the first term of type I needs less
+    /// evidence.
+    pub fn uses_refuters(rankers: usize, margin: f64) -> bool {
         rankers > 2 && margin > 0.0
     }
 

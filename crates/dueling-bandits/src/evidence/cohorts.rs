@@ -85,7 +85,7 @@ impl Cohorts {
         Self { windows: Windows::new(window_ms), ..Self::default() }
     }
 
-    /// Decoded cohorts, complete; `None` if they do not fit so many rankers.
+    /// Decoded cohorts, complete; `None` if they do not fit this many rankers.
     pub fn restored(self, rankers: usize) -> Option<Self> {
         let is_sound = self.duels.answered <= self.duels.issued
             && self.seen.is_sound()
@@ -356,7 +356,7 @@ impl Cohorts {
         (issued > 0).then(|| (issued - answered) as f64 / issued as f64)
     }
 
-    /// So many answers without a unit were counted elsewhere.
+    /// This many answers without a unit were counted without waiting here.
     pub fn counted_elsewhere(&mut self, count: u64) {
         self.without_unit += count;
     }

@@ -19,7 +19,7 @@
 
 use crate::evidence::lead::LeadEvidence;
 
-/// The win rate after so many wins and losses, which may be halves, corrected for having been
+/// The win rate after this many wins and losses, which may be halves, corrected for having been
 /// selected by this evidence; never below 1/2. A win rate below 1/2 stays as it is: it is of a pair
 /// that the winner lost, which the proof did not need. `None` before the first duel.
 ///

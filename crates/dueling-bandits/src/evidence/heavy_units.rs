@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::math::mixture::ln_beta;
+use crate::math::mixture::ln_against_fair_coin;
 
 /// Units that are counted.
 const UNITS: usize = 32;
@@ -34,11 +34,9 @@ pub struct HeavyUnit {
 }
 
 impl HeavyUnit {
-    /// The natural logarithm of the evidence that the sides it lets win are no coin.
+    /// `ln E`: the evidence that the sides which win its duels are no fair coin.
     pub fn ln_evidence(&self) -> f64 {
-        let (left, right) = (self.left as f64, self.right as f64);
-        (left + right) * std::f64::consts::LN_2 + ln_beta(left + 0.5, right + 0.5)
-            - ln_beta(0.5, 0.5)
+        ln_against_fair_coin(0.5, self.left as f64, self.right as f64)
     }
 }
 

@@ -89,7 +89,7 @@ impl LeadEvidence {
         Self { terms, scored }
     }
 
-    /// `ln E` after so many wins and losses, which may be halves. The same on every machine.
+    /// `ln E` after this many wins and losses, which may be halves. The same on every machine.
     pub fn ln(&self, wins: f64, losses: f64) -> f64 {
         let exponent = |term: &Term| term.weight + wins * term.win + losses * term.loss;
         ln_sum(self.terms.iter().map(exponent))

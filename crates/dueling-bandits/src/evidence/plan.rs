@@ -14,7 +14,7 @@ mod proof;
 mod survey;
 
 use crate::evidence::certificate::PairEvidence;
-use crate::evidence::plan::proof::Step;
+use crate::evidence::plan::proof::PlacedClaim;
 use crate::evidence::plan::survey::{Outlook, Survey};
 use crate::evidence::verdict::VerdictTracker;
 use crate::{InFlight, Tally};
@@ -98,14 +98,14 @@ impl Plan {
         }
         let rule = tracker.rule();
         let survey = Survey::new(pairs, tracker.target().margin);
-        let lacks = |&(x, y, target): &Step| survey.missing(x, y, target) > 0.0;
-        let Some((leader, mut steps)) = survey.cheapest(rule, pairs, steps) else {
+        let lacks = |claim: &PlacedClaim| survey.missing(claim.x, claim.y, claim.target) > 0.0;
+        let Some((leader, mut proof)) = survey.cheapest(rule, pairs, steps) else {
             return Self::default();
         };
-        if !steps.iter().any(lacks) {
-            survey.ask_for_more(rule, pairs, leader, &mut steps);
+        if !proof.iter().any(lacks) {
+            survey.raise_targets(rule, pairs, leader, &mut proof);
         }
-        let claim = |&(x, y, target): &Step| Claim {
+        let claim = |&PlacedClaim { x, y, target }: &PlacedClaim| Claim {
             winner: active[x],
             loser: active[y],
             target,
@@ -113,7 +113,7 @@ impl Plan {
             missing: survey.missing(x, y, target),
             risk: 1.0 - survey.outlook(x, y).probability,
         };
-        let claims = steps.iter().filter(|step| lacks(step)).map(claim).collect();
+        let claims = proof.iter().filter(|claim| lacks(claim)).map(claim).collect();
         Self { leader: Some(active[leader]), claims }
     }
 

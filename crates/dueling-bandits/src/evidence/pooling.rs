@@ -183,7 +183,8 @@ impl Pooled<'_> {
 }
 
 impl Spread {
-    /// The prediction of all pairs but this one. `low` has won so many of its comparisons.
+    /// The prediction of all pairs but `{low, high}`, of whose `plays` comparisons `low` has won
+    /// `wins`.
     fn without(
         &self,
         (wins, plays): (f64, f64),

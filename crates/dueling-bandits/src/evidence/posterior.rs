@@ -20,7 +20,7 @@ use crate::{PolicyRng, Roster, Tally};
 
 /// Approximate number of pairs drawn over all draws.
 const PAIRS: usize = 10_000_000;
-/// Fewest and most draws. The fewest suffice for 2.5 % on either side.
+/// Fewest and most draws. The fewest leave one outside a credible interval on either side.
 const DRAWS: std::ops::RangeInclusive<usize> = 80..=4000;
 /// Approximate number of win probabilities computed for one posterior, and the most sets of them.
 /// Each set belongs to one draw of the predictions from the other pairs.
@@ -245,6 +245,22 @@ impl<'a> Posterior<'a> {
         Regret::from_copeland_scores_among(&scores, self.roster.active())
     }
 
+    /// Condorcet regret with preferences of a draw in which `winner` beats every active ranker.
+    fn condorcet_regret(&self, winner: usize, pooled: &Pooled<'_>, rng: &mut PolicyRng) -> Regret {
+        let margin = |i: usize| {
+            if i == winner {
+                return 0.0;
+            }
+            let (wins, losses) = pooled.wins(self.tally, winner, i);
+            match self.roster.is_active(i) {
+                true => theta_above_half(wins, losses, rng) - 0.5,
+                false => (theta_of(wins, losses, rng) - 0.5).max(0.0),
+            }
+        };
+        let margins = (0..self.tally.rankers()).map(margin).collect();
+        Regret::from_losses(margins).with_uniform_pairs_of(self.roster.active())
+    }
+
     /// Estimated regret of each of `shown`, which are series of appearances: one count a ranker.
     pub fn regret(&self, shown: &[&[u64]], draws: usize, rng: &mut PolicyRng) -> RegretDraws {
         let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
@@ -252,8 +268,6 @@ impl<'a> Posterior<'a> {
         let mut saved = Vec::with_capacity(draws);
         let steps = shown.last().map_or(0.0, |last| last.iter().sum::<u64>() as f64 / 2.0);
         let (mut condorcet, mut condorcet_uniform) = (Vec::new(), Vec::new());
-        let rankers = self.tally.rankers();
-        let mut margins = vec![0.0; rankers];
         self.each_draw(draws, rng, |pooled, scores, rng| {
             let regret = self.copeland_regret(scores);
             for (sums, shown) in copeland.iter_mut().zip(shown) {
@@ -265,20 +279,7 @@ impl<'a> Posterior<'a> {
                 saved.push(1.0 - regret.of_appearances(last) / (uniform_step * steps));
             }
             if let (Some(winner), Some(last)) = (self.condorcet_winner(scores), shown.last()) {
-                for (i, margin) in margins.iter_mut().enumerate() {
-                    if i == winner {
-                        *margin = 0.0;
-                        continue;
-                    }
-                    let (wins, losses) = pooled.wins(self.tally, winner, i);
-                    *margin = match self.roster.is_active(i) {
-                        // in this draw the winner beats every active ranker
-                        true => theta_above_half(wins, losses, rng) - 0.5,
-                        false => (theta_of(wins, losses, rng) - 0.5).max(0.0),
-                    };
-                }
-                let active = self.roster.active();
-                let regret = Regret::from_losses(margins.clone()).with_uniform_pairs_of(active);
+                let regret = self.condorcet_regret(winner, pooled, rng);
                 condorcet.push(regret.of_appearances(last));
                 condorcet_uniform.push(regret.of_uniform_pairs(1));
             }

@@ -66,7 +66,7 @@ impl Race {
         &self.points
     }
 
-    /// Whether the points are of so many rankers. A decoded race may not be.
+    /// Whether the points are of this many rankers. A decoded race may not be.
     pub fn is_sound(&self, rankers: usize) -> bool {
         let known = |ranker: u16| usize::from(ranker) < rankers;
         self.points

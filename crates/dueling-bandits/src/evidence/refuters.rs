@@ -41,7 +41,7 @@ impl Refuters {
         Self { leader: None, rivals: vec![Rival::default(); rankers], next_at }
     }
 
-    /// Whether a choice is due after so many comparisons.
+    /// Whether a choice is due after this many comparisons.
     pub fn is_due(&self, comparisons: u64) -> bool {
         comparisons >= self.next_at
     }
@@ -76,7 +76,7 @@ impl Refuters {
         libm::exp(ln.clamp(-MOST_LN, MOST_LN))
     }
 
-    /// Whether a decoded state fits so many rankers.
+    /// Whether a decoded state fits this many rankers.
     pub fn is_sound(&self, rankers: usize) -> bool {
         let known = |ranker: Option<u16>| ranker.is_none_or(|ranker| usize::from(ranker) < rankers);
         self.rivals.len() == rankers

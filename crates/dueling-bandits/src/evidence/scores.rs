@@ -191,7 +191,7 @@ impl ScoreCounts {
         self.pairs.get(&(x as u16, y as u16)).map_or(0, |pair| pair.drawn)
     }
 
-    /// Whether decoded counts fit so many rankers, with `half_wins(x, y)` that count.
+    /// Whether decoded counts fit this many rankers, with `half_wins(x, y)` that count.
     pub(super) fn is_sound(&self, rankers: usize, half_wins: impl Fn(usize, usize) -> u32) -> bool {
         self.pairs.iter().all(|(&(x, y), pair)| {
             let (x, y) = (usize::from(x), usize::from(y));

@@ -78,7 +78,7 @@ impl SeenUnits {
     }
 }
 
-/// The number of filters for so many units.
+/// The number of filters for this many units.
 fn filters_of(units: u64) -> usize {
     let room = |filters: usize| (FIRST_BITS / BITS_PER_UNIT) * ((1 << filters) - 1);
     (0..FILTERS_MAX).find(|&filters| units <= room(filters)).unwrap_or(FILTERS_MAX)
@@ -89,7 +89,7 @@ fn words_of(place: usize) -> usize {
     (FIRST_BITS as usize / 64) << place
 }
 
-/// The bits of a unit in a filter of so many words, a power of two. Units are hashes already; one
+/// The bits of a unit in a filter of this many words, a power of two. Units are hashes already; one
 /// more step keeps the filter even where a caller numbers its units.
 fn bits(unit: u64, words: usize) -> impl Iterator<Item = usize> {
     let mixed = mix(unit);

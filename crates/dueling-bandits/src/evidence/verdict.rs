@@ -405,18 +405,18 @@ fn leading(evidence: &PairEvidence, target: Target) -> Vec<usize> {
     largest(&evidence.empirical_scores(0.5 - target.margin))
 }
 
-/// Comparisons from one check to the next with so many active rankers.
+/// Comparisons from one check to the next with this many active rankers.
 fn check_interval(active: usize) -> u64 {
     let rankers = active as u64;
     if active <= CHECKED_EACH { 1 } else { rankers * rankers / RANKER_PAIRS_A_CHECK }
 }
 
-/// The refuters at the start of a stretch with so many rankers.
+/// The refuters at the start of a stretch with this many rankers.
 fn refuters_of(target: Target, rankers: usize) -> Option<Refuters> {
-    CopelandRule::follows(rankers, target.margin).then(|| Refuters::new(rankers))
+    CopelandRule::uses_refuters(rankers, target.margin).then(|| Refuters::new(rankers))
 }
 
-/// The rule of the present stretch: after so many changes of the roster.
+/// The rule of the present stretch: after this many changes of the roster.
 fn rule_of(target: Target, state: &State, rankers: usize) -> CopelandRule {
     let change = f64::from(state.changes);
     let share = match state.changes {
@@ -425,7 +425,7 @@ fn rule_of(target: Target, state: &State, rankers: usize) -> CopelandRule {
     };
     let (rankers, error) = (rankers.max(2), (1.0 - target.confidence) * share);
     match state.refuters {
-        Some(_) => CopelandRule::following(rankers, error, target.margin),
+        Some(_) => CopelandRule::with_refuters(rankers, error),
         None => CopelandRule::new(rankers, error, target.margin),
     }
 }

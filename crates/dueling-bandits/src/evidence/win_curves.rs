@@ -14,7 +14,7 @@ use crate::win_probability::beta_above_half;
 const POINTS: f64 = 12.0;
 /// Twice the most comparisons of a pair that a curve is made for.
 const HALF_PLAYS_MAX: usize = 256;
-/// A curve or a table is made if it serves at least so many pairs for each of its values.
+/// A curve or a table is made if it serves at least this many pairs for each of its values.
 const PAIRS_A_VALUE: usize = 4;
 /// Number of points that an interpolation uses.
 const USED: usize = 6;

@@ -50,7 +50,7 @@ pub struct Forecast {
 /// Why there is no forecast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoForecast {
-    /// So many comparisons so far, and so many are needed.
+    /// Too few comparisons so far.
     TooFew {
         /// Comparisons so far.
         comparisons: u64,

@@ -54,7 +54,7 @@ pub struct Pages {
     pub median: f64,
     /// Nine of ten take fewer pages; `None` where too few simulations ended to tell.
     pub high: Option<f64>,
-    /// Condorcet regret until the verdict: on so many more pages a user preferred the best ranker
+    /// Condorcet regret until the verdict: on this many more pages a user preferred the best ranker
     /// to the shown ones than if it was shown alone. The mean of the simulations that ended.
     pub regret: f64,
 }
@@ -70,7 +70,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The smallest difference that experiments of so many pages can show, half of the time; `None`
+    /// The smallest difference that experiments of this many pages can show, half of the time; `None`
     /// before 2 simulated differences. Between and beyond these it follows the straight line in
     /// logarithms: pages grow with the inverse square of the difference.
     pub fn smallest_difference(&self, pages: f64) -> Option<f64> {

@@ -19,6 +19,15 @@ pub fn ln_mixture(wins: f64, losses: f64) -> f64 {
     ln_beta(wins + 1.0, losses + 1.0)
 }
 
+/// The logarithm of the mean likelihood ratio of coins from the distribution `Beta(prior, prior)`
+/// against a fair coin, `B(prior + h, prior + t) / B(prior, prior) · 2^(h + t)`, after `h` heads and
+/// `t` tails. Under a fair coin a martingale that starts at 1. A larger `prior` finds smaller
+/// deviations from 1/2, and large ones later.
+pub fn ln_against_fair_coin(prior: f64, heads: f64, tails: f64) -> f64 {
+    ln_beta(prior + heads, prior + tails) - ln_beta(prior, prior)
+        + (heads + tails) * std::f64::consts::LN_2
+}
+
 /// `ln B(a, b)`.
 pub fn ln_beta(a: f64, b: f64) -> f64 {
     libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)

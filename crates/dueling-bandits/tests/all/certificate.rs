@@ -154,7 +154,7 @@ fn the_bound_is_never_above_the_capital_of_any_truth() {
             .filter(|&(_, follows)| rankers > 2 || !follows);
         for (margin, follows) in margins_and_follows {
             let rule = match follows {
-                true => CopelandRule::following(rankers, 0.05, margin),
+                true => CopelandRule::with_refuters(rankers, 0.05),
                 false => CopelandRule::new(rankers, 0.05, margin),
             };
             let mixture = LeadEvidence::over(margin);

@@ -38,8 +38,7 @@ impl<'a> PairEvidence<'a> {
         Self { counted: Some(counted), ..self }
     }
 
-    /// With a capital that follows refuters, for a rule that
-    /// [follows](super::CopelandRule::following) them.
+    /// With refuters, for a rule [that uses them](super::CopelandRule::with_refuters).
     pub fn with_refuters(self, refuters: Option<&'a Refuters>) -> Self {
         Self { refuters, ..self }
     }

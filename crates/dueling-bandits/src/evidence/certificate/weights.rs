@@ -9,7 +9,7 @@ const TYPE_I: [f64; 3] = [0.85, 0.15, 0.0];
 const TYPE_I_MARGIN: [f64; 3] = [0.7, 0.3, 0.0];
 /// With a margin, where a capital follows refuters. Without that capital a verdict on 16 rankers
 /// takes a quarter more evidence.
-const TYPE_I_FOLLOWING: [f64; 3] = [0.0, 0.1, 0.9];
+const TYPE_I_REFUTERS: [f64; 3] = [0.0, 0.1, 0.9];
 /// Weights of the products, of the mean over `S` and of the means over `N(a)` in type II.
 const TYPE_II: [f64; 3] = [0.38, 0.22, 0.4];
 /// `o(1)` in type I: nearly all, since the winner usually has to show this.
@@ -25,6 +25,7 @@ const NEXT: f64 = 0.2;
 #[derive(Debug, Clone)]
 pub(super) struct Weights {
     rankers: f64,
+    /// Whether the margin is above 0.
     margin: bool,
     /// Of products, mean and refuters in type I.
     pub(super) one: [f64; 3],
@@ -33,13 +34,15 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    pub(super) fn new(rankers: usize, margin: bool, follows: bool) -> Self {
-        let one = match (margin, follows) {
-            (false, _) => TYPE_I,
-            (true, false) => TYPE_I_MARGIN,
-            (true, true) => TYPE_I_FOLLOWING,
-        };
+    /// Of a rule without refuters, with a margin above 0 or without one.
+    pub(super) fn without_refuters(rankers: usize, margin: bool) -> Self {
+        let one = if margin { TYPE_I_MARGIN } else { TYPE_I };
         Self { rankers: rankers as f64, margin, one, two: TYPE_II }
+    }
+
+    /// Of a rule with refuters, which has a margin above 0.
+    pub(super) fn with_refuters(rankers: usize) -> Self {
+        Self { rankers: rankers as f64, margin: true, one: TYPE_I_REFUTERS, two: TYPE_II }
     }
 
     /// `o(losses)` in type I.

@@ -185,7 +185,7 @@ impl Cohort {
         UnitPlace::New { displaced: displaced.map(|(_, answer)| answer) }
     }
 
-    /// Whether a decoded cohort fits so many rankers.
+    /// Whether a decoded cohort fits this many rankers.
     pub(super) fn is_sound(&self, rankers: usize) -> bool {
         let pair = |&(first, second): &(u16, u16)| {
             first != second && usize::from(first.max(second)) < rankers

@@ -79,8 +79,7 @@ impl Windows {
         let at = at.max(complete_until - 1);
         let newest = self.newest();
         match self.0.last_mut() {
-            // it has not begun
-            Some(newest) if newest.since > at => newest.ms = ms,
+            Some(not_begun) if not_begun.since > at => not_begun.ms = ms,
             _ => {
                 let since = newest.start_of_cohort(at) + newest.width_ms();
                 self.0.push(Window { since, ms });

@@ -16,17 +16,23 @@ const FEW_LOSSES: usize = 4;
 /// Allows for rounding where a price is compared with a bound.
 const ROUNDED: f64 = 1.0 - 1e-9;
 
-/// A claim of a proof among places: winner, loser, and the evidence that it needs.
-pub(super) type Step = (usize, usize, f64);
+/// A claim "x beats y" of a proof, by places.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlacedClaim {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    /// The evidence that it needs, in nats.
+    pub(super) target: f64,
+}
 
 impl Survey {
-    /// Leader and claims `(x, y, target)` of the proof that is the cheapest one by plain targets.
+    /// Leader and claims of the proof that is the cheapest one by plain targets.
     pub(super) fn cheapest(
         &self,
         rule: &CopelandRule,
         pairs: &PairEvidence,
         steps: u64,
-    ) -> Option<(usize, Vec<Step>)> {
+    ) -> Option<(usize, Vec<PlacedClaim>)> {
         let k = self.rankers;
         let search = Search {
             rankers: k,
@@ -48,13 +54,18 @@ impl Survey {
             0 => rule.claim_alone(pairs, a, j),
             _ => rule.claim_win(),
         };
-        let claim = |&at: &usize| (a, others[at], win(others[at]));
+        let claim = |&at: &usize| PlacedClaim { x: a, y: others[at], target: win(others[at]) };
         let mut claims: Vec<_> = won.iter().map(claim).collect();
         let mut found = Vec::with_capacity(k);
         for (at, &j) in others.iter().enumerate() {
             let count = needed.saturating_sub(usize::from(won.contains(&at)));
             search.cheapest_losses((a, j), count, &mut found);
-            claims.extend(found.iter().map(|&(_, x)| (x, j, rule.claim_loss(pairs, x, j))));
+            let loss = |&(_, x): &(f64, usize)| PlacedClaim {
+                x,
+                y: j,
+                target: rule.claim_loss(pairs, x, j),
+            };
+            claims.extend(found.iter().map(loss));
         }
         Some((a, claims))
     }
@@ -83,6 +94,7 @@ impl Survey {
                 break;
             }
             let mut total = 0.0;
+            // by the place of each other ranker: the price of a win over it, less what that saves
             let mut keys: Vec<(f64, usize)> = Vec::with_capacity(others.len());
             for (at, &j) in others.iter().enumerate() {
                 total += losses.sum(at, needed);

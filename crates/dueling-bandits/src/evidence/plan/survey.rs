@@ -2,14 +2,14 @@
 //! cost.
 
 use crate::evidence::certificate::{CopelandRule, PairEvidence, largest};
-use crate::evidence::plan::proof::Step;
+use crate::evidence::plan::proof::PlacedClaim;
 
 /// Evidence that a comparison brings at least.
 const LEAST_RATE: f64 = 1e-9;
-/// Evidence that is asked for at a time where a complete proof is not enough, in nats, and how
-/// often at most.
-const MORE: f64 = 1.0;
-const MOST_TIMES: usize = 200;
+/// By how much a target is raised at a time where a complete proof is not enough, in nats.
+const RAISE: f64 = 1.0;
+/// Most such raises.
+const RAISES_MAX: usize = 200;
 
 /// The expected evidence of further comparisons of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -109,48 +109,51 @@ impl Survey {
     /// certified with them: for each rival that blocks the verdict, again and again the claim that
     /// brings the largest gain for its duels. The evidence that single claims need is an
     /// approximation: the capital of a truth also contains pairs that the proof does not use.
-    pub(super) fn ask_for_more(
+    pub(super) fn raise_targets(
         &self,
         rule: &CopelandRule,
         pairs: &PairEvidence,
         leader: usize,
-        claims: &mut [Step],
+        claims: &mut [PlacedClaim],
     ) {
         let k = self.rankers;
         let mut supposed = self.evidence.clone();
-        let mut times_left = MOST_TIMES;
+        let mut raises_left = RAISES_MAX;
         for rival in (0..k).filter(|&j| j != leader) {
             let capital =
                 |supposed: &[f64]| rule.ln_capital(&pairs.with_ln(supposed), leader, rival);
+            let concerned = |claim: &PlacedClaim| claim.x == leader || claim.y == rival;
+            let raise = |claim: &mut PlacedClaim, supposed: &mut [f64]| {
+                let now = &mut supposed[claim.x * k + claim.y];
+                *now += RAISE;
+                claim.target = *now;
+            };
             let mut reached = capital(&supposed);
-            while reached < rule.threshold() && times_left > 0 {
-                times_left -= 1;
-                let concerned = |&(x, y, _): &Step| x == leader || y == rival;
+            while reached < rule.threshold() && raises_left > 0 {
+                raises_left -= 1;
                 let mut best: Option<(f64, usize, f64)> = None;
-                for (at, &(x, y, _)) in claims.iter().enumerate().filter(|(_, c)| concerned(c)) {
+                for (at, &PlacedClaim { x, y, .. }) in
+                    claims.iter().enumerate().filter(|(_, claim)| concerned(claim))
+                {
                     let before = supposed[x * k + y];
-                    supposed[x * k + y] = before + MORE;
+                    supposed[x * k + y] = before + RAISE;
                     let raised = capital(&supposed);
                     supposed[x * k + y] = before;
-                    let gain = (raised - reached) / self.outlook(x, y).comparisons(MORE);
+                    let gain = (raised - reached) / self.outlook(x, y).comparisons(RAISE);
                     if gain > best.map_or(0.0, |(most, _, _)| most) {
                         best = Some((gain, at, raised));
                     }
                 }
-                let mut raise = |claim: &mut Step| {
-                    let (x, y, target) = claim;
-                    let now = &mut supposed[*x * k + *y];
-                    *now += MORE;
-                    *target = *now;
-                };
                 match best {
                     Some((_, at, raised)) => {
-                        raise(&mut claims[at]);
+                        raise(&mut claims[at], &mut supposed);
                         reached = raised;
                     }
                     // only several of them together help
                     None => {
-                        claims.iter_mut().filter(|c| concerned(c)).for_each(raise);
+                        for claim in claims.iter_mut().filter(|claim| concerned(claim)) {
+                            raise(claim, &mut supposed);
+                        }
                         reached = capital(&supposed);
                     }
                 }

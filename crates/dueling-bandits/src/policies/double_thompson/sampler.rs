@@ -3,7 +3,7 @@
 //! Step numbers are those of `algorithms.md` §2. All samples use its sign shortcut, so selections
 //! have exactly the distribution of the reference implementation.
 
-use crate::beta_sampling::theta_given_side;
+use crate::beta_sampling::theta_above_half;
 use crate::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use crate::parameters::Setup;
 use crate::policies::bounds::Bounds;
@@ -60,7 +60,8 @@ impl Sampler {
             if i == first || row.wins(i) || self.bounds.beats(i, first) {
                 continue;
             }
-            let phi = theta_given_side(self.tally(), i, first, true, rng);
+            let (wins, losses) = (self.tally().wins(i, first), self.tally().wins(first, i));
+            let phi = theta_above_half(wins, losses, rng);
             if phi > highest {
                 (best, highest) = (i, phi);
             }

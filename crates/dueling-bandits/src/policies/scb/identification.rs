@@ -85,12 +85,13 @@ struct Standing {
 pub(super) struct Identification {
     /// `ln(1/δ)`.
     #[serde(skip)]
-    failure: f64,
+    ln_inverse_delta: f64,
+    /// `ρ`; 0 for no ties.
     #[serde(skip)]
     resolution: f64,
     /// `ln(K²/δ)`, the evidence that decides a pair.
     #[serde(skip)]
-    wanted: f64,
+    deciding: f64,
     /// `d(1/2, 1/2 + ρ)`; 0 if there are no ties.
     #[serde(skip)]
     tie_exponent: f64,
@@ -101,18 +102,20 @@ pub(super) struct Identification {
     #[serde(skip)]
     verdicts: Vec<Verdict>,
     arms: Vec<Arm>,
+    /// By arm; follows from the rest.
     #[serde(skip)]
     standings: Vec<Standing>,
     /// The remaining arms whose reward in progress needs comparisons, ascending.
     #[serde(skip)]
     asking: Vec<u16>,
+    /// The Copeland winner, once identified.
     answer: Option<usize>,
 }
 
 impl Identification {
     /// The state before the first query. `rng` draws the first opponent of every arm, in ascending
     /// order of the arms.
-    pub fn new(rankers: usize, failure: f64, resolution: f64, rng: &mut impl Rng) -> Self {
+    pub fn new(rankers: usize, ln_inverse_delta: f64, resolution: f64, rng: &mut impl Rng) -> Self {
         let arm = |i| Arm {
             left: true,
             rewards: 0,
@@ -120,12 +123,12 @@ impl Identification {
             opponent: draw_other(rankers, i, rng),
         };
         let arms = (0..rankers).map(arm).collect();
-        Self::with(Tally::new(rankers), arms, None, failure, resolution)
+        Self::with(Tally::new(rankers), arms, None, ln_inverse_delta, resolution)
     }
 
     /// Check a decoded value, and derive the fields that are not saved. `None` if it is not a
     /// possible state.
-    pub fn resume(self, k: usize, failure: f64, resolution: f64) -> Option<Self> {
+    pub fn resume(self, k: usize, ln_inverse_delta: f64, resolution: f64) -> Option<Self> {
         let Self { evidence, arms, answer, .. } = self;
         let sound = evidence.rankers() == k
             && arms.len() == k
@@ -137,7 +140,7 @@ impl Identification {
             })
             && answer.is_none_or(|answer| answer < k);
         sound.then_some(())?;
-        let round = Self::with(evidence, arms, answer, failure, resolution);
+        let round = Self::with(evidence, arms, answer, ln_inverse_delta, resolution);
         let playable = !round.asking.is_empty()
             && round.asking.iter().all(|&i| {
                 let i = usize::from(i);
@@ -150,14 +153,14 @@ impl Identification {
         evidence: Tally,
         arms: Vec<Arm>,
         answer: Option<usize>,
-        failure: f64,
+        ln_inverse_delta: f64,
         resolution: f64,
     ) -> Self {
         let k = evidence.rankers();
         let mut round = Self {
-            failure,
+            ln_inverse_delta,
             resolution,
-            wanted: failure + 2.0 * libm::log(k as f64),
+            deciding: ln_inverse_delta + 2.0 * libm::log(k as f64),
             tie_exponent: divergence::between(0.5, 0.5 + resolution),
             evidence,
             verdicts: vec![Verdict::Open; k * k],
@@ -243,18 +246,18 @@ impl Identification {
         let (wins, losses) = (self.evidence.wins(i, j), self.evidence.wins(j, i));
         let plays = wins + losses;
         let gap = wins - losses;
-        let wanted = self.wanted;
+        let deciding = self.deciding;
         // n d(p̂, 1/2) <= 4 n (p̂ - 1/2)², and no mixture is likelier than p̂, so most calls need
         // no logarithm
-        let may_win = gap * gap >= wanted * plays;
-        if may_win && mixture::evidence_against_half(wins, losses) >= wanted {
+        let may_win = gap * gap >= deciding * plays;
+        if may_win && mixture::evidence_against_half(wins, losses) >= deciding {
             return if gap > 0.0 { Verdict::Win } else { Verdict::Loss };
         }
         // per comparison, the largest likelihood ratio of 1/2 to 1/2 ± ρ has this exponent
-        let may_tie = plays * self.tie_exponent >= wanted;
+        let may_tie = plays * self.tie_exponent >= deciding;
         let edges = [0.5 - self.resolution, 0.5 + self.resolution];
         if may_tie
-            && edges.iter().all(|&edge| mixture::evidence_against(edge, wins, losses) >= wanted)
+            && edges.iter().all(|&edge| mixture::evidence_against(edge, wins, losses) >= deciding)
         {
             return Verdict::Tie;
         }
@@ -302,7 +305,7 @@ impl Identification {
             let t = arm.rewards as f64;
             let mean = arm.half_points as f64 / (2.0 * t);
             let budget = libm::log(4.0 * t * k as f64)
-                + self.failure
+                + self.ln_inverse_delta
                 + if arm.rewards == 2 { 0.0 } else { 2.0 * libm::log(libm::log(t)) };
             let inside = |multiple: u64| {
                 t * divergence::between(mean, multiple as f64 / steps as f64) <= budget

@@ -55,7 +55,7 @@ pub(super) struct Deciding {
 struct Seen {
     /// The winner, once there is a verdict, and whether the counts still agree with it.
     winner: Option<usize>,
-    stands: bool,
+    counts_agree: bool,
     /// Whether the answers that wait are expected to complete the proof.
     is_expected: bool,
     /// The share of answers that count.
@@ -66,7 +66,7 @@ struct Seen {
 
 impl Default for Seen {
     fn default() -> Self {
-        Self { winner: None, stands: false, is_expected: false, counting: 1.0, nearest: None }
+        Self { winner: None, counts_agree: false, is_expected: false, counting: 1.0, nearest: None }
     }
 }
 
@@ -111,9 +111,9 @@ impl Deciding {
         steps.clamp(PATIENCE, MOST_PATIENCE) / (steps + self.plan.missing())
     }
 
-    /// Before the first plan hardly anything is known, and a page of one ranker alone would teach
-    /// nothing: it meets another ranker instead.
-    fn opening(&self, selection: Selection, rng: &mut PolicyRng) -> Selection {
+    /// The selection, except for a self-duel before the first plan: then that ranker meets another
+    /// one, because hardly anything is known yet and a self-duel teaches nothing.
+    fn without_early_self_duel(&self, selection: Selection, rng: &mut PolicyRng) -> Selection {
         let (active, first) = (self.active(), selection.duel.first);
         let is_planned = self.plan.leader().is_some() || self.steps() >= self.least_rest();
         if is_planned || !selection.duel.is_self() || active.len() < 2 {
@@ -146,8 +146,8 @@ impl Deciding {
         Some(Selection::of(winner, loser))
     }
 
-    /// Majorities that turn make the plan stale.
-    fn observed(&mut self, duel: Duel, fold: impl FnOnce(&mut Sampler)) {
+    /// Fold an answer to a duel. A majority that turns makes the plan stale.
+    fn fold_answer(&mut self, duel: Duel, fold: impl FnOnce(&mut Sampler)) {
         let (i, j) = (duel.first, duel.second);
         let majority = |tally: &Tally| tally.half_wins(i, j).cmp(&tally.half_wins(j, i));
         let before = majority(self.tally());
@@ -171,8 +171,8 @@ impl Deciding {
         (rankers * rankers / PAIRS_A_STEP).max(LEAST_REST)
     }
 
-    /// Reads what selections need of the evidence.
-    fn see(&mut self, view: &View<'_>) {
+    /// Reads the parts of the evidence that a selection needs.
+    fn read_evidence(&mut self, view: &View<'_>) {
         let bounds = self.explorer.bounds();
         let (tally, active) = (bounds.tally(), bounds.active());
         let winner = view.tracker.winner();
@@ -180,7 +180,7 @@ impl Deciding {
         let is_highest = |winner| active.iter().all(|&i| score(i) <= score(winner));
         self.seen = Seen {
             winner,
-            stands: winner.is_some_and(is_highest),
+            counts_agree: winner.is_some_and(is_highest),
             counting: view.counting,
             ..Seen::default()
         };
@@ -216,7 +216,7 @@ impl Bandit for Deciding {
 
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
         if let Some(winner) = self.seen.winner {
-            if self.seen.stands && rng.random::<f64>() >= EXPLORING {
+            if self.seen.counts_agree && rng.random::<f64>() >= EXPLORING {
                 return Selection::of(winner, winner);
             }
             return self.explorer.select(in_flight, rng);
@@ -225,11 +225,11 @@ impl Bandit for Deciding {
         let is_proving = patience >= 1.0 || patience > 0.0 && rng.random::<f64>() < patience;
         let proving = if is_proving { self.proving(in_flight, rng) } else { None };
         let selection = proving.unwrap_or_else(|| self.explorer.select(in_flight, rng));
-        self.opening(selection, rng)
+        self.without_early_self_duel(selection, rng)
     }
 
     fn observe(&mut self, observation: &Observation) {
-        self.observed(observation.duel, |explorer| explorer.observe(observation));
+        self.fold_answer(observation.duel, |explorer| explorer.observe(observation));
     }
 
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
@@ -237,7 +237,7 @@ impl Bandit for Deciding {
     }
 
     fn champion(&self) -> usize {
-        let winner = self.seen.winner.filter(|_| self.seen.stands);
+        let winner = self.seen.winner.filter(|_| self.seen.counts_agree);
         winner.unwrap_or_else(|| self.explorer.champion())
     }
 }
@@ -259,7 +259,7 @@ impl Policy for Deciding {
     }
 
     fn observe_deferred(&mut self, observation: &Observation) {
-        self.observed(observation.duel, |explorer| explorer.observe_deferred(observation));
+        self.fold_answer(observation.duel, |explorer| explorer.observe_deferred(observation));
     }
 
     fn catch_up(&mut self) {
@@ -285,7 +285,7 @@ impl VerdictPlanning for Deciding {
         let bounds = self.explorer.bounds();
         let (tally, active) = (bounds.tally(), bounds.active());
         self.plan.update(&view.expected(tally, active), active, view.tracker.target().margin, None);
-        self.see(view);
+        self.read_evidence(view);
     }
 
     fn follow(&mut self, view: &View<'_>, duel: Option<Duel>) {
@@ -300,6 +300,6 @@ impl VerdictPlanning for Deciding {
             self.planned_at = tally.steps();
             self.is_stale = false;
         }
-        self.see(view);
+        self.read_evidence(view);
     }
 }
