@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use crate::clicks::InvalidClick;
 use crate::coins::{Coins, DuelCoins};
 use crate::credit::{CreditSheet, CreditSlot};
-use crate::draft::{Note, Team};
+use crate::draft::{Draft, Note, Team};
 use crate::drafting::draft;
 use crate::lists::Lists;
 use crate::methods::optimized::{Plans, Uncached};
@@ -84,7 +84,8 @@ pub fn interleave<'a, S: AsRef<str>>(
     let pins = request.check()?;
     let mut numbers = Numbers::of(&pins, request.left.len() + request.right.len());
     let [(left, left_repeats), (right, right_repeats)] =
-        [(request.left, 1), (request.right, 2)].map(|(list, side)| numbers.of_all(list, side));
+        [(request.left, LEFT), (request.right, RIGHT)]
+            .map(|(list, side)| numbers.of_all(list, side));
     let repeats = [left_repeats, right_repeats];
     // Pinned documents have the lowest numbers.
     let [left, right] = [left, right].map(|mut list| {
@@ -98,10 +99,30 @@ pub fn interleave<'a, S: AsRef<str>>(
     let draft = draft(spec, &lists, end - pinned_above, coins, plans);
     let sheet = CreditSheet::of(spec, &lists, &draft);
 
+    let (shown, merged) = with_pins(pins, &draft, sheet.slots, &numbers.documents, end);
+    Ok(Page {
+        slots: shown.iter().skip(request.offset).copied().collect(),
+        total: request.pinned.len() + lists.distinct() + lists.tail().len(),
+        repeats,
+        note: draft.note,
+        sheet: CreditSheet { slots: merged, ..sheet },
+        shown,
+    })
+}
+
+/// The first `end` slots of the list, with each pin at its position or behind the drafted documents,
+/// and the same slots for the credit sheet. `on_sheet` are the credit slots of the drafted documents.
+fn with_pins<'a>(
+    pins: Vec<(usize, &'a str)>,
+    draft: &Draft,
+    on_sheet: Vec<CreditSlot>,
+    documents: &[&'a str],
+    end: usize,
+) -> (Vec<Slot<'a>>, Vec<CreditSlot>) {
     let mut shown = Vec::with_capacity(end);
     let mut merged = Vec::with_capacity(end);
     let mut pins = pins.into_iter().peekable();
-    let mut drafted = draft.slots.iter().zip(sheet.slots).peekable();
+    let mut drafted = draft.slots.iter().zip(on_sheet).peekable();
     while shown.len() < end {
         let position = shown.len();
         if let Some((_, document)) =
@@ -120,7 +141,7 @@ pub fn interleave<'a, S: AsRef<str>>(
         } else if let Some((slot, on_sheet)) = drafted.next() {
             let [rank_left, rank_right] = on_sheet.ranks.map(|rank| (rank > 0).then_some(rank));
             shown.push(Slot {
-                document: numbers.documents[slot.document as usize],
+                document: documents[slot.document as usize],
                 position,
                 team: Some(slot.team),
                 competitive: slot.competitive,
@@ -133,14 +154,7 @@ pub fn interleave<'a, S: AsRef<str>>(
             break;
         }
     }
-    Ok(Page {
-        slots: shown.iter().skip(request.offset).copied().collect(),
-        total: request.pinned.len() + lists.distinct() + lists.tail().len(),
-        repeats,
-        note: draft.note,
-        sheet: CreditSheet { slots: merged, ..sheet },
-        shown,
-    })
+    (shown, merged)
 }
 
 /// The page of one ranker shown alone, as in a self-duel. Clicks on it earn no credit.
@@ -155,6 +169,10 @@ pub fn alone<'a, S: AsRef<str>>(
     let mut coins = DuelCoins::drafting([0; 32]);
     interleave(&Spec::default(), &request, &mut coins, &Uncached)
 }
+
+/// The bits of [`Numbers::sides`].
+const LEFT: u8 = 1;
+const RIGHT: u8 = 2;
 
 /// Numbers the ids in the order of their first occurrence.
 struct Numbers<'a> {

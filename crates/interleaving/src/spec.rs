@@ -89,9 +89,9 @@ impl Method {
 }
 
 impl Spec {
-    /// This spec for a list whose first page has so many drafted documents: optimized interleaving
-    /// optimizes and credits no positions below it, which would cost sensitivity above. All pages
-    /// of a list need the same spec.
+    /// This spec for a list whose first page has this many drafted documents: optimized
+    /// interleaving optimizes and credits no positions below it, which would cost sensitivity
+    /// above. All pages of a list need the same spec.
     pub fn for_first_page(mut self, drafted: usize) -> Self {
         if let Method::Optimized(optimized) = &mut self.method {
             optimized.depth =

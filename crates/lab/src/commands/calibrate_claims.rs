@@ -9,7 +9,7 @@ use super::calibrate::{percent, served};
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::claims::segments::SEGMENTS_MAX;
 use lab::simulate::calibration::Trial;
-use lab::simulate::claims::{ClaimsCalibration, ClaimsTrial};
+use lab::simulate::claims::{ClaimsCalibration, ClaimsTrial, Failures, Segments};
 use lab::values::{between, choice, count, probability, two};
 
 /// Options that need a page after the other, without time.
@@ -38,21 +38,23 @@ pub(super) struct ClaimsArguments {
     /// So many segments of equal size; in the first one the control wins this share of its duels,
     /// such as 4,0.6
     #[arg(long, value_name = "N,SHARE", requires = "control", conflicts_with_all = TIMED, conflicts_with = "switch_every", value_parser = segments)]
-    segments: Option<(usize, f64)>,
+    segments: Option<Segments>,
 
     /// A metric of failing pages: its limit, and the share of failing pages of each ranker, such as
     /// 0.05,0.1. The control has half of the limit
     #[arg(long, value_name = "LIMIT,SHARE", requires = "control", conflicts_with_all = TIMED, conflicts_with = "switch_every", value_parser = failures)]
-    failures: Option<(f64, f64)>,
+    failures: Option<Failures>,
 }
 
-fn segments(text: &str) -> Result<(usize, f64), String> {
+fn segments(text: &str) -> Result<Segments, String> {
     let number = |text: &str| count(text, 1, SEGMENTS_MAX as u64).map(|number| number as usize);
-    two(text, number, probability)
+    let (count, control_wins) = two(text, number, probability)?;
+    Ok(Segments { count, control_wins })
 }
 
-fn failures(text: &str) -> Result<(f64, f64), String> {
-    two(text, |limit| between(limit, 1e-6, 0.999), probability)
+fn failures(text: &str) -> Result<Failures, String> {
+    let (limit, share) = two(text, |limit| between(limit, 1e-6, 0.999), probability)?;
+    Ok(Failures { limit, share })
 }
 
 impl ClaimsArguments {

@@ -64,7 +64,7 @@ impl PairCount {
     }
 }
 
-/// Compares every pair of `rankers` (indices into the features of the data set) on so many pages in
+/// Compares every pair of `rankers` (indices into the features of the data set) on this many pages in
 /// the current rayon pool. Returns one count for each pair `i < j` of positions in `rankers`, row by
 /// row, or `None` if it was stopped.
 ///

@@ -29,7 +29,7 @@ pub struct Learned {
     pub rate_after: f64,
 }
 
-/// Learns from so many pages of each pair of rankers (indices into the features of the data set).
+/// Learns from this many pages of each pair of rankers (indices into the features of the data set).
 /// The first of a pair is the better one. The credit of the method must add up clicks; its own
 /// weights are ignored.
 pub fn learn(pages: &Pages<'_>, pairs: &[(usize, usize)], of_each: u64) -> Learned {

@@ -145,6 +145,29 @@ impl Entry {
     }
 }
 
+impl PairSummary {
+    fn of(features: [u32; 2], entry: Entry, count: &PairCount) -> Self {
+        let (preference, standard_error) = entry.of(count);
+        let within_noise = (preference - 0.5).abs() < NOISE * standard_error || preference == 0.5;
+        Self { features, preference, standard_error, within_noise, count: *count }
+    }
+}
+
+impl Rates {
+    fn of(counts: &[PairCount]) -> Self {
+        let pages: u64 = counts.iter().map(PairCount::comparisons).sum();
+        let share = |part: fn(&PairCount) -> u64| {
+            counts.iter().map(part).sum::<u64>() as f64 / pages as f64
+        };
+        Self {
+            undecided: share(|c| c.ties + c.no_click + c.no_signal),
+            ties: share(|c| c.ties),
+            no_click: share(|c| c.no_click),
+            no_signal: share(|c| c.no_signal),
+        }
+    }
+}
+
 impl Report {
     /// The report of `counts`, one for each pair of `features` as
     /// [`compare_all`](super::compare_all) returns them, and of the `ndcg` of each feature.
@@ -155,52 +178,33 @@ impl Report {
         ndcg: &[f64],
         counts: &[PairCount],
     ) -> Result<Self, InvalidMatrix> {
-        let mut pairs = Vec::with_capacity(counts.len());
-        let names = features.iter().enumerate();
-        let named = names.flat_map(|(at, &i)| features[at + 1..].iter().map(move |&j| [i, j]));
-        for (features, count) in named.zip(counts) {
-            let (preference, standard_error) = settings.entry.of(count);
-            pairs.push(PairSummary {
-                features,
-                preference,
-                standard_error,
-                within_noise: (preference - 0.5).abs() < NOISE * standard_error
-                    || preference == 0.5,
-                count: *count,
-            });
-        }
         let k = features.len();
-        // The pairs of all rows above row i come first.
+        let named = (0..k).flat_map(|i| (i + 1..k).map(move |j| [features[i], features[j]]));
+        let pairs: Vec<PairSummary> = named
+            .zip(counts)
+            .map(|(features, count)| PairSummary::of(features, settings.entry, count))
+            .collect();
+        // the pairs of all rows above row i come first
         let at = |i: usize, j: usize| &pairs[i * (2 * k - i - 1) / 2 + (j - i - 1)];
         let matrix = PreferenceMatrix::from_pairs(k, |i, j| at(i, j).preference)?;
-        let of = |i: usize, j: usize| at(i.min(j), i.max(j));
-        let rankers: Vec<RankerSummary> = (0..k)
-            .map(|i| {
-                let others = || (0..k).filter(move |&j| j != i);
-                let sure = |j: &usize| !of(i, *j).within_noise;
-                let row = || others().map(|j| matrix.win_probability(i, j));
-                RankerSummary {
-                    feature: features[i],
-                    ndcg: ndcg[i],
-                    beats: others().filter(sure).filter(|&j| matrix.beats(i, j)).count(),
-                    loses: others().filter(sure).filter(|&j| matrix.beats(j, i)).count(),
-                    within_noise: others().filter(|&j| of(i, j).within_noise).count(),
-                    mean: row().sum::<f64>() / (k - 1) as f64,
-                    least: row().fold(1.0, f64::min),
-                }
-            })
-            .collect();
-        let share = |part: fn(&PairCount) -> u64| {
-            let pages: u64 = counts.iter().map(PairCount::comparisons).sum();
-            counts.iter().map(part).sum::<u64>() as f64 / pages as f64
+        let within_noise = |i: usize, j: usize| at(i.min(j), i.max(j)).within_noise;
+        let ranker = |i: usize| {
+            let others = || (0..k).filter(move |&j| j != i);
+            let clear = || others().filter(|&j| !within_noise(i, j));
+            let row = || others().map(|j| matrix.win_probability(i, j));
+            RankerSummary {
+                feature: features[i],
+                ndcg: ndcg[i],
+                beats: clear().filter(|&j| matrix.beats(i, j)).count(),
+                loses: clear().filter(|&j| matrix.beats(j, i)).count(),
+                within_noise: others().filter(|&j| within_noise(i, j)).count(),
+                mean: row().sum::<f64>() / (k - 1) as f64,
+                least: row().fold(1.0, f64::min),
+            }
         };
+        let rankers: Vec<RankerSummary> = (0..k).map(ranker).collect();
         Ok(Self {
-            rates: Rates {
-                undecided: share(|c| c.ties + c.no_click + c.no_signal),
-                ties: share(|c| c.ties),
-                no_click: share(|c| c.no_click),
-                no_signal: share(|c| c.no_signal),
-            },
+            rates: Rates::of(counts),
             condorcet_winner: matrix.condorcet_winner().map(|i| features[i]),
             certain_condorcet_winner: rankers.iter().find(|r| r.beats == k - 1).map(|r| r.feature),
             pairs_within_noise: pairs.iter().filter(|pair| pair.within_noise).count(),

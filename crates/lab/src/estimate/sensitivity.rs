@@ -23,7 +23,7 @@ use interleaving::{Coins, FastCoins, Outcome, Share};
 pub struct Experiments {
     /// Number of experiments with each pair.
     pub experiments: u64,
-    /// An experiment without a verdict ends after so many pages.
+    /// An experiment without a verdict ends after this many pages.
     pub most_pages: u64,
     /// The verdict is wrong in at most this share of experiments.
     pub error: f64,

@@ -7,11 +7,12 @@ use rayon::prelude::*;
 pub use self::results::{Calibration, RegretCalibration, TotalRegret, VerdictCalibration};
 pub(super) use self::results::{median, share_at_most};
 pub(super) use self::truth::is_wrong;
-use self::truth::{Look, Truth};
+use self::truth::{Look, LookForecast, Truth};
 use super::drift::Drift;
 use super::environment::Environment;
 use super::feedback::Feedback;
 use super::progress::Progress;
+use super::run::STEPS_PER_UPDATE;
 use super::tournament::Entrant;
 use comparators::{RunSeeds, fingerprint};
 use dueling_bandits::evidence::{Target, VerdictTracker};
@@ -92,7 +93,7 @@ impl Trial {
     fn experiment(&self, seeds: RunSeeds, progress: &Progress) -> Option<Experiment> {
         let rankers = self.matrix.rankers();
         let mut policy = self.entrant.spec.start(Setup { rankers, seed: seeds.folding });
-        let mut environment = Environment::new(&self.matrix, &self.feedback, true, seeds);
+        let mut environment = Environment::shuffled(&self.matrix, &self.feedback, seeds);
         let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
         // Estimates have their own generator, so that looks do not change the experiment.
         let mut estimating = PolicyRng::seed_from_u64(seeds.selecting ^ seeds.folding);
@@ -100,7 +101,8 @@ impl Trial {
         let ties: TieRule = self.feedback.tie_rule;
 
         let mut truth = Truth::new(&self.matrix);
-        let mut right = self.right(&self.matrix);
+        let mut right = self.right_verdicts(&self.matrix);
+        // at any step so far
         let mut was_right = right.clone();
         let roster = Roster::new(rankers);
         let mut shown = vec![0; rankers];
@@ -111,12 +113,12 @@ impl Trial {
         for step in 1..=self.horizon {
             if let Some(matrix) = self.drifted(step) {
                 truth = Truth::new(&matrix);
-                right = self.right(&matrix);
+                right = self.right_verdicts(&matrix);
                 was_right.iter_mut().zip(&right).for_each(|(was, is)| *was |= is);
                 environment.change(matrix);
             }
-            if step - reported == 256 {
-                progress.advance(256);
+            if step - reported == STEPS_PER_UPDATE {
+                progress.advance(STEPS_PER_UPDATE);
                 reported = step;
                 if progress.is_stopped() {
                     return None;
@@ -153,12 +155,16 @@ impl Trial {
             }
             if looks.next_if_eq(&step).is_some() {
                 let name = |i: usize| environment.name(i);
-                let forecast = experiment
-                    .verdict
-                    .is_none()
-                    .then(|| self.forecast(&*policy, &tracker, &roster, seeds, &mut estimating))
-                    .flatten()
-                    .map(|f| (step, f.low, f.estimate, f.high.unwrap_or(f64::INFINITY)));
+                let forecast = match experiment.verdict {
+                    Some(_) => None,
+                    None => self.forecast(&*policy, &tracker, &roster, seeds, &mut estimating),
+                };
+                let forecast = forecast.map(|Forecast { estimate, low, high, .. }| LookForecast {
+                    step,
+                    estimate,
+                    low,
+                    high: high.unwrap_or(f64::INFINITY),
+                });
                 let look = truth.look(policy.tally(), &shown, name, &mut estimating);
                 experiment.looks.push(Look { forecast, ..look });
             }
@@ -189,7 +195,7 @@ impl Trial {
     }
 
     /// Of each ranker, whether a verdict for it would be right.
-    fn right(&self, matrix: &PreferenceMatrix) -> Vec<bool> {
+    fn right_verdicts(&self, matrix: &PreferenceMatrix) -> Vec<bool> {
         (0..matrix.rankers()).map(|ranker| !is_wrong(matrix, self.target, ranker)).collect()
     }
 }

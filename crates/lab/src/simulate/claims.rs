@@ -14,8 +14,10 @@ use dueling_bandits::evidence::TimedAnswer;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
-use dueling_bandits::{Bandit, InFlight, PolicyRng, PolicySpec, Selection};
+use dueling_bandits::{Bandit, Duel, InFlight, PolicyRng, PolicySpec, Selection};
 
+/// Allows for rounding where the truth is exactly at a bound.
+const ROUNDING: f64 = 1e-12;
 /// Milliseconds between two pages, and within which the values of a page come.
 const PAGE_MS: i64 = 1_000;
 const VALUES_MS: i64 = 60_000;
@@ -34,16 +36,33 @@ pub struct ClaimsTrial {
     /// Each page shows the control and the ranker with the most evidence of being better. The
     /// experiment then lasts until the horizon.
     pub follow_luck: bool,
-    /// Every so many pages, the ranker with the worst rate against the control becomes the control.
-    /// The experiment then lasts until the horizon.
+    /// After each such number of pages, the ranker with the worst rate against the control becomes
+    /// the control. The experiment then lasts until the horizon.
     pub switch_every: Option<u64>,
-    /// So many segments of equal size; in the first one the control wins this share of its duels.
-    pub segments: Option<(usize, f64)>,
-    /// A share of failing pages as a limit, and the share of those of each ranker but the control,
-    /// which has half of the limit. The experiment then lasts until the horizon.
-    pub failures: Option<(f64, f64)>,
+    /// Claims about segments are made.
+    pub segments: Option<Segments>,
+    /// Pages fail, and claims are made about that. The experiment then lasts until the horizon.
+    pub failures: Option<Failures>,
 }
 
+/// Segments of equal size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Segments {
+    pub count: usize,
+    /// The share of its duels that the control wins in the first segment.
+    pub control_wins: f64,
+}
+
+/// A metric of failing pages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Failures {
+    /// The limit of the share of pages that fail. The control has half of it.
+    pub limit: f64,
+    /// The share of pages that fail, of each other ranker.
+    pub share: f64,
+}
+
+/// A claim that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
@@ -122,8 +141,13 @@ pub(super) struct Ending {
 
 impl Ending {
     /// The claim was made by this page.
-    fn say(&mut self, said: Said, page: u64, is_wrong: bool) {
+    fn say(&mut self, said: Said, page: u64) {
         self.made[said as usize].get_or_insert(page);
+    }
+
+    /// The same, and whether it is wrong.
+    fn say_and_judge(&mut self, said: Said, page: u64, is_wrong: bool) {
+        self.say(said, page);
         self.wrong[said as usize] |= is_wrong;
     }
 
@@ -138,16 +162,17 @@ impl Ending {
             let wrong = |&winner: &u16| {
                 is_wrong(truth.matrix, run.verdict().target(), (truth.name)(winner.into()))
             };
-            self.say(Said::Best, page, verdict.winners.iter().any(wrong));
+            self.say_and_judge(Said::Best, page, verdict.winners.iter().any(wrong));
         }
         if let Some(claims) = run.claims() {
             self.look_at_control(page, claims, truth);
             if winner.is_some_and(|winner| claims.is_settled(winner)) {
-                self.say(Said::Settled, page, false);
+                self.say(Said::Settled, page);
             }
         }
         if run.drift().is_some_and(|drift| drift.raised() > 0) {
-            self.say(Said::Drift, page, true);
+            let preferences_never_change = true;
+            self.say_and_judge(Said::Drift, page, preferences_never_change);
         }
     }
 
@@ -156,13 +181,13 @@ impl Ending {
         for x in (0..claims.rankers()).filter(|&x| x != control) {
             let win = truth.win(x, control);
             let (low, high) = claims.bounds(x);
-            self.wrong[Said::Better as usize] |= low.is_some_and(|low| low > win - 1e-12);
-            self.wrong[Said::Worse as usize] |= high.is_some_and(|high| high < win + 1e-12);
+            self.wrong[Said::Better as usize] |= low.is_some_and(|low| low > win - ROUNDING);
+            self.wrong[Said::Worse as usize] |= high.is_some_and(|high| high < win + ROUNDING);
         }
         for (_, claim, _) in claims.decided() {
             match claim {
-                Claim::Better => self.say(Said::Better, page, false),
-                Claim::Worse => self.say(Said::Worse, page, false),
+                Claim::Better => self.say(Said::Better, page),
+                Claim::Worse => self.say(Said::Worse, page),
                 Claim::NotWorse => {}
             }
         }
@@ -219,7 +244,7 @@ impl ClaimsTrial {
         // what is shown in all segments together
         let mixture = self.segments.map_or_else(
             || self.trial.matrix.clone(),
-            |(segments, wins)| self.with_control_winning(wins, 1.0 / segments as f64),
+            |it| self.with_control_winning(it.control_wins, 1.0 / it.count as f64),
         );
         let endings = self.trial.experiments(progress, |seeds| {
             let ending = self.experiment(&mixture, seeds);
@@ -251,16 +276,16 @@ impl ClaimsTrial {
     fn experiment(&self, mixture: &PreferenceMatrix, seeds: RunSeeds) -> Ending {
         let rankers = self.trial.matrix.rankers();
         let mut environment =
-            Environment::new(&self.trial.matrix, &self.trial.feedback, true, seeds);
+            Environment::shuffled(&self.trial.matrix, &self.trial.feedback, seeds);
         let names: Vec<usize> = (0..rankers).map(|i| environment.name(i)).collect();
         let truth = Truth { matrix: mixture, name: &|i| names[i] };
         let control = names.iter().position(|&name| name == self.control).unwrap_or_default();
         let policy = self.spec.start(Setup { rankers, seed: seeds.folding });
         let mut run = Run::new(policy, self.trial.target, 0);
         run.look_for_drift();
-        run.start_with_segments(self.segments.map_or(0, |(segments, _)| segments));
+        run.start_with_segments(self.segments.map_or(0, |it| it.count));
         run.start_with_control(control, self.goal);
-        let mut guarded = self.failures.map(|rates| Guarded::new(rates, self, control, seeds));
+        let mut guarded = self.failures.map(|it| Guarded::new(it, self, control, seeds));
         let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
         let (in_flight, ties) = (InFlight::new(), self.trial.feedback.tie_rule);
         let lasts = self.follow_luck || self.switch_every.is_some() || guarded.is_some();
@@ -277,16 +302,10 @@ impl ClaimsTrial {
                 if let Some(guarded) = &mut guarded {
                     guarded.show(page, selection, &mut ending);
                 }
-                let segment = self
-                    .segments
-                    .map_or(0, |(segments, _)| environment.rng.random_range(1..=segments as u8));
-                let wins = self.segments.filter(|_| segment == 1).map(|(_, wins)| wins);
-                let win = match wins {
-                    Some(wins) if duel.first == control => Some(wins),
-                    Some(wins) if duel.second == control => Some(1.0 - wins),
-                    _ => None,
-                };
-                if let Some(answer) = environment.answer_with(duel, win) {
+                let segment =
+                    self.segments.map_or(0, |it| environment.rng.random_range(1..=it.count as u8));
+                let first_wins = self.first_wins_in(segment, duel, control);
+                if let Some(answer) = environment.answer_with(duel, first_wins) {
                     let outcome = ties.resolve(answer, seeds.folding, run.tally().steps());
                     let at = page as i64 * PAGE_MS;
                     let answer = TimedAnswer {
@@ -316,6 +335,17 @@ impl ClaimsTrial {
         ending
     }
 
+    /// How often the first ranker wins a duel of the first segment with the control; `None` for any
+    /// other duel.
+    fn first_wins_in(&self, segment: u8, duel: Duel, control: usize) -> Option<f64> {
+        let Segments { control_wins, .. } = self.segments.filter(|_| segment == 1)?;
+        match control {
+            _ if duel.first == control => Some(control_wins),
+            _ if duel.second == control => Some(1.0 - control_wins),
+            _ => None,
+        }
+    }
+
     fn is_over(&self, run: &Run, ending: &Ending) -> bool {
         let winner = run.verdict().winner();
         let is_settled = |winner| run.segments().is_none_or(|it| it.is_settled(winner));
@@ -323,12 +353,12 @@ impl ClaimsTrial {
     }
 
     fn look_at_segments(&self, page: u64, run: &Run, truth: &Truth<'_>, ending: &mut Ending) {
-        let Some((_, wins)) = self.segments else { return };
+        let Some(Segments { control_wins: wins, .. }) = self.segments else { return };
         let Some((claims, winner)) = run.segments().and_then(|it| Some((it, it.winner()?))) else {
             return;
         };
         let margin = self.trial.target.margin;
-        // how often the rival wins in a segment
+        // how often the winner loses to its rival in a segment
         let loses = |segment: usize| {
             let rival = claims.rival(segment).unwrap_or(winner);
             let names = [rival, winner].map(truth.name);
@@ -339,14 +369,16 @@ impl ClaimsTrial {
             }
         };
         for segment in claims.hurt_segments() {
-            ending.say(Said::Hurt, page, loses(segment) < 0.5 + margin + 1e-12);
+            let is_wrong = loses(segment) < 0.5 + margin + ROUNDING;
+            ending.say_and_judge(Said::Hurt, page, is_wrong);
         }
         if claims.unhurt_after().is_some() {
-            let is_hurt = |segment| loses(segment) > 0.5 + margin - 1e-12;
-            ending.say(Said::Unhurt, page, (0..claims.segments()).any(is_hurt));
+            let is_hurt = |segment| loses(segment) > 0.5 + margin - ROUNDING;
+            ending.say_and_judge(Said::Unhurt, page, (0..claims.segments()).any(is_hurt));
         }
     }
 
+    /// The duel of an attack that [follows luck](Self::follow_luck); `None` without it.
     fn luckiest(&self, run: &Run) -> Option<Selection> {
         let claims = run.claims().filter(|_| self.follow_luck)?;
         let control = claims.control()?;
@@ -368,7 +400,7 @@ struct Guarded {
 
 impl Guarded {
     fn new(
-        (limit, mean): (f64, f64),
+        Failures { limit, share }: Failures,
         trial: &ClaimsTrial,
         control: usize,
         seeds: RunSeeds,
@@ -382,7 +414,7 @@ impl Guarded {
             difference: None,
         };
         let error = 1.0 - trial.trial.target.confidence;
-        let mut means = vec![mean; rankers];
+        let mut means = vec![share; rankers];
         means[control] = limit / 2.0;
         Self {
             guardrails: Guardrails::new(
@@ -411,9 +443,13 @@ impl Guarded {
         for decided in self.guardrails.decided() {
             let (mean, limit) = (self.means[decided.ranker], self.limit);
             match decided.side {
-                Side::Harm => ending.say(Said::Harm, page, mean < limit + 1e-12),
+                Side::Harm => {
+                    ending.say_and_judge(Said::Harm, page, mean < limit + ROUNDING);
+                }
                 Side::Safe if decided.ranker == control => {}
-                Side::Safe => ending.say(Said::Safe, page, mean > limit - 1e-12),
+                Side::Safe => {
+                    ending.say_and_judge(Said::Safe, page, mean > limit - ROUNDING);
+                }
             }
         }
     }

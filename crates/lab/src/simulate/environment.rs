@@ -22,20 +22,19 @@ pub(super) struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
-    /// The searchers of a run. With `shuffle`, the policy sees the rankers in random order, so that
-    /// no policy benefits from the order of a matrix.
-    pub fn new(
-        matrix: &'a PreferenceMatrix,
-        feedback: &'a Feedback,
-        shuffle: bool,
-        seeds: RunSeeds,
-    ) -> Self {
-        let mut names: Vec<usize> = (0..matrix.rankers()).collect();
-        if shuffle {
-            names.shuffle(&mut PolicyRng::seed_from_u64(seeds.shuffling));
-        }
+    /// The searchers of a run. The policy sees the rankers in the order of the matrix.
+    pub fn new(matrix: &'a PreferenceMatrix, feedback: &'a Feedback, seeds: RunSeeds) -> Self {
+        let names = (0..matrix.rankers()).collect();
         let matrix = Cow::Borrowed(matrix);
         Self { matrix, feedback, names, rng: PolicyRng::seed_from_u64(seeds.answering) }
+    }
+
+    /// The same with the rankers in random order, so that no policy benefits from the order of a
+    /// matrix.
+    pub fn shuffled(matrix: &'a PreferenceMatrix, feedback: &'a Feedback, seeds: RunSeeds) -> Self {
+        let mut environment = Self::new(matrix, feedback, seeds);
+        environment.names.shuffle(&mut PolicyRng::seed_from_u64(seeds.shuffling));
+        environment
     }
 
     /// The index in the matrix of the policy's ranker `ranker`.
@@ -53,8 +52,8 @@ impl<'a> Environment<'a> {
         self.answer_with(duel, None)
     }
 
-    /// The same of one with whom the first ranker wins this share, if not that of the matrix.
-    pub fn answer_with(&mut self, duel: Duel, win: Option<f64>) -> Option<Answer> {
+    /// The same where the first ranker wins with this probability; `None` for that of the matrix.
+    pub fn answer_with(&mut self, duel: Duel, first_wins: Option<f64>) -> Option<Answer> {
         // A probability of 0 draws no random number, which keeps the setting of the papers fast.
         if self.feedback.loss > 0.0 && self.happens(self.feedback.loss) {
             return None;
@@ -66,7 +65,7 @@ impl<'a> Environment<'a> {
             return Some(Answer::Tie);
         }
         let [first, second] = [duel.first, duel.second].map(|ranker| self.names[ranker]);
-        let win = win.unwrap_or_else(|| self.matrix.win_probability(first, second));
+        let win = first_wins.unwrap_or_else(|| self.matrix.win_probability(first, second));
         Some(if self.happens(win) { Answer::First } else { Answer::Second })
     }
 

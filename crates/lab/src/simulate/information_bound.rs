@@ -64,8 +64,16 @@ struct Divergences {
     surely_beating: Vec<Option<f64>>,
 }
 
-/// Pairs `(winner or loser, other)` as `x < y`, with their divergences.
-type Cut = Vec<(usize, usize, f64)>;
+/// The move of a pair `x < y` across the margin, and the divergence that it takes.
+#[derive(Clone, Copy)]
+struct Move {
+    x: usize,
+    y: usize,
+    divergence: f64,
+}
+
+/// Moves of pairs that make an answer wrong: a constraint of the linear program.
+type Cut = Vec<Move>;
 
 impl Divergences {
     fn new(matrix: &PreferenceMatrix, margin: f64) -> Self {
@@ -120,7 +128,7 @@ impl Divergences {
             if cuts.len() == before {
                 return Some(duels.iter().zip(&prices).map(|(duels, price)| duels * price).sum());
             }
-            if cuts.iter().any(|cut| cut.iter().all(|&(_, _, divergence)| divergence == 0.0)) {
+            if cuts.iter().any(|cut| cut.iter().all(|pair| pair.divergence == 0.0)) {
                 return Some(f64::INFINITY);
             }
             duels = cheapest_duels(&cuts, &prices, place)?;
@@ -139,17 +147,18 @@ impl Divergences {
     ) -> Option<(f64, Cut)> {
         let k = self.rankers;
         let needed = (self.upper(a) + 1).saturating_sub(self.lower(j));
+        // with its distance: the divergence of all duels of the pair
         let step = |x: usize, y: usize, divergence: f64| {
             let (x, y) = (x.min(y), x.max(y));
-            (duels[place(x, y)] * divergence, (x, y, divergence))
+            (duels[place(x, y)] * divergence, Move { x, y, divergence })
         };
-        let mut single: Vec<(f64, (usize, usize, f64))> = Vec::new();
+        let mut single: Vec<(f64, Move)> = Vec::new();
         for x in (0..k).filter(|&x| x != a && x != j) {
             single.extend(self.not_beating[a * k + x].map(|d| step(a, x, d)));
             single.extend(self.surely_beating[j * k + x].map(|d| step(j, x, d)));
         }
         single.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let with = |first: Option<(f64, (usize, usize, f64))>, points: usize| {
+        let with = |first: Option<(f64, Move)>, points: usize| {
             let rest = needed.saturating_sub(points);
             (single.len() >= rest).then(|| {
                 let taken: Vec<_> =
@@ -178,12 +187,12 @@ fn cheapest_duels(
     place: impl Fn(usize, usize) -> usize,
 ) -> Option<Vec<f64>> {
     // distances are small numbers: as multiples of the largest one the program is well scaled
-    let scale = cuts.iter().flatten().map(|cut| cut.2).fold(0.0, f64::max);
+    let scale = cuts.iter().flatten().map(|pair| pair.divergence).fold(0.0, f64::max);
     let mut problem = Problem::new(OptimizationDirection::Minimize);
     let duels: Vec<_> =
         prices.iter().map(|&price| problem.add_var(price, (0.0, f64::INFINITY))).collect();
     for cut in cuts {
-        let terms = cut.iter().map(|&(x, y, d)| (duels[place(x, y)], d / scale));
+        let terms = cut.iter().map(|it| (duels[place(it.x, it.y)], it.divergence / scale));
         problem.add_constraint(terms, ComparisonOp::Ge, 1.0);
     }
     let solution = problem.solve().ok()?.into_solution().ok()?;

@@ -21,6 +21,8 @@ use dueling_bandits::{Bandit, InFlight, Outcome, PolicyRng, PolicySpec, Selectio
 
 /// Pages that one unit asks for at most. It bounds the heavy tail of the activity.
 const MOST_PAGES: f64 = 1e4;
+/// Units that are there at a time, so that the pages of one are spread out.
+const UNITS_AT_ONCE: usize = 1000;
 /// Exponent of the Pareto distribution of the activity of units.
 const ACTIVITY_EXPONENT: f64 = 1.5;
 /// Seconds for which a duel without an answer is in flight: the time to live of the service.
@@ -196,6 +198,7 @@ impl ProductionTrial {
                 }
                 pages += 1;
             } else {
+                // all windows have ended, those of the widest cohort too
                 served.complete(now + self.production.window() + 60.0, &mut completed_at);
             }
         }
@@ -248,16 +251,26 @@ impl Served {
 struct People<'a> {
     production: &'a Production,
     matrix: &'a PreferenceMatrix,
-    /// Pages that a unit still asks for, and its leaning to the first ranker of every pair.
-    returning: Vec<(u64, f64, u64)>,
-    next_unit: u64,
+    /// The units that come back.
+    returning: Vec<Unit>,
+    /// How many units there have been.
+    units: u64,
     rng: PolicyRng,
+}
+
+/// A unit that comes back.
+struct Unit {
+    number: u64,
+    /// How much more often the first ranker of every pair wins with it.
+    leaning: f64,
+    /// Pages that it still asks for, at least 1.
+    pages: u64,
 }
 
 impl<'a> People<'a> {
     fn new(production: &'a Production, matrix: &'a PreferenceMatrix, seeds: RunSeeds) -> Self {
         let rng = PolicyRng::seed_from_u64(seeds.folding ^ 0x7065_6f70_6c65);
-        Self { production, matrix, returning: Vec::new(), next_unit: 0, rng }
+        Self { production, matrix, returning: Vec::new(), units: 0, rng }
     }
 
     /// Seconds to the next page.
@@ -266,27 +279,27 @@ impl<'a> People<'a> {
         wait / self.production.rate
     }
 
-    /// The unit of the next page, and how much more often the first ranker wins with it.
-    fn unit(&mut self) -> (u64, f64) {
+    /// The number of the unit of the next page, and how much more often the first ranker wins with
+    /// it.
+    fn next_unit(&mut self) -> (u64, f64) {
         let Some((mean, spread)) = self.production.units else {
-            self.next_unit += 1;
-            return (self.next_unit, 0.0);
+            self.units += 1;
+            return (self.units, 0.0);
         };
-        // About a thousand units are there at a time, so that the pages of one are spread out.
-        if self.returning.len() < 1000 {
-            self.next_unit += 1;
+        if self.returning.len() < UNITS_AT_ONCE {
+            self.units += 1;
             let uniform: f64 = 1.0 - self.rng.random::<f64>();
             let least = mean * (ACTIVITY_EXPONENT - 1.0) / ACTIVITY_EXPONENT;
             let pages = least * uniform.powf(-1.0 / ACTIVITY_EXPONENT);
             let pages = pages.clamp(1.0, MOST_PAGES).round() as u64;
             let leaning = Normal::new(0.0, spread).map_or(0.0, |of| of.sample(&mut self.rng));
-            self.returning.push((self.next_unit, leaning, pages));
+            self.returning.push(Unit { number: self.units, leaning, pages });
         }
         let at = self.rng.random_range(0..self.returning.len());
-        let (unit, leaning, pages) = &mut self.returning[at];
-        let found = (*unit, *leaning);
-        *pages -= 1;
-        if *pages == 0 {
+        let unit = &mut self.returning[at];
+        let found = (unit.number, unit.leaning);
+        unit.pages -= 1;
+        if unit.pages == 0 {
             self.returning.swap_remove(at);
         }
         found
@@ -301,7 +314,7 @@ impl<'a> People<'a> {
         let (unit, lower_wins) = if is_machine {
             (MACHINE, true)
         } else {
-            let (unit, leaning) = self.unit();
+            let (unit, leaning) = self.next_unit();
             let win = (self.matrix.win_probability(low, high) + leaning).clamp(0.0, 1.0);
             (unit, self.happens(win))
         };

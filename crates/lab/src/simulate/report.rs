@@ -223,7 +223,7 @@ impl Curve {
         let points = shown.clone().map(Point::plotted).collect();
         let is_skewed = self.checkpoints.last().is_some_and(Point::is_skewed);
         let medians = shown.filter(|_| is_skewed).map(|point| (point.step as f64, point.median));
-        let series = Series::new(legend::words(&self.policy), look, true, points);
+        let series = Series::curve(legend::words(&self.policy), look, points);
         Series { medians: medians.collect(), ..series }
     }
 }

@@ -15,7 +15,7 @@ use dueling_bandits::preference::Regret;
 use dueling_bandits::{Bandit, PolicyRng, Selection};
 
 /// Steps between two updates of the [`Progress`].
-const STEPS_PER_UPDATE: u64 = 256;
+pub(super) const STEPS_PER_UPDATE: u64 = 256;
 
 /// The result of a run. It is shorter than the horizon if the run was stopped.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,12 +40,10 @@ pub fn run(
         replicas: Replicas::new(&tournament.feedback, seeds.folding, || {
             start(Setup { rankers, seed: seeds.folding })
         }),
-        environment: Environment::new(
-            &tournament.matrix,
-            &tournament.feedback,
-            tournament.shuffle_rankers,
-            seeds,
-        ),
+        environment: match tournament.shuffle_rankers {
+            true => Environment::shuffled(&tournament.matrix, &tournament.feedback, seeds),
+            false => Environment::new(&tournament.matrix, &tournament.feedback, seeds),
+        },
         selecting: PolicyRng::seed_from_u64(seeds.selecting),
         appearances: vec![0; rankers],
         weak_regret: tournament.regret.is_weak().then_some((&tournament.regret, 0.0)),

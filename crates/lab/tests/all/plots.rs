@@ -62,7 +62,7 @@ fn a_plot_without_curves_is_valid() {
 fn a_long_title_and_a_marker_at_the_end_fit_into_the_plot() {
     let top = PlotPoint { x: 10.0, y: 1e4, low: 1e4, high: 1e4 };
     let points = vec![PlotPoint { y: 1.0, ..top }, top];
-    let series = Series::new("a".into(), Look::at(0), false, points);
+    let series = Series::marks("a".into(), Look::at(0), points);
     let plot = |title: &str| Plot {
         title: title.into(),
         y_scale: Scale::Log,
@@ -93,7 +93,7 @@ fn a_curve_may_leave_the_frame_and_separate_runs_stand_side_by_side() {
     let point = |x: f64, y: f64| PlotPoint { x, y, low: y, high: y };
     let series = |joined: bool, high: f64| {
         let points = vec![point(1.0, 1.0), point(2.0, high)];
-        Series::new("a".into(), Look::at(1), joined, points)
+        Series { joined, ..Series::curve("a".into(), Look::at(1), points) }
     };
     let series = vec![series(true, 10.0), series(false, 5.0), series(false, 1000.0)];
     let svg = Plot { top: Some(10.0), series, ..empty() }.svg();
@@ -106,7 +106,7 @@ fn a_curve_may_leave_the_frame_and_separate_runs_stand_side_by_side() {
 fn dashes_and_marks_differ_without_colours() {
     let svg = |look: Look| {
         let point = PlotPoint { x: 1.0, y: 1.0, low: 1.0, high: 1.0 };
-        let series = vec![Series::new("a".into(), look, true, vec![point])];
+        let series = vec![Series::curve("a".into(), look, vec![point])];
         Plot { series, ..empty() }.svg()
     };
     let of = |count, look: fn(usize) -> Look| {
@@ -119,7 +119,8 @@ fn dashes_and_marks_differ_without_colours() {
 #[test]
 fn every_class_has_a_colour_for_a_dark_page() {
     let point = PlotPoint { x: 1.0, y: 1.0, low: 0.5, high: 2.0 };
-    let series = |at| Series::new("a".into(), Look::at(at), at % 2 == 0, vec![point]);
+    let series =
+        |at| Series { joined: at % 2 == 0, ..Series::curve("a".into(), Look::at(at), vec![point]) };
     let svg = Plot { series: (0..12).map(series).collect(), note: "n".into(), ..empty() }.svg();
     let classes = svg.split("class=\"").skip(1).filter_map(|rest| rest.split('"').next());
     let classes: HashSet<&str> = classes.collect();
@@ -149,7 +150,7 @@ fn axes_end_at_round_numbers_and_decades_are_even() {
     let svg = |y_scale: Scale, high: f64| {
         let point = |y: f64| PlotPoint { x: y, y, low: y, high: y };
         let points = vec![point(1.0), point(high)];
-        let series = vec![Series::new(String::new(), Look::at(0), true, points)];
+        let series = vec![Series::curve(String::new(), Look::at(0), points)];
         Plot { series, y_scale, x_scale: y_scale, ..empty() }.svg()
     };
     let linear = svg(Scale::Linear, 1_230_000.0);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use special::Beta as _;
 
-use super::truth::{Look, ROUNDING, holds};
+use super::truth::{Look, LookForecast, ROUNDING, holds};
 use super::{Decision, Experiment, Trial};
 use crate::simulate::information_bound::{Least, information_bound};
 use dueling_bandits::evidence::Estimate;
@@ -97,12 +97,27 @@ pub struct TotalRegret {
 impl Calibration {
     /// The results of one or more experiments of `trial`.
     pub(super) fn of(trial: &Trial, experiments: &[Experiment]) -> Self {
-        let runs = experiments.len() as u64;
         let looks = trial.looks.iter().enumerate().map(|(at, &step)| {
             let looks: Vec<&Look> =
                 experiments.iter().map(|experiment| &experiment.looks[at]).collect();
             RegretCalibration::of(step, &looks)
         });
+        Self {
+            matrix: trial.name.clone(),
+            policy: trial.entrant.text.clone(),
+            rankers: trial.matrix.rankers(),
+            runs: experiments.len() as u64,
+            horizon: trial.horizon,
+            regret: looks.collect(),
+            total_regret: TotalRegret::of(experiments.iter().map(|one| one.regret).collect()),
+            verdict: VerdictCalibration::of(trial, experiments),
+        }
+    }
+}
+
+impl VerdictCalibration {
+    fn of(trial: &Trial, experiments: &[Experiment]) -> Self {
+        let runs = experiments.len() as u64;
         let decided: Vec<Decision> =
             experiments.iter().filter_map(|experiment| experiment.verdict).collect();
         let count = |of: fn(&Decision) -> bool| decided.iter().filter(|one| of(one)).count() as u64;
@@ -111,54 +126,57 @@ impl Calibration {
         steps.sort_unstable();
         // experiments without a verdict come last
         let steps_at = |share: f64| steps.get((share * (runs - 1) as f64).round() as usize);
-        // (truth / forecast, whether the truth is below the range, and whether it is above).
-        let mut forecasts: Vec<(f64, bool, bool)> = experiments
-            .iter()
-            .filter_map(|experiment| Some((experiment.verdict?.step, &experiment.looks)))
-            .flat_map(|(end, looks)| {
-                looks.iter().filter_map(move |look| {
-                    let (step, low, estimate, high) = look.forecast?;
-                    let took = end.checked_sub(step)? as f64;
-                    Some((took / estimate, took < low, took > high))
-                })
-            })
-            .collect();
-        forecasts.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let error = 1.0 - trial.target.confidence;
-        let share = |count: usize| count as f64 / forecasts.len() as f64;
-        let below = share(forecasts.iter().filter(|(_, below, _)| *below).count());
-        let above = share(forecasts.iter().filter(|(_, _, above)| *above).count());
+        let regret: f64 = decided.iter().map(|decision| decision.regret).sum();
+        let forecasts = checked_forecasts(experiments);
+        let has_forecasts = !forecasts.is_empty();
+        let share = |of: fn(&CheckedForecast) -> bool| {
+            forecasts.iter().filter(|it| of(it)).count() as f64 / forecasts.len() as f64
+        };
+        let (below, above) = (share(|it| it.is_below), share(|it| it.is_above));
         Self {
-            matrix: trial.name.clone(),
-            policy: trial.entrant.text.clone(),
-            rankers: trial.matrix.rankers(),
-            runs,
-            horizon: trial.horizon,
-            regret: looks.collect(),
-            total_regret: TotalRegret::of(experiments.iter().map(|one| one.regret).collect()),
-            verdict: VerdictCalibration {
-                confidence: trial.target.confidence,
-                margin: trial.target.margin,
-                decided: decided.len() as u64,
-                wrong,
-                never_right: count(|decision| decision.was_never_right),
-                wrong_share_at_most: share_at_most(wrong, runs),
-                median_steps: steps_at(0.5).copied(),
-                p90_steps: steps_at(0.9).copied(),
-                regret_at_verdict: (!decided.is_empty()).then(|| {
-                    decided.iter().map(|decision| decision.regret).sum::<f64>()
-                        / decided.len() as f64
-                }),
-                information_bound: (trial.matrix.rankers() <= MOST_BOUNDED)
-                    .then(|| information_bound(&trial.matrix, error, trial.target.margin))
-                    .flatten(),
-                forecast_ratio: (!forecasts.is_empty())
-                    .then(|| (forecasts[forecasts.len() / 2].0, forecasts.len())),
-                forecast_within: (!forecasts.is_empty()).then_some(1.0 - below - above),
-                forecast_below: (!forecasts.is_empty()).then_some(below),
-            },
+            confidence: trial.target.confidence,
+            margin: trial.target.margin,
+            decided: decided.len() as u64,
+            wrong,
+            never_right: count(|decision| decision.was_never_right),
+            wrong_share_at_most: share_at_most(wrong, runs),
+            median_steps: steps_at(0.5).copied(),
+            p90_steps: steps_at(0.9).copied(),
+            regret_at_verdict: (!decided.is_empty()).then(|| regret / decided.len() as f64),
+            information_bound: (trial.matrix.rankers() <= MOST_BOUNDED)
+                .then(|| information_bound(&trial.matrix, error, trial.target.margin))
+                .flatten(),
+            forecast_ratio: has_forecasts
+                .then(|| (forecasts[forecasts.len() / 2].ratio, forecasts.len())),
+            forecast_within: has_forecasts.then_some(1.0 - below - above),
+            forecast_below: has_forecasts.then_some(below),
         }
     }
+}
+
+/// A forecast before a verdict, compared with the number of steps that it took.
+struct CheckedForecast {
+    /// The true number of steps, as a multiple of the forecast one.
+    ratio: f64,
+    /// Whether the true number is below the range of the forecast, or above it.
+    is_below: bool,
+    is_above: bool,
+}
+
+/// The forecasts of all looks before a verdict, ascending by their ratio.
+fn checked_forecasts(experiments: &[Experiment]) -> Vec<CheckedForecast> {
+    let decided = experiments.iter().filter_map(|it| Some((it.verdict?.step, &it.looks)));
+    let looks = decided.flat_map(|(end, looks)| looks.iter().map(move |look| (end, look)));
+    let checked = looks.filter_map(|(end, look)| {
+        let LookForecast { step, estimate, low, high } = look.forecast?;
+        let took = end.checked_sub(step)? as f64;
+        let (is_below, is_above) = (took < low, took > high);
+        Some(CheckedForecast { ratio: took / estimate, is_below, is_above })
+    });
+    let mut checked: Vec<_> = checked.collect();
+    checked.sort_unstable_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    checked
 }
 
 impl TotalRegret {

@@ -10,12 +10,25 @@ pub(super) const ROUNDING: f64 = 1e-9;
 /// The estimates of one experiment at one step.
 #[derive(Debug, Clone)]
 pub(super) struct Look {
+    /// The true Copeland regret so far, its plug-in estimate, and its posterior estimate.
     pub(super) truth: f64,
     pub(super) plug_in: f64,
     pub(super) estimate: Estimate,
+    /// The true Condorcet regret and its estimate.
     pub(super) condorcet: Option<(f64, Estimate)>,
-    /// Number of steps so far, and the low end, estimate and high end of the forecast.
-    pub(super) forecast: Option<(u64, f64, f64, f64)>,
+    /// `None` without a forecast, and after the verdict.
+    pub(super) forecast: Option<LookForecast>,
+}
+
+/// A forecast of the steps to the verdict.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LookForecast {
+    /// Steps so far.
+    pub(super) step: u64,
+    /// Further steps, and the ends of their range.
+    pub(super) estimate: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
 }
 
 /// Whether a verdict for `ranker` is wrong: some other ranker beats more rankers by more than the

@@ -99,7 +99,7 @@ pub fn plot(
                 point.x = *value as f64;
                 Some(point)
             });
-            Series::new(legend::words(line.policy), look, true, points.collect())
+            Series::curve(legend::words(line.policy), look, points.collect())
         })
         .collect();
     let base = first.plot(figure.y_scale);

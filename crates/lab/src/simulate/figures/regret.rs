@@ -66,14 +66,13 @@ impl RegretFigure {
         size: Size,
         seed: u64,
     ) -> Result<Vec<Tournament>, InvalidFigure> {
-        let of = |each_horizon: bool| {
-            self.lines.iter().filter(move |line| line.each_horizon == each_horizon)
-        };
+        let curves = || self.lines.iter().filter(|line| !line.each_horizon);
+        let markers = || self.lines.iter().filter(|line| line.each_horizon);
         let mut tournaments = Vec::new();
-        if of(false).next().is_some() {
-            tournaments.push(self.tournament(found, of(false), size, seed)?);
+        if curves().next().is_some() {
+            tournaments.push(self.tournament(found, curves(), size, seed)?);
         }
-        if of(true).next().is_some() {
+        if markers().next().is_some() {
             let shortest = found.matrix.rankers() as u64;
             let mut horizons: Vec<u64> = [100, 50, 20, 10, 5, 2, 1]
                 .iter()
@@ -84,7 +83,7 @@ impl RegretFigure {
                 // runs of different horizons are independent, so that the markers are too
                 let seed = seed.wrapping_add(number << 40);
                 let size = Size { horizon, ..size };
-                tournaments.push(self.tournament(found, of(true), size, seed)?);
+                tournaments.push(self.tournament(found, markers(), size, seed)?);
             }
         }
         Ok(tournaments)
@@ -132,7 +131,7 @@ impl RegretFigure {
             if line.each_horizon {
                 let ends = curves.iter().filter_map(|curve| curve.checkpoints.last());
                 let points = ends.map(|point| point.plotted()).collect();
-                series.push(Series::new(label, look, false, points));
+                series.push(Series::marks(label, look, points));
             } else {
                 series.extend(curves.iter().map(|curve| curve.series(first_step, look)));
             }

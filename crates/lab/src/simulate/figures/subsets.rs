@@ -18,7 +18,7 @@ pub fn sizes(rankers: usize, all: bool) -> Vec<usize> {
     sizes
 }
 
-/// For each of `sizes`, what `of` finds in so many random subsets of the rankers, in the current
+/// For each of `sizes`, what `of` finds in this many random subsets of the rankers, in the current
 /// rayon pool. Omits sizes that were not finished when `progress` was stopped.
 pub(super) fn of_each<T: Send>(
     rankers: usize,
@@ -60,7 +60,7 @@ pub(super) fn plot(
         x_scale: Scale::Linear,
         y_scale,
         top: None,
-        series: vec![Series::new(String::new(), Look::at(0), true, points)],
+        series: vec![Series::curve(String::new(), Look::at(0), points)],
         note,
     }
 }

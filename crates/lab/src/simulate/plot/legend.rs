@@ -79,7 +79,7 @@ pub fn looks<'a>(policies: impl Iterator<Item = &'a str>) -> Vec<Look> {
     policies.enumerate().map(look).collect()
 }
 
-/// The first place from this one on, of so many, that is not `taken` yet; this one if all are.
+/// The first place from this one on, of this many, that is not `taken` yet; this one if all are.
 fn free(taken: &mut Vec<usize>, place: usize, of: usize) -> usize {
     let mut places = (place..place + of).map(|place| place % of);
     let free = places.find(|place| !taken.contains(place)).unwrap_or(place % of);

@@ -19,7 +19,7 @@ const MARK: f64 = 6.0;
 const LEGEND_GAP: f64 = 26.0;
 const LEGEND_LINE: f64 = 36.0;
 const LEGEND_ROW: f64 = 20.0;
-/// A curve has about so many marks.
+/// A curve has about this many marks.
 const MARKS: usize = 6;
 /// Distance between points of separate runs at one place.
 const BESIDE: f64 = 8.0;
@@ -56,8 +56,13 @@ pub struct Series {
 
 impl Series {
     /// A curve without medians.
-    pub fn new(label: String, look: Look, joined: bool, points: Vec<PlotPoint>) -> Self {
-        Self { label, look, joined, points, medians: Vec::new() }
+    pub fn curve(label: String, look: Look, points: Vec<PlotPoint>) -> Self {
+        Self { label, look, joined: true, points, medians: Vec::new() }
+    }
+
+    /// Marks of separate runs.
+    pub fn marks(label: String, look: Look, points: Vec<PlotPoint>) -> Self {
+        Self { joined: false, ..Self::curve(label, look, points) }
     }
 }
 
