@@ -167,9 +167,9 @@ pub(crate) struct Interleaving {
     /// Of `team-draft`: how documents in both rankings are credited.
     #[schema(nullable = false)]
     shared: Option<Shared>,
-    /// How clicks are credited. Of `balanced`: `published` or `debiased`; `published` by default. Of
-    /// `probabilistic`: `more-clicks` or `expected-clicks`. Of `optimized`: `inverse`, `linear` or
-    /// `binary`.
+    /// How clicks are credited. Of `balanced`: `published` or `debiased`; `published` by default.
+    /// Of `probabilistic`: `more-clicks` or `expected-clicks`. Of `optimized`: `inverse`, `linear`
+    /// or `binary`.
     #[schema(nullable = false)]
     credit: Option<Credit>,
     /// Of `probabilistic`: how strongly the top of a ranking is preferred; 3 by default.

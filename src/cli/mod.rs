@@ -64,7 +64,8 @@ enum Command {
     Export(experiment_file::ExperimentFile),
     Pages(experiment_file::Pages),
     Segments(experiment_file::Segments),
-    /// Write the preference matrix of an experiment, for `simulate` and `calibrate` of the laboratory
+    /// Write the preference matrix of an experiment, for `simulate` and `calibrate` of the
+    /// laboratory
     ///
     /// Rows and columns are the active rankers, with their names. An entry is
     /// (wins + 1) / (duels + 2): how often the ranker of the row beat the ranker of the column,

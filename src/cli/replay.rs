@@ -12,7 +12,7 @@ use super::database::{open_store, with_store};
 use super::output::{Format, print, print_json};
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
-use crate::service::reports::replay::{Replay, Replayed, replay_log};
+use crate::service::reports::replay::{Replay, ReplayedLog, replay_log};
 use crate::service::transfer;
 use dueling_bandits::PolicySpec;
 use rankduel_engine::experiment_spec::ExperimentSpec;
@@ -108,8 +108,8 @@ async fn all(
     }
     let mut replays = Vec::new();
     for policy in policies {
-        let of = Replayed { record: &record, spec: &spec, head: record.head };
-        let replayed = replay_log(&**store, of, policy, None, None).await;
+        let log = ReplayedLog { record: &record, spec: &spec, head: record.head };
+        let replayed = replay_log(&**store, log, policy, None, None).await;
         replays.push(replayed.map_err(anyhow::Error::new)?);
     }
     Ok(replays)

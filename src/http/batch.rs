@@ -15,7 +15,7 @@ use super::problem::ProblemKind::{
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
 use crate::service::IssuedDuel;
-use crate::service::batches::{self, BatchPart, OpenBatch, PostedResult};
+use crate::service::batches::{self, BatchPart, OpenBatch, PostedResult, RecordedBatch};
 use rankduel_engine::access::Scope;
 
 /// Maximum number of duels in one lease.
@@ -150,7 +150,8 @@ async fn results(
     text: JsonText,
 ) -> ApiResult<Json<ResultsReceipt>> {
     let (batch, posted) = text.read(read_results).await?;
-    let (is_new, position) = batches::post_batch(&state.service, &name, batch, posted).await?;
+    let recorded = batches::record_results(&state.service, &name, batch, posted).await?;
+    let RecordedBatch { is_new, position } = recorded;
     Ok(Json(ResultsReceipt {
         status: if is_new { "recorded" } else { "duplicate" },
         batch,

@@ -38,11 +38,11 @@ pub(crate) fn routes() -> Routes {
     )
 }
 
-/// Bytes that a duel takes as JSON, about.
+/// Approximate bytes of a duel as JSON.
 const DUEL_BYTES: usize = 320;
 
-/// The response with so many duels. `axum::Json` writes each piece of the text into a buffer that
-/// grows, which takes longer.
+/// The response with `duels` duels, written into a buffer of about the right size: `axum::Json`
+/// starts with a small one, which takes longer.
 fn response(answer: &impl Serialize, duels: usize) -> Response {
     let mut text = Vec::with_capacity(duels * DUEL_BYTES);
     match serde_json::to_writer(&mut text, answer) {
@@ -59,7 +59,7 @@ pub(crate) fn one(
     loaded: &LoadedExperiment,
     audience: NamedAudience<'_>,
 ) -> ApiResult<Response> {
-    Ok(response(&service.choose(loaded, audience)?, 1))
+    Ok(response(&service.issue_one(loaded, audience)?, 1))
 }
 
 /// The rankings of all rankers, to get the page in the same call.

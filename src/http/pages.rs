@@ -15,7 +15,7 @@ use super::parameters::check_unit;
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{DuelExpired, ExperimentArchived, InvalidDuel};
 use super::state::AppState;
-use crate::service::feedback::IgnoredValue;
+use crate::service::feedback::{IgnoredValue, ValuesOfPage};
 use crate::service::pages::{IssuedPage, PageParts, PageRequest};
 use crate::service::units::NamedAudience;
 use rankduel_engine::access::Scope;
@@ -133,9 +133,9 @@ async fn interleave(
     let audience = NamedAudience { unit: unit.as_deref(), segment };
     let page = page_request(offset, length, pinned);
     let (service, experiment) = (&state.service, name.clone());
-    let (values, ignored) = match metrics {
+    let ValuesOfPage { counted, ignored } = match metrics {
         Some(metrics) => service.read_values(&name, &duel_id, &metrics, audience).await?,
-        None => Default::default(),
+        None => ValuesOfPage::default(),
     };
     let finish = move |issued: IssuedPage| {
         let IssuedPage { duel_id, self_duel, expires_at, page } = issued;
@@ -145,7 +145,7 @@ async fn interleave(
     };
     let rankings = [Some(left), right];
     let page = service.interleave(&name, &duel_id, rankings, page, audience, finish).await?;
-    if let Some((issuer, values)) = values {
+    if let Some((issuer, values)) = counted {
         issuer.note_values(values);
     }
     Ok(page)

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::service::Service;
 use crate::service::change::refuse_archived;
-use crate::service::duels::IssuedDuel;
+use crate::service::duels::{DuelPurpose, IssuedDuel, Issuing};
 use crate::service::error::ServiceError;
 use dueling_bandits::{BatchPair, Batches, Policy};
 use rankduel_engine::clock::rfc3339;
@@ -82,7 +82,7 @@ pub struct PostedResult {
     pub ties: u32,
 }
 
-/// Nanoseconds that it takes to check the posted results of a pair, about.
+/// Approximate nanoseconds to check the posted results of one pair.
 const PAIR_NANOSECONDS: usize = 50;
 /// High half of the nonces of posted batches, where other nonces have the number of a process. No
 /// process has this number.
@@ -101,7 +101,7 @@ pub async fn batch(
 /// Issue up to `count` duels of the open batch at once. Returns fewer, or none, if the batch does
 /// not need that many.
 ///
-/// `finish` makes the result, where the duels are issued.
+/// `finish` turns the duels into the result, on the thread that issues them.
 pub async fn lease<T: Send + 'static>(
     service: &Arc<Service>,
     name: &str,
@@ -117,10 +117,10 @@ pub async fn lease<T: Send + 'static>(
         Status::Concluded => return Ok(finish(Vec::new())),
     }
     let (of, rankers) = (Arc::clone(service), loaded.spec.rankers.len());
-    service.select(count, rankers, move || lease_of(&of, &loaded, count).map(finish)).await?
+    service.select(count, rankers, move || lease_duels(&of, &loaded, count).map(finish)).await?
 }
 
-fn lease_of(
+fn lease_duels(
     service: &Service,
     loaded: &LoadedExperiment,
     count: usize,
@@ -133,63 +133,94 @@ fn lease_of(
         if selected.selection.batch.is_none() {
             break;
         }
-        duels.push(service.issue(loaded, selected, (Audience::default(), false), now, step));
+        let audience = Audience::default();
+        let issuing = Issuing { audience, purpose: DuelPurpose::Stock, now, step };
+        duels.push(service.issue(loaded, selected, issuing));
     }
     Ok(duels)
 }
 
-/// Record the results of a batch that was run elsewhere. Returns whether they are new, and
-/// their position in the log. Every pair of the batch must be listed once, with exactly the
-/// comparisons that it still needs.
-pub async fn post_batch(
+/// Results of a batch that are in the log.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordedBatch {
+    /// Whether they were not there before.
+    pub is_new: bool,
+    pub position: u64,
+}
+
+/// Record the results of a batch that was run elsewhere. Every pair of the batch must be listed
+/// once, with exactly the comparisons that it still needs.
+pub async fn record_results(
     service: &Service,
     name: &str,
     batch: u32,
     posted: Vec<PostedResult>,
-) -> Result<(bool, u64), ServiceError> {
+) -> Result<RecordedBatch, ServiceError> {
     let loaded = service.experiment(name).await?;
     loaded.with_record(refuse_archived)?;
-    // batches are numbered from 1 whenever the log is folded anew
-    let refolds = (loaded.spec.refolds() as Nonce) << 32;
-    let nonce = Nonce::from(BATCH_RESULTS) << 64 | refolds | Nonce::from(batch);
     let open = {
         let fold = loaded.fold()?;
         require_batches(&loaded, fold.policy())?;
         fold.policy().batch()
     };
-    let results = if open == Some(batch) {
-        let read = Arc::clone(&loaded);
-        let pairs = move || Ok::<_, EngineError>(read.fold()?.policy().batch_pairs());
-        let pairs = service.reports.read(pairs).await??;
-        let nanoseconds = pairs.len().max(posted.len()) * PAIR_NANOSECONDS;
-        let experiment = Arc::clone(&loaded);
-        let check = move || match_results(&experiment, &pairs, &posted);
-        service.work(nanoseconds, check).await?.map_err(ServiceError::Invalid)?
-    } else {
-        // it may be a repeat of the post that closed the batch
-        match service.engine.store.find(loaded.id, &[nonce]).await?.into_iter().next().flatten() {
-            Some(entry) => {
-                let (position, experiment) = (entry.position, Arc::clone(&loaded));
-                let nanoseconds = posted.len() * PAIR_NANOSECONDS;
-                let compare = move || same_results(&experiment, &entry.event, &posted);
-                return match service.work(nanoseconds, compare).await? {
-                    true => Ok((false, position)),
-                    false => Err(conflict(batch, position)),
-                };
-            }
-            None => return Err(ServiceError::BatchNotOpen { asked: batch, open }),
-        }
-    };
+    if open != Some(batch) {
+        let recorded = find_results(service, &loaded, batch, posted).await?;
+        return recorded.ok_or(ServiceError::BatchNotOpen { asked: batch, open });
+    }
+    let results = check_results(service, &loaded, posted).await?;
     let event = ControlEvent::BatchResults { batch, results };
+    let nonce = results_nonce(&loaded, batch);
     match service.engine.append_control(&loaded, nonce, event).await? {
-        Appended::Recorded(position) => Ok((true, position)),
-        Appended::Duplicate(position) => Ok((false, position)),
+        Appended::Recorded(position) => Ok(RecordedBatch { is_new: true, position }),
+        Appended::Duplicate(position) => Ok(RecordedBatch { is_new: false, position }),
         Appended::Conflict(position) => Err(conflict(batch, position)),
         Appended::Archived => Err(ServiceError::Archived(name.into())),
         Appended::TooLate(_) => {
             Err(ServiceError::internal("results of a batch cannot be superseded by a duel"))
         }
         Appended::Missing => Err(ServiceError::not_found(name)),
+    }
+}
+
+/// The nonce of the results of a batch. Batches are numbered from 1 whenever the log is folded
+/// anew.
+fn results_nonce(loaded: &LoadedExperiment, batch: u32) -> Nonce {
+    let refolds = (loaded.spec.refolds() as Nonce) << 32;
+    Nonce::from(BATCH_RESULTS) << 64 | refolds | Nonce::from(batch)
+}
+
+/// Check the posted results of the open batch.
+async fn check_results(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    posted: Vec<PostedResult>,
+) -> Result<Vec<PairResult>, ServiceError> {
+    let read = Arc::clone(loaded);
+    let pairs = move || Ok::<_, EngineError>(read.fold()?.policy().batch_pairs());
+    let pairs = service.reports.read(pairs).await??;
+    let nanoseconds = pairs.len().max(posted.len()) * PAIR_NANOSECONDS;
+    let experiment = Arc::clone(loaded);
+    let check = move || match_results(&experiment, &pairs, &posted);
+    service.run_by_cost(nanoseconds, check).await?.map_err(ServiceError::Invalid)
+}
+
+/// The results of a batch that an earlier request has closed, if they are the posted ones; `None`
+/// if the log has none.
+async fn find_results(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    batch: u32,
+    posted: Vec<PostedResult>,
+) -> Result<Option<RecordedBatch>, ServiceError> {
+    let nonce = results_nonce(loaded, batch);
+    let found = service.engine.store.find(loaded.id, &[nonce]).await?;
+    let Some(entry) = found.into_iter().next().flatten() else { return Ok(None) };
+    let (position, experiment) = (entry.position, Arc::clone(loaded));
+    let nanoseconds = posted.len() * PAIR_NANOSECONDS;
+    let compare = move || same_results(&experiment, &entry.event, &posted);
+    match service.run_by_cost(nanoseconds, compare).await? {
+        true => Ok(Some(RecordedBatch { is_new: false, position })),
+        false => Err(conflict(batch, position)),
     }
 }
 

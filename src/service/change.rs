@@ -23,7 +23,7 @@ use rankduel_store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Non
 /// The audit log's name of most changes.
 pub(super) const CHANGED: &str = "experiment-changed";
 
-/// A change to make.
+/// A change to write.
 pub(super) struct Decided {
     pub change: Change,
     pub event: ControlEvent,
@@ -59,10 +59,10 @@ pub enum Requested {
     /// A ranker that is never selected again; answers of its open duels still count.
     Retire {
         id: String,
-        /// Why the service does it by itself.
+        /// The service's reason, if it retires the ranker automatically.
         reason: Option<String>,
     },
-    /// Units without whose answers the log is folded anew.
+    /// Units whose answers no longer count: the log is folded anew without them.
     Exclude(Excluded),
     /// A declared segment becomes an experiment of its own, with this name or one made of both
     /// names. What is claimed about all traffic starts again.
@@ -91,7 +91,7 @@ pub(super) struct Newest<'a> {
     pub by: &'a Actor,
 }
 
-/// Outcome of a requested change: nothing, if the experiment is so already.
+/// The change to write for a request; `None` if the experiment already is as requested.
 pub(super) type Decision = Result<Option<Decided>, ServiceError>;
 
 impl Requested {
@@ -114,8 +114,8 @@ impl Requested {
 }
 
 /// Make a change, provided that the experiment is at `expected_version` (`None` for any version).
-/// If another change comes first and the version does not matter, it is decided again. A change to
-/// what is so already changes nothing.
+/// If another change comes first and the version does not matter, it is decided again. Writes
+/// nothing if the experiment already is as requested.
 pub async fn change(
     service: &Service,
     name: &str,
@@ -231,9 +231,9 @@ async fn fold_change(
     current.catch_up(&*service.engine.store).await
 }
 
-/// A status that the service gives a running experiment by itself.
-pub(super) struct ByItself {
-    /// It does so at most once under this nonce: somebody who sets the experiment running again
+/// A status that the service sets on a running experiment without a request.
+pub(super) struct AutomaticStatus {
+    /// It is set at most once under this nonce: a person who sets the experiment running again
     /// wants it to run.
     pub nonce: Nonce,
     pub status: Status,
@@ -243,12 +243,12 @@ pub(super) struct ByItself {
     pub action: &'static str,
 }
 
-/// Set this status. Returns whether this call did so: another change may come first, and the next
-/// round of maintenance checks again.
-pub(super) async fn set_by_itself(
+/// Set this status, unless it was set before or the experiment has changed. Returns whether this
+/// call set it. If another change comes first, the next round of maintenance tries again.
+pub(super) async fn set_automatically(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
-    ByItself { nonce, status, winner, reason, action }: ByItself,
+    AutomaticStatus { nonce, status, winner, reason, action }: AutomaticStatus,
 ) -> Result<bool, ServiceError> {
     let (record, spec) = newest_record(service, loaded).await?;
     let found = service.engine.store.find(loaded.id, &[nonce]).await?;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::service::Service;
-use crate::service::change::{ByItself, set_by_itself};
+use crate::service::change::{AutomaticStatus, set_automatically};
 use crate::service::error::ServiceError;
 use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::verdict_basis::doubt;
@@ -31,14 +31,14 @@ pub(super) async fn conclude_if_due(
         return Ok(());
     }
     let Some((winner, reason)) = due(loaded, service.now_ms()).await? else { return Ok(()) };
-    let conclusion = ByItself {
+    let conclusion = AutomaticStatus {
         nonce: CONCLUSION,
         status: Status::Concluded,
         winner: Some(winner as u16),
         reason: reason.clone(),
         action: "experiment-concluded",
     };
-    if set_by_itself(service, loaded, conclusion).await? {
+    if set_automatically(service, loaded, conclusion).await? {
         tracing::info!(
             experiment = loaded.name,
             winner = loaded.spec.rankers[winner].id,
@@ -60,9 +60,9 @@ async fn due(
     now: i64,
 ) -> Result<Option<(usize, String)>, ServiceError> {
     let Some(at) = loaded.spec.conclude_at else { return Ok(None) };
-    let Some((winner, reason)) = reached(loaded, at, now)? else { return Ok(None) };
-    // with many rankers these take long
+    let Some(Reached { winner, reason }) = reached(loaded, at, now)? else { return Ok(None) };
     let of = Arc::clone(loaded);
+    // the doubt and the leader take long with many rankers
     let doubt = blocking(move || doubt(&of)).await??;
     loaded.set_doubted(doubt.and_then(|doubt| doubt.duel));
     if doubt.is_some() {
@@ -78,12 +78,19 @@ async fn due(
     Ok(Some((winner, reason)))
 }
 
-/// The certified winner, or `None` at a limit without one, and why to conclude.
+/// A reason to conclude.
+struct Reached {
+    /// The certified winner; `None` at a limit without one.
+    winner: Option<usize>,
+    reason: String,
+}
+
+/// The reason to conclude now, unless the verdict is in doubt; `None` if there is none.
 fn reached(
     loaded: &LoadedExperiment,
     at: ConcludeAt,
     now: i64,
-) -> Result<Option<(Option<usize>, String)>, ServiceError> {
+) -> Result<Option<Reached>, ServiceError> {
     let (runs, created_at) = loaded.with_record(|record| {
         (record.status == Status::Running && record.archived_at.is_none(), record.created_at)
     });
@@ -99,13 +106,8 @@ fn reached(
         return Ok(None);
     }
     let duels = fold.counts().answered_duels();
-    let limit = if at.max_duels.is_some_and(|most| duels >= most) {
-        Some(format!("`max_duels` was reached ({duels} duels)"))
-    } else {
-        let most = at.max_days.filter(|&most| days >= most);
-        most.map(|most| format!("`max_days` was reached ({most} days)"))
-    };
-    // at a limit, nothing waits for the control or for segments
+    let limit = reached_limit(at, duels, days);
+    // at a limit, the claims about the control and the segments are not awaited
     let waits = limit.is_none();
     let awaited = ConcludeAt { control: at.control && waits, segments: at.segments && waits, ..at };
     if let Some(verdict) = fold.settled_verdict(&awaited) {
@@ -116,13 +118,23 @@ fn reached(
             verdict.comparisons,
             fold.position()
         );
-        return Ok(Some((Some(verdict.winner()), reason)));
+        return Ok(Some(Reached { winner: Some(verdict.winner()), reason }));
     }
     let confidence = loaded.spec.verdict_target().confidence;
-    let reason = limit.map(|limit| {
-        format!(
+    Ok(limit.map(|limit| {
+        let reason = format!(
             "no ranker was certain at confidence {confidence} when {limit}: concluded on the leader"
-        )
-    });
-    Ok(reason.map(|reason| (None, reason)))
+        );
+        Reached { winner: None, reason }
+    }))
+}
+
+/// The limit that an experiment with so many answered duels has reached after so many days, in
+/// words.
+fn reached_limit(at: ConcludeAt, duels: u64, days: f64) -> Option<String> {
+    if at.max_duels.is_some_and(|most| duels >= most) {
+        return Some(format!("`max_duels` was reached ({duels} duels)"));
+    }
+    let most = at.max_days.filter(|&most| days >= most)?;
+    Some(format!("`max_days` was reached ({most} days)"))
 }

@@ -40,14 +40,14 @@ pub struct Service {
     /// Solved linear programs of optimized interleaving.
     pub(super) plans: Arc<PlanCache>,
     pub(crate) reports: Arc<ReportPool>,
-    /// Threads for long work on what a request contains. Feedback does not wait for reports, so
-    /// these are not the same.
+    /// Threads for long work on the content of requests. They are not those for reports, so that
+    /// feedback does not wait for a report.
     pub(crate) bodies: Arc<WorkThreads>,
     /// The thread for many selections, which hold the lock of a fold.
     pub(super) selections: WorkThreads,
     /// One for each replay that may run.
     pub(super) replays: Semaphore,
-    /// Held while metrics are written, so that their readers take one thread.
+    /// Held while metrics are written, so that concurrent scrapes occupy one thread.
     pub(crate) scrape: Mutex<()>,
     /// Where notices go, if anywhere.
     pub(super) webhook: OnceLock<Arc<Webhook>>,
@@ -83,9 +83,9 @@ impl Service {
         Ok(service)
     }
 
-    /// Do `work` on what a request contains: here, or on the threads for that if it is estimated to
-    /// take long. It must take no lock that duels need.
-    pub(super) async fn work<T: Send + 'static>(
+    /// Run `work` on the content of a request: on this thread, or on those for long work if its
+    /// estimated time in nanoseconds is long. It must take no lock that duels need.
+    pub(super) async fn run_by_cost<T: Send + 'static>(
         &self,
         nanoseconds: usize,
         work: impl FnOnce() -> T + Send + 'static,
@@ -137,7 +137,7 @@ impl PeriodicTasks for Service {
         act_on_harm(self, loaded).await?;
         conclude_if_due(self, loaded).await?;
         if let Some(webhook) = self.webhook.get() {
-            notices::note(self, webhook, loaded).await?;
+            notices::queue_notices(self, webhook, loaded).await?;
         }
         Ok(())
     }

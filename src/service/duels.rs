@@ -72,9 +72,29 @@ impl IssuedDuel {
     }
 }
 
-/// Nanoseconds that it takes to issue a duel of an experiment without rankers, about.
+/// The purpose of an issued duel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DuelPurpose {
+    /// A page of the experiment is made of it now. Values of metrics are expected for the page.
+    Page,
+    /// It may never be shown, or its page takes no part in the experiment.
+    Stock,
+}
+
+/// Properties of a duel that do not depend on its rankers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Issuing {
+    pub audience: Audience,
+    pub purpose: DuelPurpose,
+    /// Unix milliseconds.
+    pub now: i64,
+    /// Number of the selection.
+    pub step: u64,
+}
+
+/// Approximate nanoseconds to issue a duel, without those for each ranker.
 const ISSUE_NANOSECONDS: usize = 2_000;
-/// Nanoseconds that each ranker adds.
+/// Approximate nanoseconds that each ranker adds.
 const RANKER_NANOSECONDS: usize = 75;
 
 impl Service {
@@ -85,13 +105,13 @@ impl Service {
         audience: NamedAudience<'_>,
     ) -> Result<IssuedDuel, ServiceError> {
         let loaded = self.experiment_for(name, audience.segment).await?;
-        self.choose(&loaded, audience)
+        self.issue_one(&loaded, audience)
     }
 
     /// Issue several duels in a row, for a caller that keeps a stock of them. Each is chosen with
     /// those before it in flight.
     ///
-    /// `finish` makes the result, where the duels are issued.
+    /// `finish` turns the duels into the result, on the thread that issues them.
     pub async fn next_duels<T: Send + 'static>(
         self: &Arc<Self>,
         name: &str,
@@ -101,15 +121,17 @@ impl Service {
         let loaded = self.experiment(name).await?;
         let (service, rankers) = (Arc::clone(self), loaded.spec.rankers.len());
         let choose = move |_| {
-            let duel = service.chosen(&loaded, NamedAudience::default(), false);
+            let audience = NamedAudience::default();
+            let duel = service.select_and_issue(&loaded, audience, DuelPurpose::Stock);
             duel.map(IssuedDuel::for_caller)
         };
         let issue = move || (0..count).map(choose).collect::<Result<_, _>>().map(finish);
         self.select(count, rankers, issue).await?
     }
 
-    /// Run `issue`, which issues so many duels: here, or on the thread for selections. It has the
-    /// priority of the others, because it holds the lock of the fold.
+    /// Run `issue`, which issues `count` duels: on this thread, or on the one for many selections.
+    /// That has the priority of the threads that serve requests, because `issue` holds the lock of
+    /// the fold.
     pub(super) async fn select<T: Send + 'static>(
         &self,
         count: usize,
@@ -124,21 +146,21 @@ impl Service {
     }
 
     /// Issue a duel of an experiment that is in memory, for the page of this audience.
-    pub fn choose(
+    pub fn issue_one(
         &self,
         loaded: &LoadedExperiment,
         audience: NamedAudience<'_>,
     ) -> Result<IssuedDuel, ServiceError> {
-        self.chosen(loaded, audience, true).map(IssuedDuel::for_caller)
+        self.select_and_issue(loaded, audience, DuelPurpose::Page).map(IssuedDuel::for_caller)
     }
 
-    /// [`Service::choose`]; a page that takes no part has an id here, to make it with. `is_shown`: a
-    /// page is made of it now, while a duel of a stock may never be shown.
-    pub(super) fn chosen(
+    /// [`Service::issue_one`], where a page that takes no part has an id too: the id is needed to
+    /// make the page.
+    pub(super) fn select_and_issue(
         &self,
         loaded: &LoadedExperiment,
         audience: NamedAudience<'_>,
-        is_shown: bool,
+        purpose: DuelPurpose,
     ) -> Result<IssuedDuel, ServiceError> {
         let name = &loaded.name;
         let (status, winner, archived) = loaded
@@ -156,49 +178,32 @@ impl Service {
             let shown = Selected::alone(control, loaded.fold()?.position());
             loaded.traffic().shown_outside();
             self.engine.metrics.duel(DuelKind::Outside);
-            let issued = self.sign(loaded, shown, (audience, false), now, step);
-            return Ok(IssuedDuel { enrolled: false, ..issued });
+            let issuing = Issuing { audience, purpose: DuelPurpose::Stock, now, step };
+            return Ok(IssuedDuel { enrolled: false, ..self.sign(loaded, shown, issuing) });
         }
-        // of a winner that was enlisted after this experiment was loaded, it knows nothing
+        let issuing = Issuing { audience, purpose, now, step };
+        // this experiment was loaded before a newer winner was enlisted, and has no data about it
         let winner = winner.map(usize::from).filter(|&it| it < loaded.spec.rankers.len());
         let arm = arm_of(loaded.spec.alone, audience.unit);
         if let Some((unit, arm)) = audience.unit.zip(arm)
             && let Some(selected) = loaded.select_alone(unit, arm, winner)?
         {
-            let issued = self.issue(loaded, selected, (audience, is_shown), now, step);
+            let issued = self.issue(loaded, selected, issuing);
             return Ok(IssuedDuel { alone: Some(arm.name()), ..issued });
         }
         let selected = match (status, winner) {
-            (Status::Concluded, Some(winner)) => {
-                match loaded.select_watch(winner, &mut rng, now)? {
-                    Some(selected) => selected,
-                    None => Selected::alone(winner, loaded.fold()?.position()),
-                }
-            }
-            _ => match loaded.select_canary(&mut rng, now)? {
-                Some(selected) => selected,
-                None => {
-                    let selected = loaded.select(&mut rng, now)?;
-                    let duel = selected.selection.duel;
-                    if duel.is_self() {
-                        loaded.count_self_duel(duel.first);
-                    }
-                    selected
-                }
-            },
+            (Status::Concluded, Some(winner)) => select_of_winner(loaded, winner, &mut rng, now)?,
+            _ => select_of_tournament(loaded, &mut rng, now)?,
         };
-        Ok(self.issue(loaded, selected, (audience, is_shown), now, step))
+        Ok(self.issue(loaded, selected, issuing))
     }
 
-    /// Count a selection as issued and sign it. `audience` says too whether a page is made of it
-    /// now.
+    /// Count a selection as issued and sign it.
     pub(super) fn issue(
         &self,
         loaded: &LoadedExperiment,
         selected: Selected,
-        audience: (Audience, bool),
-        now: i64,
-        step: u64,
+        issuing: Issuing,
     ) -> IssuedDuel {
         let Selection { duel, batch, .. } = selected.selection;
         if duel.is_self() {
@@ -209,16 +214,14 @@ impl Service {
             (false, Some(_)) => DuelKind::Batch,
             (false, None) => DuelKind::Pair,
         });
-        self.sign(loaded, selected, audience, now, step)
+        self.sign(loaded, selected, issuing)
     }
 
     fn sign(
         &self,
         loaded: &LoadedExperiment,
         Selected { selection, first_left, chosen_at }: Selected,
-        (audience, is_shown): (Audience, bool),
-        now: i64,
-        step: u64,
+        Issuing { audience, purpose, now, step }: Issuing,
     ) -> IssuedDuel {
         let duel = selection.duel;
         let expires_at = now + i64::from(loaded.spec.duel_ttl_seconds) * 1000;
@@ -236,7 +239,7 @@ impl Service {
             audience,
         };
         duels::about(token.nonce);
-        if is_shown {
+        if purpose == DuelPurpose::Page {
             loaded.note_issued(&token);
         }
         let (left, right) =
@@ -255,9 +258,40 @@ impl Service {
         }
     }
 
-    /// The random generator of a selection, and its number.
+    /// The random generator of a new selection, and the number of that selection.
     pub(super) fn selection_rng(&self) -> (PolicyRng, u64) {
         let step = self.engine.next_step();
         (step_rng(self.selection_seed, step), step)
     }
+}
+
+/// The winner of a concluded experiment alone, or now and then a duel that shows whether its
+/// verdict is still true.
+fn select_of_winner(
+    loaded: &LoadedExperiment,
+    winner: usize,
+    rng: &mut PolicyRng,
+    now: i64,
+) -> Result<Selected, ServiceError> {
+    Ok(match loaded.select_watch(winner, rng, now)? {
+        Some(selected) => selected,
+        None => Selected::alone(winner, loaded.fold()?.position()),
+    })
+}
+
+/// A duel of the canary for its share of pages, or else the one that the policy selects.
+fn select_of_tournament(
+    loaded: &LoadedExperiment,
+    rng: &mut PolicyRng,
+    now: i64,
+) -> Result<Selected, ServiceError> {
+    if let Some(selected) = loaded.select_canary(rng, now)? {
+        return Ok(selected);
+    }
+    let selected = loaded.select(rng, now)?;
+    let duel = selected.selection.duel;
+    if duel.is_self() {
+        loaded.count_self_duel(duel.first);
+    }
+    Ok(selected)
 }

@@ -1,15 +1,16 @@
 //! The reaction to a ranker that does harm: it is retired, or the experiment is paused.
 //!
-//! Every process looks in every maintenance round. The claims are a part of the folded state, a
-//! retirement is done once because it changes the record, and a pause because its nonce stands for
-//! the claims that it rests on. Somebody who sets a paused experiment running again knows them.
+//! Every process checks in every maintenance round, on claims that are part of the folded state. A
+//! ranker is retired once, because that changes the record. An experiment is paused once for the
+//! same claims, because the nonce of the pause is made of them: a person who then sets it running
+//! again knows them.
 
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::service::Service;
-use crate::service::change::{ByItself, Requested, change, set_by_itself};
+use crate::service::change::{AutomaticStatus, Requested, change, set_automatically};
 use crate::service::error::ServiceError;
 use crate::service::reports::guardrails::{Harm, harms};
 use rankduel_engine::access::Actor;
@@ -67,7 +68,7 @@ pub(super) async fn act_on_harm(
     Ok(())
 }
 
-/// Pause a running experiment, unless it was paused because of these before.
+/// Pause a running experiment, unless the same harms have paused it before.
 async fn pause(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
@@ -79,8 +80,8 @@ async fn pause(
     let nonce = PAUSES | Nonce::from(low);
     let reason = harms.iter().map(|harm| &*harm.sentence).collect::<Vec<_>>().join(" ");
     let (status, action) = (Status::Paused, "experiment-paused");
-    let pause = ByItself { nonce, status, winner: None, reason: reason.clone(), action };
-    if set_by_itself(service, loaded, pause).await? {
+    let pause = AutomaticStatus { nonce, status, winner: None, reason: reason.clone(), action };
+    if set_automatically(service, loaded, pause).await? {
         tracing::warn!(experiment = loaded.name, reason, "paused automatically");
     }
     Ok(())

@@ -64,7 +64,7 @@ pub(super) fn new_experiment(
     NewExperiment { name: name.into(), spec: text, seed, created_at: now, audit: Some(audit) }
 }
 
-/// The leader that every report names, for a conclusion that names no winner.
+/// If a conclusion without a winner is requested: the leader that every report names.
 pub(super) async fn leader_of(
     service: &Service,
     name: &str,
@@ -78,6 +78,7 @@ pub(super) async fn leader_of(
     Ok(loaded.spec.rankers.get(leader).map(|ranker| ranker.id.clone()))
 }
 
+/// Decide a change of the status, and with `concluded` of the winner.
 pub(super) fn status(on: &Newest<'_>, status: Status, winner: Option<&str>) -> Decision {
     let &Newest { loaded, record, .. } = on;
     let leader = on.leader.filter(|_| record.status != Status::Concluded);
@@ -109,6 +110,7 @@ pub async fn archive(
     }
 }
 
+/// Decide to archive the experiment.
 pub(super) fn archived(on: &Newest<'_>) -> Decision {
     let &Newest { loaded, record, .. } = on;
     if record.status != Status::Concluded {
@@ -130,7 +132,7 @@ pub(super) fn audited_status(loaded: &LoadedExperiment, record: &ExperimentRecor
     json!({"status": record.status, "winner": winner.map(|ranker| &ranker.id)})
 }
 
-/// The winner that an experiment with this record gets along with `status`.
+/// The winner of an experiment after its status was set to `status` with the requested `winner`.
 fn new_winner(
     loaded: &LoadedExperiment,
     record: &ExperimentRecord,

@@ -23,8 +23,8 @@ pub struct ExperimentPage {
 }
 
 /// Experiments that are not archived, by name, starting after `after`: at most `limit`, and
-/// fewer if their specs are large. With `names`, only those with these names. So what a caller
-/// learns does not depend on any other experiment.
+/// fewer if their specs are large. With `names`, only those with these names are read, so the
+/// result reveals nothing about other experiments.
 pub async fn list(
     service: &Service,
     names: Option<&[String]>,

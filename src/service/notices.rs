@@ -18,32 +18,32 @@ use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::Nonce;
 use rankduel_store::events::Status;
 
-/// High half of the nonces of the entries that a notice was sent. No process has it.
+/// High half of the nonces of log entries which say that a notice was sent. No process has it.
 const NOTICES: Nonce = (u64::MAX as Nonce - 3) << 64;
-/// Time between two looks at the alarms of an experiment.
+/// Time between two checks of the alarms of an experiment.
 const ALARMS_EVERY_MS: i64 = 15_000;
 const DAY_MS: i64 = 86_400_000;
 
 /// The notices of an experiment that this process has queued, or found in the log.
 #[derive(Default)]
-struct Told(Mutex<Noted>);
+struct SharedSent(Mutex<Sent>);
 
 #[derive(Default)]
-struct Noted {
+struct Sent {
     notices: HashSet<Nonce>,
-    /// When to look at the alarms next, in Unix milliseconds.
+    /// Unix milliseconds at which the alarms are checked next.
     alarms_at: i64,
 }
 
 struct Notice {
-    /// Differs from the keys of all other notices. The same at every replica.
+    /// Identifies the notice within the experiment. The same at every replica.
     key: String,
     event: &'static str,
     data: Value,
 }
 
 /// Queue the notices of an experiment that were not sent yet.
-pub(super) async fn note(
+pub(super) async fn queue_notices(
     service: &Service,
     webhook: &Webhook,
     loaded: &Arc<LoadedExperiment>,
@@ -51,30 +51,30 @@ pub(super) async fn note(
     if loaded.is_broken() || loaded.with_record(|record| record.archived_at.is_some()) {
         return Ok(());
     }
-    let told = loaded.extensions().get::<Told>();
-    let mut told = told.0.lock().await;
-    let mut notices = of_state(loaded)?;
+    let sent = loaded.extensions().get::<SharedSent>();
+    let mut sent = sent.0.lock().await;
+    let mut notices = state_notices(loaded)?;
     let now_ms = service.now_ms();
-    if now_ms >= told.alarms_at {
-        told.alarms_at = now_ms + ALARMS_EVERY_MS;
-        notices.extend(of_alarms(service, loaded, now_ms)?);
+    if now_ms >= sent.alarms_at {
+        sent.alarms_at = now_ms + ALARMS_EVERY_MS;
+        notices.extend(alarm_notices(service, loaded, now_ms)?);
     }
     for notice in notices {
         let nonce = NOTICES | Nonce::from(u64::from_be_bytes(first_bytes(&notice.key)));
-        if told.notices.contains(&nonce) {
+        if sent.notices.contains(&nonce) {
             continue;
         }
         let found = service.engine.store.find(loaded.id, &[nonce]).await?;
         let is_sent = found.iter().any(Option::is_some);
         if is_sent || webhook.push(pending(loaded, nonce, notice, now_ms)) {
-            told.notices.insert(nonce);
+            sent.notices.insert(nonce);
         }
     }
     Ok(())
 }
 
 /// A verdict, rankers that do harm, and a conclusion.
-fn of_state(loaded: &LoadedExperiment) -> Result<Vec<Notice>, ServiceError> {
+fn state_notices(loaded: &LoadedExperiment) -> Result<Vec<Notice>, ServiceError> {
     let id = |ranker: u16| loaded.spec.rankers.get(usize::from(ranker)).map(|it| it.id.clone());
     let (status, winner) = loaded.with_record(|record| (record.status, record.winner));
     let fold = loaded.fold()?;
@@ -115,7 +115,7 @@ fn of_state(loaded: &LoadedExperiment) -> Result<Vec<Notice>, ServiceError> {
 }
 
 /// The alarms that are on: each once a day.
-fn of_alarms(
+fn alarm_notices(
     service: &Service,
     loaded: &LoadedExperiment,
     now_ms: i64,

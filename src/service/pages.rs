@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::duel_id::not_valid;
-use crate::service::duels::IssuedDuel;
+use crate::service::duels::{DuelPurpose, IssuedDuel};
 use crate::service::error::ServiceError;
 use crate::service::threads::is_long;
 use crate::service::units::{NamedAudience, UnitHasher};
@@ -29,11 +29,13 @@ use rankduel_engine::tokens::page_payload::{DuelSecrets, PagePayload};
 
 /// Longest document id, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 1024;
-/// Nanoseconds that a page takes for each document of the rankings, and for each slot down to its
-/// end: its document, its token, its text, about.
+/// Approximate nanoseconds that a page takes for each document of its rankings.
 const DOCUMENT_NANOSECONDS: usize = 100;
+/// Approximate nanoseconds for each slot from the first to the last one of the page, mainly to
+/// write its token.
 const SLOT_NANOSECONDS: usize = 1_000;
-/// The same for each slot and document that probabilistic interleaving chooses from.
+/// Approximate nanoseconds for each document that probabilistic interleaving chooses from in a
+/// slot.
 const CHOICE_NANOSECONDS: usize = 1;
 
 /// The requested part of the shown list, and its pinned documents.
@@ -95,10 +97,12 @@ pub struct Repeats {
     pub right: usize,
 }
 
+/// The data that a page is made of.
 struct PageInputs {
     id: DuelId,
     keys: Arc<SigningKeySet>,
     secrets: DuelSecrets,
+    /// Version of the experiment's `interleaving`, which is `method`.
     version: u32,
     method: interleaving::Spec,
     left: Vec<String>,
@@ -108,10 +112,17 @@ struct PageInputs {
     pointers: [String; 2],
 }
 
+struct MadePage {
+    page: IssuedPage,
+    /// Whether the first slot that can earn credit belongs to the left ranker. `None` without such
+    /// a slot, and for optimized interleaving, where the rankings determine it.
+    left_drafts_first: Option<bool>,
+}
+
 impl Service {
     /// Interleave the rankings of the left and right ranker of a duel. For a self-duel, only the
-    /// left ranking is shown and the right one may be missing. `finish` makes the result, where the
-    /// page is made.
+    /// left ranking is shown and the right one may be missing. `finish` turns the page into the
+    /// result, on the thread that makes the page.
     pub async fn interleave<T: Send + 'static>(
         &self,
         name: &str,
@@ -152,14 +163,14 @@ impl Service {
         let loaded = self.experiment_for(name, audience.segment).await?;
         ServiceError::unless_valid(wrong_rankers(&loaded, &rankings))?;
         check_page(&page)?;
-        let duel = self.chosen(&loaded, audience, true)?;
+        let duel = self.select_and_issue(&loaded, audience, DuelPurpose::Page)?;
         let (loaded, id) = self.open_duel_id(loaded, &duel.duel_id).await?;
         let pointers = [&duel.left, &duel.right].map(|ranker| ranking_pointer(ranker));
         let left = rankings.remove(&duel.left).unwrap_or_default();
         let right = rankings.remove(&duel.right).unwrap_or_default();
         let inputs = self.page_inputs(&loaded, id, [left, right], page, pointers).await?;
         let finish = move |mut page: IssuedPage| {
-            // freed where the page is made, because that takes long as well
+            // freed on the thread that makes the page, because that takes long as well
             drop(rankings);
             let duel =
                 IssuedDuel { duel_id: std::mem::take(&mut page.duel_id), ..duel }.for_caller();
@@ -168,6 +179,8 @@ impl Service {
         self.make_page(&loaded, inputs, finish).await
     }
 
+    /// Find the secrets and the method of a page: on later pages of a duel, the method of the
+    /// first.
     async fn page_inputs(
         &self,
         loaded: &Arc<LoadedExperiment>,
@@ -198,7 +211,7 @@ impl Service {
             }
         };
         let drafted = match &id.page {
-            // Its slots below the depth have no team.
+            // slots beyond the depth of the shorter ranking have no team
             Some(page) => page.sheet.slots.iter().filter(|slot| slot.team.is_some()).count(),
             None => {
                 let length = page.length;
@@ -209,40 +222,25 @@ impl Service {
         Ok(PageInputs { id, keys, secrets, version, method, left, right, page, pointers })
     }
 
-    /// Make a page where its cost allows. A plan of optimized interleaving that is not in the cache
-    /// is solved on the threads for long work. If too much waits for them, the page is a team
-    /// draft, unless it continues a list that is not.
+    /// Make a page and count it. `finish` is that of [`Service::interleave`].
     async fn make_page<T: Send + 'static>(
         &self,
         loaded: &LoadedExperiment,
         inputs: PageInputs,
         finish: impl FnOnce(IssuedPage) -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let fell_back = inputs.id.page.as_ref().map(|page| page.sheet.fell_back);
-        let plans: Arc<dyn Plans + Send + Sync> = match fell_back {
-            Some(true) => Arc::new(NoPlans),
-            _ => Arc::<PlanCache>::clone(&self.plans),
-        };
-        let nanoseconds = inputs.nanoseconds();
         let (duel, is_first) = (inputs.id.duel, inputs.id.page.is_none());
-        if inputs.is_optimized() && !is_long(nanoseconds) {
-            let cached = CachedPlans { cache: &self.plans, missed: AtomicBool::new(false) };
-            let mut made = inputs.make(&cached);
-            if cached.missed.into_inner() {
-                match self.bodies.run(move || inputs.make(&*plans)).await {
-                    // too many plans wait: the first page is the team draft made without one
-                    Err(ServiceError::Engine(EngineError::Overloaded)) if fell_back.is_none() => {}
-                    solved => made = solved?,
-                }
-            }
-            let (page, _) = made?;
-            if is_first {
-                loaded.note_page(&duel);
-            }
-            return Ok(finish(page));
-        }
-        let make = move || inputs.make(&*plans).map(|(page, first)| (finish(page), first));
-        let (page, left_first) = self.work(nanoseconds, make).await??;
+        let nanoseconds = inputs.nanoseconds();
+        let (result, left_first) = if inputs.is_optimized() && !is_long(nanoseconds) {
+            (finish(self.make_optimized(inputs).await?), None)
+        } else {
+            let plans = self.plans_for(&inputs);
+            let make = move || {
+                let MadePage { page, left_drafts_first } = inputs.make(&*plans)?;
+                Ok::<_, ServiceError>((finish(page), left_drafts_first))
+            };
+            self.run_by_cost(nanoseconds, make).await??
+        };
         if is_first {
             loaded.note_page(&duel);
         }
@@ -251,11 +249,35 @@ impl Service {
             let is_lower = drafts_first == duel.first.min(duel.second);
             loaded.traffic().drafted(duel.nonce, duel.expires_at, self.now_ms(), is_lower);
         }
-        Ok(page)
+        Ok(result)
+    }
+
+    /// Make a short page with optimized interleaving. A plan that is not in the cache is solved on
+    /// the threads for long work. If too much waits for them, a first page is a team draft.
+    async fn make_optimized(&self, inputs: PageInputs) -> Result<IssuedPage, ServiceError> {
+        let (plans, is_first) = (self.plans_for(&inputs), inputs.id.page.is_none());
+        let cached = CachedPlans { cache: &self.plans, missed: AtomicBool::new(false) };
+        // a team draft, if the plan is not in the cache
+        let made = inputs.make(&cached);
+        if !cached.missed.into_inner() {
+            return Ok(made?.page);
+        }
+        match self.bodies.run(move || inputs.make(&*plans)).await {
+            Err(ServiceError::Engine(EngineError::Overloaded)) if is_first => Ok(made?.page),
+            solved => Ok(solved??.page),
+        }
+    }
+
+    /// The plans for a page of optimized interleaving: none if it continues a list that is a team
+    /// draft.
+    fn plans_for(&self, inputs: &PageInputs) -> Arc<dyn Plans + Send + Sync> {
+        match &inputs.id.page {
+            Some(first) if first.sheet.fell_back => Arc::new(NoPlans),
+            _ => Arc::<PlanCache>::clone(&self.plans),
+        }
     }
 }
 
-/// No plans: optimized interleaving continues a list that is a team draft.
 struct NoPlans;
 
 impl Plans for NoPlans {
@@ -264,7 +286,7 @@ impl Plans for NoPlans {
     }
 }
 
-/// Plans that need not be solved.
+/// The plans that are solved already.
 struct CachedPlans<'a> {
     cache: &'a PlanCache,
     /// Whether one was not in the cache.
@@ -284,7 +306,7 @@ impl PageInputs {
         matches!(self.method.method, Method::Optimized(_))
     }
 
-    /// Nanoseconds that the page takes, about, without a plan of optimized interleaving.
+    /// Approximate nanoseconds to make the page, without solving a plan of optimized interleaving.
     fn nanoseconds(&self) -> usize {
         let documents = self.left.len() + self.right.len() + self.page.pinned.len();
         let end = self.page.offset.saturating_add(self.page.length).min(documents);
@@ -295,9 +317,7 @@ impl PageInputs {
         documents * DOCUMENT_NANOSECONDS + end * SLOT_NANOSECONDS + chosen * CHOICE_NANOSECONDS
     }
 
-    /// The page, and whether the first slot that can earn credit belongs to the left ranker.
-    /// Optimized interleaving gives that slot to the ranker that the rankings say.
-    fn make(&self, plans: &dyn Plans) -> Result<(IssuedPage, Option<bool>), ServiceError> {
+    fn make(&self, plans: &dyn Plans) -> Result<MadePage, ServiceError> {
         let PageRequest { offset, length, ref pinned } = self.page;
         check_documents(&self.left, &self.pointers[0])?;
         check_documents(&self.right, &self.pointers[1])?;
@@ -341,7 +361,7 @@ impl PageInputs {
             },
         };
         let sheet = (!self.is_optimized()).then_some(&payload.sheet);
-        Ok((page, sheet.and_then(left_drafts_first)))
+        Ok(MadePage { page, left_drafts_first: sheet.and_then(left_drafts_first) })
     }
 
     /// The error with its pointer into the request.
@@ -423,7 +443,7 @@ fn wrong_rankers(
     let known: HashSet<&str> = loaded.spec.rankers.iter().map(|ranker| &*ranker.id).collect();
     let mut unknown: Vec<&str> =
         rankings.keys().map(String::as_str).filter(|id| !known.contains(id)).collect();
-    // A body can have a hundred thousand of them, in an order that changes.
+    // a body can have a hundred thousand of them, and the map has them in random order
     unknown.sort_unstable();
     for id in unknown.into_iter().take(LISTED) {
         let shown = excerpt(id);

@@ -71,7 +71,7 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// About how many bytes must be checked; units and values of metrics are few.
+    /// Approximate bytes to check. Units and values of metrics are short, and are not included.
     pub(super) fn bytes(&self) -> usize {
         let of_click = |click: &PageEvent| match &click.on {
             Clicked::Position(_) => 8,

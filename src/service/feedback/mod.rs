@@ -11,3 +11,4 @@ pub use content::{
     Clicked, Feedback, FeedbackContent, IgnoredValue, PageEvent, Receipt, ShownOutcome,
 };
 pub use receive::receive;
+pub use values::ValuesOfPage;

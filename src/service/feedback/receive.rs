@@ -22,13 +22,13 @@ use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::events::{ControlEvent, Event};
 use rankduel_store::{Appended, LogEntry, NewEvent};
 
-/// Nanoseconds that it takes to check an item of feedback, about: its signature.
+/// Approximate nanoseconds to check the signature of an item of feedback.
 const ITEM_NANOSECONDS: usize = 3_000;
-/// Nanoseconds that each byte of its `duel_id` and its clicks adds.
+/// Approximate nanoseconds that each byte of its `duel_id` and its clicks adds.
 const BYTE_NANOSECONDS: usize = 10;
 
-/// Receive feedback. Returns one result for each piece, in order, when all events that count
-/// are durable.
+/// Receive feedback. Returns one result for each item, in order, once all events that count are
+/// durable.
 pub async fn receive(
     service: &Service,
     name: &str,
@@ -36,7 +36,7 @@ pub async fn receive(
 ) -> Result<Vec<Receipt>, ServiceError> {
     let loaded = service.experiment(name).await?;
     let now = service.now_ms();
-    let Checked { loaded, request, foreign } = check(service, loaded, feedback).await?;
+    let Checked { loaded, request, foreign } = check_or_refresh(service, loaded, feedback).await?;
     match foreign {
         Some(feedback) => receive_each(service, &loaded, request, feedback, now).await,
         None => record(service, &loaded, request, now).await,
@@ -47,18 +47,20 @@ pub async fn receive(
 struct Checked {
     loaded: Arc<LoadedExperiment>,
     request: CheckedRequest,
-    /// The feedback, if duels of other experiments are among it, which may be segments of this one.
+    /// The feedback, if some of it names duels of other experiments: they may be segments that were
+    /// split off from this one.
     foreign: Option<Vec<Feedback>>,
 }
 
-/// Check feedback, a second time if it needs a key, a ranker or a method that is not known here.
-async fn check(
+/// Check feedback. If it needs a key, a ranker or a method that is not known here, read those from
+/// the store and check again.
+async fn check_or_refresh(
     service: &Service,
     mut loaded: Arc<LoadedExperiment>,
     feedback: Vec<Feedback>,
 ) -> Result<Checked, ServiceError> {
     loaded.with_record(refuse_archived)?;
-    let (mut request, mut unchecked) = check_feedback(service, &loaded, feedback).await?;
+    let (mut request, mut unchecked) = check_once(service, &loaded, feedback).await?;
     if let Some(feedback) = unchecked.take_if(|_| request.has_unknown_key || request.is_ahead) {
         if request.has_unknown_key {
             service.refresh_signing_keys().await?;
@@ -67,15 +69,15 @@ async fn check(
             loaded.catch_up(&*service.engine.store).await?;
             loaded = service.experiment(&loaded.name).await?;
         }
-        (request, unchecked) = check_feedback(service, &loaded, feedback).await?;
+        (request, unchecked) = check_once(service, &loaded, feedback).await?;
     }
     let foreign = unchecked.filter(|_| request.names_others());
     Ok(Checked { loaded, request, foreign })
 }
 
-/// Receive feedback of which some is about duels of other experiments: each piece goes to the
-/// experiment that issued its duel, if that was a segment of this one. If one experiment refuses
-/// the request, others may have recorded their part; a repeat is safe.
+/// Receive feedback of which some is about duels of other experiments. Each item goes to the
+/// experiment that issued its duel, if a segment of this one was split off into it. If one
+/// experiment refuses its part, others may have recorded theirs; a repeat is safe.
 async fn receive_each(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
@@ -84,6 +86,7 @@ async fn receive_each(
     now: i64,
 ) -> Result<Vec<Receipt>, ServiceError> {
     let mut issuers = BTreeMap::new();
+    // items with their places in the request, by the id of the issuer; `None` for this experiment
     let mut parts: BTreeMap<_, (Vec<usize>, Vec<Feedback>)> = BTreeMap::new();
     let mut receipts = vec![None; feedback.len()];
     for (place, (item, feedback)) in request.items.iter().zip(feedback).enumerate() {
@@ -101,7 +104,7 @@ async fn receive_each(
     for (issuer, (places, feedback)) in parts {
         let issuer = issuer.and_then(|id| issuers.get(&id)?.clone());
         let issuer = issuer.unwrap_or_else(|| Arc::clone(loaded));
-        let Checked { loaded, request, .. } = check(service, issuer, feedback).await?;
+        let Checked { loaded, request, .. } = check_or_refresh(service, issuer, feedback).await?;
         let received = record(service, &loaded, request, now).await?;
         for (place, receipt) in places.into_iter().zip(received) {
             receipts[place] = Some(receipt);
@@ -111,7 +114,7 @@ async fn receive_each(
     receipts.into_iter().map(|receipt| receipt.ok_or_else(missing)).collect()
 }
 
-/// Record checked feedback. Returns one result for each piece, in order.
+/// Record checked feedback. Returns one result for each item, in order.
 async fn record(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
@@ -123,8 +126,8 @@ async fn record(
     }
     {
         let fold = loaded.fold()?;
-        let is_piece = |event: &CheckedEvent| event.event.superseded_by.is_some();
-        if request.events.iter().any(is_piece)
+        let leaves_duel_open = |event: &CheckedEvent| event.event.superseded_by.is_some();
+        if request.events.iter().any(leaves_duel_open)
             && fold.open_pages().bytes() > service.engine.settings.open_pages_bytes_max
         {
             return Err(EngineError::Overloaded.into());
@@ -160,9 +163,10 @@ async fn record(
         .collect()
 }
 
-/// Check feedback. Returns it too if it needs a key, a ranker or a method that is not known here,
-/// or if some of it may belong to a segment that was split off.
-async fn check_feedback(
+/// Check feedback. Returns the feedback too if it has to be checked again: if it needs a key, a
+/// ranker or a method that is not known here, or if some of it may belong to a segment that was
+/// split off.
+async fn check_once(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
     feedback: Vec<Feedback>,
@@ -180,17 +184,17 @@ async fn check_feedback(
         let knows = |opened: &OpenedDuel| opened.needs_at_most(rankers, methods);
         let of = (loaded.id, &loaded.spec);
         let request = CheckedRequest::check(&keys, of, units, now, knows, &feedback);
-        // otherwise freed here, because that takes long as well
+        // the feedback is freed here unless it is still needed, because that takes long as well
         let may_be_split = !loaded.spec.segments.is_empty() && request.names_others();
         let is_unsure = request.has_unknown_key || request.is_ahead || may_be_split;
         let unchecked = is_unsure.then_some(feedback);
         (request, unchecked)
     };
-    service.work(nanoseconds, check).await
+    service.run_by_cost(nanoseconds, check).await
 }
 
-/// Append the events of duels that have not expired, and look the others up. Returns one result
-/// for each event, in order.
+/// Append the events of duels that have not expired, and look up those of expired duels, which may
+/// have been recorded in time. Returns one result for each event, in order.
 async fn append_or_find(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
@@ -243,8 +247,8 @@ async fn append_or_find(
         .collect()
 }
 
-/// The answer of a duel must follow the entries that the duel was selected from. If it does
-/// not, acknowledged entries were lost. After a restart, only this check shows it.
+/// Report that acknowledged entries were lost, if the answer of a duel does not follow the entries
+/// that the duel was selected from. After a restart, only this check shows it.
 fn check_growth(service: &Service, loaded: &LoadedExperiment, event: &Event, position: u64) {
     let chosen_at = match event {
         Event::Outcome(outcome) => outcome.chosen_at,

@@ -29,10 +29,14 @@ const AHEAD: &str = "the duel has a ranker or a method that the experiment does 
 
 /// An item of feedback after its `duel_id` was checked.
 pub(super) enum CheckedItem {
-    /// It is in the event with this number. With `repeats`, earlier items of the request say all
-    /// that it says.
-    /// `ignored` are values of metrics that do not count.
-    InEvent { event: usize, repeats: bool, ignored: Vec<IgnoredValue> },
+    InEvent {
+        /// Index of the event that has its content.
+        event: usize,
+        /// Whether earlier items of the request already have all of that content.
+        repeats: bool,
+        /// Values of metrics that do not count.
+        ignored: Vec<IgnoredValue>,
+    },
     /// It names a duel of this other experiment.
     OfOther(ExperimentId),
     /// It names no duel, or its clicks are not valid.
@@ -72,8 +76,9 @@ enum Draft {
 }
 
 impl CheckedRequest {
-    /// Check the items of a request. Pieces of a duel become one event, unless an item between them
-    /// settles the duel.
+    /// Check the items of a request, at the time `now` in Unix milliseconds. Pieces of a duel
+    /// become one event, unless an item between them settles the duel. `knows` tells whether the
+    /// rankers and the method of a duel are known here.
     pub fn check(
         keys: &SigningKeySet,
         (experiment, spec): (ExperimentId, &ExperimentSpec),
@@ -106,7 +111,7 @@ impl CheckedRequest {
                     let values = item.metrics.as_ref().map(|metrics| {
                         values::read(spec, &opened.duel, metrics, audience.unit, now)
                     });
-                    drafts.add_all(opened, item.content.as_ref(), audience, spec, values)
+                    drafts.add_item(opened, item.content.as_ref(), audience, spec, values)
                 }
                 Ok(opened) => CheckedItem::OfOther(opened.duel.experiment),
                 Err(error) => {
@@ -127,8 +132,8 @@ impl CheckedRequest {
 }
 
 impl Drafts {
-    /// Values go into an event of their own.
-    fn add_all(
+    /// Add an item about a duel. Its values go into an event of their own.
+    fn add_item(
         &mut self,
         opened: &OpenedDuel,
         content: Option<&FeedbackContent>,
@@ -137,8 +142,8 @@ impl Drafts {
         values: Option<ReadValues>,
     ) -> CheckedItem {
         let ReadValues { counted, ignored, is_late } = values.unwrap_or_default();
-        let checked =
-            content.map(|content| self.add(opened, content, audience, &spec.pages.event_weights));
+        let checked = content
+            .map(|content| self.add_content(opened, content, audience, &spec.pages.event_weights));
         let of_values = counted.map(|values| self.push_done(opened, values::event(values)));
         match (checked, of_values, ignored.first()) {
             (Some(Ok((event, repeats))), ..) => CheckedItem::InEvent { event, repeats, ignored },
@@ -157,8 +162,9 @@ impl Drafts {
         }
     }
 
-    /// The number of the event, and whether earlier items of the request say all of it.
-    fn add(
+    /// Add the content of an item. Returns the index of its event, and whether earlier items of the
+    /// request already have all of it.
+    fn add_content(
         &mut self,
         opened: &OpenedDuel,
         content: &FeedbackContent,

@@ -30,7 +30,7 @@ pub(super) struct ReadValues {
     pub is_late: bool,
 }
 
-/// Read `metrics` of an item about a duel.
+/// Read the `metrics` of an item about a duel, at the time `now` in Unix milliseconds.
 pub(super) fn read(
     spec: &ExperimentSpec,
     duel: &DuelToken,
@@ -38,65 +38,75 @@ pub(super) fn read(
     unit: Option<u64>,
     now: i64,
 ) -> ReadValues {
-    let all_ignored = |detail: String, is_late| {
-        let ignored = vec![IgnoredValue { pointer: "/metrics".into(), detail }];
-        ReadValues { counted: None, ignored, is_late }
+    let all_ignored = |detail: &str| {
+        let ignored = vec![IgnoredValue { pointer: "/metrics".into(), detail: detail.into() }];
+        ReadValues { ignored, ..ReadValues::default() }
     };
     if spec.metrics.is_empty() {
-        return all_ignored("the experiment has no metrics".into(), false);
+        return all_ignored("the experiment has no metrics");
     }
     let Some(mut page) = page_of(spec, duel, unit) else {
-        let detail = match duel.first == duel.second {
+        return all_ignored(match duel.first == duel.second {
             true => "no metric of the experiment is about a page that shows one ranker",
             false => "no metric of the experiment is about a page that shows two rankers",
-        };
-        return all_ignored(detail.into(), false);
+        });
     };
     if now > duel.issued_at + spec.value_window_ms() {
         let window = spec.value_window_seconds;
         let detail = format!("they came later than `value_window_seconds`, {window}, allows");
-        return all_ignored(detail, true);
+        return ReadValues { is_late: true, ..all_ignored(&detail) };
     }
     let Some(rankers) = metrics.as_object() else {
-        let detail = "it must be an object: values by ranker and metric";
-        return all_ignored(detail.into(), false);
+        return all_ignored("it must be an object: values by ranker and metric");
     };
-    page.values = [(); 2].map(|()| vec![None; spec.metrics.len()]);
-    let (mut ignored, mut any) = (Vec::new(), false);
-    let mut ignore = |pointer: String, detail: String| {
-        if ignored.len() < IGNORED_MAX {
-            ignored.push(IgnoredValue { pointer, detail });
-        }
-    };
+    page.values = [vec![None; spec.metrics.len()], vec![None; spec.metrics.len()]];
+    let mut ignored = Vec::new();
     for (id, of_ranker) in rankers {
-        let pointer = format!("/metrics/{}", pointer_part(id));
-        let ranker = spec.ranker_index(id);
-        let is_shown = |side: &u16| {
-            Some(usize::from(*side)) == ranker && page.alone.is_none_or(|alone| alone == *side)
-        };
-        let Some(side) = [page.first, page.second].iter().position(is_shown) else {
-            ignore(pointer, format!("ranker `{}` is not on this page", excerpt(id)));
-            continue;
-        };
-        let Some(of_ranker) = of_ranker.as_object() else {
-            ignore(pointer, "it must be an object: values by metric".into());
-            continue;
-        };
-        for (name, value) in of_ranker {
-            let pointer = format!("{pointer}/{}", pointer_part(name));
-            match value_of(spec, page.alone.is_some(), name, value) {
-                Ok((metric, number)) => {
-                    page.values[side][metric] = Some(number);
-                    any = true;
-                }
-                Err(detail) => ignore(pointer, detail),
-            }
-        }
+        read_of_ranker(spec, &mut page, id, of_ranker, &mut ignored);
     }
+    let any = page.values.iter().flatten().any(Option::is_some);
     ReadValues { counted: any.then_some(page), ignored, is_late: false }
 }
 
-/// The number of a metric and its value, on a page that shows one ranker alone or two.
+/// Read the values of the ranker `id` into `page`, and those that do not count into `ignored`.
+fn read_of_ranker(
+    spec: &ExperimentSpec,
+    page: &mut PageValues,
+    id: &str,
+    of_ranker: &Value,
+    ignored: &mut Vec<IgnoredValue>,
+) {
+    let pointer = format!("/metrics/{}", pointer_part(id));
+    let ranker = spec.ranker_index(id);
+    let is_shown = |side: &u16| {
+        Some(usize::from(*side)) == ranker && page.alone.is_none_or(|alone| alone == *side)
+    };
+    let Some(side) = [page.first, page.second].iter().position(is_shown) else {
+        let detail = format!("ranker `{}` is not on this page", excerpt(id));
+        return ignore(ignored, pointer, detail);
+    };
+    let Some(of_ranker) = of_ranker.as_object() else {
+        return ignore(ignored, pointer, "it must be an object: values by metric".into());
+    };
+    for (name, value) in of_ranker {
+        match value_of(spec, page.alone.is_some(), name, value) {
+            Ok((metric, number)) => page.values[side][metric] = Some(number),
+            Err(detail) => {
+                let pointer = format!("{pointer}/{}", pointer_part(name));
+                ignore(ignored, pointer, detail);
+            }
+        }
+    }
+}
+
+fn ignore(ignored: &mut Vec<IgnoredValue>, pointer: String, detail: String) {
+    if ignored.len() < IGNORED_MAX {
+        ignored.push(IgnoredValue { pointer, detail });
+    }
+}
+
+/// The index of a metric and its value, or why it does not count. `is_alone` says whether the page
+/// shows one ranker alone.
 fn value_of(
     spec: &ExperimentSpec,
     is_alone: bool,
@@ -116,25 +126,29 @@ fn value_of(
     }
 }
 
-/// Values of a page, with the experiment that issued it.
-pub type IssuedValues = (Arc<LoadedExperiment>, PageValues);
+/// The values in a request to make a page.
+#[derive(Default)]
+pub struct ValuesOfPage {
+    /// Those that count, with the experiment that issued the page.
+    pub counted: Option<(Arc<LoadedExperiment>, PageValues)>,
+    pub ignored: Vec<IgnoredValue>,
+}
 
 impl Service {
-    /// Values of a page that is made, as in feedback: those that count, with the experiment that
-    /// issued the page, and those that do not.
+    /// Read the values that come with a request to make a page, as those in feedback.
     pub async fn read_values(
         &self,
         name: &str,
         duel_id: &str,
         metrics: &Value,
         audience: NamedAudience<'_>,
-    ) -> Result<(Option<IssuedValues>, Vec<IgnoredValue>), ServiceError> {
+    ) -> Result<ValuesOfPage, ServiceError> {
         let loaded = self.experiment(name).await?;
         let (loaded, DuelId { duel, .. }) = self.open_duel_id(loaded, duel_id).await?;
         let unit = duel.audience.or(UnitHasher::of(&loaded).audience(audience)).unit;
         let ReadValues { counted, ignored, .. } =
             read(&loaded.spec, &duel, metrics, unit, self.now_ms());
-        Ok((counted.map(|page| (loaded, page)), ignored))
+        Ok(ValuesOfPage { counted: counted.map(|page| (loaded, page)), ignored })
     }
 }
 

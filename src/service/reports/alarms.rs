@@ -13,12 +13,13 @@ use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
 
 /// Fewest pieces of feedback, or duels, for a rule on a share.
 const ENOUGH: u64 = 50;
-/// Added where answers are all that is known of a duel.
+/// Remark for experiments whose pages the service does not make: it learns of a page only by its
+/// answer.
 const CLICKS_ONLY: &str = " If pages without a click are not reported, it is enough that one ranker gets fewer clicks: make \
                            pages with `interleave`, or report `none` for pages without a click.";
-/// Share of pages that teach nothing, from which on its causes are named, and the least share of
-/// all pages that a cause has.
+/// Least share of pages that teach nothing, in percent, for an alarm about a cause of that.
 const SILENT_PERCENT: f64 = 80.0;
+/// Least share of all pages, in percent, that such a cause has.
 const CAUSE_PERCENT: f64 = 10.0;
 /// Evidence that raises an alarm about the whole log. Without a defect, each of these checks ever
 /// reaches it in at most one of a thousand experiments, however often it is looked at. There are
@@ -26,8 +27,8 @@ const CAUSE_PERCENT: f64 = 10.0;
 pub(super) const LOG_EVIDENCE: f64 = 1000.0;
 /// Evidence that raises an alarm about what this server has issued since it loaded the experiment.
 /// There are two such checks, so together they are wrong once in a thousand times that a server
-/// loads an experiment. All alarms of one experiment together are then false in at most 5 % of
-/// healthy experiments that are loaded up to 47 times.
+/// loads an experiment. Together with the three checks of the whole log, they raise a false alarm
+/// in at most 5 % of healthy experiments that are loaded up to 47 times.
 pub const SERVER_EVIDENCE: f64 = 2000.0;
 
 /// An alarm that is on; docs/operations.md has a section on each kind.
@@ -43,7 +44,7 @@ pub struct Alarm {
 }
 
 impl AlarmKind {
-    fn because(self, detail: String) -> Alarm {
+    fn alarm(self, detail: String) -> Alarm {
         Alarm { kind: self.slug, title: self.title, detail, cause: self.cause, action: self.action }
     }
 }
@@ -52,7 +53,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
 
-/// Which duels lack answers or pages, and what they are compared with.
+/// The duels with the most uneven share of answers or pages, and those they are compared with.
 fn compared(worst: &Worst, by_page: bool, name: &dyn Fn(u16) -> String) -> String {
     let done = if by_page { "interleaved here" } else { "answered" };
     let (one, other) = (name(worst.pair.0), name(worst.pair.1));
@@ -68,21 +69,43 @@ fn compared(worst: &Worst, by_page: bool, name: &dyn Fn(u16) -> String) -> Strin
     }
 }
 
-/// The alarms that are on.
+/// The alarms that are raised so far.
+#[derive(Default)]
+struct Raised(Vec<Alarm>);
+
+impl Raised {
+    fn raise_if(&mut self, is_on: bool, kind: AlarmKind, detail: impl FnOnce() -> String) {
+        if is_on {
+            self.0.push(kind.alarm(detail()));
+        }
+    }
+}
+
+/// The alarms that are on. `name` returns the id of a ranker.
 pub fn alarms(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String) -> Vec<Alarm> {
+    let mut raised = Raised::default();
+    check_feedback(traffic, &mut raised);
+    check_answered(traffic, name, &mut raised);
+    check_sides(traffic, &mut raised);
+    check_silent_pages(traffic, &mut raised);
+    check_claims(traffic, name, &mut raised);
+    check_batch(traffic, &mut raised);
+    raised.0
+}
+
+/// Whether `part` is at least this share of `whole`, of which there is enough.
+fn is_share(part: u64, whole: u64, at_least_percent: f64) -> bool {
+    whole >= ENOUGH && percent(part, whole) >= at_least_percent
+}
+
+/// Feedback that does not arrive or does not count.
+fn check_feedback(traffic: &TrafficSummary, raised: &mut Raised) {
     let (counts, feedback) = (&traffic.counts, traffic.feedback());
     let total = counts.feedback.iter().sum();
-    let mut alarms = Vec::new();
-    let mut raise = |on: bool, kind: AlarmKind, detail: &dyn Fn() -> String| {
-        if on {
-            alarms.push(kind.because(detail()));
-        }
-    };
-    raise(traffic.running && counts.pairs >= 2 * ENOUGH && total == 0, NO_FEEDBACK, &|| {
+    let is_missing = traffic.running && counts.pairs >= 2 * ENOUGH && total == 0;
+    raised.raise_if(is_missing, NO_FEEDBACK, || {
         format!("{} duels were issued here, and no feedback has arrived.", counts.pairs)
     });
-    let share =
-        |part: u64, whole: u64, at_least: f64| whole >= ENOUGH && percent(part, whole) >= at_least;
     let in_time_or_not = feedback.recorded + feedback.expired;
     for (kind, part, of, at_least, what) in [
         (LATE, feedback.expired, in_time_or_not, 5.0, "answers arrived too late"),
@@ -90,19 +113,24 @@ pub fn alarms(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String) -> Vec<Ala
         (CONFLICTS, feedback.conflict, total, 2.0, "pieces of feedback contradict an earlier one"),
         (REPEATS, feedback.duplicate, total, 50.0, "pieces of feedback are repeats"),
     ] {
-        raise(share(part, of, at_least), kind, &|| {
+        raised.raise_if(is_share(part, of, at_least), kind, || {
             format!("{:.0} % of {of} {what}.", percent(part, of))
         });
     }
-    let ended = &counts.ended;
+}
+
+/// Duels that are not answered, altogether or for some pairs or sides.
+fn check_answered(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: &mut Raised) {
+    let ended = &traffic.counts.ended;
     if let Some(answered) = traffic.answered_share() {
         let out = ended.total.issued;
-        raise(total > 0 && out >= 2 * ENOUGH && answered < 0.5, UNANSWERED, &|| {
+        let has_feedback = traffic.counts.feedback.iter().any(|&count| count > 0);
+        raised.raise_if(has_feedback && out >= 2 * ENOUGH && answered < 0.5, UNANSWERED, || {
             format!("{:.0} % of {out} duels expired without an answer.", 100.0 * (1.0 - answered))
         });
     }
     if let Some(worst) = &ended.worst {
-        raise(ended.evidence >= SERVER_EVIDENCE, UNEVEN, &|| {
+        raised.raise_if(ended.evidence >= SERVER_EVIDENCE, UNEVEN, || {
             format!(
                 "{} Shares this uneven come up in at most one of {:.0} experiments in which no pair matters.{}",
                 compared(worst, ended.by_page, name),
@@ -111,26 +139,35 @@ pub fn alarms(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String) -> Vec<Ala
             )
         });
     }
+}
+
+/// Coins that are not fair: which side of a page wins, and which ranker of a pair drafts first.
+fn check_sides(traffic: &TrafficSummary, raised: &mut Raised) {
     let [left, right, ..] = traffic.shown;
-    raise(coin_evidence(left, right) >= LOG_EVIDENCE, SIDES, &|| {
+    raised.raise_if(coin_evidence(left, right) >= LOG_EVIDENCE, SIDES, || {
         format!("Left won {:.1} % of {} decided pages.", percent(left, left + right), left + right)
     });
-    let drafts = counts.drafts;
-    raise(coin_evidence(drafts.lower, drafts.higher) >= SERVER_EVIDENCE, DRAFTS, &|| {
+    let drafts = traffic.counts.drafts;
+    let evidence = coin_evidence(drafts.lower, drafts.higher);
+    raised.raise_if(evidence >= SERVER_EVIDENCE, DRAFTS, || {
         let pages = drafts.lower + drafts.higher;
         format!(
             "The ranker that is listed first drafted first on {:.1} % of {pages} pages.",
             percent(drafts.lower, pages)
         )
     });
+}
+
+/// Pages that teach nothing.
+fn check_silent_pages(traffic: &TrafficSummary, raised: &mut Raised) {
     let (pages, silent) = (traffic.shown.iter().sum::<u64>(), traffic.silent);
-    let mostly_silent = share(silent.total(), pages, SILENT_PERCENT);
+    let mostly_silent = is_share(silent.total(), pages, SILENT_PERCENT);
     for (kind, count, what) in [
         (NO_CLICKS, silent.no_click, "got no click"),
         (NO_CREDIT, silent.no_credit, "got clicks, but none that earns credit"),
         (SAME_RANKINGS, silent.same_rankings, "were made of two equal rankings"),
     ] {
-        raise(mostly_silent && share(count, pages, CAUSE_PERCENT), kind, &|| {
+        raised.raise_if(mostly_silent && is_share(count, pages, CAUSE_PERCENT), kind, || {
             format!(
                 "{:.0} % of {pages} pages {what}. {:.0} % of all pages teach nothing.",
                 percent(count, pages),
@@ -138,14 +175,18 @@ pub fn alarms(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String) -> Vec<Ala
             )
         });
     }
+}
+
+/// Claims of the folded state that need a person.
+fn check_claims(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: &mut Raised) {
     if let Some(hurt) = &traffic.hurt {
-        raise(true, SEGMENT_HURT, &|| hurt.clone());
+        raised.raise_if(true, SEGMENT_HURT, || hurt.clone());
     }
     if let Some(alarm) = &traffic.drift {
-        raise(true, DRIFT, &|| changed(alarm, name));
+        raised.raise_if(true, DRIFT, || changed(alarm, name));
     }
     for (split, what) in traffic.alone.iter().flatten().zip(["got a page alone", "answered one"]) {
-        raise(split.uneven_since().is_some(), UNEVEN_ARMS, &|| {
+        raised.raise_if(split.uneven_since().is_some(), UNEVEN_ARMS, || {
             let [leader, control] = split.units();
             format!(
                 "Of {} units that {what}, {leader} are to see the leader and {control} the control. \
@@ -155,16 +196,17 @@ pub fn alarms(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String) -> Vec<Ala
             )
         });
     }
-    raise(!traffic.harms.is_empty(), HARM, &|| traffic.harms.join(" "));
-    if let Some(since) = traffic.batch_since_ms {
-        let stuck = traffic.now_ms - since;
-        raise(
-            traffic.running && counts.pairs > 0 && stuck > 5 * traffic.ttl_ms.max(60_000),
-            BATCH_STUCK,
-            &|| format!("No duel was answered for {} minutes.", stuck / 60_000),
-        );
-    }
-    alarms
+    raised.raise_if(!traffic.harms.is_empty(), HARM, || traffic.harms.join(" "));
+}
+
+/// An open batch without progress.
+fn check_batch(traffic: &TrafficSummary, raised: &mut Raised) {
+    let Some(since) = traffic.batch_since_ms else { return };
+    let stuck = traffic.now_ms - since;
+    let is_long = stuck > 5 * traffic.ttl_ms.max(60_000);
+    raised.raise_if(traffic.running && traffic.counts.pairs > 0 && is_long, BATCH_STUCK, || {
+        format!("No duel was answered for {} minutes.", stuck / 60_000)
+    });
 }
 
 /// A kind of alarm.

@@ -197,13 +197,13 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
             Kind::ALL.map(|kind| claim_of(loaded, fold, held, (ranker, control), kind))
         })
     });
-    let error = |kind| held.map_or(0.0, |held| short(held.error(kind)));
+    let error = |kind| held.map_or(0.0, |held| exact_share(held.error(kind)));
     let (better, worse) = (error(Kind::Better), error(Kind::Worse));
     let (segments, drift) = (fold.segments(), fold.drift());
-    let (hurt, unhurt) =
-        segments.map_or((0.0, 0.0), |it| (short(it.hurt_error()), short(it.unhurt_error())));
+    let (hurt, unhurt) = segments
+        .map_or((0.0, 0.0), |it| (exact_share(it.hurt_error()), exact_share(it.unhurt_error())));
     let drift_error = drift.map_or(0.0, |_| DRIFT_ERROR);
-    let guarded = fold.guardrails().map_or(0.0, |guarded| short(guarded.error()));
+    let guarded = fold.guardrails().map_or(0.0, |guarded| exact_share(guarded.error()));
     let margin = fold.verdict().target().margin;
     let of_segments = segments.map(|it| segment_claims(loaded, it, margin));
     let of_drift = drift.map(|drift| {
@@ -225,7 +225,9 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
             harm: guarded,
             safe: guarded,
             drift: drift_error,
-            any: short(best.error + better + worse + hurt + unhurt + 2.0 * guarded + drift_error),
+            any: exact_share(
+                best.error + better + worse + hurt + unhurt + 2.0 * guarded + drift_error,
+            ),
         },
         claims: std::iter::once(best)
             .chain(of_control)
@@ -247,7 +249,7 @@ fn best(loaded: &LoadedExperiment, fold: &Fold) -> Claim {
 }
 
 impl Claim {
-    /// An open one of nobody yet.
+    /// An open claim that names no ranker.
     pub(super) fn new(claim: ClaimKind, margin: f64, error: f64) -> Self {
         Self {
             claim,
@@ -255,7 +257,7 @@ impl Claim {
             control: None,
             segment: None,
             margin,
-            error: short(error),
+            error: exact_share(error),
             state: ClaimState::Open,
             decided_after_duels: None,
             win_rate: None,
@@ -266,13 +268,13 @@ impl Claim {
         }
     }
 
-    /// The claim, which is decided if it was after so many.
+    /// The claim, decided after so many answers or pages, or open for `None`.
     pub(super) fn decided(self, after: Option<u64>) -> Self {
         let open = Progress::Open { comparisons: None };
-        self.at(after.map_or(open, |after| Progress::Decided { after }))
+        self.with_progress(after.map_or(open, |after| Progress::Decided { after }))
     }
 
-    pub(super) fn at(mut self, progress: Progress) -> Self {
+    pub(super) fn with_progress(mut self, progress: Progress) -> Self {
         (self.state, self.decided_after_duels) = match progress {
             Progress::Decided { after } => (ClaimState::Decided, Some(after)),
             Progress::Open { .. } => (ClaimState::Open, None),
@@ -301,14 +303,14 @@ fn claim_of(
         ranker: Some(loaded.spec.rankers[ranker].id.clone()),
         control: Some(loaded.spec.rankers[control].id.clone()),
         win_rate,
-        bound: if kind == Kind::Worse { at_most.map(short) } else { at_least },
+        bound: if kind == Kind::Worse { at_most.map(exact_share) } else { at_least },
         lead_in_reach: lead.filter(|_| progress == Progress::OutOfReach).map(in_reach),
-        ..Claim::new(kind.into(), margin, held.error(kind)).at(progress)
+        ..Claim::new(kind.into(), margin, held.error(kind)).with_progress(progress)
     }
 }
 
-/// Without the digits that subtracting from 1 leaves.
-pub(super) fn short(share: f64) -> f64 {
+/// A share without the rounding error of a subtraction from 1.
+pub(super) fn exact_share(share: f64) -> f64 {
     (share * 1e12).round() / 1e12
 }
 
@@ -335,13 +337,15 @@ impl From<Kind> for ClaimKind {
 }
 
 impl ControlView {
-    /// Of the winner; before the verdict of the ranker that is proven to win most against the
-    /// control, or else of the one that leads.
+    /// The view of the winner. Before the verdict, it is of the ranker that is proven to win most
+    /// against the control, or else of `leader`. `None` without a control. `has_ended` says whether
+    /// the experiment is concluded.
     pub(super) fn of(
         loaded: &LoadedExperiment,
         held: &ControlClaims,
-        (verdict, has_ended): (Option<&Verdict>, bool),
+        verdict: Option<&Verdict>,
         leader: usize,
+        has_ended: bool,
     ) -> Option<Self> {
         let control = held.control()?;
         let bound = |&ranker: &usize| held.bounds(ranker).0.unwrap_or(0.0);
@@ -361,7 +365,7 @@ impl ControlView {
             settled: held.is_settled(ranker),
             win_rate: held.win_rate(ranker),
             at_least,
-            at_most: at_most.map(short),
+            at_most: at_most.map(exact_share),
             duels_to_go: to_go(held.progress(ranker, Kind::Better)),
             sentence: String::new(),
         };

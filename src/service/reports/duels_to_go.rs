@@ -45,7 +45,7 @@ struct Kept {
 #[derive(Default)]
 struct Newest(Mutex<Option<Kept>>);
 
-/// The saved state of the policy, if a forecast at this target has to be made.
+/// The saved state of the policy, for a forecast at this target; `None` if none has to be made.
 pub(super) fn forecast_input(
     loaded: &LoadedExperiment,
     fold: &Fold,
@@ -69,9 +69,9 @@ fn kept_forecast(loaded: &LoadedExperiment, steps: u64, target: Target) -> Optio
     kept.filter(|kept| kept.target == target && fresh(kept.steps))
 }
 
-/// The forecast from `present`, or why there is none. `keep` says whether a recent one may be
-/// used again; otherwise it simulates from `saved`. `counting_share` is the share of pages that
-/// count.
+/// The forecast from `present`, or why there is none. With `keep`, a recent forecast is used again
+/// and a new one is kept; without a recent one, the policy is simulated from its state `saved`.
+/// `counting_share` is the share of pages that count.
 pub(super) fn duels_to_go(
     loaded: &LoadedExperiment,
     present: Present<'_>,
@@ -103,7 +103,7 @@ pub(super) fn duels_to_go(
         }
     };
     let since = (steps - at) as f64;
-    // the simulated answers all count
+    // in a simulation, every answer counts
     let remaining = |forecast: f64| rounded((forecast / counting_share - since).max(1.0));
     match found {
         Ok(Forecast { estimate, low, high }) => Ok(DuelsToGo {
@@ -111,17 +111,22 @@ pub(super) fn duels_to_go(
             low: remaining(low),
             high: high.map(remaining),
         }),
-        Err(NoForecast::TooFew { comparisons, least }) => {
+        Err(none) => Err(in_words(none, counting_share)),
+    }
+}
+
+/// Why there is no forecast.
+fn in_words(none: NoForecast, counting_share: f64) -> String {
+    match none {
+        NoForecast::TooFew { comparisons, least } => {
             let duels = if comparisons == 1 { "duel has" } else { "duels have" };
-            Err(format!("{comparisons} {duels} been counted, and an estimate needs {least}"))
+            format!("{comparisons} {duels} been counted, and an estimate needs {least}")
         }
-        Err(NoForecast::Beyond(steps)) => Err(format!(
+        NoForecast::Beyond(steps) => format!(
             "more than {} further pages; simulations that ran so far had no verdict",
             grouped(rounded(steps as f64 / counting_share), ',')
-        )),
-        Err(NoForecast::NotSimulated) => {
-            Err("the policy cannot be simulated from the present counts".into())
-        }
+        ),
+        NoForecast::NotSimulated => "the policy cannot be simulated from the present counts".into(),
     }
 }
 

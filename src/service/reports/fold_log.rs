@@ -12,12 +12,12 @@ pub(super) const REQUEST_ENTRIES_MAX: u64 = 200_000;
 /// Most comparisons of a log that a request can fold: one entry with the results of a batch can
 /// have many, and most policies observe each.
 pub(super) const REQUEST_COMPARISONS_MAX: u64 = 2_000_000;
-/// Entries of one read. A larger one would keep a processor busy at the priority of the threads
-/// that serve requests: the thread of SQLite, or the process of PostgreSQL. A smaller one would not
-/// be read in bulk.
-const PAGE: u32 = 250;
-/// Pages that are folded together: the end of a chunk costs more, the more rankers there are.
-const CHUNK_PAGES: usize = 80;
+/// Entries of one read. Many would keep a processor busy at the priority of the threads that serve
+/// requests: with the thread of SQLite, or the process of PostgreSQL. Few would not be read in
+/// bulk.
+const READ_ENTRIES: u32 = 250;
+/// Reads whose entries are folded as one chunk. The end of a chunk takes longer with more rankers.
+const CHUNK_READS: usize = 80;
 
 /// Where a log is read, and where it is folded.
 #[derive(Clone, Copy)]
@@ -28,8 +28,8 @@ pub(super) struct Folding<'a> {
 }
 
 impl Folding<'_> {
-    /// Fold the log up to the position `head` into `fold`, and call `see` with `seen` for each
-    /// duel that an entry answered.
+    /// Fold the log up to the position `head` into `fold`. For each duel that an entry answered,
+    /// call `see`, which collects into `seen`.
     pub async fn run<S: Send + 'static>(
         self,
         record: &ExperimentRecord,
@@ -38,13 +38,13 @@ impl Folding<'_> {
         see: fn(&mut S, &OutcomeEvent, &LogEntry),
     ) -> Result<(Fold, S), ServiceError> {
         while fold.position() < head {
-            let starts = (fold.position()..head).step_by(PAGE as usize).take(CHUNK_PAGES);
+            let starts = (fold.position()..head).step_by(READ_ENTRIES as usize).take(CHUNK_READS);
             let mut entries = Vec::new();
             for start in starts {
-                let page = self.store.read(record.id, start, PAGE);
+                let read = self.store.read(record.id, start, READ_ENTRIES);
                 entries.extend(match self.pool {
-                    Some(pool) => pool.read_log(page).await?,
-                    None => page.await?,
+                    Some(pool) => pool.read_log(read).await?,
+                    None => read.await?,
                 });
             }
             let before = fold.position();

@@ -3,7 +3,8 @@
 //! A report first copies what it needs of the fold, then computes on a thread of [`pool`]. The
 //! newest one of each kind is kept, for all who ask at the same log position ([`single_flight`]).
 //!
-//! The comment of a field is its description in `openapi.yaml`. A field whose name says all has none.
+//! The comment of a field is its description in `openapi.yaml`. A field whose name says all has
+//! none.
 
 pub mod alarms;
 pub mod claims;

@@ -15,7 +15,7 @@ use dueling_bandits::evidence::posterior::window;
 use dueling_bandits::evidence::regret_bounds::{RegretBounds, regret_bounds};
 use dueling_bandits::evidence::{Counted, Estimate, History, Posterior, Sequences};
 use dueling_bandits::preference::Regret;
-use dueling_bandits::{Roster, Tally, step_rng};
+use dueling_bandits::{Tally, step_rng};
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -217,7 +217,8 @@ pub async fn regret(
     newest(reports, loaded, (), copy, compute).await
 }
 
-/// `counted` are the wins that count for the verdict, if these are not all.
+/// `counted` are the wins that count for the verdict, if these are not all. `last_at` is the time
+/// of the last log entry in Unix milliseconds.
 fn regret_of(
     loaded: &LoadedExperiment,
     copy: &FoldCopy,
@@ -227,26 +228,12 @@ fn regret_of(
 ) -> RegretReport {
     let FoldCopy { tally, roster, .. } = copy;
     let (seed, shown) = (loaded.with_record(|record| record.seed), copy.counts.appearances());
-    let mut moments = history.checkpoints();
-    if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
-        moments.push(Checkpoint {
-            position: copy.position,
-            steps: history.steps(),
-            recorded_at: last_at,
-            shown: shown.to_vec(),
-        });
-    }
     let steps = history.steps();
-    let before = window(&moments, steps, RECENT_STEPS);
-    let recent: Vec<u64> = match before {
-        Some(before) => shown.iter().zip(&before.shown).map(|(all, before)| all - before).collect(),
-        None => shown.to_vec(),
-    };
-    let recent_steps = steps - before.map_or(0, |before| before.steps);
-
-    // the last one is everything until now: Condorcet regret is computed for it
+    let moments = moments(copy, history, last_at);
+    let recent = Recent::of(&moments, steps, shown);
+    // the last one is all steps until now, for which savings and Condorcet regret are computed
     let priced: Vec<&[u64]> =
-        moments.iter().map(|moment| &*moment.shown).chain([&*recent, shown]).collect();
+        moments.iter().map(|moment| &*moment.shown).chain([&*recent.shown, shown]).collect();
     let draws = Posterior::draws(tally.rankers());
     // the same stream at every position: otherwise the estimate would change without new answers
     let rng = &mut step_rng(seed ^ REGRET_STREAM, 0);
@@ -254,23 +241,22 @@ fn regret_of(
     let scores =
         Regret::from_copeland_scores_among(&copeland_scores(tally, roster), roster.active());
     let (recent_drawn, now) = (drawn.copeland[moments.len()], drawn.copeland[moments.len() + 1]);
-
-    let series = moments
-        .iter()
-        .zip(&drawn.copeland)
-        .map(|(moment, estimate)| RegretPoint {
-            position: moment.position,
-            steps: moment.steps,
-            at: rfc3339(moment.recorded_at),
-            plug_in: scores.of_appearances(&moment.shown),
-            mean: estimate.mean,
-            low: estimate.low,
-            high: estimate.high,
-            uniform_plug_in: scores.of_uniform_pairs(moment.steps),
-            uniform_mean: drawn.uniform_step.mean * moment.steps as f64,
-        })
-        .collect();
-    let thousand = 1000.0 / recent_steps as f64;
+    let point = |(moment, estimate): (&Checkpoint, &Estimate)| RegretPoint {
+        position: moment.position,
+        steps: moment.steps,
+        at: rfc3339(moment.recorded_at),
+        plug_in: scores.of_appearances(&moment.shown),
+        mean: estimate.mean,
+        low: estimate.low,
+        high: estimate.high,
+        uniform_plug_in: scores.of_uniform_pairs(moment.steps),
+        uniform_mean: drawn.uniform_step.mean * moment.steps as f64,
+    };
+    let posterior = drawn.condorcet.map(|(regret, uniform)| CondorcetPosterior {
+        regret: Band::of(regret, 1.0),
+        uniform_regret: Band::of(uniform, steps as f64),
+    });
+    let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     RegretReport {
         bounds: bounds_report(loaded, copy, counted),
         posterior: PosteriorRegret {
@@ -280,24 +266,55 @@ fn regret_of(
             uniform_copeland_regret: Band::of(drawn.uniform_step, steps as f64),
             saved_share: drawn.saved.map(|saved| Band::of(saved, 1.0)),
         },
-        condorcet: {
-            let posterior = drawn.condorcet.map(|(regret, uniform)| CondorcetPosterior {
-                regret: Band::of(regret, 1.0),
-                uniform_regret: Band::of(uniform, steps as f64),
-            });
-            let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
-            condorcet(tally, roster, shown, steps, drawn.condorcet_probability, posterior, id)
-        },
-        recent: (steps > 0).then(|| RecentRegret {
-            steps: recent_steps,
-            plug_in: scores.of_appearances(&recent) * thousand,
-            mean: recent_drawn.mean * thousand,
-            low: recent_drawn.low * thousand,
-            high: recent_drawn.high * thousand,
-            uniform: drawn.uniform_step.mean * 1000.0,
-        }),
-        series,
+        condorcet: condorcet(copy, steps, drawn.condorcet_probability, posterior, id),
+        recent: (steps > 0).then(|| recent.report(&scores, recent_drawn, drawn.uniform_step.mean)),
+        series: moments.iter().zip(&drawn.copeland).map(point).collect(),
         plug_in: plug_in(loaded, copy),
+    }
+}
+
+/// The checkpoints of the history, and now as the last one.
+fn moments(copy: &FoldCopy, history: &History, last_at: i64) -> Vec<Checkpoint> {
+    let mut moments = history.checkpoints();
+    if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
+        moments.push(Checkpoint {
+            position: copy.position,
+            steps: history.steps(),
+            recorded_at: last_at,
+            shown: copy.counts.appearances().to_vec(),
+        });
+    }
+    moments
+}
+
+/// The newest steps.
+struct Recent {
+    steps: u64,
+    /// Appearances of each ranker in them.
+    shown: Vec<u64>,
+}
+
+impl Recent {
+    /// `shown` are the appearances in all steps.
+    fn of(moments: &[Checkpoint], steps: u64, shown: &[u64]) -> Self {
+        let Some(before) = window(moments, steps, RECENT_STEPS) else {
+            return Self { steps, shown: shown.to_vec() };
+        };
+        let appearances = shown.iter().zip(&before.shown).map(|(all, before)| all - before);
+        Self { steps: steps - before.steps, shown: appearances.collect() }
+    }
+
+    /// `drawn` is the posterior regret of these steps, `uniform` that of one step of uniform pairs.
+    fn report(&self, scores: &Regret, drawn: Estimate, uniform: f64) -> RecentRegret {
+        let thousand = 1000.0 / self.steps as f64;
+        RecentRegret {
+            steps: self.steps,
+            plug_in: scores.of_appearances(&self.shown) * thousand,
+            mean: drawn.mean * thousand,
+            low: drawn.low * thousand,
+            high: drawn.high * thousand,
+            uniform: uniform * 1000.0,
+        }
     }
 }
 
@@ -318,16 +335,15 @@ fn bounds_report(
     Some(BoundsReport { confidence, low, high, unsettled_pairs: unsettled })
 }
 
+/// `probability` is that of a Condorcet winner.
 fn condorcet(
-    tally: &Tally,
-    roster: &Roster,
-    shown: &[u64],
+    copy: &FoldCopy,
     steps: u64,
     probability: f64,
     posterior: Option<CondorcetPosterior>,
     id: impl Fn(usize) -> String,
 ) -> CondorcetRegret {
-    let active = roster.active();
+    let (tally, active) = (&copy.tally, copy.roster.active());
     let winner =
         active.iter().copied().find(|&i| active.iter().all(|&j| j == i || tally.leads(i, j)));
     let priced = winner.map(|winner| {
@@ -346,7 +362,7 @@ fn condorcet(
     };
     CondorcetRegret {
         winner: winner.map(id),
-        regret: priced.as_ref().map(|priced| priced.of_appearances(shown)),
+        regret: priced.as_ref().map(|priced| priced.of_appearances(copy.counts.appearances())),
         uniform_regret: priced.as_ref().map(|priced| priced.of_uniform_pairs(steps)),
         probability,
         posterior,

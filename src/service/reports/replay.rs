@@ -11,7 +11,7 @@ use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::fold_log::{Folding, REQUEST_COMPARISONS_MAX, REQUEST_ENTRIES_MAX};
 use crate::service::reports::pool::ReportPool;
-use crate::service::reports::replay_regret::{OtherRegret, RUNS, other_regret};
+use crate::service::reports::replay_regret::{OtherRegret, RUNS, replayed_regret};
 use crate::service::reports::standings::copeland_scores;
 use crate::service::threads::IsAwaited;
 use dueling_bandits::{InFlight, PolicySpec, step_rng};
@@ -20,9 +20,9 @@ use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::{ExperimentLog, ExperimentRecord};
 
-/// Limit of the work of a request: steps of all runs together, for a policy whose step takes at
-/// most K² operations.
-const REQUEST_WORK: u64 = 200_000_000;
+/// Most operations of a request, for all runs together. A step is estimated to take K² + 400
+/// operations with K rankers.
+const REQUEST_OPERATIONS: u64 = 200_000_000;
 /// Selections from which the shares of the next duels are estimated.
 const SELECTIONS: u32 = 200;
 /// Most next duels in a report.
@@ -97,71 +97,75 @@ pub async fn replay(
     // The semaphore is never closed.
     let _turn = service.replays.acquire().await;
     let rankers = loaded.spec.rankers.len() as u64;
-    let steps = REQUEST_WORK / (rankers * rankers + 400) / RUNS / 2;
-    let of = Replayed { record: &record, spec: &loaded.spec, head };
-    replay_log(&*service.engine.store, of, policy, Some(steps), Some(&service.reports)).await
+    // each run is made twice
+    let steps = REQUEST_OPERATIONS / (rankers * rankers + 400) / RUNS / 2;
+    let log = ReplayedLog { record: &record, spec: &loaded.spec, head };
+    replay_log(&*service.engine.store, log, policy, Some(steps), Some(&service.reports)).await
 }
 
 /// The log to replay.
 #[derive(Debug, Clone, Copy)]
-pub struct Replayed<'a> {
-    /// The experiment.
+pub struct ReplayedLog<'a> {
     pub record: &'a ExperimentRecord,
-    /// Its spec.
     pub spec: &'a ExperimentSpec,
     /// Log position up to which to replay.
     pub head: u64,
 }
 
-/// Fold a log under `policy`, and run the policy on its answers for the same number of steps, but
-/// at most `steps_max`. The work runs on the threads of `pool`, or on one for blocking work.
+/// Fold a log under `policy`, and estimate the regret of the policy by running it on the answers of
+/// the log for the same number of steps, but at most `steps_max`. The work runs on the threads of
+/// `pool`; without one, on a thread for blocking work.
 pub async fn replay_log(
     store: &dyn ExperimentLog,
-    Replayed { record, spec, head }: Replayed<'_>,
+    ReplayedLog { record, spec, head }: ReplayedLog<'_>,
     policy: PolicySpec,
     steps_max: Option<u64>,
     pool: Option<&ReportPool>,
 ) -> Result<Replay, ServiceError> {
-    if record.pruned_to > 0 {
-        return Err(ServiceError::CannotReplay(format!(
-            "the log of experiment `{}` was pruned up to position {}: its beginning no longer exists",
-            record.name, record.pruned_to
-        )));
-    }
-    if !spec.roster_changes.is_none()
-        && let Some(why) = policy.description().fixed_rankers
-    {
-        return Err(ServiceError::CannotReplay(format!(
-            "experiment `{}` has roster changes, and policy `{}` cannot fold a log with them: {why}",
-            record.name,
-            policy.kind()
-        )));
-    }
-    if spec.held_out().is_some()
-        && let Some(why) = policy.description().fixed_rankers
-    {
-        return Err(ServiceError::CannotReplay(format!(
-            "experiment `{}` holds the second id of its canary out of the tournament, and policy `{}` cannot: {why}",
-            record.name,
-            policy.kind()
-        )));
-    }
+    refuse_replay(record, spec, &policy)?;
     let own_policy = spec.policy == policy;
-    let under = ExperimentSpec { policy, ..spec.clone() };
-    let (of, seed, created_at) = (under.clone(), record.seed, record.created_at);
+    let replayed = ExperimentSpec { policy, ..spec.clone() };
+    let (started, seed, created_at) = (replayed.clone(), record.seed, record.created_at);
     let start = move |_: IsAwaited<'_>| match own_policy {
-        true => Fold::start(&of, seed, created_at),
-        false => Fold::start_with_foreign_log(&of, seed, created_at),
+        true => Fold::start(&started, seed, created_at),
+        false => Fold::start_with_foreign_log(&started, seed, created_at),
     };
     let folding = Folding { store, pool };
     let fold = folding.in_background(start).await?;
     let (fold, ()) = folding.run(record, head, (fold, ()), |(), _, _| {}).await?;
     let name = record.name.clone();
     let report = move |is_awaited: IsAwaited<'_>| {
-        let regret = other_regret(&under, seed, &fold, steps_max, is_awaited);
-        report(&name, seed, &under, own_policy, &fold, regret)
+        let regret = replayed_regret(&replayed, seed, &fold, steps_max, is_awaited);
+        report(&name, seed, &replayed, own_policy, &fold, regret)
     };
     folding.in_background(report).await
+}
+
+/// Refuse a log whose beginning is gone, or that `policy` cannot fold.
+fn refuse_replay(
+    record: &ExperimentRecord,
+    spec: &ExperimentSpec,
+    policy: &PolicySpec,
+) -> Result<(), ServiceError> {
+    let (name, kind) = (&record.name, policy.kind());
+    if record.pruned_to > 0 {
+        return Err(ServiceError::CannotReplay(format!(
+            "the log of experiment `{name}` was pruned up to position {}: its beginning no longer exists",
+            record.pruned_to
+        )));
+    }
+    let Some(why) = policy.description().fixed_rankers else { return Ok(()) };
+    if !spec.roster_changes.is_none() {
+        return Err(ServiceError::CannotReplay(format!(
+            "experiment `{name}` has roster changes, and policy `{kind}` cannot fold a log with them: {why}"
+        )));
+    }
+    if spec.held_out().is_some() {
+        return Err(ServiceError::CannotReplay(format!(
+            "experiment `{name}` holds the second id of its canary out of the tournament, and policy `{kind}` cannot: {why}"
+        )));
+    }
+    Ok(())
 }
 
 fn report(

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::reports::claims::{Claim, ClaimKind, in_reach, short};
+use crate::service::reports::claims::{Claim, ClaimKind, exact_share, in_reach};
 use crate::service::reports::verdict_sentence::{points, share};
 use dueling_bandits::claims::ladder::Progress;
 use dueling_bandits::claims::segments::SegmentClaims;
@@ -35,13 +35,13 @@ pub struct SegmentsView {
         example = "In `desktop`, `bm25` beats `neural`, which wins 31 %, at most 44 %. Segments of fewer than 17 pages cannot be judged yet: `mobile`. Pages count from the result on."
     )]
     pub sentence: String,
-    /// The part of it about `hurt`.
+    /// The part of `sentence` about `hurt`.
     #[serde(skip)]
     lost: String,
 }
 
 impl SegmentsView {
-    /// `None` without declared segments.
+    /// The view of an experiment; `None` without declared segments.
     pub(super) fn of(loaded: &LoadedExperiment, fold: &Fold) -> Option<Self> {
         let held = fold.segments()?;
         let (names, id) = (&loaded.spec.segments, |it: usize| loaded.spec.rankers[it].id.as_str());
@@ -133,11 +133,11 @@ pub(super) fn segment_claims(
             control: held.rival(place).map(id),
             segment: Some(segment),
             win_rate,
-            bound: held.at_most(place).map(short),
+            bound: held.at_most(place).map(exact_share),
             lead_in_reach: win_rate
                 .filter(|_| progress == Progress::OutOfReach)
                 .map(|rate| in_reach(0.5 - rate)),
-            ..new(ClaimKind::Hurt, held.hurt_error()).at(progress)
+            ..new(ClaimKind::Hurt, held.hurt_error()).with_progress(progress)
         }
     });
     let unhurt = new(ClaimKind::Unhurt, held.unhurt_error()).decided(held.unhurt_after());

@@ -27,10 +27,10 @@ use rankduel_store::{ExperimentRecord, LogEntry};
 
 /// Probability that any of the intervals ever fails.
 const ERROR: f64 = 0.05;
-/// A page shows results until the log has grown by this part of it.
+/// A page of the dashboard shows the same results until the log has grown by one part in so many.
 const GROWTH: u64 = 10;
-/// A page waits so long for results.
-const AT_ONCE: Duration = Duration::from_millis(500);
+/// The longest time that a page of the dashboard waits for new results.
+const PAGE_WAIT: Duration = Duration::from_millis(500);
 /// Most rows of a report, each with one opponent in one segment.
 const ROWS_MAX: usize = 10_000;
 
@@ -80,9 +80,10 @@ pub struct OpponentRow {
     pub high: f64,
 }
 
-/// The results of the ranker with this index, or of the winner of a concluded experiment, or
-/// else of the leader, by segment, at the current log position. Folds the log anew, unless
-/// somebody has asked for the same lately. On a busy machine it is the last result of that ranker.
+/// The results by segment of the ranker with this index, or else of the winner of a concluded
+/// experiment, or else of the leader, at the current log position. Folds the log anew, unless
+/// somebody has asked for the same lately. If that takes long on a busy machine, the last results
+/// of the ranker are returned.
 pub async fn segments(
     service: &Arc<Service>,
     loaded: &Arc<LoadedExperiment>,
@@ -100,7 +101,7 @@ pub async fn segments(
         return Ok(known);
     }
     let (own, of) = (Arc::clone(service), Arc::clone(loaded));
-    // folded to the end, even if the caller does not wait for it
+    // in a task of its own: the log is folded to the end, even if the caller goes
     let fresh = tokio::spawn(async move { fold_segments(&own, &of, &record, head, ranker).await });
     let fresh = async { fresh.await.map_err(|error| ServiceError::internal(error.to_string()))? };
     reports.or_last(&service.reports, &ranker, fresh).await
@@ -128,7 +129,7 @@ async fn fold_segments(
     let (of, seed, created_at) = (Arc::clone(loaded), record.seed, record.created_at);
     let start = move |_: IsAwaited<'_>| Fold::start(&of.spec, seed, created_at);
     let fold = folding.in_background(start).await?;
-    let start = (fold, SegmentAnswers::none_yet(loaded.spec.clone()));
+    let start = (fold, SegmentAnswers::new(loaded.spec.clone()));
     let add = |answers: &mut SegmentAnswers, answered: &OutcomeEvent, entry: &LogEntry| {
         answers.add(answered, entry.recorded_at);
     };
@@ -140,12 +141,12 @@ async fn fold_segments(
     reports.get(&service.reports, (head, ranker), move || Ok(folded), compute).await
 }
 
-/// Held while the results of an experiment are computed for a page.
+/// Held while the results of an experiment are computed for a page of the dashboard.
 #[derive(Debug, Default)]
-struct Turn(Arc<tokio::sync::Mutex<()>>);
+struct PageTurn(Arc<tokio::sync::Mutex<()>>);
 
-/// The results of a ranker for a page that updates itself all the time: those of a log that was at
-/// most a tenth shorter. If they take long, the last ones, or `None` before the first.
+/// The results of a ranker for a page of the dashboard, which updates itself all the time: those of
+/// a log that was at most a tenth shorter. If they take long, the last ones, or `None` without any.
 pub async fn recent_segments(
     service: &Arc<Service>,
     loaded: &Arc<LoadedExperiment>,
@@ -157,7 +158,7 @@ pub async fn recent_segments(
         return Ok(Some(known));
     }
     refuse_long_log(&loaded.record(), head)?;
-    let turn = loaded.extensions().get::<Turn>();
+    let turn = loaded.extensions().get::<PageTurn>();
     if let Ok(turn) = Arc::clone(&turn.0).try_lock_owned() {
         let (service, loaded) = (Arc::clone(service), Arc::clone(loaded));
         let computed = tokio::spawn(async move {
@@ -165,7 +166,7 @@ pub async fn recent_segments(
             drop(turn);
             computed
         });
-        if let Ok(Ok(computed)) = tokio::time::timeout(AT_ONCE, computed).await {
+        if let Ok(Ok(computed)) = tokio::time::timeout(PAGE_WAIT, computed).await {
             return computed.map(Some);
         }
     }
@@ -200,8 +201,8 @@ pub struct SegmentAnswers {
 }
 
 impl SegmentAnswers {
-    /// Those of an experiment without answers.
-    pub fn none_yet(spec: ExperimentSpec) -> Self {
+    /// Start without answers.
+    pub fn new(spec: ExperimentSpec) -> Self {
         let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
         Self { spec, excluded, answers: Vec::new() }
     }
@@ -254,11 +255,11 @@ pub struct SegmentResults<'a> {
     ranker: usize,
     /// Answers that do not count yet, because their cohorts are not complete.
     pub waiting: u64,
-    /// The segments of the answers so far, with a number each, from 1, in the order of the log. Of
-    /// answers that wait, too: the number of a segment never changes while the log grows.
+    /// The segments of the answers so far, numbered from 1 in the order of the log. Answers that
+    /// wait are included, so that the number of a segment never changes while the log grows.
     numbers: HashMap<Option<Segment>, usize>,
-    /// The segments with counted answers of any ranker, and those of this one against each active
-    /// opponent.
+    /// The segments with counted answers of any ranker, each with the results of this ranker by
+    /// active opponent.
     counts: BTreeMap<Option<Segment>, BTreeMap<usize, PairCounts>>,
 }
 

@@ -18,7 +18,8 @@ use rankduel_engine::loaded::LoadedExperiment;
 /// How long a result is kept that nobody asks for.
 const KEPT: Duration = Duration::from_secs(30);
 
-/// The newest result of one computation, for the parameters `P`. It stays valid until the log grows.
+/// The newest result of one computation, for the parameters `P`. It stays valid until the log
+/// grows.
 #[derive(Debug)]
 pub(crate) struct SingleFlight<P, T> {
     /// Held while a result is computed.

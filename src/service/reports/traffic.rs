@@ -147,13 +147,13 @@ impl TrafficSummary {
         })
     }
 
-    /// Share of the duels whose time is over that were answered; `None` before the first.
+    /// Share of the duels whose time to live is over that were answered; `None` before the first.
     pub fn answered_share(&self) -> Option<f64> {
         let Cell { issued, answered } = self.counts.ended.total;
         (issued > 0).then(|| answered as f64 / issued as f64)
     }
 
-    /// Pairs whose time is over and that were not answered.
+    /// Duels that have expired without an answer.
     pub fn unanswered(&self) -> u64 {
         let Cell { issued, answered } = self.counts.ended.total;
         issued - answered
@@ -200,7 +200,7 @@ impl SilentPages {
     }
 }
 
-/// The newest change of preferences that the verdict does not speak of.
+/// The newest change of preferences, unless the verdict rests only on answers since then.
 fn newest_change(fold: &Fold) -> Option<&drift::Alarm> {
     let alarm = fold.drift()?.alarms().last()?;
     let is_about_today = alarm.restarted && fold.verdict().verdict().is_some();

@@ -23,6 +23,7 @@ use crate::service::reports::verdict_sentence::{claim, sentence};
 use dueling_bandits::claims::control::ControlClaims;
 use dueling_bandits::claims::drift::Drift;
 use dueling_bandits::evidence::EqualAnswers;
+use dueling_bandits::evidence::posterior::WinnerProbabilities;
 use dueling_bandits::evidence::{Posterior, Standing, Target, VerdictTracker};
 use dueling_bandits::forecast::Present;
 use dueling_bandits::pairs::pairs_by_strips;
@@ -215,24 +216,27 @@ impl VerdictInput {
         }
     }
 
-    /// The tracker at this target, and the one that counts the answers that wait too, if any do.
-    fn judged(&self, target: Target) -> (Cow<'_, VerdictTracker>, Option<VerdictTracker>) {
+    /// The tracker at this target.
+    fn tracker_at(&self, target: Target) -> Cow<'_, VerdictTracker> {
         let FoldCopy { tracker: own, tally, roster, .. } = &self.copy;
-        let active = roster.active();
-        let is_own = target == own.target();
-        let tracker = match is_own {
+        match target == own.target() {
             true => Cow::Borrowed(own),
-            false => Cow::Owned(own.judge(target, tally, active)),
-        };
-        let expected = (!self.waiting.is_empty()).then(|| {
-            let mut expected = own.clone().counting(own.counted().with_waiting(&self.waiting));
-            if !is_own {
-                return expected.judge(target, tally, active);
-            }
-            expected.check(tally, active);
-            expected
-        });
-        (tracker, expected)
+            false => Cow::Owned(own.judge(target, tally, roster.active())),
+        }
+    }
+
+    /// The tracker at this target that counts the answers that wait too; `None` if none wait.
+    fn tracker_with_waiting(&self, target: Target) -> Option<VerdictTracker> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let FoldCopy { tracker: own, tally, roster, .. } = &self.copy;
+        let mut expected = own.clone().counting(own.counted().with_waiting(&self.waiting));
+        if target != own.target() {
+            return Some(expected.judge(target, tally, roster.active()));
+        }
+        expected.check(tally, roster.active());
+        Some(expected)
     }
 
     /// The share of answered duels that have a winner and count or wait.
@@ -268,63 +272,111 @@ pub fn requested_target(
     Ok(target)
 }
 
-fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -> Verdict {
+/// The evidence of an experiment at one target.
+struct Judgement<'a> {
+    tracker: Cow<'a, VerdictTracker>,
+    winners: Vec<usize>,
+    /// The winners, or the leader and the rivals that are not ruled out.
+    possible: Vec<usize>,
+    chances: WinnerProbabilities,
+    /// The evidence for the first winner or the leader now.
+    standing_now: Standing,
+    /// The same with all that was proven since this ranker leads.
+    standing: Standing,
+    /// The same if the answers that wait counted now, while the verdict is open.
+    preview: Option<Standing>,
+    concluded: Option<Conclusion>,
+    /// The forecast, or why there is none.
+    duels_to_go: Result<DuelsToGo, String>,
+}
+
+/// Judge the copied state at this target. `draws` is the number of posterior draws.
+fn judge<'a>(
+    loaded: &LoadedExperiment,
+    input: &'a VerdictInput,
+    target: Target,
+    draws: usize,
+) -> Judgement<'a> {
     let copy = &input.copy;
     let FoldCopy { tally, roster, .. } = copy;
     let active = roster.active();
     let is_own = target == copy.tracker.target();
-    let (tracker, expected) = input.judged(target);
-    let certified = tracker.verdict();
+    let tracker = input.tracker_at(target);
     let winners = winners(&tracker);
+    let is_open = winners.is_empty();
     let rng = &mut verdict_rng(loaded.with_record(|record| record.seed));
-    let draws = Posterior::draws(tally.rankers());
     let chances = Posterior::among(tally, roster).winner_probabilities(draws, rng);
     let leader = copy.most_probable(&chances.copeland, &winners);
-    let now = tracker.standing(tally, active, leader);
-    let mut standing = now.clone();
-    if is_own && winners.is_empty() {
+    let standing_now = tracker.standing(tally, active, leader);
+    let mut standing = standing_now.clone();
+    if is_own && is_open {
         keep_proven(&mut standing, &copy.race);
     }
-    let possible = possible(&standing, &winners);
-    let is_decided = !winners.is_empty();
-    let effects =
-        effects(loaded, (&tracker, tally, active), &now, |rival| !possible.contains(&rival));
-    let preview = expected.as_ref().filter(|_| !is_decided);
-    let preview = preview.map(|expected| expected.standing(tally, active, leader));
+    let with_waiting = if is_open { input.tracker_with_waiting(target) } else { None };
     let concluded = conclusion(loaded, input);
-    let forecast = if concluded.is_some() && winners.is_empty() {
+    let duels_to_go = if concluded.is_some() && is_open {
         Err("the experiment is concluded".to_owned())
     } else {
-        let expected = expected.as_ref().filter(|_| winners.is_empty());
-        let present = Present { tally, roster, tracker: expected.unwrap_or(&tracker) };
+        let present = Present { tally, roster, tracker: with_waiting.as_ref().unwrap_or(&tracker) };
         duels_to_go(loaded, present, is_own, input.counting_share(), input.saved.as_deref(), rng)
     };
-    let mut rests_on = input.basis.clone();
-    if let Some(&winner) = winners.first() {
-        let id = &loaded.spec.rankers[winner].id;
-        rests_on.withstands(&tracker, tally, active, (winner, id));
+    Judgement {
+        possible: possible(&standing, &winners),
+        preview: with_waiting.map(|tracker| tracker.standing(tally, active, leader)),
+        tracker,
+        winners,
+        chances,
+        standing_now,
+        standing,
+        concluded,
+        duels_to_go,
     }
+}
+
+impl Judgement<'_> {
+    fn of_ranker(&self, id: String, index: usize, is_retired: bool) -> RankerVerdict {
+        let against = |standing: &Standing| {
+            let rival = standing.rivals.iter().find(|(rival, _)| *rival == index);
+            rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
+        };
+        RankerVerdict {
+            id,
+            retired: is_retired,
+            possible: self.possible.contains(&index),
+            certain: self.winners.contains(&index),
+            evidence_against: against(&self.standing),
+            evidence_with_waiting: self.preview.as_ref().and_then(against),
+            copeland_probability: self.chances.copeland[index],
+            best_probability: self.chances.shared[index],
+            condorcet_probability: self.chances.condorcet[index],
+        }
+    }
+}
+
+fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -> Verdict {
+    let copy = &input.copy;
+    let FoldCopy { tally, roster, .. } = copy;
+    let active = roster.active();
+    let draws = Posterior::draws(tally.rankers());
+    let judgement = judge(loaded, input, target, draws);
+    let Judgement { tracker, winners, possible, standing, .. } = &judgement;
+    let certified = tracker.verdict();
+    let is_decided = !winners.is_empty();
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let ids = |rankers: &[usize]| rankers.iter().map(|&ranker| id(ranker)).collect();
-    let against = |standing: &Standing, i: usize| {
-        let rival = standing.rivals.iter().find(|(rival, _)| *rival == i);
-        rival.map(|(_, ln)| ln.exp().min(MOST_EVIDENCE))
-    };
-    let ranker = |i: usize| RankerVerdict {
-        id: id(i),
-        retired: !roster.is_active(i),
-        possible: possible.contains(&i),
-        certain: winners.contains(&i),
-        evidence_against: against(&standing, i),
-        evidence_with_waiting: preview.as_ref().and_then(|standing| against(standing, i)),
-        copeland_probability: chances.copeland[i],
-        best_probability: chances.shared[i],
-        condorcet_probability: chances.condorcet[i],
-    };
+    let mut rests_on = input.basis.clone();
+    if let Some(&winner) = winners.first() {
+        rests_on.note_loss(tracker, tally, active, (winner, &id(winner)));
+    }
+    let is_ruled_out = |rival| !possible.contains(&rival);
+    let effects = effects(loaded, (tracker, tally, active), &judgement.standing_now, is_ruled_out);
     let (deciding_pairs, deciding_pairs_total) = match is_decided {
         true => (Vec::new(), 0),
-        false => deciding_pairs(loaded, &tracker, tally, active),
+        false => deciding_pairs(loaded, tracker, tally, active),
     };
+    let rankers = (0..tally.rankers())
+        .map(|ranker| judgement.of_ranker(id(ranker), ranker, !roster.is_active(ranker)));
+    let concluded = judgement.concluded.clone();
     let mut verdict = Verdict {
         experiment: loaded.name.clone(),
         position: copy.position,
@@ -342,19 +394,19 @@ fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -
         decided_after_duels: certified.map(|verdict| verdict.comparisons),
         leader: id(standing.ranker),
         evidence_needed: standing.threshold.exp(),
-        rankers: (0..tally.rankers()).map(ranker).collect(),
-        possible: ids(&possible),
-        winners: ids(&winners),
+        rankers: rankers.collect(),
+        possible: ids(possible),
+        winners: ids(winners),
         deciding_pairs,
         deciding_pairs_total,
         effects,
         control: input.claims.as_ref().and_then(|held| {
-            let state = (copy.tracker.verdict(), concluded.is_some());
-            ControlView::of(loaded, held, state, standing.ranker)
+            let verdict = copy.tracker.verdict();
+            ControlView::of(loaded, held, verdict, standing.ranker, concluded.is_some())
         }),
         segments: input.segments.clone(),
-        duels_to_go: forecast.as_ref().ok().copied(),
-        duels_to_go_reason: forecast.err(),
+        duels_to_go: judgement.duels_to_go.as_ref().ok().copied(),
+        duels_to_go_reason: judgement.duels_to_go.as_ref().err().cloned(),
         waiting: input.waits.clone(),
         concludes_by_itself: loaded.spec.conclude_at.is_some()
             && input.by_itself.is_none()
@@ -366,7 +418,7 @@ fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -
         concluded,
     };
     verdict.claim = claim(&verdict);
-    verdict.sentence = sentence(&verdict, is_own);
+    verdict.sentence = sentence(&verdict, target == copy.tracker.target());
     verdict
 }
 

@@ -14,12 +14,12 @@ use rankduel_engine::cohorts::SLACK_MS;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
-/// Heaviest units that are listed.
-const HEAVIEST: usize = 10;
-/// Share of experiments in which a person is taken for a machine.
+/// Most units that are listed as the heaviest.
+const HEAVIEST_MAX: usize = 10;
+/// Share of experiments in which any person is taken for a machine.
 const MISTAKEN: f64 = 0.05;
-/// With more rankers, trying many shares of lost answers takes too long.
-const FEW: usize = 64;
+/// Most rankers for which `holds_unless_lost` is computed: it tries many shares of lost answers.
+const LOSS_RANKERS_MAX: usize = 64;
 const NO_LOSS: &str = "The verdict withstands no loss: it holds only if every duel that its winner lost was answered. \
                        Where answers can get lost, ask for more `confidence`.";
 
@@ -125,7 +125,7 @@ pub struct HeaviestUnit {
 impl HeaviestUnit {
     fn of(unit: u64, counts: &HeavyUnit, fold: &Fold) -> Self {
         let all = fold.heavy_units().answers();
-        // any of the units seen could have been the odd one
+        // the error is shared by all units that were seen
         let units = fold.cohorts().units().max(1) as f64;
         let answers = counts.answers - counts.error.min(counts.answers);
         Self {
@@ -144,21 +144,21 @@ fn heaviest(fold: &Fold) -> Vec<HeaviestUnit> {
     let mut units: Vec<_> =
         units.iter().map(|(unit, counts)| HeaviestUnit::of(*unit, counts, fold)).collect();
     units.sort_by_key(|unit| std::cmp::Reverse(unit.answers));
-    units.truncate(HEAVIEST);
+    units.truncate(HEAVIEST_MAX);
     units
 }
 
 impl VerdictBasis {
-    /// How much loss the verdict for `winner`, whose id this is, withstands. `tracker` has given it
-    /// for `tally`.
-    pub(super) fn withstands(
+    /// Note how much loss the verdict for `winner` withstands, with a doubt if it is less than what
+    /// may have been lost. `tracker` has given the verdict for `tally`; `id` is that of the winner.
+    pub(super) fn note_loss(
         &mut self,
         tracker: &VerdictTracker,
         tally: &Tally,
         active: &[usize],
         (winner, id): (usize, &str),
     ) {
-        if active.len() <= FEW {
+        if active.len() <= LOSS_RANKERS_MAX {
             self.holds_unless_lost = Some(most_withstood(tracker, tally, active, winner));
         }
         let lost = self.lost.unwrap_or(0.0);
@@ -182,43 +182,11 @@ impl VerdictBasis {
     pub(super) fn of(fold: &Fold) -> Self {
         let cohorts = fold.cohorts();
         let (with_unit, without_unit) = cohorts.answers();
-        let (left_out, waiting) = (cohorts.left_out(), cohorts.waiting());
+        let (left_out, waiting, excluded) =
+            (cohorts.left_out(), cohorts.waiting(), fold.excluded());
         let total = with_unit + without_unit;
         let is_in_cohorts = cohorts.window_ms() > 0;
         let complete_until = cohorts.complete_until();
-        let mut assumptions = Vec::new();
-        if without_unit > 0 || total == 0 {
-            assumptions.push(
-                "Answers without a unit are independent of each other: no user, session or machine \
-                 answers often. Send `unit` with `next-duel` to make this true.",
-            );
-        }
-        if with_unit > 0 {
-            assumptions.push("Different units answer independently of each other.");
-        }
-        let excluded = fold.excluded();
-        if excluded.units() > 0 {
-            assumptions.push(
-                "Which units were excluded, and whether, did not depend on who won their duels.",
-            );
-        }
-        assumptions.push(match is_in_cohorts {
-            true => {
-                "Whether a duel is answered within `answer_window_seconds` does not depend on who \
-                 wins it."
-            }
-            false => {
-                "How long an answer takes, and whether it comes, does not depend on who wins. Set \
-                 `answer_window_seconds` above 0 if answers for one side can be slower."
-            }
-        });
-        if silence_is_no_click(fold) {
-            assumptions.push(
-                "An interleaved page without feedback had no click: no such page was reported. \
-                 Report them with empty `clicks`, so that lost answers show.",
-            );
-        }
-        assumptions.push("Each ranker stays as it is while the experiment runs.");
         Self {
             answers: fold.verdict().comparisons(),
             by_score: fold.verdict().counted().scores().answers(),
@@ -239,9 +207,46 @@ impl VerdictBasis {
             lost: lost(fold),
             doubts: unfair_method(fold).into_iter().collect(),
             remark: None,
-            assumptions,
+            assumptions: assumptions(fold),
         }
     }
+}
+
+/// The assumptions of the verdict, in words.
+fn assumptions(fold: &Fold) -> Vec<&'static str> {
+    let (with_unit, without_unit) = fold.cohorts().answers();
+    let mut assumptions = Vec::new();
+    if without_unit > 0 || with_unit == 0 {
+        assumptions.push(
+            "Answers without a unit are independent of each other: no user, session or machine \
+             answers often. Send `unit` with `next-duel` to make this true.",
+        );
+    }
+    if with_unit > 0 {
+        assumptions.push("Different units answer independently of each other.");
+    }
+    if fold.excluded().units() > 0 {
+        assumptions
+            .push("Which units were excluded, and whether, did not depend on who won their duels.");
+    }
+    assumptions.push(match fold.cohorts().window_ms() > 0 {
+        true => {
+            "Whether a duel is answered within `answer_window_seconds` does not depend on who \
+             wins it."
+        }
+        false => {
+            "How long an answer takes, and whether it comes, does not depend on who wins. Set \
+             `answer_window_seconds` above 0 if answers for one side can be slower."
+        }
+    });
+    if silence_is_no_click(fold) {
+        assumptions.push(
+            "An interleaved page without feedback had no click: no such page was reported. \
+             Report them with empty `clicks`, so that lost answers show.",
+        );
+    }
+    assumptions.push("Each ranker stays as it is while the experiment runs.");
+    assumptions
 }
 
 /// Whether callers report the clicks on interleaved pages, and never a page without a click. This

@@ -15,43 +15,52 @@ pub(super) fn sentence(verdict: &Verdict, is_own: bool) -> String {
     said.fold(bare_sentence(verdict, is_own), |text, next| format!("{text} {next}"))
 }
 
+/// The sentence of a verdict alone.
 fn bare_sentence(verdict: &Verdict, is_own: bool) -> String {
     let ended_on = verdict.concluded.as_ref().and_then(|end| end.winner.as_ref());
-    if verdict.state == VerdictState::Decided {
-        let decided = format!("{} {}", verdict.claim, error_of_claim(verdict));
-        return match ended_on.filter(|id| !verdict.winners.contains(id)) {
-            Some(other) => {
-                format!("{decided} The experiment was concluded on `{other}` nevertheless.")
+    match (verdict.state, ended_on) {
+        (VerdictState::Decided, ended_on) => {
+            let decided = format!("{} {}", verdict.claim, error_of_claim(verdict));
+            match ended_on.filter(|id| !verdict.winners.contains(id)) {
+                Some(other) => {
+                    format!("{decided} The experiment was concluded on `{other}` nevertheless.")
+                }
+                None => decided,
             }
-            None => decided,
-        };
+        }
+        (_, Some(winner)) => concluded_without_verdict(verdict, winner, is_own),
+        (VerdictState::NothingKnown, None) => format!(
+            "Nothing is known yet: no duel of the {} rankers has had a winner.",
+            active(verdict)
+        ),
+        (VerdictState::Open, None) => open(verdict),
     }
+}
+
+fn concluded_without_verdict(verdict: &Verdict, winner: &str, is_own: bool) -> String {
+    let concluded = format!("The experiment was concluded on `{winner}`");
     let error = error(verdict.confidence);
-    if let Some(winner) = ended_on {
-        let concluded = format!("The experiment was concluded on `{winner}`");
-        return if verdict.rests_on.excluded_units > 0 {
-            format!(
-                "{concluded}. Without the answers of the excluded units, the evidence is not enough \
-                 for a verdict that is wrong in at most {error} of experiments."
-            )
-        } else if !is_own {
-            format!(
-                "{concluded}. The evidence is not enough for a verdict with a margin of {} that is \
-                 wrong in at most {error} of experiments.",
-                points(verdict.margin)
-            )
-        } else {
-            format!(
-                "{concluded} without a verdict: the evidence was not yet enough for one that is \
-                 wrong in at most {error} of experiments."
-            )
-        };
+    if verdict.rests_on.excluded_units > 0 {
+        format!(
+            "{concluded}. Without the answers of the excluded units, the evidence is not enough \
+             for a verdict that is wrong in at most {error} of experiments."
+        )
+    } else if !is_own {
+        format!(
+            "{concluded}. The evidence is not enough for a verdict with a margin of {} that is \
+             wrong in at most {error} of experiments.",
+            points(verdict.margin)
+        )
+    } else {
+        format!(
+            "{concluded} without a verdict: the evidence was not yet enough for one that is \
+             wrong in at most {error} of experiments."
+        )
     }
-    let rankers = active(verdict);
-    if verdict.state == VerdictState::NothingKnown {
-        return format!("Nothing is known yet: no duel of the {rankers} rankers has had a winner.");
-    }
-    let unproven = match (verdict.possible.len() - 1, rankers - 1) {
+}
+
+fn open(verdict: &Verdict) -> String {
+    let unproven = match (verdict.possible.len() - 1, active(verdict) - 1) {
         (_, 1) => String::new(),
         // each was ruled out once, but not yet all of them at one time
         (0, rivals) => format!(" against all of its {rivals} rivals at once"),
@@ -119,7 +128,7 @@ pub(super) fn claim(verdict: &Verdict) -> String {
 
 fn error_of_claim(verdict: &Verdict) -> String {
     let confidence = verdict.confidence;
-    // the second claim has an error of its own where no ranker beats all others
+    // that the winner also beats every other ranker is a second claim with an error of its own
     let both = if verdict.winners.len() == 1 && verdict.condorcet && active(verdict) > 2 {
         let twice = error(1.0 - (2.0 * (1.0 - confidence)).min(1.0));
         let all = all_others(verdict);
@@ -155,7 +164,7 @@ fn short(number: f64) -> String {
 /// A share in percent, never rounded up to 100 %.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    // all draws together are no certainty
+    // even if all draws agree, nothing is certain
     if percent > 99.0 {
         format!("{:.2} %", ((percent * 100.0).floor() / 100.0).min(99.99))
     } else {

@@ -83,9 +83,8 @@ fn winners_of(loaded: &LoadedExperiment, position: u64, tally: &Tally, roster: &
     }
 }
 
-/// `matrix` has the preferences of the `active` rankers.
+/// The winners among the `active` rankers, whose preferences are in `matrix`.
 fn notions(loaded: &LoadedExperiment, matrix: &PreferenceMatrix, active: &[usize]) -> Vec<Notion> {
-    let rankers = matrix.rankers();
     let ids = |winners: Vec<usize>| {
         winners.into_iter().map(|i| loaded.spec.rankers[active[i]].id.clone()).collect()
     };
@@ -101,34 +100,23 @@ fn notions(loaded: &LoadedExperiment, matrix: &PreferenceMatrix, active: &[usize
         scores: scores.map(of_all),
         reason: None,
     };
-    let absent = |absent: Notion, reason: String| Notion {
-        winners: Vec::new(),
-        reason: Some(reason),
-        ..absent
+    let without_winner = |name, meaning, why| Notion {
+        reason: Some(why),
+        ..notion(name, meaning, Vec::new(), None)
     };
 
-    let share = |score: &usize| *score as f64 / (rankers - 1) as f64;
+    let share = |score: &usize| *score as f64 / (matrix.rankers() - 1) as f64;
     let copeland = matrix.copeland_scores().iter().map(share).collect();
-    let condorcet = notion(
-        "condorcet",
-        "beats every other",
-        matrix.condorcet_winner().into_iter().collect(),
-        None,
-    );
-    let mixture = |winners, scores| {
-        notion(
-            "von-neumann",
-            "as a mixture with these weights, is beaten by no ranker on average",
-            winners,
-            scores,
-        )
-    };
-    let smith_set_size = matrix.smith_set().len();
+    let beats_all = "beats every other";
+    let mixture = "as a mixture with these weights, is beaten by no ranker on average";
     vec![
         notion("copeland", "beats the most others", matrix.copeland_winners(), Some(copeland)),
-        match condorcet.winners.is_empty() {
-            true => absent(condorcet, "no ranker beats every other in the current counts".into()),
-            false => condorcet,
+        match matrix.condorcet_winner() {
+            Some(winner) => notion("condorcet", beats_all, vec![winner], None),
+            None => {
+                let why = "no ranker beats every other in the current counts".into();
+                without_winner("condorcet", beats_all, why)
+            }
         },
         notion(
             "borda",
@@ -142,23 +130,26 @@ fn notions(loaded: &LoadedExperiment, matrix: &PreferenceMatrix, active: &[usize
             matrix.random_walk_winners(),
             Some(matrix.random_walk_distribution()),
         ),
-        if smith_set_size > PROGRAM_RANKERS_MAX {
-            absent(
-                mixture(Vec::new(), None),
-                format!(
-                    "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of the mixture; {smith_set_size} can"
-                ),
-            )
-        } else {
-            match matrix.von_neumann_strategy() {
+        match mixture_weights(matrix) {
+            Ok(weights) => {
                 // smaller weights are rounding errors
-                Ok(weights) => {
-                    mixture((0..rankers).filter(|&i| weights[i] > 1e-9).collect(), Some(weights))
-                }
-                Err(error) => absent(mixture(Vec::new(), None), error.to_string()),
+                let part_of = (0..weights.len()).filter(|&i| weights[i] > 1e-9).collect();
+                notion("von-neumann", mixture, part_of, Some(weights))
             }
+            Err(why) => without_winner("von-neumann", mixture, why),
         },
     ]
+}
+
+/// The weight of each ranker in the von Neumann winner, or why it is not computed.
+fn mixture_weights(matrix: &PreferenceMatrix) -> Result<Vec<f64>, String> {
+    let smith_set_size = matrix.smith_set().len();
+    if smith_set_size > PROGRAM_RANKERS_MAX {
+        return Err(format!(
+            "not computed while more than {PROGRAM_RANKERS_MAX} rankers can be part of the mixture; {smith_set_size} can"
+        ));
+    }
+    matrix.von_neumann_strategy().map_err(|error| error.to_string())
 }
 
 /// Whether all notions that have winners have the same ones, and what that means.

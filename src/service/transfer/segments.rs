@@ -56,7 +56,7 @@ pub async fn write_segments(
     let log = FoldedLog::open(store, name).await?;
     let (spec, winner, seed) = (log.spec.clone(), log.record.winner, log.record.seed);
     let named = ranker.map(|id| index_of(&spec, name, id)).transpose()?;
-    let mut answers = SegmentAnswers::none_yet(spec);
+    let mut answers = SegmentAnswers::new(spec);
     let fold = log
         .fold(store, |_, answered, entry| {
             answered.iter().for_each(|answered| answers.add(answered, entry.recorded_at));
