@@ -106,7 +106,8 @@ pub struct ServeArgs {
     pub max_concurrent_requests: u32,
 
     /// Most open connections. The limit of open files can lower it. When there are more, one
-    /// is closed: the oldest that has shown no key, or the most silent of the key that has most
+    /// is closed: the oldest that has shown no key, or the one that is idle for longest of the key
+    /// that has most
     #[arg(
         long, value_name = "N", env = "RANKDUEL_MAX_CONNECTIONS",
         default_value_t = 4096,
@@ -182,8 +183,8 @@ pub struct ServeArgs {
     )]
     pub answer_memory_megabytes: u32,
 
-    /// http:// URL to which notices are posted: an experiment has a verdict, it was concluded, an
-    /// alarm is on. @PATH reads it from the file PATH
+    /// http:// URL to which notices are posted: an experiment has a verdict, it was concluded, a
+    /// ranker does harm, an alarm is on. @PATH reads it from the file PATH
     #[arg(
         long, value_name = "URL", env = "RANKDUEL_WEBHOOK_URL", hide_env_values = true,
         value_parser = text_or_file

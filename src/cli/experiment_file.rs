@@ -99,7 +99,7 @@ pub(super) fn matrix(file: &ExperimentFile) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The arguments of each of them.
+/// The arguments of each of these commands.
 #[derive(Debug, Args)]
 pub(super) struct ExperimentFile {
     /// The experiment
@@ -115,7 +115,7 @@ pub(super) struct ExperimentFile {
 }
 
 impl ExperimentFile {
-    /// Open the database and write the file. `what` is made of the experiment, for an error.
+    /// Open the database and write the file. `what` names its content in an error.
     fn write<T>(
         &self,
         what: &str,

@@ -18,7 +18,7 @@ pub(super) fn print(text: impl AsRef<[u8]>) -> Result<(), CommandError> {
     out.checked(written.context("the result cannot be written"))
 }
 
-/// The format in which a command writes what it tells of policies.
+/// Output format of a command about policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Text to read
@@ -46,7 +46,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The result of a command that wrote to this: an error after its reader has gone is that.
+    /// The result of a command that wrote to this. If the reader has gone, an error is
+    /// [`CommandError::ReaderGone`].
     pub(super) fn checked<T>(&self, result: anyhow::Result<T>) -> Result<T, CommandError> {
         result.map_err(|error| match self.is_closed {
             true => CommandError::ReaderGone,

@@ -1,6 +1,7 @@
 //! `rankduel serve`: runs the server.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
 const BACKLOG: u32 = 4096;
 
 /// Listen at this address.
-fn bind(address: std::net::SocketAddr) -> std::io::Result<TcpListener> {
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // a server that starts again takes the port over from connections that are still closing
     socket.set_reuseaddr(true)?;
@@ -165,6 +166,7 @@ impl StopSignals {
     }
 }
 
+/// Start the server, and serve until a signal arrives.
 async fn until_signal(mut config: ServeConfig) -> Result<(), CommandError> {
     // Install the handlers before the server is announced, so that no signal is missed.
     let mut signals =
@@ -183,37 +185,11 @@ async fn until_signal(mut config: ServeConfig) -> Result<(), CommandError> {
     };
     let Started { listener, service, readiness, app, database, open } = started;
     let address = listener.local_addr().context("the listening address cannot be read")?;
-    tracing::info!(%address, database, api_keys = !open, version = env!("CARGO_PKG_VERSION"), "serving");
-    if open && !address.ip().is_loopback() {
-        tracing::warn!(%address, "there are no API keys: anyone who can reach this address has full access");
-    }
-    // Ignore errors: the server works without a reader of its standard output.
-    let mut stdout = std::io::stdout();
-    let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
-
-    let lame_duck = config.lame_duck;
+    announce(address, database, open);
     let drain_within = config.connections.drain_within;
-    let shutdown = async move {
-        let name = signals.next().await;
-        // After Ctrl-C, there is no lame-duck period.
-        let lame_duck = if name == "SIGINT" { Duration::ZERO } else { lame_duck };
-        tracing::info!(
-            signal = name,
-            lame_duck_seconds = lame_duck.as_secs(),
-            drain_seconds = drain_within.as_secs(),
-            "shutting down"
-        );
-        readiness.drain();
-        tokio::spawn(async move {
-            signals.next().await;
-            tracing::warn!("second signal: exiting at once");
-            tokio::time::sleep(TO_LOG).await;
-            std::process::exit(1);
-        });
-        tokio::time::sleep(lame_duck).await;
-    };
-    // A task of its own runs on the threads that serve: a connection starts on the thread that
-    // accepted it. This thread would wake another one for each.
+    let shutdown = shutdown_begins(signals, readiness, config.lame_duck, drain_within);
+    // In a task of its own, on a thread that serves: a connection starts on the thread that
+    // accepted it, and this thread would have to wake another one for each.
     let accepting = async move { serve(listener, app, &config.connections, shutdown).await };
     let drained = tokio::spawn(accepting).await.context("the server loop failed")?;
     service.shutdown().await;
@@ -227,4 +203,43 @@ async fn until_signal(mut config: ServeConfig) -> Result<(), CommandError> {
             drain_within.as_secs()
         ))),
     }
+}
+
+/// Say on standard output and in the log that the server serves at this address. `open` says
+/// whether it has no keys.
+fn announce(address: SocketAddr, database: &str, open: bool) {
+    tracing::info!(%address, database, api_keys = !open, version = env!("CARGO_PKG_VERSION"), "serving");
+    if open && !address.ip().is_loopback() {
+        tracing::warn!(%address, "there are no API keys: anyone who can reach this address has full access");
+    }
+    // Ignore errors: the server works without a reader of its standard output.
+    let mut stdout = std::io::stdout();
+    let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
+}
+
+/// Wait for a signal. Then report that the server is not ready, while it goes on to serve for the
+/// time of a lame duck, so that load balancers can notice. A second signal ends the process.
+async fn shutdown_begins(
+    mut signals: StopSignals,
+    readiness: Arc<Readiness>,
+    lame_duck: Duration,
+    drain_within: Duration,
+) {
+    let name = signals.next().await;
+    // after Ctrl-C, there is no lame-duck period
+    let lame_duck = if name == "SIGINT" { Duration::ZERO } else { lame_duck };
+    tracing::info!(
+        signal = name,
+        lame_duck_seconds = lame_duck.as_secs(),
+        drain_seconds = drain_within.as_secs(),
+        "shutting down"
+    );
+    readiness.drain();
+    tokio::spawn(async move {
+        signals.next().await;
+        tracing::warn!("second signal: exiting at once");
+        tokio::time::sleep(TO_LOG).await;
+        std::process::exit(1);
+    });
+    tokio::time::sleep(lame_duck).await;
 }

@@ -39,25 +39,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     })
 }
 
-fn say(line: &str) -> anyhow::Result<()> {
+fn print_line(line: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{line}").context("the result cannot be written")
 }
 
-/// The number of errors.
+/// Check the whole database, or these experiments. Returns the number of errors.
 async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> {
     let mut wrong = 0;
     for what in store.integrity().await.context("the file cannot be checked")? {
         wrong += 1;
-        say(&format!("WRONG  database: {what}"))?;
+        print_line(&format!("WRONG  database: {what}"))?;
     }
     match store.signing_keys().await {
         Ok(keys) if keys.is_empty() => {
-            say("database: no signing key yet; the first server creates one")?
+            print_line("database: no signing key yet; the first server creates one")?
         }
-        Ok(keys) => say(&format!("database: {} signing key(s)", keys.len()))?,
+        Ok(keys) => print_line(&format!("database: {} signing key(s)", keys.len()))?,
         Err(error) => {
             wrong += 1;
-            say(&format!("WRONG  database: signing keys: {error}"))?;
+            print_line(&format!("WRONG  database: signing keys: {error}"))?;
         }
     }
     let mut after = String::new();
@@ -71,26 +71,30 @@ async fn verify(store: &SharedStore, names: &[String]) -> anyhow::Result<usize> 
             names.to_vec()
         };
         for name in &chunk {
-            let findings = verify::verify(&**store, name)
-                .await
-                .with_context(|| format!("`{name}` cannot be read"))?;
-            for what in &findings.wrong {
-                say(&format!("WRONG  {name}: {what}"))?;
-            }
-            for what in &findings.remarks {
-                say(&format!("{name}: {what}"))?;
-            }
-            if findings.wrong.is_empty() {
-                say(&format!(
-                    "{name}: {} log entries, {} snapshot(s), all well",
-                    findings.entries, findings.snapshots
-                ))?;
-            }
-            wrong += findings.wrong.len();
+            wrong += verify_experiment(store, name).await?;
         }
         match chunk.last() {
             Some(last) if names.is_empty() => after = last.clone(),
             _ => return Ok(wrong),
         }
     }
+}
+
+/// Check one experiment. Returns the number of errors.
+async fn verify_experiment(store: &SharedStore, name: &str) -> anyhow::Result<usize> {
+    let findings =
+        verify::verify(&**store, name).await.with_context(|| format!("`{name}` cannot be read"))?;
+    for what in &findings.wrong {
+        print_line(&format!("WRONG  {name}: {what}"))?;
+    }
+    for what in &findings.remarks {
+        print_line(&format!("{name}: {what}"))?;
+    }
+    if findings.wrong.is_empty() {
+        print_line(&format!(
+            "{name}: {} log entries, {} snapshot(s), all well",
+            findings.entries, findings.snapshots
+        ))?;
+    }
+    Ok(findings.wrong.len())
 }

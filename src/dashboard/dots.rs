@@ -5,13 +5,15 @@ use maud::{Markup, html};
 
 use super::layout::{Mark, points};
 
-/// A bar that is wider than this many points is not drawn: the pair has met on too few pages.
+/// A bar wider than this, in points, is not drawn: the pair has met on too few pages.
 const WIDEST: f64 = 60.0;
-/// Steps between two grid lines, in points, and most of them.
+/// Possible distances between two grid lines, in points.
 const STEPS: [f64; 4] = [2.0, 4.0, 10.0, 20.0];
+/// Most such distances on an axis.
 const STEPS_MAX: f64 = 8.0;
-/// Where the axis begins and how long it is, in percent of the picture.
+/// Start of the axis, in percent of the picture.
 const BEGIN: f64 = 4.0;
+/// Length of the axis, in percent of the picture.
 const LENGTH: f64 = 91.0;
 
 /// A row. Shares are probabilities that the first ranker wins.

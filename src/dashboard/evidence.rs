@@ -43,7 +43,7 @@ fn addresses(view: &View) -> Markup {
     part("json", "The numbers", &content)
 }
 
-/// A name that is cut, and whole once it is pointed at or focused.
+/// A name that is cut off to fit, and shown whole once it is pointed at or focused.
 fn cut(number: usize, id: &str) -> Markup {
     html! { span.cut tabindex="0" { b { (number) } " " bdi { (id) } } }
 }

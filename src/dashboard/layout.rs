@@ -63,8 +63,16 @@ fn icons() -> Markup {
     }
 }
 
-/// A whole page. `updates` says whether a script updates it.
-pub(crate) fn page(title: &str, visitor: Visitor, updates: bool, main: &Markup) -> Markup {
+/// Whether a script updates a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Updates {
+    Never,
+    ByScript,
+}
+
+/// A whole page.
+pub(crate) fn page(title: &str, visitor: Visitor, updates: Updates, main: &Markup) -> Markup {
+    let is_updated = updates == Updates::ByScript;
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -74,7 +82,7 @@ pub(crate) fn page(title: &str, visitor: Visitor, updates: bool, main: &Markup) 
                 meta name="color-scheme" content="light dark";
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href="/dashboard.css";
-                @if updates { script src="/dashboard.js" defer {} }
+                @if is_updated { script src="/dashboard.js" defer {} }
                 title { (title) " · rankduel" }
             }
             body {
@@ -93,7 +101,7 @@ pub(crate) fn page(title: &str, visitor: Visitor, updates: bool, main: &Markup) 
                             form method="post" action="/logout" { button.quiet type="submit" { "Log out" } }
                         }
                     }
-                    @if updates {
+                    @if is_updated {
                         // The script fills and shows this. Without scripts the page does not
                         // change.
                         p.updates #updates hidden {
@@ -202,8 +210,8 @@ pub(crate) fn enumerated(items: &[Markup]) -> Markup {
     }
 }
 
-/// Short names for pictures: a name of up to 18 characters is its own; another one is its first
-/// part that no other name has, or else its end.
+/// Short names for pictures. A name of up to 18 characters stays as it is. A longer one is
+/// shortened to its first part that no other name contains, or else to its end.
 pub(crate) fn labels(ids: &[String]) -> Vec<String> {
     let short = |id: &String| {
         if id.chars().count() <= UNBROKEN {
@@ -226,20 +234,20 @@ pub(crate) fn labels(ids: &[String]) -> Vec<String> {
     ids.iter().map(short).collect()
 }
 
-fn written(unix_ms: i64, format: &str) -> String {
+fn formatted(unix_ms: i64, format: &str) -> String {
     jiff::Timestamp::from_millisecond(unix_ms)
         .map_or_else(|_| unix_ms.to_string(), |time| time.strftime(format).to_string())
 }
 
 /// A day, such as `Mon 30 Nov`; with its year if that is not the year of `now`.
 pub(crate) fn day(unix_ms: i64, now_ms: i64) -> String {
-    let is_near = written(unix_ms, "%Y") == written(now_ms, "%Y");
-    written(unix_ms, if is_near { "%a\u{a0}%-d\u{a0}%b" } else { "%a\u{a0}%-d\u{a0}%b\u{a0}%Y" })
+    let is_near = formatted(unix_ms, "%Y") == formatted(now_ms, "%Y");
+    formatted(unix_ms, if is_near { "%a\u{a0}%-d\u{a0}%b" } else { "%a\u{a0}%-d\u{a0}%b\u{a0}%Y" })
 }
 
 /// A time of a day: `10:26 UTC`, with the day if it is another one.
 pub(crate) fn hour(unix_ms: i64, now_ms: i64) -> String {
-    let time = written(unix_ms, "%H:%M\u{a0}UTC");
+    let time = formatted(unix_ms, "%H:%M\u{a0}UTC");
     match (day(unix_ms, now_ms), day(now_ms, now_ms)) {
         (day, today) if day == today => time,
         (day, _) => format!("{time} on {day}"),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
+use super::answer::{When, ruled_out, shows};
 use super::layout::{Mark, Visitor, badge, day, hour, moment, name, number, timestamp};
-use super::say::{When, ruled_out, shows};
 use super::view::Pace;
 use crate::service::Service;
 use crate::service::conclusion::days_since;
@@ -21,7 +21,7 @@ use rankduel_store::events::Status;
 
 pub(crate) struct Row {
     pub record: ExperimentRecord,
-    /// More, if it is in memory. A list loads nothing.
+    /// `None` if the experiment is not in memory. A list loads none.
     pub loaded: Option<Summary>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// That of an experiment; `None` while its state is folded again.
+    /// The summary of an experiment; `None` while its state is folded again.
     pub async fn of(
         service: &Arc<Service>,
         loaded: Arc<LoadedExperiment>,
@@ -132,10 +132,12 @@ impl Row {
     }
 }
 
+/// A page of the list. `next` is the name after which the next page starts, `is_first` says whether
+/// this is the first page.
 pub(crate) fn page(
     rows: &[Row],
     next: Option<&str>,
-    first: bool,
+    is_first: bool,
     now: i64,
     visitor: Visitor,
 ) -> Markup {
@@ -144,13 +146,13 @@ pub(crate) fn page(
             h1 { "Experiments" }
             @if visitor.manages { a.button href="/new-experiment" { "New experiment" } }
         }
-        @if rows.is_empty() && first { (none_yet(visitor)) }
+        @if rows.is_empty() && is_first { (none_yet(visitor)) }
         @for group in GROUPS {
             @let own: Vec<_> = rows.iter().filter(|row| row.group() == group).collect();
             @if !own.is_empty() { (table(group, &own, now)) }
         }
         p {
-            @if !first { a href="/" { "First page" } " " }
+            @if !is_first { a href="/" { "First page" } " " }
             @if let Some(next) = next { a href={ "/?after=" (next) } { "Next page" } }
         }
     }

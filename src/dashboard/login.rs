@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 use serde::Deserialize;
 
-use super::layout::{self, Visitor};
+use super::layout::{self, Updates, Visitor};
 use super::page::problem_page;
 use crate::http::server::sessions::{Sessions, is_local};
 use rankduel_engine::error::EngineError;
@@ -80,7 +80,7 @@ fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap
             }
         }
     };
-    (status, layout::page("Log in", Visitor::default(), false, &main)).into_response()
+    (status, layout::page("Log in", Visitor::default(), Updates::Never, &main)).into_response()
 }
 
 pub(crate) async fn login(

@@ -3,6 +3,7 @@
 //! The server renders the pages. A small script only updates them. They load nothing from another
 //! host, and the content security policy enforces that.
 
+mod answer;
 mod basis;
 mod chart;
 mod dots;
@@ -16,7 +17,6 @@ mod pages;
 mod race;
 mod result;
 mod safe;
-mod say;
 mod traffic;
 mod view;
 mod whom;

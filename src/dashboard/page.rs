@@ -7,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 
-use super::layout::{self, Visitor};
+use super::layout::{self, Updates, Visitor};
 use crate::http::conditional::{quoted, tag_of, unchanged, with_etag};
 use crate::http::problem::{Problem, ProblemKind};
 use crate::http::server::sessions::Sessions;
@@ -58,7 +58,7 @@ impl Page {
 
     /// This page. It is not stored, because its forms have a token.
     pub fn respond(&self, status: StatusCode, title: &str, main: &Markup) -> Response {
-        not_stored((status, layout::page(title, self.visitor(), false, main)))
+        not_stored((status, layout::page(title, self.visitor(), Updates::Never, main)))
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct TaggedPage {
 impl TaggedPage {
     /// Render the page, which a script updates. Run this on a thread for reports.
     pub fn new(title: &str, visitor: Visitor, main: &Markup) -> Self {
-        let text = layout::page(title, visitor, true, main).into_string();
+        let text = layout::page(title, visitor, Updates::ByScript, main).into_string();
         let tag = tag_of(text.as_bytes());
         Self { text, tag }
     }
@@ -113,7 +113,7 @@ pub(crate) fn problem_page(problem: &Problem, visitor: Visitor) -> Response {
         p { (kind.remedy()) }
         p { a href="/" { "All experiments" } }
     };
-    not_stored((kind.status(), layout::page(kind.title(), visitor, false, &main)))
+    not_stored((kind.status(), layout::page(kind.title(), visitor, Updates::Never, &main)))
 }
 
 /// [`problem_page`] for somebody with a session. It does not pass through the routes, which add the

@@ -16,7 +16,7 @@ use tower_http::csrf::CsrfLayer;
 
 use super::layout::Tab;
 use super::page::{Dashboard, POLICY, Page, TaggedPage, problems_as_pages};
-use super::view::{Copied, Parts, View};
+use super::view::{FoldData, PageReports, View};
 use super::{evidence, list, login, manage, result, traffic};
 use crate::http::AppState;
 use crate::http::conditional::TaggedFile;
@@ -108,10 +108,10 @@ async fn experiments(
 async fn one(page: Page, name: String, tab: Tab) -> ApiResult<Response> {
     let (service, visitor) = (&page.state.service, page.visitor());
     let loaded = service.experiment(&name).await?;
-    let parts = Parts::of(service, &loaded, tab).await?;
-    let (read, now) = (Arc::clone(&loaded), parts.now);
+    let reports = PageReports::of(service, &loaded, tab).await?;
+    let (read, now) = (Arc::clone(&loaded), reports.now);
     let render = move |copied| {
-        let view = View::new(loaded, parts, copied, visitor);
+        let view = View::new(loaded, reports, copied, visitor);
         let main = match tab {
             Tab::Evidence => evidence::page(&view),
             Tab::Traffic => traffic::page(&view),
@@ -119,6 +119,6 @@ async fn one(page: Page, name: String, tab: Tab) -> ApiResult<Response> {
         };
         TaggedPage::new(&view.loaded.name, visitor, &main)
     };
-    let rendered = service.reports.compute(move || Copied::of(&read, now), render).await?;
+    let rendered = service.reports.compute(move || FoldData::of(&read, now), render).await?;
     Ok(rendered.respond(&page.headers))
 }

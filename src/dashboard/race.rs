@@ -4,9 +4,9 @@ use std::f64::consts::LN_10;
 
 use maud::{Markup, html};
 
+use super::answer::When;
 use super::chart::{Chart, Line};
 use super::layout::{counted, day, hour, name, number, quantity, spoken};
-use super::say::When;
 use super::view::View;
 use crate::service::reports::verdict::RankerVerdict;
 use dueling_bandits::evidence::race::RANKERS_MAX;
@@ -52,78 +52,83 @@ pub(crate) fn figure(view: &View) -> Markup {
     }
 }
 
-/// The height of an amount of evidence, from its natural logarithm.
-fn height(ln: f64, top: f64) -> f64 {
-    ((ln / LN_10 - LEAST) / (top - LEAST)).clamp(0.0, 1.0)
+/// The scales of the picture.
+#[derive(Clone, Copy)]
+struct Axes {
+    /// Unix milliseconds at the left and at the right end.
+    start: i64,
+    end: i64,
+    /// Power of ten at the top.
+    top: f64,
 }
 
-/// The power of ten at the top of the axis: well above what is needed.
-fn top(needed: f64) -> f64 {
-    (needed.max(1.0).log10() + 0.3).ceil().clamp(1.0, 300.0)
-}
+impl Axes {
+    /// `None` before there is anything to draw.
+    fn of(view: &View) -> Option<Self> {
+        let first = view.fold.race.first().map(|point| point.recorded_at);
+        let start = first.or(view.waiting().map(|_| view.record.created_at))?;
+        let end = match (view.decided_at(), view.when(), view.waiting()) {
+            (Some(at), _, _) => at,
+            (None, When::About(at, high), _) => high.unwrap_or(at).max(view.now),
+            (None, _, Some(waiting)) => waiting.next_count_ms.max(view.now),
+            (None, _, None) => view.now,
+        };
+        // well above the evidence that is needed
+        let top = (view.verdict.evidence_needed.max(1.0).log10() + 0.3).ceil().clamp(1.0, 300.0);
+        (end > start).then_some(Self { start, end, top })
+    }
 
-/// The times at both ends of the picture.
-fn span(view: &View) -> Option<(i64, i64)> {
-    let first = view.fold.race.first().map(|point| point.recorded_at);
-    let start = first.or(view.waiting().map(|_| view.record.created_at))?;
-    let end = match (view.decided_at(), view.when(), view.waiting()) {
-        (Some(at), _, _) => at,
-        (None, When::About(at, high), _) => high.unwrap_or(at).max(view.now),
-        (None, _, Some(waiting)) => waiting.next_count_ms.max(view.now),
-        (None, _, None) => view.now,
-    };
-    (end > start).then_some((start, end))
+    /// The place of a time, from 0 at the left to 1.
+    fn x(self, ms: i64) -> f64 {
+        (ms - self.start) as f64 / (self.end - self.start) as f64
+    }
+
+    /// The height of an amount of evidence, from its natural logarithm.
+    fn y(self, ln: f64) -> f64 {
+        ((ln / LN_10 - LEAST) / (self.top - LEAST)).clamp(0.0, 1.0)
+    }
+
+    /// Days, or the hours of a short time.
+    fn x_ticks(self, now: i64) -> Vec<(f64, String)> {
+        let Self { start, end, .. } = self;
+        let label = |at: i64| match end - start {
+            short if short < 48 * HOUR_MS => hour(at, at).replace("\u{a0}UTC", ""),
+            _ => day(at, now)
+                .split_once('\u{a0}')
+                .map_or_else(String::new, |(_, rest)| rest.to_owned()),
+        };
+        let tick = |part: i64| start + (end - start) * part / PARTS;
+        let mut ticks: Vec<_> =
+            (0..=PARTS).map(|part| (part as f64 / PARTS as f64, label(tick(part)))).collect();
+        ticks.dedup_by(|later, earlier| later.1 == earlier.1);
+        ticks
+    }
+
+    /// Powers of ten, some of them left out if there are many.
+    fn y_ticks(self) -> Vec<(f64, String)> {
+        let height = self.top - LEAST;
+        let label = |step: i32| match step + LEAST as i32 {
+            -1 => "0.1".to_owned(),
+            power @ 0..=6 => number(10_u64.pow(power.unsigned_abs())),
+            power => format!("1e{power}"),
+        };
+        let steps = 0..=height as i32;
+        let every = (steps.clone().count() / 6 + 1) as i32;
+        steps
+            .filter(|step| step % every == 0)
+            .map(|step| (f64::from(step) / height, label(step)))
+            .collect()
+    }
 }
 
 fn chart(view: &View) -> Option<Chart> {
-    let (start, end) = span(view)?;
-    let at = |ms: i64| (ms - start) as f64 / (end - start) as f64;
+    let axes = Axes::of(view)?;
     let needed = view.verdict.evidence_needed;
-    let top = top(needed);
     let now = view.decided_at().unwrap_or(view.now);
-    let line = |(colour, (rival, row)): (usize, &(usize, &RankerVerdict))| {
-        let own = |rivals: &[(u16, f32)]| {
-            let own = rivals.iter().find(|(index, _)| usize::from(*index) == *rival);
-            own.map(|&(_, ln)| height(ln.into(), top))
-        };
-        let earlier = view.fold.race.iter().filter(|point| point.recorded_at < now);
-        let earlier =
-            earlier.filter_map(|point| Some((at(point.recorded_at), own(&point.rivals)?)));
-        // before the first answer that counts, all evidence is 1
-        let unknown = view.fold.race.is_empty().then_some((0.0, height(0.0, top)));
-        let present = height(row.evidence_against.unwrap_or(1.0).ln(), top);
-        let preview = view.waiting().zip(row.evidence_with_waiting).map(|(waiting, evidence)| {
-            vec![
-                (at(now), present),
-                (at(waiting.next_count_ms.min(end)), height(evidence.ln(), top)),
-            ]
-        });
-        Line {
-            label: view.labels[*rival].clone(),
-            colour: colour + 1,
-            points: unknown.into_iter().chain(earlier).chain([(at(now), present)]).collect(),
-            preview: preview.unwrap_or_default(),
-        }
-    };
     let rows = view.evidence();
-    let lines: Vec<Line> = rows.iter().take(LINES_MAX).enumerate().map(line).collect();
+    let lines = rows.iter().take(LINES_MAX).zip(1..);
+    let lines = lines.map(|(&(rival, row), colour)| line(view, axes, now, rival, row, colour));
     let (weakest, row) = rows.first()?;
-    let zones = match (view.is_decided(), view.when(), view.verdict.duels_to_go, view.waiting()) {
-        (true, ..) => Vec::new(),
-        (_, When::About(_, Some(high)), Some(to_go), _) => {
-            let low = view.fold.pace.after(to_go.low).unwrap_or(now);
-            vec![(at(low), at(high).min(1.0), "soon")]
-        }
-        (_, _, _, Some(waiting)) => vec![(at(now), at(waiting.next_count_ms).min(1.0), "held")],
-        _ => Vec::new(),
-    };
-    let powers = 0..=(top - LEAST) as i32;
-    let label = |power: i32| match power + LEAST as i32 {
-        -1 => "0.1".to_owned(),
-        power @ 0..=6 => number(10_u64.pow(power.unsigned_abs())),
-        power => format!("1e{power}"),
-    };
-    let every = (powers.clone().count() / 6 + 1) as i32;
     Some(Chart {
         summary: format!(
             "Evidence over time that each rival is not better than {}; the least is {} against {}, of {} needed. {}.",
@@ -133,30 +138,57 @@ fn chart(view: &View) -> Option<Chart> {
             quantity(needed),
             counted(rows.len() as u64, "rival", "rivals")
         ),
-        lines,
-        x_ticks: times(start, end, now),
-        y_ticks: powers
-            .filter(|power| power % every == 0)
-            .map(|power| (f64::from(power) / (top - LEAST), label(power)))
-            .collect(),
-        level: Some((height(needed.ln(), top), format!("proven: {}", quantity(needed)))),
-        zones,
-        now: (!view.is_decided()).then(|| at(now)),
+        lines: lines.collect(),
+        x_ticks: axes.x_ticks(now),
+        y_ticks: axes.y_ticks(),
+        level: Some((axes.y(needed.ln()), format!("proven: {}", quantity(needed)))),
+        zones: zone(view, axes, now).into_iter().collect(),
+        now: (!view.is_decided()).then(|| axes.x(now)),
         ..Chart::default()
     })
 }
 
-/// Times on the axis: days, or hours of a short one.
-fn times(start: i64, end: i64, now: i64) -> Vec<(f64, String)> {
-    let label = |at: i64| match end - start {
-        short if short < 48 * HOUR_MS => hour(at, at).replace("\u{a0}UTC", ""),
-        _ => {
-            day(at, now).split_once('\u{a0}').map_or_else(String::new, |(_, rest)| rest.to_owned())
-        }
+/// The evidence against one rival over time.
+fn line(
+    view: &View,
+    axes: Axes,
+    now: i64,
+    rival: usize,
+    row: &RankerVerdict,
+    colour: usize,
+) -> Line {
+    let own = |rivals: &[(u16, f32)]| {
+        let own = rivals.iter().find(|(index, _)| usize::from(*index) == rival);
+        own.map(|&(_, ln)| axes.y(ln.into()))
     };
-    let tick = |part: i64| start + (end - start) * part / PARTS;
-    let mut ticks: Vec<_> =
-        (0..=PARTS).map(|part| (part as f64 / PARTS as f64, label(tick(part)))).collect();
-    ticks.dedup_by(|later, earlier| later.1 == earlier.1);
-    ticks
+    let earlier = view.fold.race.iter().filter(|point| point.recorded_at < now);
+    let earlier =
+        earlier.filter_map(|point| Some((axes.x(point.recorded_at), own(&point.rivals)?)));
+    // before the first answer that counts, all evidence is 1
+    let unknown = view.fold.race.is_empty().then_some((0.0, axes.y(0.0)));
+    let present = (axes.x(now), axes.y(row.evidence_against.unwrap_or(1.0).ln()));
+    let preview = view.waiting().zip(row.evidence_with_waiting).map(|(waiting, evidence)| {
+        vec![present, (axes.x(waiting.next_count_ms.min(axes.end)), axes.y(evidence.ln()))]
+    });
+    Line {
+        label: view.labels[rival].clone(),
+        colour,
+        points: unknown.into_iter().chain(earlier).chain([present]).collect(),
+        preview: preview.unwrap_or_default(),
+    }
+}
+
+/// The shaded time: of most forecasts, or until the answers that wait count.
+fn zone(view: &View, axes: Axes, now: i64) -> Option<(f64, f64, &'static str)> {
+    match (view.is_decided(), view.when(), view.verdict.duels_to_go, view.waiting()) {
+        (true, ..) => None,
+        (_, When::About(_, Some(high)), Some(to_go), _) => {
+            let low = view.fold.pace.after(to_go.low).unwrap_or(now);
+            Some((axes.x(low), axes.x(high).min(1.0), "soon"))
+        }
+        (_, _, _, Some(waiting)) => {
+            Some((axes.x(now), axes.x(waiting.next_count_ms).min(1.0), "held"))
+        }
+        _ => None,
+    }
 }

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
+use super::answer::{Answer, When, answer, buttons};
 use super::dots::{Dots, Row, is_narrow};
 use super::layout::{
     self, Mark, Tab, bar, capitalized, counted, day, hour, margin_points, moment, name, number,
     part, percent, points, spoken, with_code,
 };
-use super::say::{Say, When, buttons, say};
 use super::view::{DAY_MS, View, Whom};
 use super::{basis, race, safe, whom};
 use crate::service::reports::claims::{ClaimKind, ControlView};
@@ -37,19 +37,19 @@ impl Tile {
 }
 
 pub(crate) fn page(view: &View) -> Markup {
-    let answer = say(view);
+    let answer = answer(view);
     let whom = view.whom.as_ref();
     html! {
         (head(view, Tab::Result))
         (card(view, &answer))
         @if view.has_compared() && !view.is_over() { (part("when", "When will we know?", &race::figure(view))) }
-        @if view.has_compared() { (much(view)) }
+        @if view.has_compared() { (lead_section(view)) }
         @if view.pages > 0 { (safe::section(view)) }
         @if let Some(Whom::Known(report)) = whom && view.has_compared() { (whom::section(view, report)) }
-        @if view.pages > 0 { (cost(view)) }
+        @if view.pages > 0 { (cost_section(view)) }
         div.folds {
             (basis::section(view))
-            (words(view))
+            (glossary(view))
         }
     }
 }
@@ -81,7 +81,7 @@ fn meta(view: &View) -> Markup {
     }
 }
 
-fn card(view: &View, answer: &Say) -> Markup {
+fn card(view: &View, answer: &Answer) -> Markup {
     html! {
         section.answer.(answer.mark.class()) aria-labelledby="say" {
             div.say {
@@ -115,12 +115,12 @@ fn card(view: &View, answer: &Say) -> Markup {
 fn tiles(view: &View) -> Vec<Tile> {
     let mut tiles = Vec::new();
     if view.has_compared() {
-        tiles.push(better(view));
-        tiles.extend(view.verdict.control.as_ref().map(|control| against_control(view, control)));
+        tiles.push(better_tile(view));
+        tiles.extend(view.verdict.control.as_ref().map(|control| control_tile(view, control)));
         tiles.extend(safe::tile(view));
         tiles.extend(view.whom.as_ref().map(|of| whom::tile(view, of)));
-        tiles.extend(view.verdict.drift.as_ref().map(|drift| still_true(view, drift)));
-        tiles.push(time(view));
+        tiles.extend(view.verdict.drift.as_ref().map(|drift| drift_tile(view, drift)));
+        tiles.push(time_tile(view));
     }
     if view.pages > 0 {
         tiles.push(cost_tile(view));
@@ -133,7 +133,7 @@ fn tiles(view: &View) -> Vec<Tile> {
     tiles
 }
 
-fn better(view: &View) -> Tile {
+fn better_tile(view: &View) -> Tile {
     let open = view.rivals(false);
     let rivals = view.active().len() - 1;
     let answer = match (view.is_decided(), view.has_ended()) {
@@ -167,7 +167,7 @@ pub(crate) fn measured(effect: &Effect) -> Option<f64> {
     effect.win_rate.filter(|_| is_narrow((effect.low, effect.high)))
 }
 
-fn against_control(view: &View, control: &ControlView) -> Tile {
+fn control_tile(view: &View, control: &ControlView) -> Tile {
     let (mark, answer) = match (control.proven, control.settled || view.has_ended()) {
         _ if control.ranker == control.control => (Mark::None, "It is today's"),
         (Some(ClaimKind::Better), _) => (Mark::Yes, "Yes"),
@@ -181,7 +181,7 @@ fn against_control(view: &View, control: &ControlView) -> Tile {
     Tile::new(("Better than today's?", "much"), (mark, html! { (answer) }), more)
 }
 
-fn still_true(view: &View, drift: &DriftClaim) -> Tile {
+fn drift_tile(view: &View, drift: &DriftClaim) -> Tile {
     let (mark, answer) = match (drift.alarms_total, view.has_changed()) {
         (0, _) => (Mark::Yes, "No change found"),
         (_, true) => (Mark::No, "Preferences changed"),
@@ -191,7 +191,7 @@ fn still_true(view: &View, drift: &DriftClaim) -> Tile {
     Tile::new(("Is it still true?", "much"), (mark, html! { (answer) }), more)
 }
 
-fn time(view: &View) -> Tile {
+fn time_tile(view: &View) -> Tile {
     if view.is_over() {
         let answer = match (view.is_decided(), view.decided_at()) {
             (true, Some(at)) => (Mark::Yes, html! { (moment(at, view.now)) }),
@@ -261,7 +261,7 @@ fn cost_tile(view: &View) -> Tile {
     Tile::new((cost_question(view), "cost"), (Mark::None, answer), more)
 }
 
-fn much(view: &View) -> Markup {
+fn lead_section(view: &View) -> Markup {
     let (verdict, leader) = (&view.verdict, &view.verdict.leader);
     let shown = &verdict.effects[..verdict.effects.len().min(RIVALS_MAX)];
     let certain = |id: &str| verdict.winners.iter().any(|winner| winner == id);
@@ -318,7 +318,7 @@ fn much(view: &View) -> Markup {
     part("much", "By how much?", &content)
 }
 
-fn cost(view: &View) -> Markup {
+fn cost_section(view: &View) -> Markup {
     let (own, even) = others(view);
     let pages = view.pages as f64;
     let several = view.verdict.winners.len() > 1;
@@ -337,7 +337,7 @@ fn cost(view: &View) -> Markup {
     part("cost", cost_question(view), &content)
 }
 
-fn words(view: &View) -> Markup {
+fn glossary(view: &View) -> Markup {
     html! {
         details #words {
             summary { "What the words mean" }

@@ -9,7 +9,7 @@ use crate::service::reports::claims::{Claim, ClaimKind, ClaimState};
 use crate::service::reports::guardrails::{LimitOf, quantity};
 use rankduel_engine::experiment_spec::Errors;
 
-fn is(claim: &Claim, kind: ClaimKind) -> bool {
+fn is_decided(claim: &Claim, kind: ClaimKind) -> bool {
     claim.claim == kind && claim.state == ClaimState::Decided
 }
 
@@ -17,7 +17,8 @@ fn is(claim: &Claim, kind: ClaimKind) -> bool {
 pub(crate) fn leader_does_harm(view: &View) -> bool {
     let leader = view.verdict.leader.as_str();
     let mut claims = view.fold.guardrails.iter();
-    claims.any(|claim| is(claim, ClaimKind::Harm) && claim.ranker.as_deref() == Some(leader))
+    claims
+        .any(|claim| is_decided(claim, ClaimKind::Harm) && claim.ranker.as_deref() == Some(leader))
 }
 
 /// How many limits the leader has, and how many of them it is proven to be within.
@@ -26,7 +27,7 @@ fn limits(view: &View) -> (usize, usize) {
     let limits = view.fold.guardrails.iter().filter(|claim| claim.claim == ClaimKind::Safe);
     let limits = limits.filter(|claim| claim.ranker.as_deref() == Some(leader));
     let is_trusted = |claim: &Claim| claim.metric.as_ref().is_some_and(|it| !it.uneven);
-    let hold = |claim: &&Claim| is(claim, ClaimKind::Safe) && is_trusted(claim);
+    let hold = |claim: &&Claim| is_decided(claim, ClaimKind::Safe) && is_trusted(claim);
     (limits.clone().count(), limits.filter(hold).count())
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn holds_all(view: &View) -> bool {
 pub(crate) fn tile(view: &View) -> Option<Tile> {
     let claims = &view.fold.guardrails;
     let leader = view.verdict.leader.as_str();
-    let harmful = claims.iter().filter(|claim| is(claim, ClaimKind::Harm));
+    let harmful = claims.iter().filter(|claim| is_decided(claim, ClaimKind::Harm));
     let mut harmful = harmful.filter_map(|claim| claim.ranker.as_deref());
     claims.first()?;
     let (limits, hold) = limits(view);
@@ -71,7 +72,7 @@ pub(crate) fn section(view: &View) -> Markup {
     let heads = ["Ranker", "Metric", "Result", "Mean", "Limit", "Pages"];
     let is_first = |pair: &&[Claim]| {
         pair[0].ranker.as_ref() == Some(&view.verdict.leader)
-            || pair.iter().any(|claim| is(claim, ClaimKind::Harm))
+            || pair.iter().any(|claim| is_decided(claim, ClaimKind::Harm))
     };
     let (first, others): (Vec<_>, Vec<_>) = claims.chunk_by(is_pair).partition(is_first);
     let rows = |of: &[&[Claim]]| html! { @for pair in of { (row(view, pair)) } };
@@ -100,7 +101,7 @@ fn row(view: &View, pair: &[Claim]) -> Markup {
     else {
         return Markup::default();
     };
-    let decided = |kind| pair.iter().any(|claim| is(claim, kind));
+    let decided = |kind| pair.iter().any(|claim| is_decided(claim, kind));
     let (mark, result) = match (decided(ClaimKind::Harm), decided(ClaimKind::Safe)) {
         _ if metric.uneven => (Mark::Wait, "not to be trusted: units are not split evenly"),
         (true, _) => (Mark::No, "does harm"),

@@ -27,10 +27,10 @@ use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
 
+use super::answer::{When, ruled_out};
 use super::layout::{Tab, Visitor, labels, of_experiments};
-use super::say::{When, ruled_out};
 
-/// The speed of an experiment is its rate of pages over this many of the newest days.
+/// Newest days from which the rate of pages is computed.
 const SPEED_DAYS: i64 = 7;
 pub(crate) const DAY_MS: i64 = 86_400_000;
 
@@ -43,15 +43,16 @@ pub(crate) enum Whom {
     TooLong,
 }
 
-/// The current data of an experiment: the reports, what was read of the fold, and what follows.
+/// The data of a page of an experiment.
 pub(crate) struct View {
-    parts: Parts,
-    pub fold: Copied,
+    reports: PageReports,
+    pub fold: FoldData,
     pub loaded: Arc<LoadedExperiment>,
     pub record: ExperimentRecord,
     pub visitor: Visitor,
-    /// Ids of the rankers, in the experiment's order, and short names for pictures.
+    /// Ids of the rankers, in the experiment's order.
     pub ids: Vec<String>,
+    /// Their short names for pictures.
     pub labels: Vec<String>,
     /// Indices of the rankers: the leader, then the most probable ones; retired ones last, and the
     /// second id of a canary at the end.
@@ -63,15 +64,15 @@ pub(crate) struct View {
 }
 
 impl Deref for View {
-    type Target = Parts;
+    type Target = PageReports;
 
-    fn deref(&self) -> &Parts {
-        &self.parts
+    fn deref(&self) -> &PageReports {
+        &self.reports
     }
 }
 
 /// The reports that a page shows, which others share.
-pub(crate) struct Parts {
+pub(crate) struct PageReports {
     pub verdict: Arc<Computed<Verdict>>,
     /// Only on the page on evidence.
     pub regret: Option<Arc<Computed<RegretReport>>>,
@@ -87,7 +88,7 @@ pub(crate) struct Parts {
     pub now: i64,
 }
 
-impl Parts {
+impl PageReports {
     pub async fn of(
         service: &Arc<Service>,
         loaded: &Arc<LoadedExperiment>,
@@ -122,7 +123,7 @@ impl Parts {
 }
 
 /// The part of the fold that a page needs.
-pub(crate) struct Copied {
+pub(crate) struct FoldData {
     fold: FoldCopy,
     pub pace: Pace,
     /// The error of the claim that a ranker is better than the control.
@@ -133,7 +134,7 @@ pub(crate) struct Copied {
     pub guardrails: Vec<ListedClaim>,
 }
 
-impl Deref for Copied {
+impl Deref for FoldData {
     type Target = FoldCopy;
 
     fn deref(&self) -> &FoldCopy {
@@ -141,7 +142,7 @@ impl Deref for Copied {
     }
 }
 
-impl Copied {
+impl FoldData {
     pub fn of(loaded: &LoadedExperiment, now: i64) -> Result<Self, ServiceError> {
         let fold = loaded.fold()?;
         let (cohorts, counted) = (fold.cohorts(), fold.verdict().counted());
@@ -149,7 +150,8 @@ impl Copied {
         Ok(Self {
             fold: FoldCopy::of(&fold),
             pace: Pace::of(&fold, &loaded.record(), now),
-            // since the rankers changed it leaves out all earlier answers, which the page shows
+            // after a change of the rankers, `counted` lacks all earlier answers, which the page
+            // shows
             expected: match counted.leaves_out() && fold.roster_changes().is_none() {
                 true => counted.with_waiting(&cohorts.expected()).of(tally),
                 false => tally.clone(),
@@ -170,7 +172,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// That of the newest days.
+    /// The pace in the newest days.
     pub fn of(fold: &Fold, record: &ExperimentRecord, now: i64) -> Self {
         let from = now - SPEED_DAYS * DAY_MS;
         let checkpoints = fold.history().checkpoints();
@@ -194,12 +196,12 @@ impl View {
     /// The data of a page.
     pub fn new(
         loaded: Arc<LoadedExperiment>,
-        parts: Parts,
-        fold: Copied,
+        reports: PageReports,
+        fold: FoldData,
         visitor: Visitor,
     ) -> Self {
         let ids: Vec<String> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
-        let (verdict, twin) = (&parts.verdict, loaded.spec.held_out());
+        let (verdict, twin) = (&reports.verdict, loaded.spec.held_out());
         let mut order: Vec<usize> = (0..ids.len()).collect();
         let chance = |of: usize| verdict.rankers[of].best_probability;
         order.sort_by(|&i, &j| chance(j).total_cmp(&chance(i)));
@@ -209,7 +211,18 @@ impl View {
         order.sort_by_key(|&i| last(i));
         let record = loaded.record();
         let pages = fold.steps();
-        Self { labels: labels(&ids), parts, fold, loaded, record, visitor, ids, order, twin, pages }
+        Self {
+            labels: labels(&ids),
+            reports,
+            fold,
+            loaded,
+            record,
+            visitor,
+            ids,
+            order,
+            twin,
+            pages,
+        }
     }
 
     /// The answers that wait, if any do.
@@ -252,7 +265,7 @@ impl View {
         self.record.archived_at.is_none() && self.record.status == Status::Running
     }
 
-    /// Whether it has ended: only one ranker is shown.
+    /// Whether it has ended: duels are issued at most to watch the winner.
     pub fn has_ended(&self) -> bool {
         self.record.status == Status::Concluded
     }

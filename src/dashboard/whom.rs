@@ -15,7 +15,7 @@ const OTHERS_MAX: usize = 12;
 /// The error of all segments together.
 const ERROR: &str = "5\u{a0}of\u{a0}100";
 
-/// The rows of one opponent: a name of the segment, and its result.
+/// The rows of one opponent, each with the name of its segment.
 fn rows_of<'a>(
     report: &'a SegmentsReport,
     opponent: &'a str,
@@ -26,8 +26,8 @@ fn rows_of<'a>(
     })
 }
 
-/// The segments in which the rows of one opponent are so.
-fn those<'a>(
+/// The segments whose row of this opponent meets a condition.
+fn segments_where<'a>(
     report: &'a SegmentsReport,
     opponent: &'a str,
     is: fn(&OpponentRow) -> bool,
@@ -159,7 +159,7 @@ pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
             @if view.verdict.segments.is_none() { (summary(report, opponent)) }
             (panel(view, report, opponent))
             p.note {
-                @if !those(report, opponent, |row| !gains(row) && !loses(row)).is_empty() {
+                @if !segments_where(report, opponent, |row| !gains(row) && !loses(row)).is_empty() {
                     "A segment that is not known has too few answers; that does not mean that both rankers are equal there. "
                 }
                 @if report.waiting > 0 { "Answers that do not count yet: " (number(report.waiting)) "." }
@@ -177,7 +177,8 @@ pub(crate) fn section(view: &View, report: &SegmentsReport) -> Markup {
 }
 
 fn summary(report: &SegmentsReport, opponent: &str) -> Markup {
-    let (better, worse) = (those(report, opponent, gains), those(report, opponent, loses));
+    let (better, worse) =
+        (segments_where(report, opponent, gains), segments_where(report, opponent, loses));
     html! {
         p {
             @if !worse.is_empty() { "In " (listed(&worse)) ", " (name(opponent)) " beats " (name(&report.ranker)) ". " }

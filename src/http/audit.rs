@@ -57,8 +57,9 @@ struct AuditEntry {
     #[schema(example = "key:1f0c9a2e")]
     who: String,
     /// The action: `experiment-created`, `experiment-changed`, `experiment-archived`,
-    /// `experiment-imported`, `log-pruned`, `experiment-concluded` (by the service itself),
-    /// `key-created`, `key-rotated`, `key-revoked`, `signing-key-added` or `signing-key-removed`.
+    /// `experiment-imported`, `log-pruned`, `experiment-concluded` and `experiment-paused` (by the
+    /// service itself), `key-created`, `key-rotated`, `key-revoked`, `signing-key-added` or
+    /// `signing-key-removed`.
     #[schema(example = "experiment-changed")]
     what: String,
     /// Name of the experiment, or id of the key.

@@ -35,8 +35,8 @@ fn strong(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }
 
-/// A report as JSON, with this tag. It is written once for all who ask. If it is older than what
-/// the caller has asked for, `Age` says how old.
+/// A report as JSON, with this tag. It is written once for all who ask. With `is_old`, the log has
+/// newer entries than the report, and `Age` says how old it is.
 pub(crate) async fn tagged<T: Serialize + Send + Sync + 'static>(
     state: &AppState,
     tag: &str,

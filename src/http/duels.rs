@@ -156,7 +156,8 @@ impl DuelAnswer {
 ///
 /// Chooses the two rankers to interleave for the next query, in random order. Reads only memory and
 /// writes nothing, so a duel that is never shown or never answered costs nothing but the call. A
-/// concluded experiment issues self-duels of its winner. If the experiment is paused or the service
+/// concluded experiment issues self-duels of its winner, and with `watch` above 0 now and then a
+/// duel that shows whether the result is still true. If the experiment is paused or the service
 /// cannot be reached, show your control ranking.
 ///
 /// With the rankings of all rankers, the two chosen ones are interleaved in the same call. With

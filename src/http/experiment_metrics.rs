@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use crate::service::Service;
 use crate::service::reports::regret::{estimate, known_estimate};
 use crate::service::reports::traffic::traffic_now;
+use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::audience::Segment;
 
@@ -100,111 +101,132 @@ impl Collector for ExperimentMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let Some(service) = self.0.upgrade() else { return Ok(()) };
         let experiments = service.loaded();
-        let loaded = Gauge::<i64>::default();
-        loaded.set(experiments.len() as i64);
-        let refused = Gauge::<i64>::default();
-        refused.set(service.engine.registry.refused() as i64);
-        let position = PerExperiment::default();
-        let regret = PerExperiment::default();
-        let uniform = PerExperiment::default();
-        let in_flight = PerExperiment::default();
-        let (duels, self_duels, unanswered) =
-            (Counted::default(), Counted::default(), Counted::default());
-        let feedback = Family::<FeedbackLabels, Counter>::default();
-        let alarm = Family::<AlarmLabels, Gauge>::default();
-        let claim = Family::<ClaimLabels, Gauge>::default();
+        let values = Values::default();
+        values.loaded.set(experiments.len() as i64);
+        values.refused.set(service.engine.registry.refused() as i64);
         for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
-            let labels = Labels { experiment: loaded.name.clone() };
-            if let Some(estimate) = known_estimate(loaded) {
-                regret.get_or_create(&labels).set(estimate.copeland_regret);
-                uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
-            }
-            let Ok((folded_to, decided)) =
-                loaded.fold().map(|fold| (fold.position(), fold.decided_claims()))
-            else {
-                continue;
-            };
-            for decided in decided {
-                let labels = ClaimLabels {
-                    experiment: loaded.name.clone(),
-                    claim: decided.claim,
-                    ranker: loaded.spec.rankers[decided.ranker].id.clone(),
-                    subject: Subject {
-                        segment: decided.segment,
-                        metric: decided.metric.map(|(it, _)| loaded.spec.metrics[it].name.clone()),
-                    },
-                };
-                claim.get_or_create(&labels).set(1);
-            }
-            position.get_or_create(&labels).set(folded_to as f64);
-            let Ok((traffic, alarms)) = traffic_now(&service, loaded) else { continue };
-            in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
-            duels.get_or_create(&labels).inc_by(traffic.counts.pairs);
-            self_duels.get_or_create(&labels).inc_by(traffic.counts.self_duels);
-            unanswered.get_or_create(&labels).inc_by(traffic.unanswered());
-            for (status, count) in FeedbackStatus::ALL.into_iter().zip(traffic.counts.feedback) {
-                let labels =
-                    FeedbackLabels { experiment: loaded.name.clone(), status: status.name() };
-                feedback.get_or_create(&labels).inc_by(count);
-            }
-            for active in alarms {
-                let labels = AlarmLabels { experiment: loaded.name.clone(), kind: active.kind };
-                alarm.get_or_create(&labels).set(1);
-            }
+            values.add(&service, loaded);
         }
-        let to = &mut encoder;
-        write(to, "experiments_loaded", "Experiments in memory", &loaded)?;
+        values.write(&mut encoder)
+    }
+}
+
+/// The metrics of all loaded experiments at one moment.
+#[derive(Default)]
+struct Values {
+    loaded: Gauge,
+    refused: Gauge,
+    position: PerExperiment,
+    regret: PerExperiment,
+    uniform: PerExperiment,
+    in_flight: PerExperiment,
+    duels: Counted,
+    self_duels: Counted,
+    unanswered: Counted,
+    feedback: Family<FeedbackLabels, Counter>,
+    alarm: Family<AlarmLabels, Gauge>,
+    claim: Family<ClaimLabels, Gauge>,
+}
+
+impl Values {
+    /// Add an experiment. While its state is folded again, only its last estimate is known.
+    fn add(&self, service: &Service, loaded: &LoadedExperiment) {
+        let labels = Labels { experiment: loaded.name.clone() };
+        if let Some(estimate) = known_estimate(loaded) {
+            self.regret.get_or_create(&labels).set(estimate.copeland_regret);
+            self.uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
+        }
+        let Ok((folded_to, decided)) =
+            loaded.fold().map(|fold| (fold.position(), fold.decided_claims()))
+        else {
+            return;
+        };
+        for decided in decided {
+            let labels = ClaimLabels {
+                experiment: loaded.name.clone(),
+                claim: decided.claim,
+                ranker: loaded.spec.rankers[decided.ranker].id.clone(),
+                subject: Subject {
+                    segment: decided.segment,
+                    metric: decided.metric.map(|(it, _)| loaded.spec.metrics[it].name.clone()),
+                },
+            };
+            self.claim.get_or_create(&labels).set(1);
+        }
+        self.position.get_or_create(&labels).set(folded_to as f64);
+        let Ok((traffic, alarms)) = traffic_now(service, loaded) else { return };
+        self.in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
+        self.duels.get_or_create(&labels).inc_by(traffic.counts.pairs);
+        self.self_duels.get_or_create(&labels).inc_by(traffic.counts.self_duels);
+        self.unanswered.get_or_create(&labels).inc_by(traffic.unanswered());
+        for (status, count) in FeedbackStatus::ALL.into_iter().zip(traffic.counts.feedback) {
+            let labels = FeedbackLabels { experiment: loaded.name.clone(), status: status.name() };
+            self.feedback.get_or_create(&labels).inc_by(count);
+        }
+        for active in alarms {
+            let labels = AlarmLabels { experiment: loaded.name.clone(), kind: active.kind };
+            self.alarm.get_or_create(&labels).set(1);
+        }
+    }
+
+    fn write(&self, to: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        write(to, "experiments_loaded", "Experiments in memory", &self.loaded)?;
         write(
             to,
             "experiments_unreadable",
             "Requested experiments that this version cannot read",
-            &refused,
+            &self.refused,
         )?;
-        write(to, "experiment_log_position", "Position of the last folded log entry", &position)?;
+        write(
+            to,
+            "experiment_log_position",
+            "Position of the last folded log entry",
+            &self.position,
+        )?;
         write(
             to,
             "experiment_copeland_regret",
             "Cumulative Copeland regret, plug-in estimate",
-            &regret,
+            &self.regret,
         )?;
         write(
             to,
             "experiment_uniform_copeland_regret",
             "Cumulative Copeland regret of uniform pairs over the same steps, plug-in estimate",
-            &uniform,
+            &self.uniform,
         )?;
         write(
             to,
             "experiment_duels_in_flight",
             "Duels issued by this process that are neither answered nor expired",
-            &in_flight,
+            &self.in_flight,
         )?;
         write(
             to,
             "experiment_duels",
             "Duels of two different rankers issued by this process",
-            &duels,
+            &self.duels,
         )?;
-        write(to, "experiment_self_duels", "Self-duels issued by this process", &self_duels)?;
+        write(to, "experiment_self_duels", "Self-duels issued by this process", &self.self_duels)?;
         write(
             to,
             "experiment_unanswered_duels",
             "Duels issued by this process that expired without feedback",
-            &unanswered,
+            &self.unanswered,
         )?;
         write(
             to,
             "experiment_feedback",
             "Feedback received by this process, by its result",
-            &feedback,
+            &self.feedback,
         )?;
         write(
             to,
             "experiment_alarm",
             "1 while the alarm is active; docs/operations.md describes each kind",
-            &alarm,
+            &self.alarm,
         )?;
-        write(to, "claim_decided", "1 for each claim that is proven, such as `better`", &claim)
+        write(to, "claim_decided", "1 for each claim that is proven, such as `better`", &self.claim)
     }
 }
 

@@ -22,7 +22,7 @@ use super::problem::{Problem, ProblemKind};
 use crate::service::threads::WorkThreads;
 use rankduel_engine::experiment_spec::excerpt;
 
-/// Nanoseconds that a byte of JSON takes to read, about: that of many short strings.
+/// Approximate nanoseconds to read a byte of JSON, measured with many short strings.
 pub(crate) const READ_NANOSECONDS: usize = 5;
 
 /// An extension of a request with a large body: the threads that read it.
@@ -139,11 +139,11 @@ pub(crate) fn without_zero_fractions(text: &[u8]) -> Option<Vec<u8>> {
     (kept.len() < text.len()).then_some(kept)
 }
 
+/// The whole body, without a byte order mark.
 async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<JsonText, Problem> {
     let threads = request.extensions().get().map(|LargeBody(threads)| Arc::clone(threads));
     // The shell has read it.
     let bytes = Bytes::from_request(request, state).await.map_err(Problem::internal)?;
-    // Some programs write a byte order mark before the text.
     let mark = if bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
     Ok(JsonText { bytes: bytes.slice(mark..), threads })
 }

@@ -222,7 +222,7 @@ enum FeedbackAnswer {
 }
 
 /// The receipt of feedback on one duel, or the problem if it does not count and was not late.
-fn counted(receipt: Receipt) -> ApiResult<Receipt> {
+fn receipt_or_problem(receipt: Receipt) -> ApiResult<Receipt> {
     let detail = receipt.detail.clone().unwrap_or_default();
     Err(match (receipt.status, receipt.pointer) {
         (FeedbackStatus::Conflict, _) => {
@@ -295,7 +295,7 @@ async fn feedback(
     match text.read(Posted::read).await? {
         Posted::One(feedback) => {
             match receive(&state.service, &name, vec![feedback]).await?.into_iter().next() {
-                Some(receipt) => Ok(Json(counted(receipt)?).into_response()),
+                Some(receipt) => Ok(Json(receipt_or_problem(receipt)?).into_response()),
                 None => Err(Problem::internal("the feedback has no result")),
             }
         }

@@ -55,8 +55,8 @@ pub fn yaml(openapi: &OpenApi) -> anyhow::Result<String> {
     Ok(yaml_text::write(&document))
 }
 
-/// Join the lines of descriptions, which are those of comments, up to the ends of paragraphs. Take
-/// out that the keys of an object are strings, which JSON says.
+/// Join the lines of each paragraph of a description: they are the lines of a comment. Remove
+/// `propertyNames` that only say that keys are strings, as in all JSON.
 fn shorten(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -151,22 +151,22 @@ pub(super) fn add_shared_components(openapi: &mut OpenApi, operations: &[operati
 /// The problems of each status. Those of every operation are its default.
 fn by_status(problems: &[ProblemKind]) -> BTreeMap<String, Vec<ProblemKind>> {
     let mut by_status: BTreeMap<String, Vec<ProblemKind>> = BTreeMap::new();
-    for kind in problems.iter().filter(|kind| !is_of_any(kind)) {
+    for kind in problems.iter().filter(|kind| !is_of_every_operation(kind)) {
         by_status.entry(kind.status().as_str().to_owned()).or_default().push(*kind);
     }
-    let of_any = ProblemKind::ALL.iter().copied().filter(is_of_any).collect();
+    let of_any = ProblemKind::ALL.iter().copied().filter(is_of_every_operation).collect();
     by_status.insert("default".to_owned(), of_any);
     by_status
 }
 
 /// Whether every operation can have this problem.
-fn is_of_any(kind: &ProblemKind) -> bool {
+fn is_of_every_operation(kind: &ProblemKind) -> bool {
     kind.status().is_server_error() || *kind == ProblemKind::HeaderFieldsTooLarge
 }
 
 fn response_name(kinds: &[ProblemKind]) -> String {
     match kinds {
-        [kind, ..] if is_of_any(kind) => "AnyOperation".to_owned(),
+        [kind, ..] if is_of_every_operation(kind) => "AnyOperation".to_owned(),
         kinds => kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join("Or"),
     }
 }

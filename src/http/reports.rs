@@ -54,7 +54,7 @@ pub(crate) fn routes() -> Routes {
         .operation(routes!(replay), READ, &[CannotReplay])
 }
 
-/// A request for a report of an experiment, which is loaded; an extractor.
+/// The experiment that a request asks for a report of; an extractor.
 struct Asked {
     state: AppState,
     loaded: Arc<LoadedExperiment>,

@@ -13,10 +13,10 @@ const DEFAULT_POLICY: &str = "d-ts-verdict";
 /// Parameters that follow the verdict of the experiment where the body does not give them.
 const VERDICT_PARAMETERS: [&str; 2] = ["confidence", "margin"];
 
-/// The member `policy` of a body, or the default policy, for an experiment that concludes at
-/// `conclude_at` and divides its error like this: a policy that works towards a verdict works
-/// towards that of the experiment. If it stopped at an easier one, the experiment would wait for a
-/// verdict that nothing works towards, so a policy may differ only where nothing concludes.
+/// The member `policy` of a body, or the default policy, for an experiment with this `conclude_at`
+/// and `errors`. A policy that works towards a verdict works towards that of the experiment, unless
+/// its own parameters say otherwise. That is refused where the experiment concludes by itself: the
+/// policy could stop at an easier verdict, and the experiment would wait for its own forever.
 pub(crate) fn policy_of_experiment(
     body: Option<Map<String, Value>>,
     conclude_at: Option<ConcludeAt>,

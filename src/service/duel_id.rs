@@ -35,7 +35,7 @@ impl Service {
             other => self.split_off_with_id(&loaded, other).await?,
         };
         let issuer = issuer.ok_or_else(|| ServiceError::InvalidDuel(OTHER_EXPERIMENT.into()))?;
-        duels::about(id.duel.nonce);
+        duels::mention(id.duel.nonce);
         Ok((issuer, id))
     }
 }

@@ -238,7 +238,7 @@ impl Service {
             nonce: self.engine.nonce(step),
             audience,
         };
-        duels::about(token.nonce);
+        duels::mention(token.nonce);
         if purpose == DuelPurpose::Page {
             loaded.note_issued(&token);
         }

@@ -16,7 +16,7 @@ use rankduel_engine::experiment_spec::{
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::{ControlEvent, Status};
 
-/// Adding an active ranker with the same description changes nothing.
+/// Decide to add a ranker. Adding an active one with the same description changes nothing.
 pub(super) fn enlist(on: &Newest<'_>, ranker: &Ranker) -> Decision {
     let &Newest { spec, .. } = on;
     let name = &on.record.name;
@@ -57,7 +57,7 @@ pub(super) fn enlist(on: &Newest<'_>, ranker: &Ranker) -> Decision {
     changed_roster(on, &changed, event, audited)
 }
 
-/// `reason` says why the service does it by itself.
+/// Decide to retire a ranker. `reason` is that of the service, if it does so automatically.
 pub(super) fn retire(on: &Newest<'_>, id: &str, reason: Option<&str>) -> Decision {
     let &Newest { spec, .. } = on;
     let name = &on.record.name;

@@ -59,8 +59,8 @@ impl SettingsChange {
     }
 }
 
-/// The target of the verdict stays, and a policy may work towards another one only where nothing
-/// concludes.
+/// Refuse a rule of conclusion that would change the target of the verdict, or that concludes at
+/// another target than the one its policy works towards.
 fn refuse_other_target(spec: &ExperimentSpec, at: Option<ConcludeAt>) -> Result<(), ServiceError> {
     let (own, target) = (spec.verdict_target(), Errors::targets(spec.errors, at).verdict);
     if own != target {
@@ -88,6 +88,7 @@ fn refuse_other_target(spec: &ExperimentSpec, at: Option<ConcludeAt>) -> Result<
     Ok(())
 }
 
+/// Decide a change of the settings.
 pub(super) fn set(on: &Newest<'_>, change: &SettingsChange) -> Decision {
     let &Newest { loaded, spec, .. } = on;
     let changed = change.of(spec)?;

@@ -16,6 +16,7 @@ use rankduel_engine::experiment_spec::{FieldError, MAX_CONTROLS, MAX_POLICIES};
 use rankduel_store::events::{ControlEvent, Exclusion, Status, UnitHash};
 use rankduel_store::{Change, ExperimentRecord};
 
+/// Decide a change of the policy.
 pub(super) fn policy(on: &Newest<'_>, policy: &PolicySpec) -> Decision {
     let &Newest { record, spec, .. } = on;
     if spec.policy == *policy {
@@ -43,6 +44,7 @@ pub(super) fn policy(on: &Newest<'_>, policy: &PolicySpec) -> Decision {
     Ok(Some(Decided::of_spec(&changed, event, before, after)))
 }
 
+/// Decide which ranker is the control.
 pub(super) fn control(on: &Newest<'_>, id: &str) -> Decision {
     let &Newest { record, spec, .. } = on;
     let refuse = |detail: String| Err(ServiceError::field("/control", detail));
@@ -72,6 +74,7 @@ pub(super) fn control(on: &Newest<'_>, id: &str) -> Decision {
     Ok(Some(Decided::of_spec(&changed, event, before, after)))
 }
 
+/// Decide a change of the method of interleaving.
 pub(super) fn interleaving(on: &Newest<'_>, method: interleaving::Spec) -> Decision {
     method.validate().map_err(|error| {
         let pointer = format!("/interleaving/{}", error.parameter);
@@ -101,6 +104,7 @@ pub(super) fn interleaving(on: &Newest<'_>, method: interleaving::Spec) -> Decis
     }))
 }
 
+/// Units to exclude.
 #[derive(Debug, Clone)]
 pub struct Excluded {
     /// By the ids of the caller.
@@ -110,7 +114,8 @@ pub struct Excluded {
     pub reason: String,
 }
 
-/// Units that are excluded already are left out; without another one, nothing changes.
+/// Decide to exclude units. Those that are excluded already are left out; without another one,
+/// nothing changes.
 pub(super) fn exclude(on: &Newest<'_>, excluded: &Excluded) -> Decision {
     let Excluded { units, hashes, reason } = excluded;
     for (index, unit) in units.iter().enumerate() {

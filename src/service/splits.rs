@@ -20,7 +20,7 @@ use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, Status};
 use rankduel_store::{Change, ExperimentId, experiment_id};
 
-/// Splitting a segment off again changes nothing.
+/// Decide to split a segment off. Doing so again changes nothing.
 pub(super) fn split(on: &Newest<'_>, segment: Segment, own_name: Option<&str>) -> Decision {
     let &Newest { record, spec, by, .. } = on;
     let name = &record.name;

@@ -100,7 +100,7 @@ impl WorkThreads {
             let queue = Arc::clone(&queue);
             std::thread::Builder::new()
                 .name(format!("{name}-{number}"))
-                .spawn(move || work(&queue, priority))
+                .spawn(move || run_jobs(&queue, priority))
                 .map_err(|error| ServiceError::internal(format!("no threads: {error}")))?;
         }
         Ok(Self { queue, count })
@@ -201,7 +201,8 @@ impl std::fmt::Debug for Queue {
     }
 }
 
-fn work(queue: &Queue, priority: Priority) {
+/// Run jobs until the queue ends.
+fn run_jobs(queue: &Queue, priority: Priority) {
     // On Linux, this is the priority of the calling thread alone.
     #[cfg(target_os = "linux")]
     if priority == Priority::Low

@@ -66,8 +66,7 @@ async fn read_log(
     folding: &mut Folding<'_>,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
-    let mut nonces: HashMap<u128, u64> = HashMap::new();
-    let mut last = record.pruned_to;
+    let mut order = Order { last: record.pruned_to, nonces: HashMap::new() };
     let mut after = 0;
     let mut leftover = 0;
     while after < record.head {
@@ -92,24 +91,12 @@ async fn read_log(
                 continue;
             }
             findings.entries += 1;
-            if entry.position != last + 1 {
-                findings.wrong.push(match entry.position - last {
-                    2 => format!("log entry {} is missing", last + 1),
-                    _ => format!("log entries {} to {} are missing", last + 1, entry.position - 1),
-                });
-            }
-            last = entry.position;
-            if let Some(earlier) = nonces.insert(entry.nonce, entry.position) {
-                findings.wrong.push(format!(
-                    "log entries {earlier} and {} have the same nonce: an outcome counts twice",
-                    entry.position
-                ));
-            }
+            order.check(&entry, findings);
             folding.apply(&entry, findings);
         }
     }
-    if last < record.head {
-        findings.wrong.push(short_log(record.head, last));
+    if order.last < record.head {
+        findings.wrong.push(short_log(record.head, order.last));
     }
     if leftover > 0 {
         findings.remarks.push(format!(
@@ -124,7 +111,35 @@ async fn read_log(
     Ok(())
 }
 
-/// The entry that cannot be read, if that is the error; any other error ends the verification.
+/// The positions and nonces of the entries read so far.
+struct Order {
+    /// The last position.
+    last: u64,
+    /// The position of each nonce.
+    nonces: HashMap<u128, u64>,
+}
+
+impl Order {
+    /// Check that an entry follows the last one, and that its nonce is new.
+    fn check(&mut self, entry: &LogEntry, findings: &mut Findings) {
+        let missing = self.last + 1;
+        if entry.position != missing {
+            findings.wrong.push(match entry.position - self.last {
+                2 => format!("log entry {missing} is missing"),
+                _ => format!("log entries {missing} to {} are missing", entry.position - 1),
+            });
+        }
+        self.last = entry.position;
+        if let Some(earlier) = self.nonces.insert(entry.nonce, entry.position) {
+            findings.wrong.push(format!(
+                "log entries {earlier} and {} have the same nonce: an outcome counts twice",
+                entry.position
+            ));
+        }
+    }
+}
+
+/// The text of a [`StoreError::Corrupt`]; any other error ends the verification.
 fn corruption(error: StoreError) -> Result<String, StoreError> {
     match error {
         StoreError::Corrupt(what) => Ok(what),

@@ -1,6 +1,6 @@
 //! The duels that a request is about, for its log line and its span.
 //!
-//! They are ambient, as spans are in the crate tracing: code that handles a duel calls [`about`],
+//! They are ambient, as spans are in the crate tracing: code that handles a duel calls [`mention`],
 //! and the layer that writes the request's log line collects them.
 
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ impl RequestDuels {
         CURRENT.scope(self, future).await
     }
 
-    /// Those of the current request.
+    /// The duels of the current request.
     pub fn current() -> Self {
         CURRENT.try_with(Self::clone).unwrap_or_default()
     }
@@ -59,8 +59,8 @@ impl RequestDuels {
     }
 }
 
-/// The current request is about this duel.
-pub fn about(duel: u128) {
+/// Add a duel to those of the current request, by its nonce.
+pub fn mention(duel: u128) {
     // fails for work in the background, which belongs to no request
     let _ = CURRENT.try_with(|RequestDuels(numbers)| {
         numbers.lock().unwrap_or_else(PoisonError::into_inner).push(DuelNumber(duel));

@@ -1,4 +1,4 @@
-//! Metrics, logs and spans of a running server.
+//! Logs and spans of a running server.
 
 pub mod duels;
 #[cfg(feature = "otel")]

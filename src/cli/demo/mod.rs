@@ -128,7 +128,7 @@ async fn demo(
         .database_url
         .clone()
         .unwrap_or_else(|| format!("sqlite://{}", directory.path().join("demo.db").display()));
-    let (url, database, service) = start(&database_url, args.listen).await?;
+    let Server { url, database, service } = start(&database_url, args.listen).await?;
     let number = entropy::number().context("the system does not provide randomness")?;
     let name = format!("demo-{:012x}", number >> 16);
     println!("rankduel serves {name} on {url} ({database})");
@@ -137,32 +137,11 @@ async fn demo(
         println!("watch {url}/experiments/{name} in a browser");
     }
 
-    let rankers: Vec<_> = (1..=matrix.rankers()).map(|number| format!("arxiv-{number}")).collect();
-    let setup = Setup { rankers: rankers.len(), seed: args.seed };
+    let setup = Setup { rankers: matrix.rankers(), seed: args.seed };
     let in_batches = policy.as_ref().is_some_and(|policy| policy.start(setup).batches().is_some());
-    let mut body = json!({
-        "name": name,
-        "rankers": rankers,
-        "seed": args.seed,
-        "duel_ttl_seconds": if in_batches { 2 } else { DEFAULT_DUEL_TTL_SECONDS },
-        // the simulated users answer at once
-        "answer_window_seconds": 0,
-    });
-    if let Some(policy) = &policy {
-        body["policy"] = json!(policy);
-    }
-    let client = reqwest::Client::builder()
-        .no_proxy()
-        .timeout(Duration::from_secs(30))
-        .build()
-        .context("the HTTP client cannot be set up")?;
-    let created = client.post(format!("{url}/v1/experiments")).json(&body).send().await?;
-    if !created.status().is_success() {
-        bail!("the experiment was not created ({}): {}", created.status(), created.text().await?);
-    }
-
-    let experiment_url = format!("{url}/v1/experiments/{name}");
-    let world = Arc::new(World { client, experiment_url, rankers, matrix });
+    let duel_ttl_seconds = if in_batches { 2 } else { DEFAULT_DUEL_TTL_SECONDS };
+    let world = World::create(&url, &name, matrix, args.seed, policy, duel_ttl_seconds).await?;
+    let world = Arc::new(world);
     let traffic = Traffic {
         pages: args.duels.unwrap_or(PAGES_MAX),
         until_concluded: args.duels.is_none(),
@@ -198,13 +177,18 @@ async fn demo(
     Ok(())
 }
 
-/// Start a server in this process, and create the schema of the database if necessary. Returns
-/// `http://ADDRESS`, the kind of the database, and the service, which writes what is only in memory
-/// when it is shut down.
-async fn start(
-    database_url: &str,
-    listen: SocketAddr,
-) -> anyhow::Result<(String, &'static str, Arc<Service>)> {
+/// A server in this process.
+struct Server {
+    /// `http://ADDRESS`.
+    url: String,
+    /// Kind of the database.
+    database: &'static str,
+    /// Writes what is only in memory when it is shut down.
+    service: Arc<Service>,
+}
+
+/// Start a server in this process, and create the schema of the database if necessary.
+async fn start(database_url: &str, listen: SocketAddr) -> anyhow::Result<Server> {
     let listener =
         TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -223,10 +207,49 @@ async fn start(
     tokio::spawn(async move {
         serve(listener, app, &ConnectionSettings::default(), std::future::pending()).await;
     });
-    Ok((url, database, service))
+    Ok(Server { url, database, service })
 }
 
 impl World {
+    /// Create an experiment with a ranker for each row of the matrix.
+    async fn create(
+        url: &str,
+        name: &str,
+        matrix: PreferenceMatrix,
+        seed: u64,
+        policy: Option<PolicySpec>,
+        duel_ttl_seconds: u32,
+    ) -> anyhow::Result<Self> {
+        let rankers: Vec<_> =
+            (1..=matrix.rankers()).map(|number| format!("arxiv-{number}")).collect();
+        let mut body = json!({
+            "name": name,
+            "rankers": rankers,
+            "seed": seed,
+            "duel_ttl_seconds": duel_ttl_seconds,
+            // the simulated users answer at once
+            "answer_window_seconds": 0,
+        });
+        if let Some(policy) = &policy {
+            body["policy"] = json!(policy);
+        }
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(Duration::from_secs(30))
+            .build()
+            .context("the HTTP client cannot be set up")?;
+        let created = client.post(format!("{url}/v1/experiments")).json(&body).send().await?;
+        if !created.status().is_success() {
+            bail!(
+                "the experiment was not created ({}): {}",
+                created.status(),
+                created.text().await?
+            );
+        }
+        let experiment_url = format!("{url}/v1/experiments/{name}");
+        Ok(Self { client, experiment_url, rankers, matrix })
+    }
+
     /// The answer of the experiment's URL with this path.
     async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let url = format!("{}{path}", self.experiment_url);

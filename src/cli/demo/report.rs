@@ -12,15 +12,16 @@ use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use dueling_bandits::{InFlight, Observation, Outcome, PolicyRng, PolicySpec, Roster};
 
-/// Other ways to a verdict, and what they are called here.
-const OTHER_WAYS: [(&str, &str); 3] =
+/// The policies to compare with, and their names in the report.
+const OTHER_POLICIES: [(&str, &str); 3] =
     [("uniform", "all pairs equally often"), ("savage", "savage"), ("d-ts-plus", "d-ts-plus")];
-/// Most steps and the number of runs of a simulation of another way.
+/// Most steps of a simulated run.
 const SIMULATED_STEPS: u64 = 100_000;
+/// Simulated runs of each of these policies.
 const SIMULATED_RUNS: u64 = 5;
 
 /// The cost of another policy up to the same verdict, on the true preferences.
-fn otherwise(matrix: &PreferenceMatrix, kind: &str, target: Target) -> anyhow::Result<String> {
+fn simulated_cost(matrix: &PreferenceMatrix, kind: &str, target: Target) -> anyhow::Result<String> {
     let spec = PolicySpec::from_text(kind)?;
     let runs = (1..=SIMULATED_RUNS).map(|seed| simulate(matrix, &spec, target, seed));
     let mut runs: Vec<_> = runs.collect();
@@ -32,7 +33,7 @@ fn otherwise(matrix: &PreferenceMatrix, kind: &str, target: Target) -> anyhow::R
     })
 }
 
-/// The steps of one run up to its verdict, and their regret. Answers come at once.
+/// The steps of one run up to its verdict, and their Copeland regret. Answers come at once.
 fn simulate(matrix: &PreferenceMatrix, spec: &PolicySpec, target: Target, seed: u64) -> (u64, f64) {
     let (rankers, regret) = (matrix.rankers(), Regret::copeland(matrix));
     let mut rng = PolicyRng::seed_from_u64(seed);
@@ -112,8 +113,8 @@ pub fn print(
             margin: verdict["margin"].as_f64().unwrap_or(0.0),
         };
         println!("It took {duels} answered duels. To the same verdict, by simulation:");
-        for (kind, name) in OTHER_WAYS {
-            println!("  {name:<28} {}", otherwise(&world.matrix, kind, target)?);
+        for (kind, name) in OTHER_POLICIES {
+            println!("  {name:<28} {}", simulated_cost(&world.matrix, kind, target)?);
         }
     }
     if in_log != tally.recorded {

@@ -15,8 +15,8 @@ use crate::http::extract::without_place;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub name: &'static str,
-    /// The place of its value in the body, as a JSON pointer of one or two parts. After a slash at
-    /// the end come the members of the value, which is an object.
+    /// The place of its value in the body, as a JSON pointer of one or two parts. With a slash at
+    /// the end, the value is an object, and its members are added to the object at that place.
     pub pointer: &'static str,
     pub kind: Kind,
     pub label: &'static str,
@@ -37,7 +37,7 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-/// How a value is written. An empty one is left out of the body, where nothing else is said.
+/// How a value is written. An empty one is left out of the body, unless its kind says otherwise.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     /// A line of text, which is in the body even if it is empty.
@@ -125,7 +125,8 @@ impl Field {
         }))
     }
 
-    /// Put its value in its place. What concludes never has no members.
+    /// Put its value in its place in the body. It is left out where the parent is no object, but
+    /// `never`.
     fn place(&self, value: Value, body: &mut Map<String, Value>) -> Result<(), String> {
         let Some((parent, member)) = self.pointer[1..].split_once('/') else {
             body.insert(self.pointer[1..].into(), value);
@@ -149,7 +150,7 @@ impl Field {
     }
 }
 
-/// A ranker of a line.
+/// The ranker that a line describes.
 fn ranker(line: &str) -> Value {
     match line.split_once('|') {
         Some((id, description)) => json!({"id": id.trim(), "description": description.trim()}),

@@ -1,4 +1,4 @@
-//! The way of every change: a form, a question that says what will happen, and the change itself.
+//! The steps of every change: a form, a question that says what will happen, and the change itself.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ pub(super) struct About {
 
 /// A change that somebody makes on a page.
 pub(super) trait Change: Sized {
-    /// The change at this path, of what it changes as that is now.
+    /// The change at this path, with the present state of what it changes.
     async fn of(page: &Page, path: &Parameters) -> ApiResult<Self>;
 
     fn about(&self) -> About;
@@ -115,7 +115,7 @@ pub(super) async fn submit<C: Change>(
     let (step, mut errors) = (values.step(), Errors::default());
     let done = match step {
         Step::Edit => Ok(None),
-        Step::Review | Step::Confirm => take(page, &change, values, &mut errors).await,
+        Step::Review | Step::Confirm => check_or_make(page, &change, values, &mut errors).await,
     };
     if let Ok(Some(response)) = done {
         return Ok(response);
@@ -136,8 +136,8 @@ pub(super) async fn submit<C: Change>(
     Ok(edit(page, &change, values, &errors, status))
 }
 
-/// Check a change, or make it if this is confirmed; `None` if it is not made.
-async fn take(
+/// Make a change that was confirmed, or else check it. `None` if it was not made.
+async fn check_or_make(
     page: &Page,
     change: &impl Change,
     values: &Values,

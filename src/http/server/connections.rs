@@ -1,10 +1,10 @@
-//! The open connections, and which of them goes when there are too many.
+//! The open connections, and which of them is closed when there are too many.
 //!
-//! Every new connection is admitted. If there are too many then, another one is closed: the oldest
-//! that has shown no key, if these are more than a share of all; otherwise, of the key that has the
-//! most, the one on which no request has begun for the longest. So callers without a key keep
-//! nobody with one out, no key keeps others out, and there is always room to show a key, or to
-//! probe.
+//! Every new connection is admitted. If there are too many then, an earlier one is closed. If more
+//! than a small share of all have shown no key, it is the oldest of those. Otherwise, of the key
+//! with the most connections, it is the one on which no request has begun for the longest time. So
+//! neither callers without a key nor those with one key can keep others out, and there is always
+//! room to show a key, or to probe.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -78,8 +78,8 @@ impl Connections {
         Arc::new(Self { most, shed, open: Mutex::default() })
     }
 
-    /// Count a new connection, which the task that `spawn` starts serves, and close another one if
-    /// there are too many.
+    /// Admit a new connection, and close an earlier one if there are too many. `spawn` starts the
+    /// task that serves it.
     pub fn admit(self: &Arc<Self>, peer: Arc<Peer>, spawn: impl FnOnce(Counted) -> AbortHandle) {
         let mut open = lock(&self.open);
         if open.connections.len() >= self.most
@@ -113,8 +113,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Open {
-    /// The connection that makes room for another one. `keyless_room` of those that have shown no
-    /// key stay.
+    /// The connection to close for another one. Up to `keyless_room` of those that have shown no
+    /// key are kept.
     fn superfluous(&self, keyless_room: usize) -> Option<u64> {
         let (mut keyless, mut oldest) = (0, None);
         // of each key: its connections, and the one whose last request began first
@@ -130,14 +130,14 @@ impl Open {
                 continue;
             };
             let key = key.as_ref().map(|key| *key.digest());
-            let (count, first, silent) = of_keys.entry(key).or_insert((0, *began, number));
+            let (count, first, idle) = of_keys.entry(key).or_insert((0, *began, number));
             *count += 1;
             if began < first {
-                (*first, *silent) = (*began, number);
+                (*first, *idle) = (*began, number);
             }
         }
         let most = of_keys.into_values().max_by_key(|(count, ..)| *count);
-        most.map(|(_, _, silent)| silent).or(oldest)
+        most.map(|(_, _, idle)| idle).or(oldest)
     }
 
     fn close(&mut self, number: u64) {

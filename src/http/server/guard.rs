@@ -1,7 +1,8 @@
 //! Authentication and authorization of requests.
 //!
-//! The access that an operation needs comes from the table of operations ([`super::routes`]), from
-//! which its description is made, too. A route that is missing in the table needs `admin`.
+//! The access that an operation needs comes from the table of operations
+//! ([`crate::http::operations`]), which its description is made from, too. A route that is missing
+//! in the table needs `admin`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -82,8 +82,8 @@ const OTHER_FILES: u64 = 100;
 /// With fewer open files there is room for a handful of connections only.
 const FILES_MIN: u64 = 128;
 
-/// Time between two looks for connections whose key was revoked. A server learns of that within ten
-/// seconds.
+/// Time between two checks for connections whose key was revoked. The server learns of a revocation
+/// within ten seconds.
 const KEYS_CHECKED_EVERY: Duration = Duration::from_secs(1);
 
 /// The result of the drain.
@@ -149,11 +149,20 @@ pub async fn serve(
     }
 
     drop(listener);
+    drain(graceful, connections, settings.drain_within).await
+}
+
+/// Let running requests finish for this time, then close the connections that are left.
+async fn drain(
+    graceful: GracefulShutdown,
+    mut connections: JoinSet<()>,
+    within: Duration,
+) -> Drained {
     let all_done = async {
         graceful.shutdown().await;
         while connections.join_next().await.is_some() {}
     };
-    if tokio::time::timeout(settings.drain_within, all_done).await.is_ok() {
+    if tokio::time::timeout(within, all_done).await.is_ok() {
         return Drained::Clean;
     }
     // Connections that ended since, but were not joined yet, were not cut off.

@@ -73,8 +73,8 @@ impl PathPrefix {
         LINKS.iter().fold(page.to_owned(), with)
     }
 
-    /// Let the response to a request be a page that [`Self::put_before`] can read: as text. The
-    /// files of the documentation have no links.
+    /// Ask for an uncompressed response, because [`Self::put_before`] changes pages. The files of
+    /// the documentation may be compressed: they have no links.
     pub(super) fn require_text(&self, request: &mut Request) {
         if !self.0.is_empty() && !request.uri().path().starts_with("/docs/") {
             request.headers_mut().remove(header::ACCEPT_ENCODING);
@@ -101,7 +101,7 @@ impl PathPrefix {
             return Problem::internal("a page has no text").into_response();
         };
         if !page.is_empty() {
-            // that of an answer to HEAD stays
+            // an answer to HEAD keeps its length
             parts.headers.remove(header::CONTENT_LENGTH);
         }
         Response::from_parts(parts, Body::from(self.in_page(&page)))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -15,7 +15,7 @@ use tracing::Span;
 use super::trace::{TRACEPARENT, trace_id, traceparent};
 use super::versions;
 use crate::http::problem::{ProblemContext, describe};
-use crate::telemetry::duels::RequestDuels;
+use crate::telemetry::duels::{DuelNumber, RequestDuels};
 use crate::telemetry::export;
 use rankduel_engine::access::KeyId;
 use rankduel_engine::metrics::{Metrics, RequestLabels, RouteLabels};
@@ -179,7 +179,7 @@ impl RunningRequest {
         let cache = if headers.contains_key(header::ETAG) { "no-cache" } else { "no-store" };
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        versions::state(headers);
+        versions::add_version(headers);
         if let Ok(id) = HeaderValue::from_str(&self.id) {
             headers.insert(REQUEST_ID, id);
         }
@@ -213,7 +213,6 @@ impl RunningRequest {
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        let route = self.route.as_str();
         let method = method_label(&self.method);
         let elapsed = self.started.elapsed();
         let (status, key) = match &self.outcome {
@@ -221,16 +220,30 @@ impl Drop for RunningRequest {
             None => (CALLER_DISCONNECTED, None),
         };
         let duels = self.duels.take();
-        let (duel, duel_count) = match duels[..] {
-            [] => (None, None),
-            // Formatted only if the line is logged.
-            [duel] => (Some(tracing::field::display(duel)), None),
-            ref many => (None, Some(many.len())),
-        };
         export::end_request(&self.exported, status, &self.id, &duels);
         self.metrics.http_requests_in_flight.dec();
         self.count(method, status, elapsed.as_secs_f64());
+        self.log(method, status, elapsed, key, &duels);
+    }
+}
 
+impl RunningRequest {
+    /// Write the log line of the request, and those of its duels if there are several.
+    fn log(
+        &self,
+        method: &'static str,
+        status: u16,
+        elapsed: Duration,
+        key: Option<&KeyId>,
+        duels: &[DuelNumber],
+    ) {
+        let route = self.route.as_str();
+        let (duel, duel_count) = match duels {
+            [] => (None, None),
+            // formatted only if the line is logged
+            [duel] => (Some(tracing::field::display(duel)), None),
+            many => (None, Some(many.len())),
+        };
         macro_rules! line {
             ($level:expr) => {
                 tracing::event!(
@@ -250,7 +263,7 @@ impl Drop for RunningRequest {
             };
         }
         if duel_count.is_some() {
-            for duel in &duels {
+            for duel in duels {
                 tracing::debug!(
                     target: "rankduel::duels",
                     request_id = %self.id,

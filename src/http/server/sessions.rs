@@ -122,8 +122,9 @@ impl Sessions {
         }
     }
 
-    /// The start of the name makes browsers reject such a cookie if it is not secure or, without a
-    /// path of its own, comes from another site.
+    /// Browsers reject a cookie named `__Secure-` that was not set over TLS, and one named
+    /// `__Host-` also if it is for other hosts. A cookie for a path of its own cannot have the
+    /// latter name.
     fn cookie_name(&self, headers: &HeaderMap) -> &'static str {
         match (is_local(headers), self.path_prefix.as_str()) {
             (true, _) => "rankduel-session",
@@ -132,7 +133,8 @@ impl Sessions {
         }
     }
 
-    /// The cookie with this value. Without one it makes the browser forget the session.
+    /// The cookie with this value, valid for so many seconds. With 0 seconds, it makes the browser
+    /// forget the session.
     pub fn cookie(&self, headers: &HeaderMap, value: &str, seconds: i64) -> String {
         let secure = if is_local(headers) { "" } else { "; Secure" };
         let path = Some(self.path_prefix.as_str()).filter(|path| !path.is_empty()).unwrap_or("/");

@@ -2,8 +2,8 @@
 //!
 //! hyper accepts a bare LF as the end of a line, any coding before `chunked`, and any number of
 //! `Host`s. A proxy in front may read such a request otherwise, and a request can then hide in
-//! another one. [`Strict`] follows the bytes that hyper is about to read, and ends them within such
-//! a line with what hyper refuses: it answers 400 and closes the connection.
+//! another one. [`Strict`] reads the bytes before hyper does. It passes on no end of such a line,
+//! but bytes that hyper refuses in its place: hyper answers 400 and closes the connection.
 
 use std::io;
 use std::pin::Pin;
@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// A line buffer of this size is kept between requests. Most header lines fit.
 const LINE_KEPT_BYTES: usize = 256;
 
-/// The end of a request that is refused. The NUL is good nowhere; hyper looks at it only once the
-/// head is complete.
+/// Takes the place of the rest of a refused request. A NUL is valid nowhere. The empty line
+/// completes the head, which hyper checks only then.
 const REFUSED: &[u8] = b"\0\r\n\r\n";
 
 /// The bytes of a connection from a client.

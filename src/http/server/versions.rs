@@ -10,10 +10,10 @@ const VERSION: HeaderName = HeaderName::from_static("rankduel-version");
 /// The oldest clients that this server supports, as major and minor version.
 const OLDEST_CLIENT: (u32, u32) = (0, 1);
 
-/// Says in the log, once in the life of a server, that it has clients which are too old.
+/// Warns in the log that a client is too old, once in the life of a server.
 #[derive(Debug, Default)]
 pub(crate) struct OldClients {
-    said: AtomicBool,
+    has_warned: AtomicBool,
 }
 
 impl OldClients {
@@ -23,7 +23,7 @@ impl OldClients {
             return;
         };
         let is_old = major_and_minor(version).is_some_and(|version| version < OLDEST_CLIENT);
-        if is_old && !self.said.swap(true, Ordering::Relaxed) {
+        if is_old && !self.has_warned.swap(true, Ordering::Relaxed) {
             let (major, minor) = OLDEST_CLIENT;
             tracing::warn!(
                 client = version,
@@ -34,7 +34,7 @@ impl OldClients {
 }
 
 /// Put the version of this server into the headers of a response.
-pub(super) fn state(headers: &mut HeaderMap) {
+pub(super) fn add_version(headers: &mut HeaderMap) {
     headers.insert(VERSION, HeaderValue::from_static(env!("CARGO_PKG_VERSION")));
 }
 

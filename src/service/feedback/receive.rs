@@ -122,7 +122,7 @@ async fn record(
     now: i64,
 ) -> Result<Vec<Receipt>, ServiceError> {
     for &duel in &request.duels {
-        duels::about(duel);
+        duels::mention(duel);
     }
     {
         let fold = loaded.fold()?;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::format::{End, EntryLine, FORMAT, Head, SnapshotFields, SnapshotLine, hex};
+use super::format::{End, EntryLine, Head, SnapshotFields, SnapshotLine, hex};
 use super::log::{base_of, for_each_entry, read_experiment};
 use rankduel_store::Store;
 
@@ -19,21 +19,7 @@ pub async fn export(
 ) -> Result<u64, anyhow::Error> {
     let (record, spec) = read_experiment(store, name).await?;
     let mut lines = Lines { out, digest: Sha256::new() };
-    lines.write(&Head {
-        rankduel_export: FORMAT,
-        name: record.name.clone(),
-        spec: spec.clone(),
-        seed: record.seed,
-        status: record.status,
-        winner: record.winner,
-        version: record.version,
-        head: record.head,
-        created_at: record.created_at,
-        updated_at: record.updated_at,
-        archived_at: record.archived_at,
-        pruned_to: record.pruned_to,
-        interleaving: record.interleaving.clone(),
-    })?;
+    lines.write(&Head::of(&record, &spec))?;
     let mut after = record.pruned_to;
     if record.pruned_to > 0 {
         let base = base_of(&record, &spec, store.snapshots(record.id).await?)?;
@@ -59,6 +45,7 @@ pub async fn export(
     Ok(entries)
 }
 
+/// The written lines, with their digest.
 struct Lines<'a> {
     out: &'a mut (dyn Write + Send),
     digest: Sha256,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_store::LogEntry;
 use rankduel_store::events::{ControlEvent, Event, OutcomeEvent, Status};
+use rankduel_store::{ExperimentRecord, LogEntry};
 
 /// Version of the format. A reader refuses other versions.
 pub(super) const FORMAT: u32 = 1;
@@ -29,6 +29,45 @@ pub(super) struct Head {
     pub pruned_to: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleaving: Option<String>,
+}
+
+impl Head {
+    pub fn of(record: &ExperimentRecord, spec: &ExperimentSpec) -> Self {
+        Self {
+            rankduel_export: FORMAT,
+            name: record.name.clone(),
+            spec: spec.clone(),
+            seed: record.seed,
+            status: record.status,
+            winner: record.winner,
+            version: record.version,
+            head: record.head,
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+            archived_at: record.archived_at,
+            pruned_to: record.pruned_to,
+            interleaving: record.interleaving.clone(),
+        }
+    }
+
+    /// The record of the experiment under this name, without an id.
+    pub fn into_record(self, name: String) -> ExperimentRecord {
+        ExperimentRecord {
+            id: 0,
+            name,
+            spec: self.spec.to_text(),
+            seed: self.seed,
+            status: self.status,
+            winner: self.winner,
+            version: self.version,
+            head: self.head,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            archived_at: self.archived_at,
+            pruned_to: self.pruned_to,
+            interleaving: self.interleaving,
+        }
+    }
 }
 
 /// After the first line of a pruned log: the snapshot that replaces the pruned entries.

@@ -46,53 +46,17 @@ pub async fn import(
     if let Some(error) = name_error(&name) {
         anyhow::bail!("{}", error.detail);
     }
-    let mut record = ExperimentRecord {
-        id: 0,
-        name: name.clone(),
-        spec: head.spec.to_text(),
-        seed: head.seed,
-        status: head.status,
-        winner: head.winner,
-        version: head.version,
-        head: head.head,
-        created_at: head.created_at,
-        updated_at: head.updated_at,
-        archived_at: head.archived_at,
-        pruned_to: head.pruned_to,
-        interleaving: head.interleaving,
-    };
+    let mut record = head.into_record(name.clone());
     let spec = sound_spec(&record).map_err(|why| reader.wrong(why))?;
-    let mut fold = Fold::start(&spec, record.seed, record.created_at);
-    let mut base = None;
-    if head.pruned_to > 0 {
-        let line =
-            reader.next()?.ok_or_else(|| anyhow::anyhow!("the file ends after its first line"))?;
-        let SnapshotLine { snapshot } = reader.parse(&line)?;
-        let state = STANDARD.decode(&snapshot.state).map_err(|error| reader.wrong(error))?;
-        fold = Fold::restore(&spec, record.seed, &state)
-            .filter(|fold| fold.position() == snapshot.position && fold.format() == snapshot.format)
-            .ok_or_else(|| {
-                reader.wrong(
-                    "the snapshot is damaged or has a layout that this version does not read",
-                )
-            })?;
-        anyhow::ensure!(
-            (head.pruned_to..=head.head).contains(&snapshot.position),
-            reader.wrong(format!(
-                "the snapshot is of position {}; it must be from {} to {}",
-                snapshot.position, head.pruned_to, head.head
-            ))
-        );
-        record.pruned_to = snapshot.position;
-        base = Some(Snapshot {
-            experiment: 0,
-            position: snapshot.position,
-            format: snapshot.format,
-            state,
-            created_at: snapshot.created_at,
-        });
-    }
-    let entries = head.head - fold.position();
+    let (fold, base) = match record.pruned_to {
+        0 => (Fold::start(&spec, record.seed, record.created_at), None),
+        _ => {
+            let (fold, base) = read_base(&mut reader, &record, &spec)?;
+            record.pruned_to = base.position;
+            (fold, Some(base))
+        }
+    };
+    let entries = record.head - fold.position();
     let mut log = Log::new(reader, fold, &record, &spec);
     if let Some(existing) = store.experiment(&name).await? {
         let created = spec.as_created();
@@ -124,6 +88,38 @@ pub async fn import(
         }
         (None, Ok(Created::Collision)) => Err(ServiceError::NameCollision(name).into()),
     }
+}
+
+/// Read the line with the snapshot that a pruned log starts from.
+fn read_base(
+    reader: &mut Reader<'_>,
+    record: &ExperimentRecord,
+    spec: &ExperimentSpec,
+) -> Result<(Fold, Snapshot), anyhow::Error> {
+    let line =
+        reader.next()?.ok_or_else(|| anyhow::anyhow!("the file ends after its first line"))?;
+    let SnapshotLine { snapshot } = reader.parse(&line)?;
+    let state = STANDARD.decode(&snapshot.state).map_err(|error| reader.wrong(error))?;
+    let fold = Fold::restore(spec, record.seed, &state)
+        .filter(|fold| fold.position() == snapshot.position && fold.format() == snapshot.format)
+        .ok_or_else(|| {
+            reader.wrong("the snapshot is damaged or has a layout that this version does not read")
+        })?;
+    anyhow::ensure!(
+        (record.pruned_to..=record.head).contains(&snapshot.position),
+        reader.wrong(format!(
+            "the snapshot is of position {}; it must be from {} to {}",
+            snapshot.position, record.pruned_to, record.head
+        ))
+    );
+    let base = Snapshot {
+        experiment: 0,
+        position: snapshot.position,
+        format: snapshot.format,
+        state,
+        created_at: snapshot.created_at,
+    };
+    Ok((fold, base))
 }
 
 /// Check that the existing experiment is the one in the file, entry by entry.

@@ -16,7 +16,7 @@ use rankduel_store::events::Status;
 /// A forecast that is further away is no date.
 const FAR_DAYS: i64 = 90;
 
-pub(crate) struct Say {
+pub(crate) struct Answer {
     pub mark: Mark,
     /// The state, in a few words.
     pub state: Markup,
@@ -58,21 +58,21 @@ impl When {
 }
 
 /// The answer of this page.
-pub(crate) fn say(view: &View) -> Say {
-    let mut say = match (view.is_decided(), view.has_ended()) {
+pub(crate) fn answer(view: &View) -> Answer {
+    let mut answer = match (view.is_decided(), view.has_ended()) {
         (true, _) => result(view),
         (false, true) => stopped(view),
         (false, false) if !view.has_compared() => empty(view),
         (false, false) => open(view),
     };
-    say.error = html! {
-        (say.error)
+    answer.error = html! {
+        (answer.error)
         @for doubt in &view.verdict.rests_on.doubts { " " strong { (with_code(doubt)) } }
     };
     if view.record.archived_at.is_some() {
-        say.advice = html! { "The experiment is archived: it can be read, but not changed." };
+        answer.advice = html! { "The experiment is archived: it can be read, but not changed." };
     }
-    say
+    answer
 }
 
 /// The changes that lead on: their paths and titles, the likely one first.
@@ -142,12 +142,12 @@ fn against_control(view: &View) -> Option<(Mark, Markup, Option<Markup>)> {
     })
 }
 
-fn empty(view: &View) -> Say {
+fn empty(view: &View) -> Answer {
     let (duels, issued) = (view.verdict.duels, view.traffic.counts.pairs);
     // callers of a segment's experiment go on with the name of the whole
     let from = view.loaded.spec.split_from.as_ref();
     let name = from.map_or(&view.record.name, |from| &from.experiment);
-    Say {
+    Answer {
         mark: Mark::None,
         state: html! { @if duels == 0 { "No answers yet" } @else { "No result yet" } },
         headline: html! {
@@ -170,7 +170,7 @@ fn empty(view: &View) -> Say {
 }
 
 /// There is no result yet.
-fn open(view: &View) -> Say {
+fn open(view: &View) -> Answer {
     let (leader, when) = (&view.verdict.leader, view.when());
     let waits = matches!(when, When::Waits) && view.waiting().is_some();
     let proven = proven_better(view);
@@ -178,7 +178,7 @@ fn open(view: &View) -> Say {
         1 => "1\u{a0}answer is in and waits".to_owned(),
         answers => format!("{}\u{a0}answers are in and wait", number(answers)),
     });
-    Say {
+    Answer {
         mark: if waits { Mark::Wait } else { Mark::Run },
         state: html! { @if waits { "Waiting for answers" } @else { "No result yet" } },
         headline: html! {
@@ -260,7 +260,7 @@ fn standing(view: &View) -> Markup {
     }
 }
 
-fn result(view: &View) -> Say {
+fn result(view: &View) -> Answer {
     let (verdict, leader) = (&view.verdict, &view.verdict.leader);
     let concluded = verdict.concluded.as_ref().and_then(|done| done.winner.as_ref());
     let other = concluded.filter(|shown| !verdict.winners.contains(shown));
@@ -275,7 +275,7 @@ fn result(view: &View) -> Say {
     let proven = verdict.control.as_ref().and_then(|control| control.proven);
     let with_control = of_experiments(1.0 - verdict.confidence + view.fold.control_error);
     let winners: Vec<&str> = verdict.winners.iter().map(String::as_str).collect();
-    Say {
+    Answer {
         mark: match &control {
             _ if doubted || harms || view.has_changed() => Mark::No,
             _ if other.is_some() || until.is_some() => Mark::Wait,
@@ -323,13 +323,13 @@ fn result(view: &View) -> Say {
 }
 
 /// The experiment has ended without a result.
-fn stopped(view: &View) -> Say {
+fn stopped(view: &View) -> Answer {
     let verdict = &view.verdict;
     let concluded = verdict.concluded.as_ref();
     let shown = concluded.and_then(|done| done.winner.as_ref()).unwrap_or(&verdict.leader);
     let by_itself = concluded.is_some_and(|done| done.automatic);
     let better = proven_better(view).filter(|control| control.ranker == *shown);
-    Say {
+    Answer {
         mark: Mark::None,
         state: html! { "Ended without a result" },
         headline: html! {
