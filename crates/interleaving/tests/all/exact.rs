@@ -1,7 +1,7 @@
 //! Coins that take every branch in turn: they give the exact distribution of the results of the
 //! same code that serves pages.
 
-use interleaving::{Coins, Share};
+use interleaving::{Coins, Outcome, Share};
 use num_rational::Ratio;
 
 /// The probability of one branch: an exact factor from fair coins, and a rounded factor from
@@ -80,5 +80,15 @@ pub fn every_branch<T>(mut act: impl FnMut(&mut Branch) -> T) -> Vec<(T, Probabi
         if path.is_empty() {
             return results;
         }
+    }
+}
+
+/// The name of an outcome in the vectors.
+pub fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Left => "left",
+        Outcome::Right => "right",
+        Outcome::Tie => "tie",
+        Outcome::None => "none",
     }
 }

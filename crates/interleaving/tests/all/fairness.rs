@@ -63,14 +63,14 @@ fn worst_in(text: &str, depths: &[DepthPolicy]) -> Unfairness {
     // Probabilistic interleaving has too many branches for a long page.
     let longest = if text.starts_with("probabilistic") { 4 } else { 5 };
     let mut worst = Unfairness { outcome: 0.0, share: 0.0, is_exactly_fair: true };
-    let unequal = [(vec![0], vec![1, 2, 3]), (vec![0, 1, 2, 3], vec![3, 4])];
+    let unequal = [(&[0][..], &[1, 2, 3][..]), (&[0, 1, 2, 3], &[3, 4])]
+        .map(|(left, right)| (names(left), names(right)));
     let pairs: Vec<_> = pairs().into_iter().chain(unequal).collect();
     for (&depth, (left, right)) in depths.iter().flat_map(|at| pairs.iter().map(move |it| (at, it)))
     {
         spec.depth_policy = depth;
-        let (left, right) = (names(left), names(right));
         for length in 1..=longest {
-            let request = Request { left: &left, right: &right, offset: 0, length, pinned: &[] };
+            let request = Request { left, right, offset: 0, length, pinned: &[] };
             let sheets = sheets(&spec, &request);
             for (clicked, step) in (1..1_usize << length).flat_map(|set| [(set, 0), (set, 3)]) {
                 let shown = sheets[0].0.slots.len();

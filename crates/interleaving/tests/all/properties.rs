@@ -9,7 +9,7 @@ use interleaving::{
 };
 use proptest::prelude::*;
 
-use super::exact::every_branch;
+use super::exact::{every_branch, name};
 
 const METHODS: [&str; 17] = [
     "team-draft",
@@ -39,21 +39,15 @@ fn spec(text: &str) -> Spec {
 }
 
 /// Pairs of lists: all orders of three documents, and lists that share only some documents.
-pub(super) fn pairs() -> Vec<(Vec<u32>, Vec<u32>)> {
+pub(super) fn pairs() -> Vec<(Vec<String>, Vec<String>)> {
     let mut pairs = Vec::new();
-    for right in permutations(&[0, 1, 2]) {
-        pairs.push((vec![0, 1, 2], right));
-    }
-    for right in permutations(&[1, 2, 3]) {
-        pairs.push((vec![0, 1, 2], right));
-    }
-    for right in permutations(&[2, 3, 4]) {
-        pairs.push((vec![0, 1, 2], right));
+    for documents in [[0, 1, 2], [1, 2, 3], [2, 3, 4]] {
+        pairs.extend(permutations(&documents).into_iter().map(|right| (vec![0, 1, 2], right)));
     }
     for right in [[1, 2, 3, 0], [3, 2, 1, 0], [0, 1, 3, 2], [4, 0, 1, 5], [4, 5, 6, 7]] {
         pairs.push((vec![0, 1, 2, 3], right.to_vec()));
     }
-    pairs
+    pairs.iter().map(|(left, right)| (names(left), names(right))).collect()
 }
 
 fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
@@ -99,18 +93,20 @@ fn outcomes(
                 credit(spec, &page.sheet, &clicks, coins).expect("valid clicks")
             }) {
                 let weight = probability * share * drawn.value();
-                let name = match earned.outcome {
-                    Outcome::Left => "left",
-                    Outcome::Right => "right",
-                    Outcome::Tie => "tie",
-                    Outcome::None => "none",
-                };
-                *outcomes.entry(name).or_default() += weight;
+                *outcomes.entry(name(earned.outcome)).or_default() += weight;
                 mean += weight * if earned.outcome == Outcome::None { 0.0 } else { earned.score() };
             }
         }
     }
     (outcomes, mean)
+}
+
+/// The searcher who clicks those of these documents that are shown.
+fn clicks_on(documents: &[impl AsRef<str>]) -> impl Fn(&Page<'_>) -> Vec<(Vec<Click>, f64)> {
+    |page| {
+        let shown = documents.iter().filter_map(|id| page.position_of(id.as_ref()).ok());
+        vec![(shown.map(Click::at).collect(), 1.0)]
+    }
 }
 
 fn one_random_click(page: &Page<'_>) -> Vec<(Vec<Click>, f64)> {
@@ -122,7 +118,6 @@ fn one_random_click(page: &Page<'_>) -> Vec<(Vec<Click>, f64)> {
 fn property_1_pages_are_full_and_show_each_document_once() {
     for method in METHODS {
         for (left, right) in pairs() {
-            let (left, right) = (names(&left), names(&right));
             let all: std::collections::BTreeSet<&String> = left.iter().chain(&right).collect();
             // Probabilistic interleaving has too many branches for a long page.
             let longest = if method.starts_with("probabilistic") { 4 } else { 9 };
@@ -146,7 +141,6 @@ fn property_1_pages_are_full_and_show_each_document_once() {
 fn property_2_the_next_document_is_the_top_remaining_one_of_a_side() {
     for method in METHODS.iter().filter(|method| !method.starts_with("probabilistic")) {
         for (left, right) in pairs() {
-            let (left, right) = (names(&left), names(&right));
             for (page, _) in pages(&spec(method), &request(&left, &right, 9)) {
                 let mut shown: Vec<&str> = Vec::new();
                 for slot in &page.slots {
@@ -170,21 +164,18 @@ fn property_2_the_next_document_is_the_top_remaining_one_of_a_side() {
 fn property_3_exchanging_the_sides_exchanges_the_outcomes() {
     for method in METHODS {
         for (left, right) in pairs() {
-            let (left, right) = (names(&left), names(&right));
             for length in [2, 3, 4] {
                 for clicked in [&["0"][..], &["1"], &["2"], &["0", "2"], &["1", "2", "3"]] {
-                    let clicks = |page: &Page<'_>| {
-                        let found: Vec<Click> = clicked
-                            .iter()
-                            .filter_map(|id| page.position_of(id).ok())
-                            .map(Click::at)
-                            .collect();
-                        vec![(found, 1.0)]
-                    };
-                    let (one, mean) =
-                        outcomes(&spec(method), &request(&left, &right, length), clicks);
-                    let (other, mirrored) =
-                        outcomes(&spec(method), &request(&right, &left, length), clicks);
+                    let (one, mean) = outcomes(
+                        &spec(method),
+                        &request(&left, &right, length),
+                        clicks_on(clicked),
+                    );
+                    let (other, mirrored) = outcomes(
+                        &spec(method),
+                        &request(&right, &left, length),
+                        clicks_on(clicked),
+                    );
                     let id = format!(
                         "{method} {left:?} {right:?} {length} {clicked:?}: {one:?} {other:?}"
                     );
@@ -204,7 +195,6 @@ fn property_3_exchanging_the_sides_exchanges_the_outcomes() {
 fn property_4_random_clicks_prefer_neither_side() {
     for method in METHODS.iter().filter(|method| !UNFAIR.contains(method)) {
         for (left, right) in pairs() {
-            let (left, right) = (names(&left), names(&right));
             for length in 1..=4 {
                 let request = request(&left, &right, length);
                 if pages(&spec(method), &request).iter().any(|(page, _)| page.note.is_some()) {
@@ -226,19 +216,16 @@ fn property_4_random_clicks_prefer_neither_side() {
 }
 
 /// Pairs of lists, and documents that the right list ranks higher than the left list.
-fn dominated() -> Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> {
+fn dominated() -> Vec<(Vec<String>, Vec<String>, Vec<String>)> {
     let left = vec![0, 1, 2, 3];
     let mut found = Vec::new();
     for right in permutations(&left) {
         let rank = |document: u32| right.iter().position(|&other| other == document).unwrap_or(9);
         let gains: Vec<u32> =
             (0..4).filter(|&document| rank(document) < document as usize).collect();
-        for &document in &gains {
-            found.push((left.clone(), right.clone(), vec![document]));
-        }
-        if gains.len() > 1 {
-            found.push((left.clone(), right.clone(), gains));
-        }
+        let sets = gains.iter().map(|&document| vec![document]);
+        let sets = sets.chain((gains.len() > 1).then(|| gains.clone()));
+        found.extend(sets.map(|set| (names(&left), names(&right), names(&set))));
     }
     found
 }
@@ -250,16 +237,11 @@ fn property_5_the_side_that_ranks_the_clicked_documents_higher_is_preferred() {
     {
         let mut undetected = Vec::new();
         for (left, right, clicked) in dominated() {
-            let (left, right, clicked) = (names(&left), names(&right), names(&clicked));
             let request = request(&left, &right, 4);
             if pages(&spec(method), &request).iter().any(|(page, _)| page.note.is_some()) {
                 continue;
             }
-            let (_, mean) = outcomes(&spec(method), &request, |page| {
-                let clicks =
-                    clicked.iter().filter_map(|id| page.position_of(id).ok()).map(Click::at);
-                vec![(clicks.collect(), 1.0)]
-            });
+            let (_, mean) = outcomes(&spec(method), &request, clicks_on(&clicked));
             assert!(mean < 1e-9, "{method} {left:?} {right:?} {clicked:?}: {mean}");
             if mean > -1e-9 {
                 undetected.push((right, clicked));
@@ -273,13 +255,9 @@ fn property_5_the_side_that_ranks_the_clicked_documents_higher_is_preferred() {
 fn property_5_team_draft_misses_some_preferences_but_never_reverses_one() {
     let mut missed = 0;
     for (left, right, clicked) in dominated() {
-        let (left, right, clicked) = (names(&left), names(&right), names(&clicked));
         for method in ["team-draft", "team-draft:shared=credit-all"] {
-            let (_, mean) = outcomes(&spec(method), &request(&left, &right, 4), |page| {
-                let clicks =
-                    clicked.iter().filter_map(|id| page.position_of(id).ok()).map(Click::at);
-                vec![(clicks.collect(), 1.0)]
-            });
+            let request = request(&left, &right, 4);
+            let (_, mean) = outcomes(&spec(method), &request, clicks_on(&clicked));
             assert!(mean < 1e-9, "{method} {left:?} {right:?} {clicked:?}: {mean}");
             missed += usize::from(mean > -1e-9);
         }
@@ -377,7 +355,6 @@ fn property_9_teams_have_equally_many_competitive_slots() {
         // Documents with the same rank leave their rounds half empty.
         let exact = !method.ends_with("same-rank");
         for (left, right) in pairs() {
-            let (left, right) = (names(&left), names(&right));
             for length in 1..=8 {
                 for (page, _) in pages(&spec(method), &request(&left, &right, length)) {
                     let of = |team: Team| {

@@ -11,7 +11,7 @@ use interleaving::{
     Team, Uncached, credit, interleave,
 };
 
-use super::exact::every_branch;
+use super::exact::{every_branch, name};
 
 const FILE: &str = include_str!("../../../../conformance/interleaving.json");
 
@@ -347,15 +347,6 @@ fn searchers_have_the_expected_outcomes() {
             near(found, wanted, tolerance, &format!("{}: {outcome}", case.id));
         }
         near(mean, &case.mean_score, 1e-9, &case.id);
-    }
-}
-
-fn name(verdict: Outcome) -> &'static str {
-    match verdict {
-        Outcome::Left => "left",
-        Outcome::Right => "right",
-        Outcome::Tie => "tie",
-        Outcome::None => "none",
     }
 }
 
