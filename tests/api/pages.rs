@@ -6,13 +6,14 @@ use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Answer, assert_has, steady, until};
+use crate::support::client::{Answer, assert_has, steady, until, with};
 use crate::support::service::Server;
 
 on_both_databases! {
     a_page_is_the_same_at_every_server_and_offset
     pieces_in_any_order_give_one_outcome
     pieces_are_settled_after_the_settling_time
+    pieces_at_two_servers_are_one_outcome
     an_outcome_settles_a_duel_with_pieces
     a_changed_method_is_a_new_version
 }
@@ -286,6 +287,45 @@ async fn pieces_are_settled_after_the_settling_time(database: TestDatabase) {
     assert_eq!(status(&server, &first, json!(["l3"]), Some(false)).await, "late");
     assert_eq!(status(&server, &first, json!([]), Some(true)).await, "late");
     assert_eq!(server.position("search").await, 7);
+}
+
+/// Half of the pages are settled by their last piece, at either server; the others by their
+/// settling time, at both servers at once.
+async fn pieces_at_two_servers_are_one_outcome(database: TestDatabase) {
+    let servers = Server::two(&database).await;
+    let settled = json!({"settle_after_seconds": 60});
+    servers[0].create(&with(steady("search", &RANKERS), settled)).await;
+    let mut pages = Vec::new();
+    for number in 0..10 {
+        let (here, there) = (&servers[number % 2], &servers[1 - number % 2]);
+        let page = page(here).await;
+        let again = ask(there, &lists(&page, &LEFT, &RIGHT, 0, 8)).await.json(200);
+        assert_eq!(again, page, "the same page");
+        assert_eq!(status(here, &page, json!(["l1"]), Some(false)).await, "recorded");
+        assert_eq!(status(there, &page, json!(["l1"]), Some(false)).await, "duplicate");
+        assert_eq!(status(there, &page, json!(["r1", "r2"]), Some(false)).await, "recorded");
+        if number < 5 {
+            assert_eq!(status(here, &page, json!(["l2"]), Some(true)).await, "recorded");
+            assert_eq!(status(there, &page, json!(["l2"]), Some(true)).await, "duplicate");
+            assert_eq!(status(there, &page, json!(["l3"]), Some(false)).await, "late");
+        }
+        pages.push(page);
+    }
+    for server in &servers {
+        server.clock.advance_ms(60_000);
+    }
+    for server in &servers {
+        until("all are settled", async || outcomes(server).await == [0, 5, 5, 0]).await;
+    }
+    // Ten pages with two pieces each, and one entry that settles each page.
+    assert_eq!(database.count("select count(*) from log").await, 30);
+    for page in &pages {
+        assert_eq!(status(&servers[0], page, json!(["l1", "l2", "l3"]), Some(false)).await, "late");
+    }
+    let [one, other] = servers;
+    assert_eq!(one.standings("search").await, other.standings("search").await);
+    let statistics = async |server: &Server| server.report("search", "statistics").await;
+    assert_eq!(statistics(&one).await, statistics(&other).await);
 }
 
 async fn an_outcome_settles_a_duel_with_pieces(database: TestDatabase) {

@@ -4,7 +4,7 @@ use rankduel_store::{StoreError, connect};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Executor as _, Row as _};
 
-use crate::support::client::{steady, until};
+use crate::replicas::replication::each_follows;
 use crate::support::pooler::Pooler;
 use crate::support::server::{FREE_PORT, Process, outcome, rankduel_on};
 use crate::support::{Kind, fresh_database, fresh_pooled_database};
@@ -125,21 +125,7 @@ async fn servers_behind_a_pooler_follow_each_other() {
         ["--listen-database-url", database.url.as_str(), "--poll-milliseconds", "3600000"];
     let (first, listening) = serve(&never_polls);
     let (second, polling) = serve(&["--poll-milliseconds", "20"]);
-    listening.create(&steady("search", &["a", "b", "c"])).await;
-    assert_eq!(polling.position("search").await, 0);
-    for position in (1..=20).step_by(2) {
-        let duel = listening.next_duel("search").await;
-        assert_eq!(polling.answer("search", &duel, "left").await, position);
-        let duel = polling.next_duel("search").await;
-        assert_eq!(listening.answer("search", &duel, "right").await, position + 1);
-        for client in [&listening, &polling] {
-            until("the entries of the other server", async || {
-                client.position("search").await == position + 1
-            })
-            .await;
-        }
-    }
-    assert_eq!(listening.standings("search").await, polling.standings("search").await);
+    each_follows(&listening, &polling).await;
     for process in [first, second] {
         process.stop();
     }

@@ -6,9 +6,8 @@ mod gone_back;
 mod keys;
 mod lame_duck;
 mod large_batches;
-mod pieces;
 mod rankers;
-mod replication;
+pub mod replication;
 mod verdicts;
 mod versions;
 

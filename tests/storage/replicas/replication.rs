@@ -8,9 +8,14 @@ on_postgres! {
     polling_alone_suffices
 }
 
-/// Each server answers duels of the other, and reads the entries that the other appends.
-async fn both_follow(database: &TestDatabase, flags: &[&str]) {
+/// Two servers with these flags follow each other.
+async fn two_follow(database: &TestDatabase, flags: &[&str]) {
     let ((_one, one), (_other, other)) = (serve(database, flags), serve(database, flags));
+    each_follows(&one, &other).await;
+}
+
+/// Each server answers duels of the other, and reads the entries that the other appends.
+pub async fn each_follows(one: &Client, other: &Client) {
     one.create(&steady("search", &["a", "b", "c"])).await;
     assert_eq!(other.position("search").await, 0, "the other has it in memory");
     let arrives = async |at: &Client, position| {
@@ -20,10 +25,10 @@ async fn both_follow(database: &TestDatabase, flags: &[&str]) {
     for position in (1..=20).step_by(2) {
         let duel = one.next_duel("search").await;
         assert_eq!(other.answer("search", &duel, "left").await, position);
-        arrives(&one, position).await;
+        arrives(one, position).await;
         let duel = other.next_duel("search").await;
         assert_eq!(one.answer("search", &duel, "right").await, position + 1);
-        arrives(&other, position + 1).await;
+        arrives(other, position + 1).await;
     }
     one.patch("search", &serde_json::json!({"status": "paused"})).await.json(200);
     eventually("the change at the other server", async || {
@@ -32,20 +37,20 @@ async fn both_follow(database: &TestDatabase, flags: &[&str]) {
     })
     .await;
     assert_eq!(one.standings("search").await, other.standings("search").await);
-    let tags = [&one, &other].map(|client| client.get("/v1/experiments/search"));
+    let tags = [one, other].map(|client| client.get("/v1/experiments/search"));
     let [first, second] = tags;
     assert_eq!(first.await.json(200), second.await.json(200));
 }
 
 async fn polling_alone_suffices(database: TestDatabase) {
-    both_follow(&database, &["--no-listen", "--poll-milliseconds", "20"]).await;
+    two_follow(&database, &["--no-listen", "--poll-milliseconds", "20"]).await;
 }
 
 /// The servers poll once an hour.
 #[tokio::test(flavor = "multi_thread")]
 async fn notifications_alone_suffice_on_postgresql() {
     let database = fresh_database(Kind::Postgres).await;
-    both_follow(&database, &NEVER_LOOKS).await;
+    two_follow(&database, &NEVER_LOOKS).await;
 }
 
 /// The listening connection is cut repeatedly; after it is restored, the server polls for entries
