@@ -263,7 +263,8 @@ async fn a_server_without_keys_answers_only_requests_to_the_local_machine() {
     let database = fresh_database(Kind::Sqlite).await;
     let status = async |process: &Process, method: reqwest::Method, path: &str, host: &str| {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let request = client.request(method, format!("{}{path}", process.url)).header("host", host);
+        let url = process.url.replace("0.0.0.0", "127.0.0.1");
+        let request = client.request(method, format!("{url}{path}")).header("host", host);
         request.send().await.unwrap().status().as_u16()
     };
     let process = Process::start(serve(&database.url, &[]));
@@ -296,55 +297,18 @@ async fn a_server_without_keys_answers_only_requests_to_the_local_machine() {
             assert!(status < 400, "{path} at {host}: {status}");
         }
     }
-    process.signal("TERM");
-    process.wait();
-    // Where everyone may do everything, and where a key decides, every host is served.
-    let process = Process::start(serve(&database.url, &["--insecure"]));
-    assert_eq!(status(&process, post.clone(), next_duel, "rankduel.example").await, 200);
-    drop(process);
-    let mut command = serve(&database.url, &[]);
-    command.env("RANKDUEL_API_KEYS", KEY);
-    let process = Process::start(command);
-    assert_eq!(status(&process, post, next_duel, "rankduel.example").await, 401);
-    assert_eq!(status(&process, get, "/livez", "rankduel.example").await, 200);
-}
-
-/// The migration waits for a lock that the test holds. The signal ends the process with nothing
-/// done; formerly the process went on until the lock's time limit and failed.
-#[tokio::test]
-async fn a_signal_ends_a_server_that_is_migrating() {
-    use std::net::TcpListener;
-    use std::process::Stdio;
-
-    for kind in KINDS {
-        let database = fresh_database(kind).await;
-        database.connect().await.close().await; // makes the file
-        let held = database
-            .hold(match kind {
-                Kind::Sqlite => "begin immediate; create table other (x integer)",
-                Kind::Postgres => "begin; create table _sqlx_migrations (x integer)",
-            })
-            .await;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let listen = format!("127.0.0.1:{port}");
-        let mut command = rankduel_on(&database.url, &["serve", "--listen", &listen]);
-        let child = command.stdout(Stdio::null()).spawn().expect("the program");
-        until("the server to be starting", async || {
-            tokio::net::TcpStream::connect(&listen).await.is_ok()
-        })
-        .await;
-        // The port is bound just before the migration begins.
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-        let kill = format!("kill -TERM {}", child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
-        let output = child.wait_with_output().expect("an end");
-        let log = String::from_utf8(output.stderr).expect("text");
-        assert_eq!(output.status.code(), Some(0), "{kind:?}: {log}");
-        assert!(log.contains("stopped while starting"), "{log}");
-        drop(held);
-        // Nothing is in the way of the next start.
-        let process = Process::start(serve(&database.url, &[]));
-        process.stop();
+    process.stop();
+    // Where everyone may do everything, and where a key decides, every host is served, and other
+    // machines are.
+    for (variable, value, answer) in
+        [("RANKDUEL_INSECURE", "true", 200), ("RANKDUEL_API_KEYS", KEY, 401)]
+    {
+        let mut command = rankduel_on(&database.url, &["serve", "--listen", "0.0.0.0:0"]);
+        command.env(variable, value);
+        let process = Process::start(command);
+        let host = "rankduel.example";
+        assert_eq!(status(&process, post.clone(), next_duel, host).await, answer, "{variable}");
+        assert_eq!(status(&process, get.clone(), "/livez", host).await, 200, "{variable}");
     }
 }
 
@@ -530,23 +494,6 @@ async fn migrating_beforehand_is_sufficient_and_idempotent() {
         assert!(second.contains("already"), "{second}");
 
         let process = Process::start(serve(&database.url, &["--no-migrate"]));
-        process.stop();
-    }
-}
-
-#[tokio::test]
-async fn listening_for_other_machines_needs_keys_or_insecure() {
-    let database = fresh_database(Kind::Sqlite).await;
-    let everywhere =
-        || rankduel(&["serve", "--listen", "0.0.0.0:0", "--database-url", &database.url]);
-    let mut keyed = everywhere();
-    keyed.env("RANKDUEL_API_KEYS", KEY);
-    let mut insecure = everywhere();
-    insecure.env("RANKDUEL_INSECURE", "true");
-    for (command, status) in [(keyed, 401), (insecure, 200)] {
-        let process = Process::start(command);
-        let url = process.url.replace("0.0.0.0", "127.0.0.1");
-        assert_eq!(reqwest::get(format!("{url}/v1/experiments")).await.unwrap().status(), status);
         process.stop();
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::client::{eventually, until};
 use crate::support::server::{FREE_PORT, Process, rankduel_on};
-use crate::support::{Kind, fresh_database};
+use crate::support::{KINDS, Kind, fresh_database};
 
 /// A server that does not listen yet.
 struct Starting {
@@ -70,20 +70,30 @@ impl Drop for Starting {
 /// Backends of servers that migrate.
 const MIGRATING: &str = "select count(*) from pg_stat_activity
      where datname = current_database() and application_name = 'rankduel'";
+
 #[tokio::test]
 async fn a_migration_that_waits_for_a_lock_says_so_and_leaves_no_backend_behind() {
-    let database = fresh_database(Kind::Postgres).await;
-    database.store().await.close().await;
-    let held = database.hold("begin; lock table _sqlx_migrations").await;
-    for signal in ["TERM", "INT"] {
-        let server = Starting::new(&database.url);
-        server.says(&["waiting for the migration of the database's schema"]).await;
-        server.stop(signal).await;
-        // A backend that went on waiting would block everybody who wants the table after it.
-        until("the backend to end", async || database.count(MIGRATING).await == 0).await;
+    for kind in KINDS {
+        let database = fresh_database(kind).await;
+        database.connect().await.close().await; // makes the file
+        let held = database
+            .hold(match kind {
+                Kind::Sqlite => "begin immediate; create table other (x integer)",
+                Kind::Postgres => "begin; create table _sqlx_migrations (x integer)",
+            })
+            .await;
+        for signal in ["TERM", "INT"] {
+            let server = Starting::new(&database.url);
+            server.says(&["waiting for the migration of the database's schema"]).await;
+            server.stop(signal).await;
+            if kind == Kind::Postgres {
+                // A backend that went on waiting would block all who want the table after it.
+                until("the backend to end", async || database.count(MIGRATING).await == 0).await;
+            }
+        }
+        drop(held);
+        Process::serving(&database.url, &[]).0.stop();
     }
-    drop(held);
-    Process::serving(&database.url, &[]).0.stop();
 }
 
 /// Something accepts connections and never answers.
