@@ -2,18 +2,17 @@
 //!
 //! The tests are tables of cases: the request, the expected problem, and where it points.
 
-use rankduel::http::{ProblemKind, ShellSettings};
+use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
 use crate::support::client::{Answer, JSON, assert_has, steady};
-use crate::support::service::{Server, Settings};
+use crate::support::service::Server;
 
 on_sqlite! {
     bodies_that_are_not_json_are_refused
     bodies_that_are_not_objects_are_refused
     other_content_types_are_refused
-    bodies_that_are_too_large_are_refused
     invalid_experiments_are_refused
     invalid_changes_are_refused
     invalid_feedback_is_refused
@@ -43,12 +42,7 @@ struct Untouched {
 
 impl Untouched {
     async fn start(database: TestDatabase) -> Self {
-        Self::with(database, Settings::default()).await
-    }
-
-    async fn with(database: TestDatabase, settings: Settings) -> Self {
-        let server = Server::with(database.store().await, settings).await;
-        server.create(&steady("search", &["a", "b", "c"])).await;
+        let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
         let duel = server.pair("search").await;
         server.answer("search", &duel, "left").await;
         let rows = database.count("select count(*) from log").await;
@@ -153,21 +147,6 @@ async fn other_content_types_are_refused(database: TestDatabase) {
             let headers = [("content-type", kind), ("if-match", "*")];
             let answer = server.send(method, path, &headers, b"{}".to_vec()).await;
             assert_eq!(answer.status, status, "{kind}: {}", answer.text());
-        }
-    }
-    untouched.assert().await;
-}
-
-async fn bodies_that_are_too_large_are_refused(database: TestDatabase) {
-    let shell = ShellSettings { body_limit_bytes: 1000, ..ShellSettings::default() };
-    let untouched = Untouched::with(database, Settings { shell, ..Settings::default() }).await;
-    for (method, path) in BODIES {
-        for (length, kind) in
-            [(1000, ProblemKind::InvalidRequest), (1001, ProblemKind::PayloadTooLarge)]
-        {
-            let body = format!("{{\"x\":\"{}\"}}", "x".repeat(length - 8)).into_bytes();
-            assert_eq!(body.len(), length);
-            untouched.send(method, path, &body).await.problem(kind);
         }
     }
     untouched.assert().await;

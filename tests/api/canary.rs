@@ -141,8 +141,7 @@ async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) 
     // rankers can still come and go; the canary ends with its first id
     server.patch("often", &json!({"enlist": "e"})).await.json(200);
     let retired = server.patch("often", &json!({"retire": "b2"})).await;
-    let problem = retired.problem(ProblemKind::RankersFixed);
-    assert!(problem["detail"].to_string().contains("canary"), "{problem}");
+    retired.problem_saying(ProblemKind::RankersFixed, "canary");
     server.patch("often", &json!({"retire": "b"})).await.json(200);
     for _ in 0..40 {
         let duel = server.next_duel("often").await;

@@ -169,11 +169,10 @@ async fn a_different_experiment_with_a_taken_name_is_refused(database: TestDatab
     ] {
         let mut other = search();
         other[field] = value;
-        let problem = server.post(EXPERIMENTS, &other).await.problem(ProblemKind::ExperimentExists);
-        assert!(
-            problem["detail"].as_str().is_some_and(|detail| detail.contains("search")),
-            "{problem}"
-        );
+        server
+            .post(EXPERIMENTS, &other)
+            .await
+            .problem_saying(ProblemKind::ExperimentExists, "search");
     }
     assert_eq!(server.experiment("search").await, created);
 }
@@ -194,8 +193,7 @@ async fn a_name_whose_id_another_experiment_has_is_refused(database: TestDatabas
     let server = Server::start(database.store().await).await;
     server.get("/v1/experiments/search").await.problem(ProblemKind::ExperimentNotFound);
     let refused = server.post(EXPERIMENTS, &search()).await;
-    let problem = refused.problem(ProblemKind::ExperimentExists);
-    assert!(problem["detail"].as_str().is_some_and(|it| it.contains("Choose another name")));
+    refused.problem_saying(ProblemKind::ExperimentExists, "Choose another name");
 }
 
 async fn the_list_is_sorted_by_name_and_paginated(database: TestDatabase) {

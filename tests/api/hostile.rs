@@ -28,15 +28,22 @@ on_sqlite! {
 async fn a_duel_id_with_any_bit_flipped_is_refused(database: TestDatabase) {
     let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
-    let bytes = URL_SAFE_NO_PAD.decode(duel["duel_id"].as_str().expect("an id")).expect("base64");
-    let forged: Vec<_> = (0..bytes.len() * 8)
-        .map(|bit| {
-            let mut bytes = bytes.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            json!({"duel_id": URL_SAFE_NO_PAD.encode(bytes), "outcome": "left"})
-        })
+    let text = duel["duel_id"].as_str().expect("an id");
+    let bytes = URL_SAFE_NO_PAD.decode(text).expect("base64");
+    let flipped = (0..bytes.len() * 8).map(|bit| {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        URL_SAFE_NO_PAD.encode(bytes)
+    });
+    // base64 has unused bits: the last character is changed as well
+    let (start, last) = text.split_at(text.len() - 1);
+    let others =
+        (b'!'..=b'~').map(|byte| char::from(byte).to_string()).filter(|other| other != last);
+    let forged: Vec<_> = flipped
+        .chain(others.map(|other| format!("{start}{other}")))
+        .map(|forged| json!({"duel_id": forged, "outcome": "left"}))
         .collect();
-    assert!((200..=1000).contains(&forged.len()), "{} bits", forged.len());
+    assert!((300..=1000).contains(&forged.len()), "{} duel ids", forged.len());
     let receipts = server.feedback("search", &json!({"feedback": forged})).await.json(200);
     for receipt in receipts["results"].as_array().expect("results") {
         assert_eq!(receipt["status"], "invalid", "{receipt}");
@@ -77,31 +84,14 @@ async fn sql_in_strings_is_only_text(database: TestDatabase) {
 
         // Elsewhere it is refused.
         let refused = [
-            server.post("/v1/experiments", &json!({"name": sql, "rankers": ["a", "b"]})).await,
-            server
-                .post(
-                    "/v1/experiments",
-                    &json!({"name": "x", "rankers": ["a", "b"], "policy": {"kind": sql}}),
-                )
-                .await,
-            server
-                .post("/v1/experiments", &json!({"name": "x", "rankers": ["a", "b"], "ties": sql}))
-                .await,
             server.feedback("search", &json!({"duel_id": sql, "outcome": "left"})).await,
-            server.feedback("search", &json!({"duel_id": duel["duel_id"], "outcome": sql})).await,
-            server.feedback("search", &json!({sql: 1, "outcome": "left"})).await,
-            server.patch("search", &json!({"status": sql})).await,
             server.patch("search", &json!({"status": "concluded", "winner": sql})).await,
-            server.get(&format!("/v1/experiments/{encoded}")).await,
             server.get(&format!("/v1/experiments/{encoded}/standings")).await,
-            server.get(&format!("/v1/experiments?limit={encoded}")).await,
+            server.get(&format!("/v1/experiments?cursor={encoded}")).await,
         ];
         for answer in refused {
             assert!(matches!(answer.status, 404 | 422), "{}: {}", answer.request, answer.text());
         }
-        // Such a text is not a valid cursor either.
-        let after = server.get(&format!("/v1/experiments?cursor={encoded}")).await;
-        assert!(matches!(after.status, 422), "{}", after.text());
         let conditional = server
             .send("GET", "/v1/experiments/search/standings", &[("if-none-match", sql)], vec![])
             .await;

@@ -131,11 +131,9 @@ async fn an_invalid_policy_change_is_refused(database: TestDatabase) {
     play(&server, 2).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
     server.prune("search", 1).await;
-    let problem = change(&server, json!({"kind": "d-ts"})).await.problem(ProblemKind::CannotReplay);
-    assert!(
-        problem["detail"].as_str().is_some_and(|detail| detail.contains("pruned")),
-        "{problem}"
-    );
+    change(&server, json!({"kind": "d-ts"}))
+        .await
+        .problem_saying(ProblemKind::CannotReplay, "pruned");
     assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);
     change(&server, json!({"kind": "d-ts"})).await.problem(ProblemKind::ExperimentArchived);
 }

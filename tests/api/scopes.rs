@@ -6,14 +6,14 @@ use axum::Router;
 use axum::routing::get;
 use rankduel::http::server::ConnectionSettings;
 use rankduel::http::{ProblemKind, ShellSettings};
-use rankduel_engine::access::{Actor, ApiKeys, NewKey, Scope, Scopes};
+use rankduel_engine::access::{Actor, ApiKeys, KeyRequest, Scope, Scopes};
 use rankduel_engine::clock::SystemClock;
-use rankduel_store::{ApiKeyRecord, AuditNote, SharedStore};
+use rankduel_store::AuditNote;
 use serde_json::{Value, json};
 
 use crate::support::client::{Answer, Client, JSON};
 use crate::support::server::Api;
-use crate::support::service::{START_MS, Server, Settings};
+use crate::support::service::{START_MS, Server, Settings, key, made_key};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
@@ -38,26 +38,6 @@ fn closed_operations() -> Vec<Operation> {
         })
     };
     rankduel::http::operations().into_iter().filter_map(closed).collect()
-}
-
-/// Add a key with these scopes to the database and return its text.
-async fn key(store: &SharedStore, scopes: &[Scope], experiments: Option<&[&str]>) -> String {
-    let key = NewKey::generate().expect("randomness");
-    let record = ApiKeyRecord {
-        id: key.id.as_str().into(),
-        digest: key.digest,
-        name: "of a test".into(),
-        scopes: scopes.iter().copied().collect::<Scopes>().to_string(),
-        experiments: experiments.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
-        replaces: None,
-        created_at: START_MS,
-        expires_at: None,
-        revoked_at: None,
-        last_used_at: None,
-    };
-    let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, START_MS);
-    store.add_api_key(&record, None, &note).await.expect("a key");
-    key.text
 }
 
 async fn send(
@@ -138,7 +118,7 @@ async fn a_route_outside_the_table_needs_admin() {
     let client = Client::new(&api.server.url(""));
     let call = async |key: Option<&str>| send(&client, key, "GET", "/extra", None).await;
     for scope in [Scope::Decide, Scope::Feedback, Scope::Read] {
-        let key = key(&store, &[scope], None).await;
+        let key = key(&store, &[scope], None).await.0;
         call(Some(&key)).await.problem(ProblemKind::Forbidden);
     }
     call(None).await.problem(ProblemKind::Unauthorized);
@@ -151,7 +131,7 @@ async fn every_operation_accepts_exactly_the_permitted_keys() {
     let store = database.store().await;
     let mut keys = vec![(None, Some("no-such-key-0123456789".to_owned())), (None, None)];
     for scope in Scope::ALL {
-        keys.push((Some(scope), Some(key(&store, &[scope], None).await)));
+        keys.push((Some(scope), Some(key(&store, &[scope], None).await.0)));
     }
     let given = "given-at-the-start-0123456789";
     keys.push((Some(Scope::Admin), Some(given.to_owned())));
@@ -202,8 +182,8 @@ async fn every_operation_accepts_exactly_the_permitted_keys() {
 async fn a_key_for_one_experiment_gives_access_to_no_other() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
-    let all = key(&store, &[Scope::Admin], None).await;
-    let one = key(&store, &[Scope::Admin], Some(&["search", "next"])).await;
+    let all = key(&store, &[Scope::Admin], None).await.0;
+    let one = key(&store, &[Scope::Admin], Some(&["search", "next"])).await.0;
     let server = Server::start(store).await;
     let call = async |key: &str, method: &str, path: &str, body: Option<&Value>| {
         send(&server, Some(key), method, path, body).await
@@ -242,9 +222,9 @@ async fn a_key_for_one_experiment_gives_access_to_no_other() {
 async fn a_key_for_the_whole_serves_a_segment_that_was_split_off() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
-    let all = key(&store, &[Scope::Admin], None).await;
-    let backend = key(&store, &[Scope::Decide, Scope::Feedback], Some(&["search"])).await;
-    let owner = key(&store, &[Scope::Admin], Some(&["search"])).await;
+    let all = key(&store, &[Scope::Admin], None).await.0;
+    let backend = key(&store, &[Scope::Decide, Scope::Feedback], Some(&["search"])).await.0;
+    let owner = key(&store, &[Scope::Admin], Some(&["search"])).await.0;
     let server = Server::start(store).await;
     let body = json!({"name": "search", "rankers": ["a", "b"], "segments": ["mobile", "tablet"]});
     let created = send(&server, Some(&all), "POST", "/v1/experiments", Some(&body)).await;
@@ -273,52 +253,35 @@ async fn a_key_for_the_whole_serves_a_segment_that_was_split_off() {
 
 async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
     let store = database.store().await;
-    let admin = key(&store, &[Scope::Admin], None).await;
-    let made = NewKey::generate().expect("randomness");
-    let record = ApiKeyRecord {
-        id: made.id.as_str().into(),
-        digest: made.digest,
-        name: "for a minute".into(),
-        scopes: Scope::Read.name().into(),
+    let (admin, id) = key(&store, &[Scope::Admin], None).await;
+    let request = KeyRequest {
+        name: "for a day".into(),
+        scopes: [Scope::Read].into_iter().collect(),
         experiments: None,
-        replaces: None,
-        created_at: START_MS,
-        expires_at: Some(START_MS + 60_000),
-        revoked_at: None,
-        last_used_at: None,
+        expires_in_days: Some(1),
     };
-    let note = AuditNote::new(&Actor::command_line(), "key-created", &record.id, START_MS);
-    store.add_api_key(&record, None, &note).await.unwrap();
+    let (reader, reader_id) = made_key(&store, &request).await;
     let server = Server::start(database.connect().await).await;
     let list = async |key: &str| send(&server, Some(key), "GET", "/v1/experiments", None).await;
-    assert_eq!(list(&made.text).await.status, 200);
-    server.clock.advance_ms(59_999);
-    assert_eq!(list(&made.text).await.status, 200);
+    assert_eq!(list(&reader).await.status, 200);
+    server.clock.advance_ms(24 * 3600 * 1000 - 1);
+    assert_eq!(list(&reader).await.status, 200);
     server.clock.advance_ms(1);
-    let problem = list(&made.text).await.problem(ProblemKind::Unauthorized);
-    assert!(problem["detail"].as_str().unwrap().contains(made.id.as_str()), "{problem}");
+    list(&reader).await.problem_saying(ProblemKind::Unauthorized, &reader_id);
 
     // A key added later works at once; loading it also reveals the end of the other key.
     assert_eq!(list(&admin).await.status, 200);
-    let id = store
-        .api_keys()
-        .await
-        .unwrap()
-        .into_iter()
-        .find(|key| Scopes::from_names(&key.scopes).allow(Scope::Admin))
-        .unwrap()
-        .id;
     let note = AuditNote::new(&Actor::command_line(), "key-revoked", &id, START_MS);
     assert!(store.revoke_api_key(&id, START_MS, &note).await.unwrap());
-    let newer = key(&store, &[Scope::Read], None).await;
+    let newer = key(&store, &[Scope::Read], None).await.0;
     assert_eq!(list(&newer).await.status, 200);
     list(&admin).await.problem(ProblemKind::Unauthorized);
 }
 
 async fn the_last_use_of_a_key_is_recorded(database: TestDatabase) {
     let store = database.store().await;
-    let used = key(&store, &[Scope::Read], None).await;
-    let unused = key(&store, &[Scope::Decide], None).await;
+    let used = key(&store, &[Scope::Read], None).await.0;
+    let unused = key(&store, &[Scope::Decide], None).await.0;
     let server = Server::start(database.connect().await).await;
     for _ in 0..3 {
         assert_eq!(send(&server, Some(&used), "GET", "/v1/experiments", None).await.status, 200);

@@ -273,8 +273,7 @@ async fn a_split_that_is_not_possible_changes_nothing(database: TestDatabase) {
     let both = json!({"split": {"segment": "mobile"}, "status": "paused"});
     server.refuses_change("search", &both, "/split").await;
     let taken = json!({"split": {"segment": "mobile", "experiment": "taken"}});
-    let problem = server.patch("search", &taken).await.problem(ProblemKind::ExperimentExists);
-    assert!(problem["detail"].as_str().is_some_and(|it| it.contains("`taken`")), "{problem}");
+    server.patch("search", &taken).await.problem_saying(ProblemKind::ExperimentExists, "`taken`");
     server.refuses_change("missing", &both, "/split").await;
     let alone = json!({"split": {"segment": "mobile"}});
     server.patch("missing", &alone).await.problem(ProblemKind::ExperimentNotFound);

@@ -14,7 +14,6 @@ use crate::support::service::Server;
 on_sqlite! {
     standings_match_the_answers
     ties_count_by_the_rule_of_the_experiment
-    an_unchanged_response_is_not_sent_again
     regret_of_a_small_example_is_right
 }
 
@@ -209,40 +208,6 @@ async fn ties_count_by_the_rule_of_the_experiment(database: TestDatabase) {
         "2^-40 otherwise: {borda}"
     );
     assert_eq!(standings["leaders"].as_array().map(Vec::len), Some(1), "an odd number of coins");
-}
-
-async fn an_unchanged_response_is_not_sent_again(database: TestDatabase) {
-    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
-    let duel = server.next_duel("search").await;
-    let position = server.answer("search", &duel, "left").await;
-    for resource in ["standings", "regret"] {
-        let path = format!("/v1/experiments/search/{resource}");
-        let answer = server.get(&path).await;
-        let tag = answer.header("etag").expect("an ETag").to_owned();
-        assert_eq!(tag, format!("\"{position}\""));
-        assert_eq!(answer.json(200)["position"], position);
-        for known in
-            [&tag, "*", &format!("W/{tag}"), &format!("\"7\", {tag}"), &format!("W/\"0\",W/{tag}")]
-        {
-            let unchanged =
-                server.send("GET", &path, &[("if-none-match", known)], Vec::new()).await;
-            assert_eq!((unchanged.status, unchanged.bytes.len()), (304, 0), "{known}");
-            let repeated = unchanged.header("etag").expect("an ETag");
-            assert_eq!(repeated.trim_start_matches("W/"), tag, "as the caller holds it");
-        }
-        for other in ["\"0\"", "1", "", "\"1", "nonsense"] {
-            let answer = server.send("GET", &path, &[("if-none-match", other)], Vec::new()).await;
-            assert_eq!(answer.json(200)["position"], position, "{other}");
-        }
-    }
-    let tag = format!("\"{position}\"");
-    let duel = server.next_duel("search").await;
-    server.answer("search", &duel, "left").await;
-    let answer = server
-        .send("GET", "/v1/experiments/search/standings", &[("if-none-match", &tag)], Vec::new())
-        .await;
-    assert_eq!(answer.json(200)["position"], position + 1);
-    assert_eq!(answer.header("etag"), Some(&*format!("\"{}\"", position + 1)));
 }
 
 /// `a` beats `b` four times and `c` twice; `b` and `c` do not meet. Scores are 1, 0, 0 of 1, so an

@@ -42,8 +42,10 @@ async fn answered() -> (TestDatabase, Process, Client, Value) {
 /// Nothing is acknowledged, repeats neither; duels are issued, and the log says what to do.
 async fn assert_stopped(client: &Client, answer: &Value) {
     for _ in 0..2 {
-        let problem = client.feedback("search", answer).await.problem(ProblemKind::Unavailable);
-        assert!(problem["detail"].to_string().contains("moved or deleted"), "{problem}");
+        client
+            .feedback("search", answer)
+            .await
+            .problem_saying(ProblemKind::Unavailable, "moved or deleted");
     }
     client.pair("search").await;
     let body = steady("other", &["a", "b"]);

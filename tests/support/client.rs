@@ -161,7 +161,8 @@ impl Client {
     pub async fn missing_results(&self, name: &str) -> Value {
         let batch = self.report(name, "batch").await;
         let pairs = batch["pairs"].as_array().expect("pairs").iter();
-        let results = pairs.map(|pair| {
+        let open = pairs.filter(|pair| pair["needed"] != pair["answered"]);
+        let results = open.map(|pair| {
             let [needed, answered] =
                 ["needed", "answered"].map(|count| pair[count].as_u64().expect("a count"));
             let left_wins = (needed - answered) / 2;
@@ -282,6 +283,17 @@ impl Answer {
         let seconds = self.header("retry-after").map(|seconds| seconds.parse::<u32>());
         let waits = seconds.is_some_and(|seconds| seconds.is_ok_and(|seconds| seconds >= 1));
         assert!(kind.retry_after_seconds().is_none() || waits, "no Retry-After: {what}");
+        problem
+    }
+
+    /// The problem in the response, whose detail must have this part.
+    #[track_caller]
+    pub fn problem_saying(&self, kind: ProblemKind, part: &str) -> Value {
+        let problem = self.problem(kind);
+        assert!(
+            problem["detail"].as_str().is_some_and(|it| it.contains(part)),
+            "{part}: {problem}"
+        );
         problem
     }
 

@@ -7,7 +7,7 @@ use rankduel::http::server::{ConnectionSettings, Drained};
 use rankduel::http::{AppState, ShellSettings, app};
 use rankduel::service::verify::verify;
 use rankduel::service::{Service, ServiceSettings};
-use rankduel_engine::access::Actor;
+use rankduel_engine::access::{Actor, KeyChangeError, KeyRequest, Scope, Scopes, create_key};
 use rankduel_engine::clock::ManualClock;
 use rankduel_engine::metrics::Metrics;
 use rankduel_store::{AuditNote, SharedStore};
@@ -19,6 +19,30 @@ use super::server::TestServer;
 
 /// The initial time of every server's clock: 2026-09-21T14:13:20Z.
 pub const START_MS: i64 = 1_790_000_000_000;
+
+/// A new key of the database: its text and its id.
+pub async fn key(
+    store: &SharedStore,
+    scopes: &[Scope],
+    experiments: Option<&[&str]>,
+) -> (String, String) {
+    let scopes: Scopes = scopes.iter().copied().collect();
+    let request = KeyRequest {
+        name: format!("of a test, {scopes}"),
+        scopes,
+        experiments: experiments.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+        expires_in_days: None,
+    };
+    made_key(store, &request).await
+}
+
+/// The text and the id of a new key.
+pub async fn made_key(store: &SharedStore, request: &KeyRequest) -> (String, String) {
+    let shown = |_: &_, _: &_| Ok::<_, KeyChangeError>(());
+    let made = create_key(&**store, request, &Actor::command_line(), START_MS, shown).await;
+    let (key, record) = made.expect("a key");
+    (key.text, record.id)
+}
 
 /// The settings that a test may change.
 pub struct Settings {

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::browser::EXPERIMENTS;
 use super::scene;
-use super::visit::{ADMIN, key, serve};
+use super::visit::{ADMIN, serve};
 use crate::support::client::eventually;
+use crate::support::service::key;
 use crate::support::webdriver::Browser;
 use crate::support::{Kind, fresh_database};
 
@@ -219,7 +220,7 @@ async fn axe_finds_nothing_on_any_page() {
 
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
-    let (reader, _) = key(&store, Scope::Read, None).await;
+    let (reader, _) = key(&store, &[Scope::Read], None).await;
     let server = serve(database.connect().await).await;
     let mut walk = Walk::start(server.base()).await;
     walk.open("/login", "#key").await;

@@ -7,9 +7,9 @@ use rankduel_store::AuditNote;
 use serde_json::json;
 
 use super::manage::create;
-use super::visit::{ADMIN, Visitor, key, serve};
+use super::visit::{ADMIN, Visitor, serve};
 use crate::support::client::{Answer, until};
-use crate::support::service::{START_MS, Server};
+use crate::support::service::{START_MS, Server, key};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
@@ -34,7 +34,7 @@ async fn page(server: &Server, path: &str, cookie: &str) -> Answer {
 
 async fn a_session_is_valid_at_every_server_until_it_or_its_key_ends(database: TestDatabase) {
     let store = database.store().await;
-    let (reader, id) = key(&store, Scope::Read, None).await;
+    let (reader, id) = key(&store, &[Scope::Read], None).await;
     let (one, other) =
         (serve(database.connect().await).await, serve(database.connect().await).await);
     create(&one, "search").await;
@@ -76,7 +76,7 @@ async fn a_session_is_valid_at_every_server_until_it_or_its_key_ends(database: T
     // The session's key is revoked.
     let note = AuditNote::new(&Actor::command_line(), "key-revoked", &id, START_MS);
     assert!(store.revoke_api_key(&id, START_MS, &note).await.unwrap());
-    key(&store, Scope::Read, None).await;
+    key(&store, &[Scope::Read], None).await;
     assert_eq!(log_in(&other, "an-unknown-key-lets-it-look", &[]).await.status, 401);
     assert_eq!(page(&other, "/", session).await.status, 303);
 }
@@ -87,7 +87,7 @@ async fn log_out(server: &Server, cookie: &str) -> Answer {
 
 async fn logging_out_ends_the_session_at_every_server(database: TestDatabase) {
     let store = database.store().await;
-    let (reader, _) = key(&store, Scope::Read, None).await;
+    let (reader, _) = key(&store, &[Scope::Read], None).await;
     let (one, other) =
         (serve(database.connect().await).await, serve(database.connect().await).await);
     let (first, second) = (session(&one, &reader).await, session(&one, &reader).await);
@@ -133,7 +133,7 @@ async fn logging_out_ends_the_session_at_every_server(database: TestDatabase) {
 async fn logging_out_while_the_database_is_down_is_not_reported_as_done() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
-    let (reader, _) = key(&store, Scope::Read, None).await;
+    let (reader, _) = key(&store, &[Scope::Read], None).await;
     let server = serve(store).await;
     let session = session(&server, &reader).await;
     database.execute("alter table ended_session rename to away").await;
@@ -146,7 +146,7 @@ async fn logging_out_while_the_database_is_down_is_not_reported_as_done() {
 async fn lists_show_a_restricted_key_nothing_of_other_experiments(database: TestDatabase) {
     let store = database.store().await;
     let own = ["b-own", "d-own", "y-own"].map(str::to_owned).to_vec();
-    let (reader, _) = key(&store, Scope::Read, Some(&["b-own", "d-own", "y-own"])).await;
+    let (reader, _) = key(&store, &[Scope::Read], Some(&["b-own", "d-own", "y-own"])).await;
     let server = serve(store).await;
     // More than a page of the dashboard before the last own one.
     let others = (0..120).map(|number| format!("secret-{number:03}"));
@@ -221,8 +221,8 @@ async fn no_page_to_open_after_login_is_an_error_of_the_server() {
 async fn login_needs_a_key_that_may_read_and_the_same_origin() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
-    let (decide, _) = key(&store, Scope::Decide, None).await;
-    let (one, _) = key(&store, Scope::Read, Some(&["search"])).await;
+    let (decide, _) = key(&store, &[Scope::Decide], None).await;
+    let (one, _) = key(&store, &[Scope::Read], Some(&["search"])).await;
     let server = serve(store).await;
     for name in ["search", "other"] {
         create(&server, name).await;

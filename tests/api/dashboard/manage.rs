@@ -4,9 +4,9 @@ use rankduel_engine::access::Scope;
 use rankduel_store::SharedStore;
 use serde_json::{Value, json};
 
-use super::visit::{ADMIN, Visitor, key, serve};
+use super::visit::{ADMIN, Visitor, serve};
 use crate::support::client::{JSON, assert_has};
-use crate::support::service::Server;
+use crate::support::service::{Server, key};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_sqlite! {
@@ -108,8 +108,8 @@ pub async fn changes_of(server: &Server) -> Vec<Value> {
 
 /// A session of each kind of key that must not change `search`, with what it gets.
 async fn others(server: &Server, store: &SharedStore) -> Vec<(Visitor, u16)> {
-    let (reader, _) = key(store, Scope::Read, None).await;
-    let (elsewhere, _) = key(store, Scope::Admin, Some(&["other"])).await;
+    let (reader, _) = key(store, &[Scope::Read], None).await;
+    let (elsewhere, _) = key(store, &[Scope::Admin], Some(&["other"])).await;
     vec![
         (Visitor::of(server), 303),
         (Visitor::with(server, &reader).await, 403),
@@ -121,7 +121,7 @@ async fn every_change_needs_the_scope_the_token_and_this_site(database: TestData
     let store = database.store().await;
     let server = serve(database.connect().await).await;
     create(&server, "search").await;
-    let (text, id) = key(&store, Scope::Admin, None).await;
+    let (text, id) = key(&store, &[Scope::Admin], None).await;
     let visitor = Visitor::with(&server, &text).await;
     let other_session = Visitor::with(&server, &text).await.get("/new-experiment").await.token();
     let others = others(&server, &store).await;
@@ -324,7 +324,7 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
     assert_eq!(changes_of(&server).await.iter().filter(created).count(), 2);
 
     // Never by itself; a key for some experiments creates only those.
-    let (limited, _) = key(&store, Scope::Admin, Some(&["mine"])).await;
+    let (limited, _) = key(&store, &[Scope::Admin], Some(&["mine"])).await;
     let limited = Visitor::with(&server, &limited).await;
     let token = limited.get("/new-experiment").await.token();
     for (name, status) in [("theirs", 403), ("mine", 303)] {

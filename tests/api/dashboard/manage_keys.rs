@@ -3,9 +3,9 @@
 use rankduel_engine::access::Scope;
 
 use super::manage::{changes_of, create};
-use super::visit::{ADMIN, Visitor, key, serve};
+use super::visit::{ADMIN, Visitor, serve};
 use crate::support::client::Answer;
-use crate::support::service::START_MS;
+use crate::support::service::{START_MS, key};
 use crate::support::{Kind, fresh_database};
 
 /// The text of the key that a page shows.
@@ -95,8 +95,8 @@ async fn keys_are_made_shown_once_and_revoked() {
 async fn keys_and_the_whole_audit_log_need_a_key_for_all_experiments() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
-    let (limited, _) = key(&store, Scope::Admin, Some(&["search"])).await;
-    let (reader, _) = key(&store, Scope::Read, None).await;
+    let (limited, _) = key(&store, &[Scope::Admin], Some(&["search"])).await;
+    let (reader, _) = key(&store, &[Scope::Read], None).await;
     let server = serve(database.connect().await).await;
     for name in ["search", "secret"] {
         create(&server, name).await;

@@ -1,11 +1,11 @@
 //! A visitor of the dashboard over HTTP: a session, its pages and its forms.
 
 use rankduel::http::ShellSettings;
-use rankduel_engine::access::{Actor, ApiKeys, KeyChangeError, KeyRequest, Scope, create_key};
+use rankduel_engine::access::ApiKeys;
 use rankduel_store::SharedStore;
 
 use crate::support::client::{Answer, Client};
-use crate::support::service::{START_MS, Server, Settings};
+use crate::support::service::{Server, Settings};
 
 /// The key that the server is started with.
 pub const ADMIN: &str = "given-at-the-start-0123456789";
@@ -15,24 +15,6 @@ pub async fn serve(store: SharedStore) -> Server {
     let shell =
         ShellSettings { keys: ApiKeys::parse(ADMIN).expect("a key"), ..ShellSettings::default() };
     Server::with(store, Settings { shell, ..Settings::default() }).await
-}
-
-/// A new key of the database: its text and its id.
-pub async fn key(
-    store: &SharedStore,
-    scope: Scope,
-    experiments: Option<&[&str]>,
-) -> (String, String) {
-    let request = KeyRequest {
-        name: format!("of a test, {scope}"),
-        scopes: [scope].into_iter().collect(),
-        experiments: experiments.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
-        expires_in_days: None,
-    };
-    let shown = |_: &_, _: &_| Ok::<_, KeyChangeError>(());
-    let made = create_key(&**store, &request, &Actor::command_line(), START_MS, shown).await;
-    let (key, record) = made.expect("a key");
-    (key.text, record.id)
 }
 
 /// The parts of a response with a page.

@@ -139,45 +139,11 @@ fn each_duel_has_its_own_secrets() {
 }
 
 #[test]
-fn every_flipped_bit_is_refused() {
-    let text = key_set(1).sign(&token());
-    let bytes = URL_SAFE_NO_PAD.decode(&text).expect("base64url");
-    for bit in 0..bytes.len() * 8 {
-        let mut changed = bytes.clone();
-        changed[bit / 8] ^= 1 << (bit % 8);
-        let result = key_set(1).verify(&URL_SAFE_NO_PAD.encode(changed));
-        assert!(result.is_err(), "bit {bit} flipped was accepted");
-    }
-    // base64 has unused bits: change the text itself as well
-    for index in 0..text.len() {
-        for bit in 0..7 {
-            let mut changed = text.clone().into_bytes();
-            changed[index] ^= 1 << bit;
-            let changed = String::from_utf8(changed).expect("ASCII");
-            assert!(key_set(1).verify(&changed).is_err(), "character {index} changed was accepted");
-        }
-    }
-}
-
-#[test]
-fn another_key_under_the_same_number_is_refused() {
-    assert_eq!(key_set(2).verify(&key_set(1).sign(&token())), Err(TokenError::Forged));
-}
-
-#[test]
 fn a_token_of_a_removed_key_has_its_own_error() {
     let other =
         SigningKeySet::new(&[SigningKey { id: 8, secret: [1; 32], created_at: 0, active_from: 0 }])
             .expect("one key");
     assert_eq!(other.verify(&key_set(1).sign(&token())), Err(TokenError::UnknownKey));
-}
-
-#[test]
-fn older_keys_still_verify() {
-    let newer = SigningKey { id: 9, secret: [9; 32], created_at: 1, active_from: 1 };
-    let older = SigningKey { id: 7, secret: [1; 32], created_at: 0, active_from: 0 };
-    let keys = SigningKeySet::new(&[newer, older]).expect("two keys");
-    assert_eq!(keys.verify(&key_set(1).sign(&token())), Ok(token()));
 }
 
 #[test]
@@ -194,13 +160,5 @@ fn a_key_signs_from_its_time_and_verifies_before() {
         let text = both.sign(&token);
         assert_eq!(signs.verify(&text), Ok(token), "issued at {issued_at}");
         assert_eq!(both.verify(&text), Ok(token));
-    }
-}
-
-#[test]
-fn cut_and_empty_tokens_are_malformed_or_forged() {
-    let text = key_set(1).sign(&token());
-    for length in 0..text.len() {
-        assert!(key_set(1).verify(&text[..length]).is_err(), "{length} characters were accepted");
     }
 }

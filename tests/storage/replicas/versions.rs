@@ -3,14 +3,13 @@
 use rankduel::http::ProblemKind;
 use serde_json::json;
 
-use super::{NEVER_LOOKS, serve};
+use super::serve;
 use crate::support::TestDatabase;
 use crate::support::client::{Client, eventually, steady, until};
 
 on_both_databases! {
     a_spec_of_a_newer_version_is_refused
     an_event_of_a_newer_version_is_refused
-    a_pruned_log_without_a_readable_snapshot_is_refused
 }
 
 /// Every request for the experiment is refused for this reason, and another experiment is served.
@@ -106,22 +105,4 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
     assert_eq!(unreadable(&client).await, "0");
     let log = process.stop();
     assert_eq!(times(&log, "cannot be served here"), 1, "logged once: {log}");
-}
-
-async fn a_pruned_log_without_a_readable_snapshot_is_refused(database: TestDatabase) {
-    let (process, client) = serve(&database, &NEVER_LOOKS);
-    for name in ["pruned", "other"] {
-        client.create(&steady(name, &["a", "b"])).await;
-    }
-    database
-        .execute(
-            "update experiment set head = 7, pruned_to = 7 where name = 'pruned';
-             insert into snapshot (experiment_id, format, position, state, created_at_ms)
-             select experiment.id, 123456789, 7, secret, 0 from experiment, signing_key where name = 'pruned';",
-        )
-        .await;
-    // It is still in this server's memory; a server that loads it now has no usable snapshot.
-    drop(process);
-    let (_other, other) = serve(&database, &NEVER_LOOKS);
-    assert_only_this_one_is_refused(&other, "pruned", "pruned up to position 7").await;
 }

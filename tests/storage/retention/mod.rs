@@ -46,20 +46,8 @@ async fn filled(database: &TestDatabase) -> Value {
         server.answer("search", &duel, outcome).await;
         server.clock.advance_ms(number as i64 % 3);
     }
-    let batch = server.report("search", "batch").await;
-    let results: Vec<_> = batch["pairs"]
-        .as_array()
-        .expect("pairs")
-        .iter()
-        .filter(|row| row["needed"] != row["answered"])
-        .map(|row| {
-            let open = row["needed"].as_u64().expect("a count") - row["answered"].as_u64().expect("a count");
-            json!({"left": row["left"], "right": row["right"], "left_wins": open, "right_wins": 0, "ties": 0})
-        })
-        .collect();
-    let body = json!({"batch": batch["number"], "results": results});
-    let posted = server.post("/v1/experiments/search/batch/results", &body).await;
-    assert!(posted.status < 300, "{}", posted.text());
+    let missing = server.missing_results("search").await;
+    server.post("/v1/experiments/search/batch/results", &missing).await.json(200);
     server.patch("search", &json!({"status": "paused"})).await.json(200);
     server.patch("search", &json!({"status": "concluded", "winner": "b"})).await.json(200);
     let duel = server.pair("young").await;

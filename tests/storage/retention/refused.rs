@@ -192,11 +192,7 @@ async fn a_record_that_verify_reports_is_not_served(database: TestDatabase) {
             server.get("/v1/experiments/search/standings").await,
             server.patch("search", &json!({"status": "running"})).await,
         ] {
-            let problem = answer.problem(ProblemKind::ExperimentUnreadable);
-            assert!(
-                problem["detail"].as_str().is_some_and(|detail| detail.contains(says)),
-                "{damage}: {problem}"
-            );
+            answer.problem_saying(ProblemKind::ExperimentUnreadable, says);
         }
         // The list has the others, and names this one.
         let list = server.get("/v1/experiments").await.json(200);

@@ -8,7 +8,6 @@ use super::fixtures::*;
 use crate::support::{Kind, TestDatabase};
 
 on_all_databases! {
-    concurrent_appenders_count_each_nonce_once
     two_stores_on_sqlite_agree
     abandoned_calls_leave_the_log_intact
     commits_of_other_stores_are_notified
@@ -79,11 +78,6 @@ async fn race(stores: &[SharedStore]) {
         logs.values().map(Vec::len).sum::<usize>(),
         "one caller recorded each entry"
     );
-}
-
-async fn concurrent_appenders_count_each_nonce_once(database: TestDatabase) {
-    let store = database.store().await;
-    race(&[store]).await;
 }
 
 async fn two_stores_on_sqlite_agree(database: TestDatabase) {

@@ -15,7 +15,6 @@ on_all_databases! {
     large_chunks_equal_small_ones
     events_are_found_by_nonce
     corrupt_rows_are_reported
-    one_call_appends_ten_thousand_events
     clicks_are_too_late_once_their_duel_is_settled
 }
 
@@ -217,34 +216,6 @@ async fn corrupt_rows_are_reported(database: TestDatabase) {
     }
     database.execute("update experiment set winner = 0, seed = -1").await;
     assert_eq!(store.experiment("one").await.unwrap().unwrap().seed, u64::MAX);
-}
-
-async fn one_call_appends_ten_thousand_events(database: TestDatabase) {
-    let store = database.store().await;
-    let ids = [create(&store, "one").await.id, create(&store, "two").await.id];
-    let events: Vec<_> = (0..10_000_u64)
-        // Distributed like random nonces.
-        .map(|number| {
-            (
-                ids[number as usize % 2],
-                new_event(u128::from(number).wrapping_mul(u128::MAX / 7919), number),
-            )
-        })
-        .collect();
-    let recorded: Vec<_> = (0..10_000).map(|number| Appended::Recorded(number / 2 + 1)).collect();
-    assert_eq!(store.append(&events, NOW).await.unwrap(), recorded);
-    let repeated: Vec<_> = (0..10_000).map(|number| Appended::Duplicate(number / 2 + 1)).collect();
-    assert_eq!(store.append(&events, NOW).await.unwrap(), repeated);
-    for (index, id) in ids.into_iter().enumerate() {
-        let log = whole_log(&store, id).await;
-        let written = events.iter().skip(index).step_by(2);
-        assert!(
-            log.iter()
-                .zip(written)
-                .all(|(entry, (_, new))| entry.nonce == new.nonce && entry.event == new.event)
-        );
-        assert_eq!(log.len(), 5000);
-    }
 }
 
 async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) {
