@@ -106,40 +106,51 @@ pub(super) fn shows(spec: &ExperimentSpec) -> Markup {
     }
 }
 
-/// The winner against the control: the mark and the headline of the result, and what to do if that
-/// is something else. `None` without a control.
-fn against_control(view: &View) -> Option<(Mark, Markup, Option<Markup>)> {
+/// The winner against the control. `None` without a control.
+fn against_control(view: &View) -> Option<AgainstControl> {
     let control = view.verdict.control.as_ref().filter(|_| view.verdict.winners.len() == 1)?;
     let (leader, own) = (name(&control.ranker), name(&control.control));
     let waits = view.runs() && view.loaded.spec.conclude_at.is_some_and(|at| at.control);
     Some(match control.proven {
-        _ if runs_today(view) => (
-            Mark::Yes,
-            html! { "Keep " (leader) ", which you run now." },
-            Some(html! { "There is nothing to ship." }),
-        ),
+        _ if runs_today(view) => AgainstControl {
+            mark: Mark::Yes,
+            headline: html! { "Keep " (leader) ", which you run now." },
+            advice: Some(html! { "There is nothing to ship." }),
+        },
         Some(ClaimKind::Better | ClaimKind::Best) => {
             let sentence = control.sentence.trim_end_matches('.');
-            (Mark::Yes, html! { (with_code(sentence)) ": ship it" (whom::but_not_in(view)) }, None)
+            AgainstControl {
+                mark: Mark::Yes,
+                headline: html! { (with_code(sentence)) ": ship it" (whom::but_not_in(view)) },
+                advice: None,
+            }
         }
-        Some(ClaimKind::Worse) => (
-            Mark::Wait,
-            html! { (leader) " beats the most rankers, but it loses to " (own) ", which you run now." },
-            Some(html! { "Do not ship it before you know why." }),
-        ),
-        _ if control.settled || view.has_ended() => (
-            Mark::Yes,
-            html! { (leader) " is the best. That it is better than what you run is not proven." },
-            None,
-        ),
-        _ => (
-            if waits { Mark::Wait } else { Mark::Yes },
-            html! { (leader) " is the best. Whether it is better than what you run is open." },
-            waits.then(|| html! {
+        Some(ClaimKind::Worse) => AgainstControl {
+            mark: Mark::Wait,
+            headline: html! { (leader) " beats the most rankers, but it loses to " (own) ", which you run now." },
+            advice: Some(html! { "Do not ship it before you know why." }),
+        },
+        _ if control.settled || view.has_ended() => AgainstControl {
+            mark: Mark::Yes,
+            headline: html! { (leader) " is the best. That it is better than what you run is not proven." },
+            advice: None,
+        },
+        _ => AgainstControl {
+            mark: if waits { Mark::Wait } else { Mark::Yes },
+            headline: html! { (leader) " is the best. Whether it is better than what you run is open." },
+            advice: waits.then(|| html! {
                 b { "Nothing to do. " } "It meets " (own) " until that is known, or out of reach."
             }),
-        ),
+        },
     })
+}
+
+/// The parts of an answer that depend on the winner against the control.
+struct AgainstControl {
+    mark: Mark,
+    headline: Markup,
+    /// Advice for the reader, if it is other than without a control.
+    advice: Option<Markup>,
 }
 
 fn empty(view: &View) -> Answer {
@@ -249,7 +260,7 @@ pub(super) fn ruled_out(out: usize, rivals: usize) -> String {
 
 /// How many rivals are ruled out, and which are not.
 fn standing(view: &View) -> Markup {
-    let open: Vec<_> = view.rivals(false).iter().map(|of| view.short(&of.rival)).collect();
+    let open: Vec<_> = view.open_rivals().iter().map(|of| view.short(&of.rival)).collect();
     html! {
         (capitalized(&view.ruled_out()))
         @match &open[..] {
@@ -279,7 +290,7 @@ fn result(view: &View) -> Answer {
         mark: match &control {
             _ if doubted || harms || view.has_changed() => Mark::No,
             _ if other.is_some() || until.is_some() => Mark::Wait,
-            Some((mark, ..)) => *mark,
+            Some(AgainstControl { mark, .. }) => *mark,
             None => Mark::Yes,
         },
         state: html! { "Result" @if let Some(at) = view.decided_at() { " of " (moment(at, view.now)) } },
@@ -291,7 +302,7 @@ fn result(view: &View) -> Answer {
             @else if let Some(at) = until {
                 (names(&winners)) @if winners.len() > 1 { " are" } @else { " is" } " the best. The experiment runs until " (moment(at, view.now)) "."
             }
-            @else if let Some((_, headline, _)) = &control { (headline) }
+            @else if let Some(AgainstControl { headline, .. }) = &control { (headline) }
             @else if let Some(shown) = concluded { "Ship " (name(shown)) (whom::but_not_in(view)) }
             @else if winners.len() > 1 { "Ship any of them: " (names(&winners)) "." }
             @else { "Ship " (name(leader)) (whom::but_not_in(view)) }
@@ -313,7 +324,7 @@ fn result(view: &View) -> Answer {
             @else if view.has_changed() { "Look for what has changed, and start a new experiment." }
             @else if harms { "Repair it, or ship another ranker. \"Is it safe?\" has the metric and its limit." }
             @else if until.is_some() { b { "Nothing to do. " } "It ends by itself after its least number of days." }
-            @else if let Some((.., Some(advice))) = &control { (advice) }
+            @else if let Some(AgainstControl { advice: Some(advice), .. }) = &control { (advice) }
             @else if let Some(shown) = concluded { (shows(&view.loaded.spec)) (name(shown)) ". Make it the default in your search backend, then archive the experiment." }
             @else if doubted { "If you know that the doubt does not matter here, ship it." }
             @else if view.runs() && verdict.concludes_by_itself { b { "Nothing to do. " } "The experiment ends by itself in a moment." }

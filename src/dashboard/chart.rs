@@ -130,13 +130,27 @@ impl Chart {
     }
 }
 
-/// Numbers on an axis from 0 to at least `most`: 1, 2, 2.5 or 5 times a power of ten apart. With
-/// `whole`, they are whole numbers.
-pub(crate) fn ticks(most: f64, whole: bool) -> (f64, Vec<(f64, String)>) {
+/// An axis from 0.
+pub(crate) struct Scale {
+    /// The number at its end.
+    pub end: f64,
+    /// Labels, with their places.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// The numbers at which an axis is labelled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Labels {
+    Whole,
+    Any,
+}
+
+/// An axis from 0 to at least `most`. Its labels are 1, 2, 2.5 or 5 times a power of ten apart.
+pub(crate) fn scale(most: f64, labels: Labels) -> Scale {
     let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
     let least = most / PARTS_MAX * (1.0 - 1e-12);
     let power = 10f64.powf(least.log10().floor());
-    let fits = |step: &f64| *step >= least && (!whole || step.fract() == 0.0);
+    let fits = |step: &f64| *step >= least && (labels == Labels::Any || step.fract() == 0.0);
     let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * power).into_iter().find(fits);
     let step = step.unwrap_or_else(|| least.ceil());
     let parts = (most / step - 1e-9).ceil().max(1.0);
@@ -145,5 +159,5 @@ pub(crate) fn ticks(most: f64, whole: bool) -> (f64, Vec<(f64, String)>) {
         false => format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     };
     let tick = |part: usize| (part as f64 / parts, label(step * part as f64));
-    (step * parts, (0..=parts as usize).map(tick).collect())
+    Scale { end: step * parts, ticks: (0..=parts as usize).map(tick).collect() }
 }

@@ -19,6 +19,7 @@ const LENGTH: f64 = 91.0;
 /// A row. Shares are probabilities that the first ranker wins.
 pub(crate) struct Row {
     pub head: Markup,
+    /// Whether the row stands out, as that of all traffic among its segments.
     pub strong: bool,
     pub mark: Mark,
     /// The share that was measured.

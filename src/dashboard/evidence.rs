@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::chart::{Chart, Line, ticks};
+use super::chart::{Chart, Labels, Line, scale};
 use super::layout::{Tab, margin_points, number, of_experiments, part, percent, quantity};
 use super::race;
 use super::result::head;
@@ -134,17 +134,17 @@ fn regret(view: &View, report: &RegretReport) -> Markup {
 
 fn chart(report: &RegretReport) -> Chart {
     let most = |of: fn(&RegretPoint) -> f64| report.series.iter().map(of).fold(0.0, f64::max);
-    let (width, x_ticks) = ticks(most(|point| point.steps as f64), true);
+    let x = scale(most(|point| point.steps as f64), Labels::Whole);
     let height = most(|point| point.mean)
         .max(most(|point| point.high))
         .max(most(|point| point.uniform_mean));
-    let (height, y_ticks) = ticks(height, false);
+    let y = scale(height, Labels::Any);
     let line = |label: &str, colour, of: fn(&RegretPoint) -> f64| Line {
         label: label.into(),
         colour,
         points: std::iter::once((0.0, 0.0))
             .chain(
-                report.series.iter().map(|point| (point.steps as f64 / width, of(point) / height)),
+                report.series.iter().map(|point| (point.steps as f64 / x.end, of(point) / y.end)),
             )
             .collect(),
         preview: Vec::new(),
@@ -162,13 +162,13 @@ fn chart(report: &RegretReport) -> Chart {
             line("this experiment", 1, |point| point.mean),
             line("an even split", 2, |point| point.uniform_mean),
         ],
-        x_ticks,
-        y_ticks,
         band: report
             .series
             .iter()
-            .map(|point| (point.steps as f64 / width, point.low / height, point.high / height))
+            .map(|point| (point.steps as f64 / x.end, point.low / y.end, point.high / y.end))
             .collect(),
+        x_ticks: x.ticks,
+        y_ticks: y.ticks,
         ..Chart::default()
     }
 }

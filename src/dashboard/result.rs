@@ -134,7 +134,7 @@ fn tiles(view: &View) -> Vec<Tile> {
 }
 
 fn better_tile(view: &View) -> Tile {
-    let open = view.rivals(false);
+    let open = view.open_rivals();
     let rivals = view.active().len() - 1;
     let answer = match (view.is_decided(), view.has_ended()) {
         (true, _) if view.verdict.winners.len() > 1 => {
@@ -229,9 +229,15 @@ fn time_tile(view: &View) -> Tile {
     Tile::new(("When will we know?", "when"), (Mark::Wait, answer), more)
 }
 
-/// How many pages showed another ranking than that of the winners or the leader, and how many would
-/// have in an even split. Two half pages count as one.
-fn others(view: &View) -> (f64, f64) {
+/// Pages that showed another ranking than that of the winners or the leader. Two half pages count
+/// as one.
+struct OtherPages {
+    shown: f64,
+    /// How many there would be in an even split.
+    even: f64,
+}
+
+fn others(view: &View) -> OtherPages {
     let best: Vec<usize> = match view.is_decided() {
         true => (0..view.ids.len()).filter(|&i| view.verdict.rankers[i].certain).collect(),
         false => vec![view.leader()],
@@ -239,7 +245,7 @@ fn others(view: &View) -> (f64, f64) {
     let own: u64 = best.iter().map(|&i| view.fold.counts.appearances()[i]).sum();
     let pages = view.pages as f64;
     let even = pages * (1.0 - best.len() as f64 / view.active().len() as f64);
-    (pages - own as f64 / 2.0, even.max(0.0))
+    OtherPages { shown: pages - own as f64 / 2.0, even: even.max(0.0) }
 }
 
 /// A number of pages, some of which count half.
@@ -255,7 +261,7 @@ fn cost_question(view: &View) -> &'static str {
 }
 
 fn cost_tile(view: &View) -> Tile {
-    let (others, _) = others(view);
+    let others = others(view).shown;
     let answer = html! { (halves(others)) "\u{a0}" @if others == 1.0 { "page" } @else { "pages" } };
     let more = html! { "of " (number(view.pages)) " showed another ranking" };
     Tile::new((cost_question(view), "cost"), (Mark::None, answer), more)
@@ -319,7 +325,7 @@ fn lead_section(view: &View) -> Markup {
 }
 
 fn cost_section(view: &View) -> Markup {
-    let (own, even) = others(view);
+    let OtherPages { shown, even } = others(view);
     let pages = view.pages as f64;
     let several = view.verdict.winners.len() > 1;
     let row = |label: &str, count: f64| {
@@ -328,11 +334,11 @@ fn cost_section(view: &View) -> Markup {
     };
     let content = html! {
         p {
-            b #others { (halves(own)) } " of " (number(view.pages)) " pages showed another ranking than "
+            b #others { (halves(shown)) } " of " (number(view.pages)) " pages showed another ranking than "
             @if several { "those of the winners" } @else { (name(&view.verdict.leader)) @if !view.is_over() { ", the leader" } }
             "; two half pages count as one. An even split would have shown " (halves(even)) "."
         }
-        div.bars { (row("This experiment", own)) (row("An even split", even)) }
+        div.bars { (row("This experiment", shown)) (row("An even split", even)) }
     };
     part("cost", cost_question(view), &content)
 }

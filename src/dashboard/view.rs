@@ -275,18 +275,22 @@ impl View {
         self.is_decided() || self.has_ended()
     }
 
-    /// The rivals of the leader that are ruled out or not, the one with the least evidence against
-    /// it first. Several winners are not rivals of one another.
-    pub fn rivals(&self, ruled_out: bool) -> Vec<&Effect> {
-        let of =
-            |row: &RankerVerdict| self.verdict.effects.iter().find(|effect| effect.rival == row.id);
-        let rivals = self.evidence().into_iter().filter_map(|(_, row)| of(row));
-        rivals.filter(|effect| effect.ruled_out == ruled_out).collect()
+    /// The rivals of the leader that are not ruled out, the one with the least evidence against it
+    /// first. Several winners are not rivals of one another.
+    pub fn open_rivals(&self) -> Vec<&Effect> {
+        self.rivals().filter(|rival| !rival.ruled_out).collect()
+    }
+
+    fn rivals(&self) -> impl Iterator<Item = &Effect> {
+        let effects = &self.verdict.effects;
+        let of = |row: &RankerVerdict| effects.iter().find(|effect| effect.rival == row.id);
+        self.evidence().into_iter().filter_map(move |(_, row)| of(row))
     }
 
     /// How many rivals are ruled out, in words.
     pub fn ruled_out(&self) -> String {
-        ruled_out(self.rivals(true).len(), self.active().len() - 1)
+        let out = self.rivals().filter(|rival| rival.ruled_out).count();
+        ruled_out(out, self.active().len() - 1)
     }
 
     /// The rivals with the evidence against them, the least first.

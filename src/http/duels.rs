@@ -178,13 +178,13 @@ async fn next_duel(
     let audience = NamedAudience { unit: unit.as_deref(), segment };
     let refuse = |pointer, detail: &str| Problem::invalid_at("request", pointer, detail);
     if let Some(count) = count {
-        let alone = rankings.is_none()
-            && length.is_none()
-            && offset.is_none()
-            && unit.is_none()
-            && segment.is_none()
-            && pinned.is_none();
-        if !alone {
+        let has_others = rankings.is_some()
+            || length.is_some()
+            || offset.is_some()
+            || unit.is_some()
+            || segment.is_some()
+            || pinned.is_some();
+        if has_others {
             let detail = "`count` cannot be combined with other fields: the page, the unit and \
                           the segment of each duel are not known yet; send `unit` and `segment` \
                           with the feedback";

@@ -17,14 +17,20 @@ use rankduel_store::entropy;
 use rankduel_store::events::{ControlEvent, Status};
 use rankduel_store::{AuditNote, Change, Created, ExperimentRecord, NewExperiment};
 
-/// Create an experiment. Returns whether it is new: a repeat of the request finds the existing
-/// experiment.
+/// The experiment of a request to create it.
+pub struct CreatedExperiment {
+    pub loaded: Arc<LoadedExperiment>,
+    /// `false` if an earlier request with the same content has created it.
+    pub is_new: bool,
+}
+
+/// Create an experiment. A repeat of the request finds the existing one.
 pub async fn create(
     service: &Service,
     name: &str,
     spec: &ExperimentSpec,
     by: &Actor,
-) -> Result<(Arc<LoadedExperiment>, bool), ServiceError> {
+) -> Result<CreatedExperiment, ServiceError> {
     let errors: Vec<_> = name_error(name).into_iter().chain(spec.errors()).collect();
     ServiceError::unless_valid(errors)?;
     let seed = match spec.seed {
@@ -47,7 +53,7 @@ pub async fn create(
         }
         Created::Collision => return Err(ServiceError::NameCollision(name.into())),
     };
-    Ok((service.engine.registry.get(name).await?, is_new))
+    Ok(CreatedExperiment { loaded: service.engine.registry.get(name).await?, is_new })
 }
 
 /// An experiment to store, with its note in the audit log.

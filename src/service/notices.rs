@@ -24,17 +24,19 @@ const NOTICES: Nonce = (u64::MAX as Nonce - 3) << 64;
 const ALARMS_EVERY_MS: i64 = 15_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// The notices of an experiment that this process has queued, or found in the log.
 #[derive(Default)]
 struct SharedSent(Mutex<Sent>);
 
+/// The notices of an experiment that need not be queued.
 #[derive(Default)]
 struct Sent {
+    /// Those that this process has queued, or found in the log.
     notices: HashSet<Nonce>,
     /// Unix milliseconds at which the alarms are checked next.
     alarms_at: i64,
 }
 
+/// A notice to queue, unless it was sent before.
 struct Notice {
     /// Identifies the notice within the experiment. The same at every replica.
     key: String,

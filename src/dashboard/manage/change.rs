@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::super::page::{Page, missing};
 use super::action::{Action, Subject, own_segments};
 use super::fields::{self, Field, Kind, fields};
-use super::flow::{About, Change, Parameters};
+use super::flow::{About, Change, Parameters, Question};
 use super::form::{Errors, Values};
 use super::{methods, policies, settings};
 use crate::http::experiments::change::{change_experiment, check_change};
@@ -124,7 +124,7 @@ impl Change for OfExperiment {
         }
     }
 
-    fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {
+    fn question(&self, _: &Page, values: &Values) -> Question {
         let subject = &self.subject;
         let name = &subject.record.name;
         let experiment = html! { "Experiment " code { (name) } };
@@ -199,7 +199,7 @@ impl Change for OfExperiment {
                 ". What is known by now, and what counts by now, stays. Another answer window is that of duels from now on."
             },
         };
-        (sentence, Markup::default())
+        Question { sentence, details: Markup::default() }
     }
 
     async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {

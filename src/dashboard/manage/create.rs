@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::super::layout::fact;
 use super::super::page::Page;
 use super::fields::{Field, Form, Kind, fields};
-use super::flow::{About, Change, Parameters, step_button};
+use super::flow::{About, Change, Parameters, Question, step_button};
 use super::form::{Errors, Step, Values};
 use super::{methods, plan, policies, settings};
 use crate::http::experiments::create::{create_experiment, spec_of};
@@ -145,10 +145,10 @@ impl Change for NewExperiment {
         Ok(ServiceError::unless_valid(invalid)?)
     }
 
-    fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {
+    fn question(&self, _: &Page, values: &Values) -> Question {
         let body = self.body(values, &mut Errors::default());
         let Ok((name, spec)) = extract::object(body).and_then(spec_of) else {
-            return Default::default();
+            return Question::default();
         };
         let sentence = html! {
             "Experiment " code { (name) } " will start at once: it issues duels of its "
@@ -161,13 +161,12 @@ impl Change for NewExperiment {
             }
             @if let Some(report) = &self.plan { (plan::section(report)) }
         };
-        (sentence, details)
+        Question { sentence, details }
     }
 
     async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
-        let (loaded, _) =
-            create_experiment(&page.state, &page.caller, extract::object(body)?).await?;
-        Ok(Redirect::to(&format!("/experiments/{}/manage?done=created", loaded.name))
+        let created = create_experiment(&page.state, &page.caller, extract::object(body)?).await?;
+        Ok(Redirect::to(&format!("/experiments/{}/manage?done=created", created.loaded.name))
             .into_response())
     }
 }

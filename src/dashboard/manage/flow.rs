@@ -35,6 +35,15 @@ pub(super) struct About {
     pub version: Option<u64>,
 }
 
+/// The question whether to make a change.
+#[derive(Default)]
+pub(super) struct Question {
+    /// The effect in a sentence or two.
+    pub sentence: Markup,
+    /// More about it, if there is anything.
+    pub details: Markup,
+}
+
 /// A change that somebody makes on a page.
 pub(super) trait Change: Sized {
     /// The change at this path, with the present state of what it changes.
@@ -80,8 +89,8 @@ pub(super) trait Change: Sized {
         Ok(())
     }
 
-    /// The effect in a sentence or two, and more about it.
-    fn question(&self, page: &Page, values: &Values) -> (Markup, Markup);
+    /// The question whether to make the change.
+    fn question(&self, page: &Page, values: &Values) -> Question;
 
     async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response>;
 }
@@ -190,7 +199,7 @@ pub(super) fn ask(
     errors: &Errors,
     status: StatusCode,
 ) -> Response {
-    let ((sentence, details), about) = (change.question(page, values), change.about());
+    let (Question { sentence, details }, about) = (change.question(page, values), change.about());
     let has_form = !change.fields().is_empty();
     let question = html! {
         section.confirm aria-labelledby="confirm-title" {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::super::layout::{self, fact, timestamp, with_code};
 use super::super::page::{Page, missing};
 use super::fields::{Field, Kind, fields};
-use super::flow::{About, Change, Parameters};
+use super::flow::{About, Change, Parameters, Question};
 use super::form::{Errors, Values};
 use crate::http::extract;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
@@ -140,9 +140,9 @@ impl Change for NewApiKey {
         Ok(ServiceError::unless_valid(key_errors(&request(body)?))?)
     }
 
-    fn question(&self, _: &Page, values: &Values) -> (Markup, Markup) {
+    fn question(&self, _: &Page, values: &Values) -> Question {
         let Ok(request) = request(self.body(values, &mut Errors::default())) else {
-            return Default::default();
+            return Question::default();
         };
         let sentence = html! {
             "A new key for " b { (request.name) } " will be valid at once, with the scopes " b { (request.scopes) } " for "
@@ -150,7 +150,7 @@ impl Change for NewApiKey {
             @match request.expires_in_days { Some(days) => { ", for " (days) " days." } None => ", without expiry." }
             " The next page shows it once."
         };
-        (sentence, Markup::default())
+        Question { sentence, details: Markup::default() }
     }
 
     async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
@@ -204,7 +204,7 @@ impl Change for Revocation {
         }
     }
 
-    fn question(&self, page: &Page, _: &Values) -> (Markup, Markup) {
+    fn question(&self, page: &Page, _: &Values) -> Question {
         let is_own = page.caller.key().is_some_and(|own| own.id().as_str() == self.key.id);
         let sentence = html! {
             "Key " code { (self.key.id) } " of " b { (self.key.name) } " will be refused by every server within ten seconds, and so will every session that was opened with it."
@@ -217,7 +217,7 @@ impl Change for Revocation {
                 (fact("Last used", &time(self.key.last_used_at)))
             }
         };
-        (sentence, details)
+        Question { sentence, details }
     }
 
     async fn make(&self, page: &Page, _: Map<String, Value>) -> ApiResult<Response> {

@@ -1,7 +1,6 @@
 //! `POST /v1/experiments`: create an experiment.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -21,12 +20,11 @@ use crate::http::extract::JsonBody;
 use crate::http::problem::ApiResult;
 use crate::http::spec_bodies;
 use crate::schemas;
-use crate::service::lifecycle;
+use crate::service::lifecycle::{self, CreatedExperiment};
 use rankduel_engine::experiment_spec::{
     ConcludeAt, DEFAULT_DUEL_TTL_SECONDS, DEFAULT_VALUE_WINDOW_SECONDS, DEFAULT_WATCH, Errors,
     ExperimentSpec, Metric, OnDrift, Ranker, ShareBounds, Shares, WHOLE_COVERAGE,
 };
-use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use rankduel_store::audience::Segment;
 
@@ -149,12 +147,12 @@ fn event_weights() -> Object {
         .build()
 }
 
-/// Create the experiment of a body, if the caller's key includes it. Returns whether it is new.
+/// Create the experiment of a body, if the caller's key includes it.
 pub(crate) async fn create_experiment(
     state: &AppState,
     caller: &Caller,
     body: NewExperimentBody,
-) -> ApiResult<(Arc<LoadedExperiment>, bool)> {
+) -> ApiResult<CreatedExperiment> {
     caller.require_experiment(&body.name)?;
     let (name, spec) = spec_of(body)?;
     Ok(lifecycle::create(&state.service, &name, &spec, &caller.actor()).await?)
@@ -226,7 +224,7 @@ pub(crate) async fn create(
     caller: Caller,
     JsonBody(body): JsonBody<NewExperimentBody>,
 ) -> ApiResult<Response> {
-    let (loaded, is_new) = create_experiment(&state, &caller, body).await?;
+    let CreatedExperiment { loaded, is_new } = create_experiment(&state, &caller, body).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(Experiment::of(&loaded)?.into_response(status))
 }
