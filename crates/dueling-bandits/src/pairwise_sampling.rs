@@ -237,6 +237,7 @@ impl SampleRow<'_> {
     }
 }
 
+/// [`PairwiseSample::score_against_earlier`], for a block of rankers in one register at a time.
 /// Compiled once for each register width: everything it calls must be inlined.
 #[inline(always)]
 fn score_rows<S: Simd>(
@@ -264,9 +265,11 @@ fn score_rows<S: Simd>(
                 .simd_lt((owner - first).min(S::u16s::LEN) as u16)
                 .select(S::u16s::from_slice(simd, included), none);
             let draws = row.draws::<S>(halves);
+            // 1 where the owner wins, as in `SampleRow::wins`; the others get the other points
             let points = draws.simd_lt(leading).select(included, none);
             won += points;
             (S::u16s::from_slice(simd, scores) + (included - points)).store_slice(scores);
+            // where the 16 bits do not decide, the other ranker has the point until further bits do
             let tied = draws.simd_eq(leading);
             if tied.any_true() {
                 let tied = tied.to_bitmask();

@@ -174,8 +174,8 @@ impl Tally {
     }
 
     /// The ranker with the largest empirical Copeland score. Ties go to the larger sum of `p̂` (1/2
-    /// before the first comparison), then to the lowest index. Sums that rounding alone tells apart
-    /// are level.
+    /// before the first comparison), then to the lowest index. Sums that differ by no more than
+    /// rounding count as equal.
     pub fn copeland_leader(&self) -> usize {
         self.copeland_leader_among(&(0..self.rankers).collect::<Vec<_>>())
     }

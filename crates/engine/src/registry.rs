@@ -100,31 +100,7 @@ impl Registry {
 
     async fn load(&self, name: &str) -> Result<Arc<LoadedExperiment>, EngineError> {
         let slot = self.slot(name);
-        let loaded = slot
-            .get_or_try_init(async || {
-                let record = in_time(self.store.experiment(name)).await?;
-                let record = record.ok_or_else(|| EngineError::NotFound(name.into()))?;
-                let now_ms = self.now_ms.load(Ordering::Relaxed);
-                let (store, metrics) = (&*self.store, &*self.metrics);
-                let due = self.due.clone();
-                let loaded =
-                    LoadedExperiment::open(store, record, self.process, metrics, due, now_ms)
-                        .await?;
-                loaded.touch(now_ms);
-                let bytes = loaded.bytes();
-                let broken = {
-                    let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-                    // under the lock: `evictable` counts what is in the map
-                    self.bytes.fetch_add(bytes, Ordering::Relaxed);
-                    by_id.insert(loaded.id, Arc::clone(&loaded))
-                };
-                if let Some(broken) = broken {
-                    self.subtract(broken.bytes());
-                }
-                Ok(loaded)
-            })
-            .await
-            .cloned();
+        let loaded = slot.get_or_try_init(|| self.open(name)).await.cloned();
         match &loaded {
             Ok(_) => {
                 self.refusals().remove(name);
@@ -140,6 +116,28 @@ impl Registry {
             }
         }
         loaded
+    }
+
+    /// Load an experiment that has its slot, and enter it by its id.
+    async fn open(&self, name: &str) -> Result<Arc<LoadedExperiment>, EngineError> {
+        let record = in_time(self.store.experiment(name)).await?;
+        let record = record.ok_or_else(|| EngineError::NotFound(name.into()))?;
+        let now_ms = self.now_ms.load(Ordering::Relaxed);
+        let (store, metrics, due) = (&*self.store, &*self.metrics, self.due.clone());
+        let loaded =
+            LoadedExperiment::open(store, record, self.process, metrics, due, now_ms).await?;
+        loaded.touch(now_ms);
+        let bytes = loaded.bytes();
+        let broken = {
+            let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+            // under the lock: `evictable` counts what is in the map
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            by_id.insert(loaded.id, Arc::clone(&loaded))
+        };
+        if let Some(broken) = broken {
+            self.subtract(broken.bytes());
+        }
+        Ok(loaded)
     }
 
     /// The slot to load an experiment into; a broken experiment is moved out of it.

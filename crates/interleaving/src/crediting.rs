@@ -25,7 +25,7 @@ pub fn credit(
 ) -> Result<Credit, InvalidClick> {
     let mut weights = weights_by_position(sheet, clicks)?;
     let all = weights.iter().filter(|&&weight| weight > 0).count();
-    let counted = Counted::of(spec, sheet, &mut weights);
+    let page_weights = PageWeights::of(spec, sheet, &mut weights);
     let clicked = creditable(sheet, &weights);
     let score = if clicked.is_empty() { Score::default() } else { score(spec, sheet, &clicked) };
     let no_signal = if all == 0 {
@@ -44,11 +44,11 @@ pub fn credit(
             (outcome, Share::of_outcome(outcome))
         }
         PosteriorVerdict::Drawn => {
-            let counted = Counted { most: clicked_weight(&clicked), idle: Vec::new() };
-            (score.draw(coins), bounded(spec, sheet, &clicked, &counted).share())
+            let page_weights = PageWeights { most: clicked_weight(&clicked), idle: Vec::new() };
+            (score.draw(coins), bounded(spec, sheet, &clicked, &page_weights).share())
         }
         PosteriorVerdict::Score => {
-            let share = bounded(spec, sheet, &clicked, &counted).share();
+            let share = bounded(spec, sheet, &clicked, &page_weights).share();
             (share.draw(coins), share)
         }
     };
@@ -99,8 +99,8 @@ fn verdict(spec: &Spec) -> PosteriorVerdict {
     }
 }
 
-/// Input of a bounded score beside the clicks that earn credit.
-struct Counted {
+/// The weights of clicks that a bounded score needs beside the clicks that earn credit.
+struct PageWeights {
     /// The weight of a score of full size: that of all clicks, but at least that of the heaviest
     /// click that there can be. Clicks on positions that earn no credit on this page are part of
     /// it if they earn some on another page of the two lists. So it depends on the clicked
@@ -110,19 +110,19 @@ struct Counted {
     idle: Vec<u32>,
 }
 
-impl Counted {
+impl PageWeights {
     /// Applies the spec's weights of clicks to the weights of events, by position.
     fn of(spec: &Spec, sheet: &CreditSheet, weights: &mut [u32]) -> Self {
-        let counted: Vec<usize> = (0..sheet.slots.len())
+        let clicked: Vec<usize> = (0..sheet.slots.len())
             .filter(|&at| sheet.slots[at].team.is_some() && weights[at] > 0)
             .collect();
-        let mut least = counted.iter().map(|&at| weights[at]).max().unwrap_or(0);
+        let mut least = clicked.iter().map(|&at| weights[at]).max().unwrap_or(0);
         if let Some(features) = spec.click_weights {
             least *= features.largest();
-            features.apply(weights, &counted);
+            features.apply(weights, &clicked);
         }
-        let all: i128 = counted.iter().map(|&at| i128::from(weights[at])).sum();
-        let idle = counted.iter().filter(|&&at| !sheet.slots[at].competitive);
+        let all: i128 = clicked.iter().map(|&at| i128::from(weights[at])).sum();
+        let idle = clicked.iter().filter(|&&at| !sheet.slots[at].competitive);
         Self { most: all.max(least.into()), idle: idle.map(|&at| weights[at]).collect() }
     }
 }
@@ -182,9 +182,9 @@ fn bounded(
     spec: &Spec,
     sheet: &CreditSheet,
     clicked: &[ClickedSlot],
-    counted: &Counted,
+    page_weights: &PageWeights,
 ) -> BoundedScore {
-    let most = counted.most;
+    let most = page_weights.most;
     match spec.method {
         Method::Optimized(optimized) if !sheet.fell_back => {
             optimized::bounded(clicked, optimized.credit, sheet.depths, most)
@@ -195,7 +195,7 @@ fn bounded(
             BoundedScore { value: team_draft::difference(clicked), bound: most }
         }
         Method::Probabilistic(parameters) => {
-            probabilistic::bounded(sheet, clicked, &counted.idle, parameters, most)
+            probabilistic::bounded(sheet, clicked, &page_weights.idle, parameters, most)
         }
     }
 }

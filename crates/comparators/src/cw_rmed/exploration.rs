@@ -119,8 +119,8 @@ impl Tournament {
             let theirs = sorted(i2, &self.superiors[i2], i1);
             let beats = self.inferiors[i1].contains(&i2);
             for l in first.saturating_sub(1)..=second {
-                // (a) i2 ∉ I, (b) i2 ∈ I
-                let flipped = l + 1 - first; // l starts at first - 1 or 0
+                // `I` is a set of rankers that i1 beats, (a) without i2 or (b) with i2
+                let flipped = l + 1 - first; // |I|; l starts at first - 1 or 0
                 let cases = [(false, flipped), (true, flipped.wrapping_sub(1))];
                 for (inside, from_own) in cases {
                     if inside && !(beats && flipped >= 1) {

@@ -6,8 +6,8 @@
 //!
 //! # Sample ratio
 //!
-//! If as many units of either arm are expected and come, nothing between the coin and the log
-//! prefers an arm. With `a` and `b` units,
+//! The coin prefers neither arm, so as many units of either arm must come, unless something between
+//! the coin and the log prefers one. With `a` and `b` units,
 //!
 //! `E = B(a₀ + a, a₀ + b) / B(a₀, a₀) · 2^(a + b)`, `a₀ = 500`,
 //!

@@ -8,6 +8,8 @@ use crate::evidence::verdict::VerdictTracker;
 
 /// Comparisons before the first point.
 const FIRST: u64 = 12;
+/// The numbers of comparisons at points grow by the inverse of this.
+const GROWTH: u64 = 12;
 /// With more rankers than this the race is not kept: a point takes a time that grows with their
 /// square.
 pub const RANKERS_MAX: usize = 128;
@@ -52,7 +54,7 @@ impl Race {
         if !is_due || active.len() > RANKERS_MAX || self.is_over(tracker) {
             return;
         }
-        self.next = self.comparisons + (self.comparisons / 12).max(1);
+        self.next = self.comparisons + (self.comparisons / GROWTH).max(1);
         self.points.push(point(tracker, tally, active, recorded_at));
     }
 

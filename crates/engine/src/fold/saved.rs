@@ -32,61 +32,24 @@ impl Fold {
         else {
             return None;
         };
-        let (rankers, initial_rankers) = (state.counts.appearances().len(), spec.initial_rankers());
-        // the roster may have changed after it was saved
-        let known = (initial_rankers..=spec.rankers.len()).contains(&rankers)
-            && spec.roster_changes.retired.starts_with(&state.retired)
-            && state.controls_seen <= spec.former_controls.len();
-        let methods = &state.methods;
-        let is_known = |page: &ClickedPage| {
-            page.is_sound(rankers) && method_of(methods, page.method).is_some()
-        };
-        let first = MethodVersion { since: 0, method: spec.pages.interleaving };
-        let sound = known
-            && state.counts.is_sound(rankers)
-            && state.history.is_sound(rankers)
-            && state.heavy_units.is_sound()
-            && state.alone.is_some() == (spec.alone > 0.0)
-            && state.alone.as_ref().is_none_or(|alone| alone.is_sound())
-            && state.position <= MAX_POSITION
-            && state.settings_changes_seen <= spec.settings_changes
-            && methods.len() <= MAX_METHOD_VERSIONS as usize
-            && methods.first() == Some(&first)
-            && methods.iter().all(|version| version.method.validate().is_ok())
-            && state.open_pages.pages().values().all(is_known)
-            && state.page_counts.is_sound(rankers, methods.len())
-            && [state.recorded_at, state.batch_opened_at].into_iter().all(clock::is_a_time);
-        if !sound
-            || state.policy_text != policy_text(&spec.policy)
-            || state.policy_changes_seen != spec.former_policies.len()
-            || !state.excluded.are_of(spec)
-        {
-            return None;
-        }
-        let setup = Setup { rankers: initial_rankers, seed };
+        state.is_sound(spec).then_some(())?;
+        let rankers = state.counts.appearances().len();
         let mut roster = Roster::new(rankers);
         let held_out = spec.held_out();
         for ranker in state.retired.iter().map(|&ranker| ranker.into()).chain(held_out) {
             roster.retire(ranker).ok()?;
         }
+        let setup = Setup { rankers: spec.initial_rankers(), seed };
         let run = Run::restore((&spec.policy, setup), spec.targets(), roster, run)?;
-        let has_control = spec.first_control().is_some() || state.controls_seen > 0;
-        (run.claims().is_some() == has_control).then_some(())?;
-        (run.segments().map_or(0, |it| it.segments()) == spec.segments.len()).then_some(())?;
-        let splits = run.segments().map_or(0, SegmentClaims::splits);
-        (splits <= spec.splits.len()).then_some(())?;
-        (run.drift().is_some() == (spec.drift != OnDrift::Off)).then_some(())?;
-        let guardrails =
-            state.guardrails.take().map(|it| values::restored(*it, spec, seed, rankers));
-        if let Some(guardrails) = guardrails {
-            state.guardrails = Some(Box::new(guardrails?));
+        has_parts_of(&run, spec, &state).then_some(())?;
+        if let Some(saved) = state.guardrails.take() {
+            let guardrails = values::restored(*saved, spec, seed, rankers)?;
+            state.guardrails = Some(Box::new(guardrails));
         }
-        (state.guardrails.is_some() != spec.metrics.is_empty()).then_some(())?;
-        let known = run.cohorts().units_seen_elsewhere().is_some();
-        (!known || spec.split_from.is_some()).then_some(())?;
+        let units_are_known = run.cohorts().units_seen_elsewhere().is_some();
         let fold = Self::with(spec, seed, run, state, held_out);
-        let is_shown = |it: &Guardrails| it.units_seen_elsewhere().is_some() == known;
-        fold.guardrails().is_none_or(is_shown).then_some(fold)
+        let agrees = |it: &Guardrails| it.units_seen_elsewhere().is_some() == units_are_known;
+        fold.guardrails().is_none_or(agrees).then_some(fold)
     }
 
     /// The state as bytes, for a snapshot of [`Fold::format`].
@@ -97,6 +60,49 @@ impl Fold {
         bytes.extend_from_slice(&digest);
         bytes
     }
+}
+
+impl State {
+    /// Whether a decoded state can be one of this experiment. [`Run::restore`] checks the rest.
+    fn is_sound(&self, spec: &ExperimentSpec) -> bool {
+        let rankers = self.counts.appearances().len();
+        let methods = &self.methods;
+        let is_known = |page: &ClickedPage| {
+            page.is_sound(rankers) && method_of(methods, page.method).is_some()
+        };
+        let first = MethodVersion { since: 0, method: spec.pages.interleaving };
+        // the roster may have changed after the state was saved
+        (spec.initial_rankers()..=spec.rankers.len()).contains(&rankers)
+            && spec.roster_changes.retired.starts_with(&self.retired)
+            && self.controls_seen <= spec.former_controls.len()
+            && self.counts.is_sound(rankers)
+            && self.history.is_sound(rankers)
+            && self.heavy_units.is_sound()
+            && self.alone.is_some() == (spec.alone > 0.0)
+            && self.alone.as_ref().is_none_or(|alone| alone.is_sound())
+            && self.guardrails.is_some() != spec.metrics.is_empty()
+            && self.position <= MAX_POSITION
+            && self.settings_changes_seen <= spec.settings_changes
+            && methods.len() <= MAX_METHOD_VERSIONS as usize
+            && methods.first() == Some(&first)
+            && methods.iter().all(|version| version.method.validate().is_ok())
+            && self.open_pages.pages().values().all(is_known)
+            && self.page_counts.is_sound(rankers, methods.len())
+            && [self.recorded_at, self.batch_opened_at].into_iter().all(clock::is_a_time)
+            && self.policy_text == policy_text(&spec.policy)
+            && self.policy_changes_seen == spec.former_policies.len()
+            && self.excluded.are_of(spec)
+    }
+}
+
+/// Whether a decoded run has the claims that the spec asks for.
+fn has_parts_of(run: &Run, spec: &ExperimentSpec, state: &State) -> bool {
+    let has_control = spec.first_control().is_some() || state.controls_seen > 0;
+    run.claims().is_some() == has_control
+        && run.segments().map_or(0, SegmentClaims::segments) == spec.segments.len()
+        && run.segments().map_or(0, SegmentClaims::splits) <= spec.splits.len()
+        && run.drift().is_some() == (spec.drift != OnDrift::Off)
+        && (spec.split_from.is_some() || run.cohorts().units_seen_elsewhere().is_none())
 }
 
 fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {

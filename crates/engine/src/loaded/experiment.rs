@@ -21,6 +21,9 @@ use rankduel_store::{ExperimentId, ExperimentRecord, Nonce, Snapshot};
 /// bytes as the largest snapshot.
 const SNAPSHOT_ENTRIES: u64 = 10_000;
 
+/// About the bytes of a loaded experiment beside its fold.
+const LOADED_BYTES: u64 = 16 * 1024;
+
 /// An experiment that this process serves.
 #[derive(Debug)]
 pub struct LoadedExperiment {
@@ -109,9 +112,9 @@ impl LoadedExperiment {
         self.last_used_ms.load(Ordering::Relaxed)
     }
 
-    /// Estimated bytes in memory: a constant and those of the fold.
+    /// Estimated bytes in memory.
     pub fn bytes(&self) -> u64 {
-        16 * 1024 + self.fold.read().map_or(0, |fold| fold.bytes() as u64)
+        LOADED_BYTES + self.fold.read().map_or(0, |fold| fold.bytes() as u64)
     }
 
     /// Whether eviction would lose or delay something: comparisons of the open batch that are in

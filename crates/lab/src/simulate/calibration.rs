@@ -100,10 +100,7 @@ impl Trial {
         let in_flight = InFlight::new();
         let ties: TieRule = self.feedback.tie_rule;
 
-        let mut truth = Truth::new(&self.matrix);
-        let mut right = self.right_verdicts(&self.matrix);
-        // at any step so far
-        let mut was_right = right.clone();
+        let mut judge = Judge::new(&self.matrix, self.target);
         let roster = Roster::new(rankers);
         let mut shown = vec![0; rankers];
         let mut tracker = VerdictTracker::new(self.target, rankers);
@@ -112,9 +109,7 @@ impl Trial {
         let mut reported = 0;
         for step in 1..=self.horizon {
             if let Some(matrix) = self.drifted(step) {
-                truth = Truth::new(&matrix);
-                right = self.right_verdicts(&matrix);
-                was_right.iter_mut().zip(&right).for_each(|(was, is)| *was |= is);
+                judge.change(&matrix, self.target);
                 environment.change(matrix);
             }
             if step - reported == STEPS_PER_UPDATE {
@@ -129,7 +124,7 @@ impl Trial {
             shown[duel.first] += 1;
             shown[duel.second] += 1;
             let name = |ranker: usize| environment.name(ranker);
-            experiment.regret += truth.copeland.of_step(name(duel.first), name(duel.second));
+            experiment.regret += judge.truth.copeland.of_step(name(duel.first), name(duel.second));
             if duel.is_self() {
                 policy.observe_self_duels(duel.first, 1);
             } else {
@@ -141,16 +136,9 @@ impl Trial {
                 if experiment.verdict.is_none()
                     && let Some(verdict) = tracker.verdict()
                 {
-                    let any_not = |right: &[bool]| {
-                        let mut winners = verdict.winners.iter();
-                        winners.any(|&winner| !right[environment.name(winner.into())])
-                    };
-                    experiment.verdict = Some(Decision {
-                        step,
-                        is_wrong: any_not(&right),
-                        was_never_right: any_not(&was_right),
-                        regret: experiment.regret,
-                    });
+                    let winners = verdict.winners.iter();
+                    let winners = winners.map(|&winner| environment.name(winner.into()));
+                    experiment.verdict = Some(judge.decision(winners, step, experiment.regret));
                 }
             }
             if looks.next_if_eq(&step).is_some() {
@@ -165,7 +153,7 @@ impl Trial {
                     low,
                     high: high.unwrap_or(f64::INFINITY),
                 });
-                let look = truth.look(policy.tally(), &shown, name, &mut estimating);
+                let look = judge.truth.look(policy.tally(), &shown, name, &mut estimating);
                 experiment.looks.push(Look { forecast, ..look });
             }
         }
@@ -193,9 +181,41 @@ impl Trial {
     fn drifted(&self, step: u64) -> Option<PreferenceMatrix> {
         self.drift.as_ref()?.changed(&self.matrix, step)
     }
+}
 
-    /// Of each ranker, whether a verdict for it would be right.
-    fn right_verdicts(&self, matrix: &PreferenceMatrix) -> Vec<bool> {
-        (0..matrix.rankers()).map(|ranker| !is_wrong(matrix, self.target, ranker)).collect()
+/// Compares an experiment with the true preferences, which may change. Rankers are those of the
+/// matrix.
+struct Judge {
+    truth: Truth,
+    /// Whether a verdict for each ranker is right now.
+    is_right: Vec<bool>,
+    /// Whether it was right at any step so far.
+    was_right: Vec<bool>,
+}
+
+impl Judge {
+    fn new(matrix: &PreferenceMatrix, target: Target) -> Self {
+        let is_right: Vec<bool> =
+            (0..matrix.rankers()).map(|ranker| !is_wrong(matrix, target, ranker)).collect();
+        Self { truth: Truth::new(matrix), was_right: is_right.clone(), is_right }
+    }
+
+    /// From this step on, these are the true preferences.
+    fn change(&mut self, matrix: &PreferenceMatrix, target: Target) {
+        let mut before = std::mem::replace(self, Self::new(matrix, target)).was_right;
+        before.iter_mut().zip(&self.is_right).for_each(|(was, is)| *was |= is);
+        self.was_right = before;
+    }
+
+    /// A verdict with these winners, which is wrong if any of them is.
+    fn decision(
+        &self,
+        winners: impl Iterator<Item = usize> + Clone,
+        step: u64,
+        regret: f64,
+    ) -> Decision {
+        let any_not = |right: &[bool]| winners.clone().any(|winner| !right[winner]);
+        let (is_wrong, was_never_right) = (any_not(&self.is_right), any_not(&self.was_right));
+        Decision { step, is_wrong, was_never_right, regret }
     }
 }

@@ -14,11 +14,11 @@
 //! regret of a duel is a bound of the regret up to the verdict. The least over all right answers is
 //! taken.
 //!
-//! Under `q`, `a` is wrong if it beats fewer rankers than some `j` surely beats (the module
-//! documentation of [`dueling_bandits::evidence::certificate`] has the margin). The nearest such
-//! `q` moves pairs of `a` and pairs of `j` just across the margin, so it is a set of pairs with a
-//! divergence each, found by sorting. The least sum is a linear program to which such sets are
-//! added until none is violated.
+//! Under `q`, `a` is wrong if it beats fewer rankers than some `j` surely beats, where pairs within
+//! the margin count for both ([`dueling_bandits::evidence::certificate::CopelandRule::new`]). The
+//! nearest such `q` moves pairs of `a` and pairs of `j` just across the margin, so it is a set of
+//! pairs with a divergence each, found by sorting. The least sum is a linear program to which such
+//! sets are added until none is violated.
 
 use dueling_bandits::math::divergence;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};

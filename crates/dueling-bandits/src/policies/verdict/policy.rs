@@ -14,12 +14,13 @@ use crate::{
     VerdictPlanning,
 };
 
-/// A plan is made anew once the number of steps has grown by this share, and by as many steps.
+/// A plan is made anew once the number of steps has grown by this share, and by at least
+/// [`REPLAN_STEPS`].
 const REPLAN_SHARE: f64 = 0.05;
 const REPLAN_STEPS: u64 = 16;
-/// Least number of steps between two plans, and more with many rankers: a plan takes a time that
-/// grows with the square of their number.
+/// Least number of steps between two plans with few rankers.
 const LEAST_REST: u64 = 4;
+/// With many rankers, it is the square of their number over this: so grows the time of a plan.
 const PAIRS_A_STEP: u64 = 32;
 /// With more rankers than this there is no plan: no proof ends in reasonable time.
 const PLANNED_MAX: usize = 256;

@@ -27,9 +27,11 @@ pub(super) struct SavagePairs {
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     pub(super) radius: Radius,
+    /// Whether an interval is intersected with the earlier ones of its pair.
     pub(super) intersect: bool,
     /// `ε`.
     pub(super) epsilon: usize,
+    /// Whether the Condorcet winner is sought, and not a Copeland winner.
     pub(super) is_condorcet: bool,
 }
 
