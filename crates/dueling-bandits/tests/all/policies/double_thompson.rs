@@ -1,9 +1,7 @@
 //! D-TS and D-TS+ against their reference implementation, which follows the paper.
 
-use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{Outcome, Policy, PolicyRng};
+use dueling_bandits::{Outcome, Policy};
 
-use super::arena::step;
 use super::support::{
     A, B, C, D, Reference, ReferencePolicy, answer, assert_same_distribution, feed, frequencies,
     rng, selections, start,
@@ -81,77 +79,4 @@ fn the_comparison_distinguishes_the_two_policies() {
     feed(policy.as_mut(), counts, self_duels);
     let reference = Reference::of(policy.tally(), 0.51);
     assert_selects_like_reference(policy.as_ref(), &reference, true, "D-TS against D-TS+");
-}
-
-/// How often the confidence bounds of D-TS changed a choice that the samples alone would have made.
-#[derive(Default)]
-struct Eliminations {
-    steps: usize,
-    /// Some ranker was no candidate.
-    fewer_candidates: usize,
-    /// No candidate was among the best by the samples.
-    first_changed: usize,
-    /// The best opponent by the samples had surely lost to the first.
-    second_changed: usize,
-}
-
-impl Eliminations {
-    fn count(&mut self, reference: &Reference, rng: &mut PolicyRng) {
-        let arms = reference.active();
-        let bounds = reference.bounds();
-        let optimistic =
-            |i: usize| arms.iter().filter(|&&j| j != i && bounds.upper(i, j) > 0.5).count();
-        let candidates = Reference::best(&arms, optimistic);
-        let mut wins = vec![0; arms.len()];
-        for &i in &arms {
-            for &j in arms.iter().filter(|&&j| j > i) {
-                wins[if reference.theta(i, j, rng) > 0.5 { i } else { j }] += 1;
-            }
-        }
-        let first = Reference::best(&candidates, |i| wins[i])[0];
-        let phi: Vec<f64> = arms
-            .iter()
-            .map(|&i| if i == first { 0.5 } else { reference.theta(i, first, rng) })
-            .collect();
-        let second = Reference::best(&arms, |i| phi[i])[0];
-        self.steps += 1;
-        self.fewer_candidates += usize::from(candidates.len() < arms.len());
-        self.first_changed += usize::from(wins[first] < wins.iter().copied().max().unwrap_or(0));
-        self.second_changed += usize::from(bounds.lower(second, first) > 0.5);
-    }
-}
-
-/// Prints how often "RUCB-based elimination" occurs, which the paper says it seldom does.
-/// `RANKDUEL_MATRICES` names further matrices, separated by spaces.
-#[test]
-#[ignore = "a table for crates/lab/notes/papers.md: the command is there"]
-fn eliminations_counted() {
-    const RUNS: u64 = 10;
-    let more = std::env::var("RANKDUEL_MATRICES").unwrap_or_default();
-    println!("matrix | steps | fewer candidates | first choice changed | second choice changed");
-    for name in ["arxiv-6", "cyclic-4", "arithmetic-8"].into_iter().chain(more.split_whitespace()) {
-        let matrix = PreferenceMatrix::load(name).expect("a matrix");
-        let mut periods: [Eliminations; 3] = Default::default();
-        for seed in 0..RUNS {
-            let mut policy = start("d-ts", matrix.rankers(), seed);
-            let (mut playing, mut counting) = (rng(seed), rng(seed + 1000));
-            for played in 0..100_000_usize {
-                // a tenth of the late steps is enough
-                if played < 1000 || played % 10 == 0 {
-                    let period = &mut periods[[1000, 10_000].partition_point(|&end| end <= played)];
-                    period.count(&Reference::of(policy.tally(), 0.51), &mut counting);
-                }
-                step(policy.as_mut(), &matrix, &mut playing);
-            }
-        }
-        for (steps, of) in ["to 1000", "to 10,000", "to 100,000"].iter().zip(&periods) {
-            let share = |count: usize| format!("{:.2} %", 100.0 * count as f64 / of.steps as f64);
-            println!(
-                "{name} | {steps} | {} | {} | {}",
-                share(of.fewer_candidates),
-                share(of.first_changed),
-                share(of.second_changed)
-            );
-        }
-    }
 }

@@ -7,7 +7,6 @@
 #![allow(dead_code, reason = "each test binary and bench uses its part")]
 
 pub mod ccb;
-pub mod comp;
 mod counts;
 pub mod double_thompson;
 

@@ -3,7 +3,7 @@
 use dueling_bandits::{Duel, Outcome, PairCounts, Policy};
 
 use super::super::arena::start;
-use super::{ELIMINATIONS, answer_batch, arms};
+use super::{ELIMINATIONS, answer_batch, arms, ordered};
 
 /// Whether one of two rankers remains after a first batch in which the first wins `wins` of
 /// `needed`.
@@ -101,6 +101,49 @@ fn against_3(policy: &mut dyn Policy, wins: [u32; 3]) {
         (3, i) => pair.needed - wins[i],
         (i, _) => wins[i],
     });
+}
+
+#[test]
+fn a_seed_removes_whom_it_leads_by_the_lines_of_the_paper() {
+    // γ as in the next test: SCOMP's seed removes from 3γ on, SCOMP2's candidate from 5γ on
+    for (kind, fewest) in [("scomp", 793), ("scomp2", 989)] {
+        for (wins, left) in [(fewest, &[1, 2, 3][..]), (fewest - 1, &[0, 1, 2, 3])] {
+            let text = format!("{kind}:horizon=1000000,batches=2,elimination=hoeffding");
+            let mut policy = with_seed_3(&text);
+            against_3(&mut *policy, [1000 - wins, 500, 500]);
+            assert_eq!(arms(&policy.batch_pairs()), left, "{kind}, {wins} wins");
+        }
+    }
+}
+
+#[test]
+fn the_candidate_is_the_seed_whose_clearest_defeat_is_the_least_clear() {
+    // every ranker is a seed; of 1000 comparisons a pair, the wins of 0 over 1, 0 over 2, 1 over 2
+    for elimination in ELIMINATIONS {
+        for (wins, candidate) in [
+            ([1000, 1000, 500], 0),
+            ([0, 500, 1000], 1),
+            ([500, 0, 0], 2),
+            // defeats by 0.53, 0.52 and 0.55, none beyond γ
+            ([470, 550, 480], 1),
+            // a cycle, all beyond γ: 0.8, 0.9 and 0.7
+            ([200, 700, 100], 2),
+        ] {
+            let text = "scomp2:horizon=1000000,batches=2,seed_exponent=0,elimination=";
+            let mut policy = start(&format!("{text}{elimination}"), 3, 1);
+            answer_batch(&mut *policy, |pair| {
+                assert_eq!(pair.needed, 1000);
+                let (low, high) = ordered(pair.duel);
+                let wins = wins[low + high - 1];
+                if pair.duel.first == low { wins } else { 1000 - wins }
+            });
+            let pairs: Vec<_> =
+                policy.batch_pairs().iter().map(|pair| ordered(pair.duel)).collect();
+            assert_eq!(pairs.len(), 2, "{elimination} {wins:?}");
+            let has_it = |&(low, high): &(usize, usize)| [low, high].contains(&candidate);
+            assert!(pairs.iter().all(has_it), "{elimination} {wins:?}: {pairs:?}");
+        }
+    }
 }
 
 #[test]

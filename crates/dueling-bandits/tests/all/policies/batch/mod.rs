@@ -4,9 +4,7 @@ use dueling_bandits::{BatchPair, Duel, Outcome, PairCounts, Policy};
 
 mod contract;
 mod elimination;
-mod play;
 mod properties;
-mod transcription;
 
 const KINDS: [&str; 3] = ["pcomp", "scomp", "scomp2"];
 const ELIMINATIONS: [&str; 3] = ["kl", "kl-published", "hoeffding"];
