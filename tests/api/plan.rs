@@ -4,12 +4,14 @@ use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
+use crate::support::client::until;
 use crate::support::service::Server;
 
 on_sqlite! {
     a_plan_has_days_and_their_cost
     a_plan_that_takes_too_long_says_what_to_change
     every_wrong_field_is_named_with_its_range
+    a_wrong_plan_does_not_wait_for_others
 }
 
 fn request(more: Value) -> Value {
@@ -92,4 +94,29 @@ async fn every_wrong_field_is_named_with_its_range(database: TestDatabase) {
         let answer = server.post("/v1/plan", &body).await;
         answer.problem_at(ProblemKind::InvalidRequest, pointer);
     }
+}
+
+/// With twice as many plans as threads for reports, the next one waits for seconds.
+async fn a_wrong_plan_does_not_wait_for_others(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let long = json!({"rankers": 100, "difference": 0.0001, "margin": 0, "pages_per_day": 10});
+    let cores = std::thread::available_parallelism().expect("processors").get();
+    let plans: Vec<_> = (0..=cores)
+        .map(|_| {
+            let (client, body) = (server.client(), long.clone());
+            tokio::spawn(async move { client.post("/v1/plan", &body).await })
+        })
+        .collect();
+    until("all plans run or wait", async || {
+        let text = server.get("/metrics").await.text();
+        let in_flight = text
+            .lines()
+            .find_map(|line| line.strip_prefix("rankduel_http_requests_in_flight ")?.parse().ok());
+        // the request for the metrics is one, too
+        in_flight.is_some_and(|requests: usize| requests > plans.len())
+    })
+    .await;
+    let answer = server.post("/v1/plan", &request(json!({"days": 0}))).await;
+    answer.problem_at(ProblemKind::InvalidRequest, "/days");
+    assert!(plans.iter().all(|plan| !plan.is_finished()), "it waited for another plan");
 }

@@ -241,11 +241,13 @@ impl PlanRequest {
     }
 }
 
-/// Plan an experiment, on a thread for reports.
+/// Plan an experiment, on a thread for reports. An invalid request is refused without waiting for
+/// one.
 pub async fn planned(
     reports: &Arc<ReportPool>,
     request: PlanRequest,
 ) -> Result<PlanReport, ServiceError> {
+    ServiceError::unless_valid(request.errors())?;
     reports.threads.run_awaited(move |is_awaited| request.report(is_awaited)).await?
 }
 
