@@ -9,6 +9,7 @@ use crate::support::service::Server;
 
 on_sqlite! {
     a_ranker_is_shown_within_its_bounds
+    bounds_without_rankers_are_refused
 }
 
 fn search(shares: &Value) -> Value {
@@ -45,4 +46,11 @@ async fn a_ranker_is_shown_within_its_bounds(database: TestDatabase) {
     server.patch("search", &json!({"enlist": "e"})).await.json(200);
     server.patch("search", &json!({"retire": "d"})).await.json(200);
     assert_eq!(shown(&server, &["d"]).await, [0.0]);
+}
+
+/// No policy can start without rankers, not to learn whether it allows bounds either.
+async fn bounds_without_rankers_are_refused(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let body = json!({"name": "search", "rankers": [], "shares": {"a": {"cap": 0.5}}});
+    server.refuses(&body, "/rankers").await;
 }

@@ -80,9 +80,9 @@ impl ExperimentSpec {
             format!("at least {MIN_RANKERS} rankers must have no `cap`, to be shown instead"),
         );
         let setup = Setup { rankers: self.initial_rankers(), seed: 0 };
-        let is_valid = self.policy.validate(setup.rankers).is_ok();
+        let can_start = setup.rankers >= MIN_RANKERS && self.policy.validate(setup.rankers).is_ok();
         refuse(
-            is_valid && self.policy.start(setup).batches().is_some(),
+            can_start && self.policy.start(setup).batches().is_some(),
             format!("policy `{}` needs every duel that it selects", self.policy.kind()),
         );
         errors
