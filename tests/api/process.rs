@@ -4,10 +4,11 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Command;
 
 use rankduel::http::ProblemKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::client::{Client, steady, until};
+use crate::support::client::{Client, steady, until, with};
 use crate::support::server::{FREE_PORT, Process, outcome, rankduel, rankduel_on};
+use crate::support::service::Server;
 use crate::support::{KINDS, Kind, fresh_database};
 
 const KEY: &str = "correct-horse-battery-staple";
@@ -149,6 +150,25 @@ async fn the_log_has_requests_and_no_secrets() {
     assert_eq!(access[0]["key"].as_str().map(str::len), Some(8));
     assert_eq!(access[1]["status"], 401);
     assert_eq!(access[1].get("key"), None);
+}
+
+/// The snapshot of the former policy is sound, and nobody has to look for damage.
+#[tokio::test]
+async fn another_policy_is_no_reason_for_a_warning() {
+    let database = fresh_database(Kind::Sqlite).await;
+    let experiment = with(steady("search", &["a", "b"]), json!({"policy": {"kind": "d-ts"}}));
+    let server = Server::running(&database, &experiment).await;
+    let duel = server.pair("search").await;
+    server.answer("search", &duel, "left").await;
+    server.restarted_from_snapshot(&database, "search").await.stop().await;
+    let (process, client) = Process::serving(&database.url, &["--log-format", "json"]);
+    client.patch("search", &json!({"policy": {"kind": "d-ts", "alpha": 0.6}})).await.json(200);
+    assert_eq!(client.standings("search").await["duels"], 1);
+    process.signal("TERM");
+    let (_, log) = process.wait();
+    let folded = log.lines().find(|line| line.contains("folding the log from the start"));
+    assert!(folded.is_some_and(|line| line.contains("\"level\":\"INFO\"")), "{log}");
+    assert!(!log.contains("\"level\":\"WARN\""), "{log}");
 }
 
 /// The headers by which server and clients tell each other their version.

@@ -21,17 +21,10 @@ use dueling_bandits::run::{Run, SavedRun};
 const DIGEST_BYTES: usize = 16;
 
 impl Fold {
-    /// The state that [`Fold::save`] wrote; `None` if this program cannot read the bytes.
+    /// The state that [`Fold::save`] wrote; `None` if this program cannot read the bytes, or if they
+    /// are of another spec: with a former policy or without exclusions that came later.
     pub fn restore(spec: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
-        let (content, found) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
-        if found != digest(content) {
-            return None;
-        }
-        let ((mut state, run), []) =
-            postcard::take_from_bytes::<(State, SavedRun)>(content).ok()?
-        else {
-            return None;
-        };
+        let (mut state, run) = decoded(bytes)?;
         state.is_sound(spec).then_some(())?;
         let rankers = state.counts.appearances().len();
         let mut roster = Roster::new(rankers);
@@ -50,6 +43,11 @@ impl Fold {
         let fold = Self::with(spec, seed, run, state, held_out);
         let agrees = |it: &Guardrails| it.units_seen_elsewhere().is_some() == units_are_known;
         fold.guardrails().is_none_or(agrees).then_some(fold)
+    }
+
+    /// Whether bytes are what [`Fold::save`] wrote, for whichever spec.
+    pub fn is_readable(bytes: &[u8]) -> bool {
+        decoded(bytes).is_some()
     }
 
     /// The state as bytes, for a snapshot of [`Fold::format`].
@@ -103,6 +101,18 @@ fn has_parts_of(run: &Run, spec: &ExperimentSpec, state: &State) -> bool {
         && run.segments().map_or(0, SegmentClaims::splits) <= spec.splits.len()
         && run.drift().is_some() == (spec.drift != OnDrift::Off)
         && (spec.split_from.is_some() || run.cohorts().units_seen_elsewhere().is_none())
+}
+
+/// The parts of a saved fold; `None` if the bytes are damaged or of another layout.
+fn decoded(bytes: &[u8]) -> Option<(State, SavedRun)> {
+    let (content, found) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
+    if found != digest(content) {
+        return None;
+    }
+    match postcard::take_from_bytes(content) {
+        Ok((saved, [])) => Some(saved),
+        _ => None,
+    }
 }
 
 fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {

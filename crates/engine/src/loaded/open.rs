@@ -159,9 +159,20 @@ async fn newest_state(
         }
     }
     let (position, own_spec) = (snapshot.position, spec.clone());
-    let restore = move || Fold::restore(&own_spec, seed, &snapshot.state);
+    let restore = move || {
+        let state = &snapshot.state;
+        Fold::restore(&own_spec, seed, state).ok_or_else(|| Fold::is_readable(state))
+    };
     match fold_off_worker(pairs, restore).await? {
-        Some(fold) if fold.position() == position => Ok(NewestState { fold, log_regressed: false }),
+        Ok(fold) if fold.position() == position => Ok(NewestState { fold, log_regressed: false }),
+        Err(true) => {
+            tracing::info!(
+                experiment = record.name,
+                position,
+                "snapshot is of a former policy or former exclusions; folding the log from the start"
+            );
+            Ok(start)
+        }
         _ => {
             tracing::warn!(
                 experiment = record.name,
