@@ -4,7 +4,9 @@ use rankduel::http::ProblemKind;
 use rankduel::service::transfer::{Import, export, import};
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, JSON, assert_has, assert_verifies, eventually, steady, with};
+use crate::support::client::{
+    Client, JSON, assert_has, assert_verifies, eventually, steady, until, with,
+};
 use crate::support::service::{Server, Settings};
 use crate::support::{TestDatabase, fresh_database_beside};
 
@@ -334,10 +336,17 @@ async fn values_of_those_who_saw_the_whole_do_not_count(database: TestDatabase) 
     for unit in ["seen", "new", "newer"] {
         let duel = duel(&server, unit, "mobile").await;
         assert_eq!(duel["experiment"], "search.mobile");
-        let values = json!({"a": {"failed": 0}, "b": {"failed": 0}});
+        let values = json!({"a": {"failed": 0.25}, "b": {"failed": 0.25}});
         let body = json!({"duel_id": duel["duel_id"], "outcome": "left", "metrics": values});
         server.feedback("search", &body).await.json(200);
     }
+    // a page that reaches the log after its window has no values
+    until("the values in the log", async || {
+        let values = "select detail from log where detail like '%0.25%'".to_owned();
+        let values = database.texts(values).await;
+        values.iter().flatten().map(|text| text.matches("0.25").count()).sum::<usize>() == 2 * 3
+    })
+    .await;
     // the values are complete long before it is known whom the whole knows
     advance(&[&server], 100_000).await;
     server.get("/readyz").await;

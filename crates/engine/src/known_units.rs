@@ -47,9 +47,13 @@ impl Engine {
         let whole = self.registry.get(&from.experiment).await?;
         // whatever was accepted before this time is in the log that is read now
         let now = self.now_ms();
-        // append the pages issued here; other processes do so every few seconds, within the slack
-        if !self.flush(&whole).await {
-            return Ok(false);
+        // append the pages issued here, also those from before the split, which loaded the whole
+        // again; other processes do so every few seconds, within the slack
+        let draining = self.registry.still_draining().into_iter().filter(|it| it.id == whole.id);
+        for issuer in draining.chain([Arc::clone(&whole)]) {
+            if !self.flush(&issuer).await {
+                return Ok(false);
+            }
         }
         whole.catch_up(&*self.store).await?;
         if whole.is_broken() {

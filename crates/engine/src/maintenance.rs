@@ -219,7 +219,15 @@ impl Engine {
 
     /// Append what one experiment has issued until now. Returns whether the log has it.
     pub(crate) async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> bool {
+        // while entries of an earlier flush are pending, no new ones are made
+        if !self.append_pending(loaded).await {
+            return false;
+        }
         loaded.unlogged.collect(|| self.fresh_nonce());
+        self.append_pending(loaded).await
+    }
+
+    async fn append_pending(&self, loaded: &Arc<LoadedExperiment>) -> bool {
         while let Some((nonce, event)) = loaded.unlogged.next() {
             match self.append_control(loaded, nonce, event).await {
                 Ok(appended) => {
