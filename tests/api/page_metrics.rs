@@ -156,7 +156,7 @@ async fn values_count_on_the_pages_of_their_metric(database: TestDatabase) {
     for page in 0..70 {
         let pair = server.pair("search").await;
         let [left, right] = ["left", "right"].map(|side| pair[side].as_str().expect("a ranker"));
-        let mut values = json!({left: {"latency": 0.9}, right: {"latency": 0.9}});
+        let mut values = json!({left: {"latency": 0.75}, right: {"latency": 0.75}});
         if page == 0 {
             values[left]["revenue"] = json!(1);
         }
@@ -175,9 +175,9 @@ async fn values_count_on_the_pages_of_their_metric(database: TestDatabase) {
         claims["claims"].as_array().expect("a list").iter().find(is_it).cloned()
     };
     until("the pages in the log", async || {
-        let log = "select detail from log where detail like '%0.9%'".to_owned();
+        let log = "select detail from log where detail like '%0.75%'".to_owned();
         let values = database.texts(log).await;
-        values.iter().flatten().map(|text| text.matches("0.9").count()).sum::<usize>() >= 2 * 70
+        values.iter().flatten().map(|text| text.matches("0.75").count()).sum::<usize>() >= 2 * 70
     })
     .await;
     server.clock.advance_ms(700_000);
