@@ -14,7 +14,7 @@
 -- Every append changes `head`. Half of each page is left free, so that the new version of a row
 -- fits beside the old one and no index is touched.
 create table experiment (
-    -- A hash of the name. It makes names unique.
+    -- Drawn at random: an experiment that is created again is another one.
     id bigint primary key,
     -- Names sort by their bytes, as in SQLite, whatever the locale of the database.
     name text collate "C" not null,
@@ -42,6 +42,13 @@ create table experiment (
 create index experiment_by_name on experiment (name);
 -- The experiments that are not archived, by name.
 create index experiment_listed on experiment (name) where archived_at_ms is null;
+
+-- The experiment that has a name. A table of its own, because a distributed database cannot make the
+-- names in `experiment` unique.
+create table experiment_name (
+    name text collate "C" primary key,
+    id bigint not null
+);
 
 -- The logs. Positions of an experiment are 1, 2, 3, … without a gap, and a nonce counts once for
 -- each experiment. Rows are added at the end, and only pruning deletes any.
@@ -143,15 +150,15 @@ create table ended_session (
 );
 
 -- Appends entries to one experiment: locks its head, writes the entries above it and moves it.
--- Their positions are counted from the head. Returns the new head; null if the experiment does not
--- exist or is archived. A distributed database runs the call on the node that has the experiment,
--- in one trip.
+-- Their positions are counted from the head. Returns the experiment, its new head and `proof`, which
+-- shows the caller that the answer is its own; null if the experiment does not exist or is
+-- archived. A distributed database runs the call on the node that has the experiment, in one trip.
 create function append_entries(
     experiment bigint, positions bigint[], nonces uuid[], times bigint[], kinds smallint[],
     firsts integer[], seconds integer[], lefts boolean[], answers smallint[], batches bigint[],
     tickets bigint[], chosen bigint[], issued bigint[], units bigint[], segments text[],
-    details text[]
-) returns bigint language plpgsql set search_path from current as $$
+    details text[], proof bigint
+) returns text language plpgsql set search_path from current as $$
 declare
     before bigint;
 begin
@@ -178,5 +185,5 @@ begin
     );
     update experiment as e set head = before + cardinality(positions)
     where e.id = append_entries.experiment;
-    return before + cardinality(positions);
+    return experiment || ' ' || before + cardinality(positions) || ' ' || proof;
 end $$;

@@ -9,9 +9,9 @@
 
 -- An experiment. Rows are never deleted: an archived experiment keeps its name and its log.
 create table experiment (
-    -- A hash of the name.
+    -- Drawn at random: an experiment that is created again is another one.
     id integer primary key,
-    name text not null unique,
+    name text not null,
     -- The specification, as JSON that the database does not parse.
     spec text not null,
     seed integer not null,
@@ -32,8 +32,17 @@ create table experiment (
     interleaving text
 ) strict;
 
+-- All names in order.
+create index experiment_by_name on experiment (name);
 -- The experiments that are not archived, by name.
 create index experiment_listed on experiment (name) where archived_at_ms is null;
+
+-- The experiment that has a name. A table of its own, because a distributed database cannot make the
+-- names in `experiment` unique.
+create table experiment_name (
+    name text primary key,
+    id integer not null
+) strict, without rowid;
 
 -- The logs. Positions of an experiment are 1, 2, 3, … without a gap, and a nonce counts once for
 -- each experiment. Rows are added at the end, and only pruning deletes any.

@@ -104,6 +104,7 @@ impl Collector for ExperimentMetrics {
         let values = Values::default();
         values.loaded.set(experiments.len() as i64);
         values.refused.set(service.engine.registry.refused() as i64);
+        values.foreign.inc_by(service.engine.store.foreign_answers());
         for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
             values.add(&service, loaded);
         }
@@ -116,6 +117,7 @@ impl Collector for ExperimentMetrics {
 struct Values {
     loaded: Gauge,
     refused: Gauge,
+    foreign: Counter,
     position: PerExperiment,
     regret: PerExperiment,
     uniform: PerExperiment,
@@ -176,6 +178,12 @@ impl Values {
             "experiments_unreadable",
             "Requested experiments that this version cannot read",
             &self.refused,
+        )?;
+        write(
+            to,
+            "database_foreign_answers",
+            "Answers of the database that were refused because they belong to another question",
+            &self.foreign,
         )?;
         write(
             to,

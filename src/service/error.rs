@@ -14,11 +14,6 @@ pub enum ServiceError {
     Invalid(Vec<FieldError>),
     #[error("experiment `{0}` exists and was created from a different request")]
     Exists(String),
-    #[error(
-        "the name `{0}` cannot be used: another experiment has the id that is computed from it. \
-         Choose another name"
-    )]
-    NameCollision(String),
     /// The experiment was changed since the caller read it.
     #[error("the experiment is at version {current}, not {expected}: read it again, then decide")]
     Stale { expected: u64, current: u64 },

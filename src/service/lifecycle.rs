@@ -37,7 +37,7 @@ pub async fn create(
         Some(seed) => seed,
         None => entropy::number().map_err(EngineError::from)? & MAX_SEED,
     };
-    let new = new_experiment(name, spec, seed, by, service.now_ms());
+    let new = new_experiment(name, spec, seed, by, service.now_ms())?;
     let is_new = match service.engine.store.create_experiment(&new).await? {
         Created::New(_) => true,
         Created::Taken(record) if record.archived_at.is_some() => {
@@ -51,7 +51,6 @@ pub async fn create(
             }
             false
         }
-        Created::Collision => return Err(ServiceError::NameCollision(name.into())),
     };
     Ok(CreatedExperiment { loaded: service.engine.registry.get(name).await?, is_new })
 }
@@ -63,11 +62,19 @@ pub(super) fn new_experiment(
     seed: u64,
     by: &Actor,
     now: i64,
-) -> NewExperiment {
+) -> Result<NewExperiment, EngineError> {
     let text = spec.to_text();
     let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
         .changed(None, serde_json::from_str(&text).ok());
-    NewExperiment { name: name.into(), spec: text, seed, created_at: now, audit: Some(audit) }
+    let id = entropy::experiment_id()?;
+    Ok(NewExperiment {
+        id,
+        name: name.into(),
+        spec: text,
+        seed,
+        created_at: now,
+        audit: Some(audit),
+    })
 }
 
 /// If a conclusion without a winner is requested: the leader that every report names.

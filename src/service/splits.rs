@@ -18,7 +18,7 @@ use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, Split, SplitF
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, Status};
-use rankduel_store::{Change, ExperimentId, experiment_id};
+use rankduel_store::{Change, ExperimentId};
 
 /// Decide to split a segment off. Doing so again changes nothing.
 pub(super) fn split(on: &Newest<'_>, segment: Segment, own_name: Option<&str>) -> Decision {
@@ -48,7 +48,7 @@ pub(super) fn split(on: &Newest<'_>, segment: Segment, own_name: Option<&str>) -
         return Err(ServiceError::field("/split/segment", detail));
     }
     let split = Split { segment, experiment: own_name.clone() };
-    let new = new_experiment(&own_name, &own, record.seed, by, on.service.now_ms());
+    let new = new_experiment(&own_name, &own, record.seed, by, on.service.now_ms())?;
     Ok(Some(Decided {
         change: Change {
             spec: Some(spec.with_split(split.clone()).to_text()),
@@ -129,18 +129,24 @@ impl Service {
         if loaded.spec.segments.is_empty() {
             return Ok(None);
         }
-        let of = |spec: &ExperimentSpec| {
-            let is_it = |split: &&Split| experiment_id(&split.experiment) == id;
-            spec.splits.iter().find(is_it).map(|split| split.experiment.clone())
-        };
-        let mut own = of(&loaded.spec);
-        if own.is_none() {
-            loaded.catch_up(&*self.engine.store).await?;
-            own = of(&self.experiment(&loaded.name).await?.spec);
+        if let Some(own) = self.split_of_spec(&loaded.spec, id).await? {
+            return Ok(Some(own));
         }
-        Ok(match own {
-            Some(own) => Some(self.experiment(&own).await?),
-            None => None,
-        })
+        loaded.catch_up(&*self.engine.store).await?;
+        self.split_of_spec(&self.experiment(&loaded.name).await?.spec, id).await
+    }
+
+    async fn split_of_spec(
+        &self,
+        spec: &ExperimentSpec,
+        id: ExperimentId,
+    ) -> Result<Option<Arc<LoadedExperiment>>, ServiceError> {
+        for split in &spec.splits {
+            let own = self.experiment(&split.experiment).await?;
+            if own.id == id {
+                return Ok(Some(own));
+            }
+        }
+        Ok(None)
     }
 }

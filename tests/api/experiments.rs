@@ -12,7 +12,6 @@ on_both_databases! {
     an_experiment_is_created_with_defaults
     a_repeated_creation_returns_the_same_experiment
     a_different_experiment_with_a_taken_name_is_refused
-    a_name_whose_id_another_experiment_has_is_refused
     the_list_is_sorted_by_name_and_paginated
     a_page_of_large_experiments_ends_early
     a_change_needs_the_current_version
@@ -183,17 +182,6 @@ async fn names(server: &Server, limit: usize) -> Vec<Value> {
     let (last, others) = pages.split_last().expect("a page");
     assert!(last.len() <= limit && others.iter().all(|page| page.len() == limit), "{pages:?}");
     pages.concat().iter().map(|one| one["name"].clone()).collect()
-}
-
-/// The ids of two names are equal once in 2^63 pairs, so another name gets the id here.
-async fn a_name_whose_id_another_experiment_has_is_refused(database: TestDatabase) {
-    let server = Server::start(database.store().await).await;
-    server.post(EXPERIMENTS, &search()).await.json(201);
-    database.execute("update experiment set name = 'other'").await;
-    let server = Server::start(database.store().await).await;
-    server.get("/v1/experiments/search").await.problem(ProblemKind::ExperimentNotFound);
-    let refused = server.post(EXPERIMENTS, &search()).await;
-    refused.problem_saying(ProblemKind::ExperimentExists, "Choose another name");
 }
 
 async fn the_list_is_sorted_by_name_and_paginated(database: TestDatabase) {

@@ -5,11 +5,12 @@ use rankduel_engine::access::ApiKeys;
 use reqwest::Client;
 
 use crate::support::client::{Client as Caller, until};
-use crate::support::server::{Api, Process, outcome, rankduel, rankduel_on};
+use crate::support::server::{Api, FREE_PORT, Process, outcome, rankduel, rankduel_on};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_both_databases! {
     keys_are_made_rotated_and_revoked_while_a_server_runs
+    a_server_that_has_known_a_key_stays_closed
 }
 
 const KEY: &str = "correct-horse-battery-staple";
@@ -52,6 +53,30 @@ async fn each_configured_key_is_accepted_and_nothing_else() {
         unknown.headers()["www-authenticate"],
         "Bearer realm=\"rankduel\", error=\"invalid_token\""
     );
+}
+
+/// Whatever the database answers later.
+async fn a_server_that_has_known_a_key_stays_closed(database: TestDatabase) {
+    let (_, key, _) = {
+        assert_eq!(outcome(rankduel(&["migrate", "--database-url", &database.url])).0, Some(0));
+        keys(&database, &["create", "ops", "--scope", "admin"])
+    };
+    let process = Process::start(rankduel_on(&database.url, &["serve", FREE_PORT]));
+    let owner = Caller::with_key(&process.url, Some(key.trim()));
+    let nobody = Caller::new(&process.url);
+    assert_eq!(owner.get("/v1/experiments").await.status, 200);
+    database.execute("delete from api_key").await;
+    until("the lost key to be refused", async || {
+        assert_eq!(nobody.get("/v1/experiments").await.status, 401);
+        owner.get("/v1/experiments").await.status == 401
+    })
+    .await;
+    for _ in 0..3 {
+        // An unknown key makes the server read the keys again.
+        let unknown = Caller::with_key(&process.url, Some("no-such-key-0123456789"));
+        assert_eq!(unknown.get("/v1/experiments").await.status, 401);
+        assert_eq!(nobody.get("/v1/experiments").await.status, 401);
+    }
 }
 
 /// `rankduel keys` with these arguments: exit code, standard output and standard error.

@@ -45,7 +45,7 @@ impl Clocks {
             // Timeouts do not use the wall clock.
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
         ];
-        Scene::set_with(url, 2, &variables).await
+        Scene::set_with(url, 2, &variables, None).await
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dueling_bandits::Answer;
 use rankduel_store::events::{Event, OutcomeEvent};
-use rankduel_store::{Appended, Created, NewEvent, NewExperiment, connect};
+use rankduel_store::{Appended, Created, NewEvent, NewExperiment, connect, entropy};
 
 use crate::cluster::{Cluster, End};
 use crate::proxy::{Mode, Proxy};
@@ -50,6 +50,7 @@ async fn a_repeat_is_acknowledged_only_once_the_standby_has_it() {
     let store = connect(&primary.database("rankduel").await).await.expect("a store");
     store.migrate().await.expect("a schema");
     let new = NewExperiment {
+        id: entropy::experiment_id().expect("randomness"),
         name: "search".into(),
         spec: "{}".into(),
         seed: 1,

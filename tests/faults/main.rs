@@ -21,6 +21,7 @@ mod damage;
 mod disk;
 mod documented;
 mod failover;
+mod hangups;
 mod kills;
 mod load;
 mod network;

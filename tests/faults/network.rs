@@ -1,5 +1,7 @@
 //! Connections to the database are cut, stalled and slowed.
 
+use std::time::Duration;
+
 use crate::cluster::Cluster;
 use crate::proxy::{Mode, Proxy};
 use crate::scene::Scene;
@@ -64,6 +66,19 @@ async fn connections_stall() {
     inject(scene, &cluster.url("rankduel"), "connection stalled", 1, async |scene, _| {
         proxy.set(Mode::Stall);
         scene.refuses().await;
+        proxy.set(Mode::Pass);
+    })
+    .await;
+}
+
+/// Longer than every time limit of a request, and about as long as those of the server's own calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_stall_for_ten_seconds() {
+    let (cluster, proxy, scene) = way().await;
+    inject(scene, &cluster.url("rankduel"), "connection stalled for 8 to 12 s", 2, async |_, _| {
+        proxy.set(Mode::Stall);
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        some_moment(4_000).await;
         proxy.set(Mode::Pass);
     })
     .await;

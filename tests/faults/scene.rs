@@ -21,6 +21,8 @@ pub struct Scene {
     /// How the processes reach the database.
     url: String,
     variables: Vec<(String, String)>,
+    /// The key of the callers.
+    key: Option<String>,
     replicas: Vec<Option<Process>>,
     callers: JoinSet<()>,
 }
@@ -29,12 +31,17 @@ impl Scene {
     /// Start this many processes on this database, one on SQLite, and create the experiments; no
     /// callers yet.
     pub async fn set(url: &str, replicas: usize) -> Self {
-        Self::set_with(url, replicas, &[]).await
+        Self::set_with(url, replicas, &[], None).await
     }
 
     /// Start a scene with these environment variables for its processes. `{replica}` in a value
-    /// becomes the index of the process.
-    pub async fn set_with(url: &str, replicas: usize, variables: &[(&str, &str)]) -> Self {
+    /// becomes the index of the process. The callers have this key.
+    pub async fn set_with(
+        url: &str,
+        replicas: usize,
+        variables: &[(&str, &str)],
+        key: Option<String>,
+    ) -> Self {
         let replicas = if url.starts_with("sqlite:") { 1 } else { replicas };
         let mut scene = Self {
             office: Office::new(),
@@ -43,6 +50,7 @@ impl Scene {
                 .iter()
                 .map(|(name, value)| ((*name).into(), (*value).into()))
                 .collect(),
+            key,
             replicas: (0..replicas).map(|_| None).collect(),
             callers: JoinSet::new(),
         };
@@ -117,12 +125,16 @@ impl Scene {
 
     /// A client of the process with this index.
     pub fn client(&self, replica: usize) -> Client {
-        Client::new(&self.replicas[replica].as_ref().expect("a process").url)
+        self.client_of(self.replicas[replica].as_ref().expect("a process"))
+    }
+
+    fn client_of(&self, process: &Process) -> Client {
+        Client::with_key(&process.url, self.key.as_deref())
     }
 
     fn announce(&self) {
-        let clients =
-            self.replicas.iter().flatten().map(|process| Client::new(&process.url)).collect();
+        let processes = self.replicas.iter().flatten();
+        let clients = processes.map(|process| self.client_of(process)).collect();
         *self.office.servers.write().expect("servers") = clients;
     }
 

@@ -536,6 +536,7 @@ async fn created(
     spec: &ExperimentSpec,
 ) -> (ExperimentRecord, Arc<LoadedExperiment>) {
     let new = NewExperiment {
+        id: entropy::experiment_id().expect("randomness"),
         name: name.into(),
         spec: spec.to_text(),
         seed: SEED,

@@ -7,7 +7,7 @@ use rankduel::http::{Operation, ProblemKind, operations};
 use rankduel::service::verify::verify;
 use rankduel_store::Store;
 use reqwest::Method;
-use reqwest::header::HeaderMap;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
@@ -35,8 +35,15 @@ pub struct Answer {
 impl Client {
     /// A client of the server at this address, `http://HOST:PORT`. It follows no redirects.
     pub fn new(url: &str) -> Self {
+        Self::with_key(url, None)
+    }
+
+    /// The same, with this key.
+    pub fn with_key(url: &str, key: Option<&str>) -> Self {
+        let bearer = |key| HeaderValue::try_from(format!("Bearer {key}")).expect("a key");
+        let headers = key.map(|key| (AUTHORIZATION, bearer(key))).into_iter().collect();
         let http = reqwest::Client::builder().timeout(PATIENCE).no_proxy().redirect(Policy::none());
-        let http = http.build().expect("a client");
+        let http = http.default_headers(headers).build().expect("a client");
         Self { base: url.to_owned(), http }
     }
 

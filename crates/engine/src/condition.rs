@@ -15,7 +15,8 @@ pub enum Condition {
     /// The log changes the roster and the loaded spec does not have that change. Later entries
     /// cannot be folded here.
     StaleRoster,
-    /// The log in the database is shorter than the log that was folded here.
+    /// The log in the database is shorter than the log that was folded here, or the experiment is
+    /// gone.
     LogRegressed,
 }
 

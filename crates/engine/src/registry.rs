@@ -237,15 +237,17 @@ impl Registry {
         // one experiment that cannot be followed must not hold up the others
         let mut first_error = None;
         for (position, loaded) in followed {
-            let head = heads.get(&loaded.id);
-            let in_log = head.map_or(0, |head| head.head);
-            if in_log < position {
-                loaded.report_log_regression(&self.metrics, in_log, position);
+            let Some(head) = heads.get(&loaded.id) else {
+                loaded.report_gone(&self.metrics);
+                self.remove(&loaded);
+                continue;
+            };
+            if head.head < position {
+                loaded.report_log_regression(&self.metrics, head.head, position);
                 // the next request loads it again; its self-duels are still flushed
                 self.remove(&loaded);
                 continue;
             }
-            let Some(head) = head else { continue };
             if let Err(error) = self.follow_one(&loaded, head).await {
                 first_error.get_or_insert(error);
             }

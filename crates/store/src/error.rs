@@ -34,6 +34,10 @@ pub enum StoreError {
     /// The URL for listening leads to another database.
     #[error("{0}")]
     AnotherDatabase(&'static str),
+    /// The database answered another question than the one that was asked. Nothing of the answer is
+    /// used; repeating the operation is safe, as with [`StoreError::Unavailable`].
+    #[error("the database answered another question: {0}")]
+    Foreign(String),
     /// A row that this program cannot have written. The message names the row.
     #[error("the database has unreadable data: {0}")]
     Corrupt(String),
@@ -69,6 +73,7 @@ impl StoreError {
             Self::Unavailable(error) => error.as_database_error().is_some(),
             Self::Refused(_) | Self::Corrupt(_) => true,
             Self::Slow(_)
+            | Self::Foreign(_)
             | Self::Files(_)
             | Self::Pooled(_)
             | Self::Schema(_)

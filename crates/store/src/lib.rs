@@ -68,7 +68,6 @@ mod connect;
 pub mod entropy;
 mod error;
 pub mod events;
-mod experiment_id;
 mod keys;
 mod postgres;
 mod record;
@@ -80,7 +79,6 @@ mod traits;
 pub use audit::{Actor, AuditNote, AuditPage, AuditRecord};
 pub use connect::{ConnectError, connect, connect_with};
 pub use error::{StoreError, in_time, within};
-pub use experiment_id::experiment_id;
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{
     AppendUnit, Appended, Change, Changed, Created, Distributed, ExperimentId, ExperimentRecord,

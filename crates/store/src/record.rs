@@ -3,7 +3,9 @@
 use super::AuditNote;
 use crate::events::{Event, Status};
 
-/// An experiment's number: [`experiment_id`](super::experiment_id) of its name.
+/// An experiment's number, drawn when it is created
+/// ([`entropy::experiment_id`](super::entropy::experiment_id)). An experiment that is lost and
+/// created again has another one, so nothing of the one counts for the other.
 pub type ExperimentId = i64;
 
 /// Identifies an event once and for all: a repeat carries the same nonce. 128 bits.
@@ -44,6 +46,8 @@ pub struct ExperimentRecord {
 /// The input of [`ExperimentLog::create_experiment`](super::ExperimentLog::create_experiment).
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewExperiment {
+    /// Its number.
+    pub id: ExperimentId,
     /// Its name.
     pub name: String,
     /// Its specification as canonical JSON.
@@ -180,8 +184,6 @@ pub enum Created {
     New(ExperimentRecord),
     /// The experiment that already has the name. Nothing was changed.
     Taken(ExperimentRecord),
-    /// Another experiment has the id of this name. Nothing was changed.
-    Collision,
 }
 
 /// Result of [`ExperimentLog::change_experiment`](super::ExperimentLog::change_experiment).
@@ -191,8 +193,7 @@ pub enum Changed {
     Done(ExperimentRecord),
     /// The current record, whose version is not the expected one. Nothing was changed.
     Stale(ExperimentRecord),
-    /// The name of [`Change::creates`] cannot be used: another experiment has it or its id. Nothing
-    /// was changed.
+    /// The name of [`Change::creates`] is that of another experiment. Nothing was changed.
     NameTaken,
     /// The experiment does not exist.
     Missing,

@@ -151,8 +151,8 @@ pub trait ExperimentLog: Send + Sync {
         audit: &AuditNote,
     ) -> Result<bool, StoreError>;
 
-    /// Add an experiment with its log, and the note, in one transaction. The `id` of `record` is
-    /// ignored; its `head` must be the position of the last entry.
+    /// Add an experiment with its log, and the note, in one transaction. The `id` of `record` must be
+    /// a new one, and its `head` the position of the last entry.
     async fn import(
         &self,
         record: &ExperimentRecord,
@@ -288,6 +288,11 @@ pub trait Database: Send + Sync {
 
     /// Damage that the database itself finds in its files. Empty if it finds none or cannot check.
     async fn integrity(&self) -> Result<Vec<String>, StoreError>;
+
+    /// The number of answers that were refused because they belong to another question.
+    fn foreign_answers(&self) -> u64 {
+        0
+    }
 
     /// Close the connections once the running statements are done.
     async fn close(&self);

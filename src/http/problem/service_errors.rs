@@ -21,9 +21,7 @@ impl From<ServiceError> for Problem {
                 return Self::new(ProblemKind::InvalidDuel, detail).field("/duel_id", why);
             }
             ServiceError::Expired(_) => ProblemKind::DuelExpired,
-            ServiceError::Exists(_) | ServiceError::NameCollision(_) => {
-                ProblemKind::ExperimentExists
-            }
+            ServiceError::Exists(_) => ProblemKind::ExperimentExists,
             ServiceError::Stale { .. } => ProblemKind::PreconditionFailed,
             ServiceError::Paused(_) => ProblemKind::ExperimentPaused,
             ServiceError::NotConcluded(_) => ProblemKind::NotConcluded,
@@ -62,7 +60,10 @@ impl From<StoreError> for Problem {
 impl From<&StoreError> for Problem {
     fn from(error: &StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) | StoreError::Slow(_) | StoreError::Pooled(_) => {
+            StoreError::Unavailable(_)
+            | StoreError::Slow(_)
+            | StoreError::Foreign(_)
+            | StoreError::Pooled(_) => {
                 tracing::warn!(%error, "the database did not answer");
                 Self::new(
                     ProblemKind::Unavailable,

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::format::{FORMAT, Head, SnapshotLine};
 use super::reader::{Log, Reader};
-use crate::service::error::ServiceError;
 use rankduel_engine::access::Actor;
 use rankduel_engine::consistency::sound_spec;
 use rankduel_engine::experiment_spec::{ExperimentSpec, name_error};
 use rankduel_engine::fold::Fold;
+use rankduel_store::entropy;
 use rankduel_store::{AuditNote, Created, ExperimentRecord, Snapshot, Store};
 
 /// Result of an import.
@@ -47,6 +47,7 @@ pub async fn import(
         anyhow::bail!("{}", error.detail);
     }
     let mut record = head.into_record(name.clone());
+    record.id = entropy::experiment_id()?;
     let spec = sound_spec(&record).map_err(|why| reader.wrong(why))?;
     let (fold, base) = match record.pruned_to {
         0 => (Fold::start(&spec, record.seed, record.created_at), None),
@@ -86,7 +87,6 @@ pub async fn import(
         (None, Ok(Created::Taken(_))) => {
             Err(anyhow::anyhow!("experiment `{name}` was created meanwhile; import again"))
         }
-        (None, Ok(Created::Collision)) => Err(ServiceError::NameCollision(name).into()),
     }
 }
 

@@ -6,15 +6,17 @@ use serde_json::{Value, json};
 
 use super::{NEVER_LOOKS, serve};
 use crate::events::{folded, snapshot};
-use crate::support::TestDatabase;
 use crate::support::client::{Answer, Client, steady, until, with};
 use crate::support::server::{Process, outcome, rankduel_on};
+use crate::support::{Kind, TestDatabase};
 
 on_both_databases! {
     polling_detects_the_loss
     appending_detects_the_loss
     a_snapshot_beyond_the_log_is_not_used
     clicks_count_although_the_log_lost_their_page
+    a_lost_experiment_is_dropped_by_polling
+    a_lost_experiment_is_dropped_by_appending
 }
 
 /// Removes the end of the log, after position 6.
@@ -101,6 +103,63 @@ async fn a_snapshot_beyond_the_log_is_not_used(database: TestDatabase) {
     store.close().await;
     answer(&client, 6, "none", 6).await;
     assert_matches_the_log(&database, process, &client, 12).await;
+}
+
+/// Removes every experiment, as a failover to a standby does that had none of it.
+const LOSE: &str = "delete from log; delete from snapshot; delete from experiment;";
+
+/// Its duels count for no experiment that is created under its name, and no further ones are
+/// issued.
+async fn drops_a_lost_experiment(
+    database: &TestDatabase,
+    flags: &[&str],
+    detect: impl AsyncFnOnce(&Client, &Value),
+) {
+    let (process, client) = serve(database, flags);
+    client.create(&steady("search", &["old-a", "old-b"])).await;
+    let kept = client.pair("search").await;
+    answer(&client, 3, "left", 0).await;
+    database.execute(LOSE).await;
+    detect(&client, &kept).await;
+    assert_eq!(regressions(&client).await, 1);
+    let path = "/v1/experiments/search";
+    client.get(path).await.problem(ProblemKind::ExperimentNotFound);
+    client
+        .post(&format!("{path}/next-duel"), &json!({}))
+        .await
+        .problem(ProblemKind::ExperimentNotFound);
+
+    let other = match database.kind {
+        Kind::Sqlite => None,
+        Kind::Postgres => Some(serve(database, &[])),
+    };
+    let servers: Vec<_> = other.iter().map(|(_, other)| other).chain([&client]).collect();
+    servers[0].create(&steady("search", &["new-a", "new-b"])).await;
+    let body = json!({"duel_id": kept["duel_id"], "outcome": "left"});
+    for server in servers {
+        server.feedback("search", &body).await.problem(ProblemKind::InvalidDuel);
+        let duel = server.pair("search").await;
+        assert!(duel["left"].as_str().is_some_and(|it| it.starts_with("new-")), "{duel}");
+        assert_eq!(server.position("search").await, 0);
+    }
+    let log = process.stop();
+    assert_eq!(log.matches("the experiment is gone").count(), 1, "{log}");
+}
+
+async fn a_lost_experiment_is_dropped_by_polling(database: TestDatabase) {
+    let flags = ["--no-listen", "--poll-milliseconds", "20", "--log", "error"];
+    drops_a_lost_experiment(&database, &flags, async |client, _| {
+        until("the loss report", async || regressions(client).await > 0).await;
+    })
+    .await;
+}
+
+async fn a_lost_experiment_is_dropped_by_appending(database: TestDatabase) {
+    drops_a_lost_experiment(&database, &NEVER_LOOKS, async |client, kept| {
+        let body = json!({"duel_id": kept["duel_id"], "outcome": "left"});
+        client.feedback("search", &body).await.problem(ProblemKind::ExperimentNotFound);
+    })
+    .await;
 }
 
 /// A page with one of these clicks on it, which do not settle it.

@@ -16,6 +16,7 @@ on_all_databases! {
 async fn a_change_and_its_note_are_one_transaction(database: TestDatabase) {
     let store = database.store().await;
     let new = NewExperiment {
+        id: entropy::experiment_id().expect("randomness"),
         name: "search".into(),
         spec: "{}".into(),
         seed: 1,
@@ -86,7 +87,8 @@ async fn a_change_without_its_note_is_rolled_back(database: TestDatabase) {
         Snapshot { experiment: record.id, position: 3, format: 1, state: vec![1], created_at: NOW };
     store.save_snapshot(&snapshot).await.unwrap();
     let record = store.experiment("search").await.unwrap().unwrap();
-    let imported = ExperimentRecord { name: "imported".into(), head: 0, ..record.clone() };
+    let id = entropy::experiment_id().expect("randomness");
+    let imported = ExperimentRecord { id, name: "imported".into(), head: 0, ..record.clone() };
 
     database.execute("alter table audit rename to lost").await;
     assert!(store.add_signing_key(&key(2), &note("added")).await.is_err());

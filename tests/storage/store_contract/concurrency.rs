@@ -90,7 +90,7 @@ async fn two_stores_on_sqlite_agree(database: TestDatabase) {
 }
 
 /// Poll `future` at most this many times, then drop it.
-async fn abandoned_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+pub async fn abandoned_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     let mut left = polls;
     std::future::poll_fn(|context| match future.as_mut().poll(context) {

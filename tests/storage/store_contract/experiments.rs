@@ -4,19 +4,20 @@ use rankduel_store::events::*;
 use rankduel_store::*;
 
 use super::fixtures::*;
-use crate::support::TestDatabase;
+use crate::support::{Kind, TestDatabase};
 
 on_all_databases! {
     an_experiment_is_created_once_and_found_by_name
     a_change_needs_the_newest_version
     experiments_are_listed_by_the_bytes_of_their_names
     every_name_is_listed
-    the_id_of_an_experiment_is_computed_from_its_name
+    an_experiment_that_is_created_again_is_another_one
 }
 
 async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase) {
     let store = database.store().await;
     let new = NewExperiment {
+        id: 7,
         name: "search".into(),
         spec: r#"{"policy":"uniform"}"#.into(),
         seed: u64::MAX,
@@ -29,7 +30,7 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
     assert_eq!(
         record,
         ExperimentRecord {
-            id: record.id,
+            id: 7,
             name: "search".into(),
             spec: new.spec.clone(),
             seed: u64::MAX,
@@ -44,7 +45,7 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
             interleaving: None,
         }
     );
-    let again = NewExperiment { spec: "{}".into(), seed: 2, created_at: NOW + 1, ..new };
+    let again = NewExperiment { id: 8, spec: "{}".into(), seed: 2, created_at: NOW + 1, ..new };
     assert_eq!(store.create_experiment(&again).await.unwrap(), Created::Taken(record.clone()));
     assert_eq!(store.experiment("search").await.unwrap(), Some(record.clone()));
     assert_eq!(
@@ -177,16 +178,23 @@ async fn every_name_is_listed(database: TestDatabase) {
     assert_eq!(store.names("b", 9).await.unwrap(), ["c"]);
 }
 
-async fn the_id_of_an_experiment_is_computed_from_its_name(database: TestDatabase) {
+/// The database loses an experiment, as a standby does that was behind. Its name is free again, and
+/// nothing of the old experiment belongs to the new one.
+async fn an_experiment_that_is_created_again_is_another_one(database: TestDatabase) {
     let store = database.store().await;
-    for name in ["one", "two", "\u{e9}"] {
-        assert_eq!(create(&store, name).await.id, experiment_id(name));
+    let old = create(&store, "search").await;
+    store.append(&[(old.id, new_event(1, 1))], NOW).await.unwrap();
+    if database.kind == Kind::Sqlite {
+        database.execute("delete from log").await;
     }
-    let record = ExperimentRecord { name: "three".into(), ..create(&store, "four").await };
-    let mut no_entries = std::iter::empty();
-    let imported = store.import(&record, None, &mut no_entries, None).await.unwrap();
-    assert_eq!(
-        imported,
-        Created::New(ExperimentRecord { id: experiment_id("three"), ..record.clone() })
-    );
+    database.execute("delete from experiment").await;
+    assert_eq!(store.experiment("search").await.unwrap(), None);
+    assert_eq!(store.heads(&[old.id]).await.unwrap(), []);
+    let new = create(&store, "search").await;
+    assert_ne!(new.id, old.id);
+    let events = [(old.id, new_event(2, 2)), (new.id, new_event(1, 1))];
+    let appended = store.append(&events, NOW).await.unwrap();
+    assert_eq!(appended, [Appended::Missing, Appended::Recorded(1)]);
+    assert_eq!(store.experiment("search").await.unwrap().map(|record| record.id), Some(new.id));
+    assert_eq!(whole_log(&store, new.id).await.len(), 1);
 }

@@ -28,7 +28,15 @@ pub fn new_event(nonce: Nonce, number: u64) -> NewEvent {
 }
 
 pub fn new_experiment(name: &str) -> NewExperiment {
-    NewExperiment { name: name.into(), spec: "{}".into(), seed: 1, created_at: NOW, audit: None }
+    let id = entropy::experiment_id().expect("randomness");
+    NewExperiment {
+        id,
+        name: name.into(),
+        spec: "{}".into(),
+        seed: 1,
+        created_at: NOW,
+        audit: None,
+    }
 }
 
 pub async fn create(store: &SharedStore, name: &str) -> ExperimentRecord {

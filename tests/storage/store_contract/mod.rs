@@ -5,6 +5,7 @@
 mod appends;
 mod audit;
 mod concurrency;
+mod dropped;
 mod experiments;
 mod faults;
 pub mod fixtures;

@@ -45,12 +45,19 @@ impl AccessKeys {
         Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Read the keys again.
+    /// Read the keys again. Keys are revoked and never deleted, so a set that has keys never
+    /// becomes empty: a key that the database does not have any more is refused from now on.
     pub async fn refresh(&self) -> Result<(), StoreError> {
         let records = self.store.api_keys().await?;
         let before = self.current();
-        let keys =
-            records.into_iter().map(|record| known_key(record, &before)).collect::<ApiKeySet>();
+        let read: ApiKeySet =
+            records.into_iter().map(|record| known_key(record, &before)).collect();
+        let missing: Vec<_> =
+            before.iter().filter(|key| read.named(key.id().as_str()).is_none()).collect();
+        for key in missing.iter().filter(|key| !key.is_ended()) {
+            tracing::warn!(key = key.id().as_str(), "an API key left the database: it is refused");
+        }
+        let keys = read.with(missing.into_iter().map(KnownKey::ended));
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
         Ok(())
     }

@@ -48,6 +48,18 @@ impl KnownKey {
         Self { id, digest, scopes, experiments, ends_at, used_at, running: AtomicUsize::new(0) }
     }
 
+    /// The same key, refused at all times.
+    pub(super) fn ended(&self) -> Self {
+        let (id, experiments) = (self.id.clone(), self.experiments.clone());
+        let used_at = self.shared_used_at();
+        Self::new(id, self.digest, self.scopes, experiments, i64::MIN, used_at)
+    }
+
+    /// Whether it is refused at all times.
+    pub(super) fn is_ended(&self) -> bool {
+        self.ends_at == i64::MIN
+    }
+
     /// Its name.
     pub fn id(&self) -> &KeyId {
         &self.id
@@ -108,16 +120,20 @@ pub struct ApiKeySet {
 
 impl FromIterator<KnownKey> for ApiKeySet {
     fn from_iter<I: IntoIterator<Item = KnownKey>>(keys: I) -> Self {
-        let mut set = Self::default();
-        for key in keys.into_iter().map(Arc::new) {
-            set.by_id.insert(key.id.clone(), Arc::clone(&key));
-            set.by_digest.insert(key.digest, key);
-        }
-        set
+        Self::default().with(keys)
     }
 }
 
 impl ApiKeySet {
+    /// This set with further keys.
+    pub(super) fn with(mut self, keys: impl IntoIterator<Item = KnownKey>) -> Self {
+        for key in keys.into_iter().map(Arc::new) {
+            self.by_id.insert(key.id.clone(), Arc::clone(&key));
+            self.by_digest.insert(key.digest, key);
+        }
+        self
+    }
+
     /// The keys that a server was started with: each allows everything and never expires.
     pub fn of_given(keys: &ApiKeys) -> Self {
         let known = |(digest, id): &(Digest, KeyId)| {

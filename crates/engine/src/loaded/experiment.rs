@@ -174,6 +174,15 @@ impl LoadedExperiment {
         }
     }
 
+    /// The database has no such experiment any more. If one has its name, it is another one, which
+    /// is loaded by the next request. Reported once.
+    pub(crate) fn report_gone(&self, metrics: &Metrics) {
+        if self.condition.worsen_to(Condition::LogRegressed) {
+            let sign = "the experiment is gone";
+            log_regression::report(metrics, &self.name, 0, self.position(), sign);
+        }
+    }
+
     pub(super) fn panicked(&self) -> EngineError {
         self.condition.worsen_to(Condition::Broken);
         EngineError::Internal(format!(

@@ -1,6 +1,6 @@
 //! One commit: appends a group of submissions, folds it and replies to the callers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -157,13 +157,23 @@ async fn fold_committed(
     recorded_at: i64,
 ) {
     let mut recorded: HashMap<_, Vec<LogEntry>> = HashMap::new();
+    let mut gone = HashSet::new();
     for ((experiment, NewEvent { nonce, event, .. }), result) in events.into_iter().zip(appended) {
-        if let Appended::Recorded(position) = *result {
-            let entry = LogEntry { position, nonce, recorded_at, event };
-            recorded.entry(experiment).or_default().push(entry);
+        match *result {
+            Appended::Recorded(position) => {
+                let entry = LogEntry { position, nonce, recorded_at, event };
+                recorded.entry(experiment).or_default().push(entry);
+            }
+            Appended::Missing => {
+                gone.insert(experiment);
+            }
+            _ => {}
         }
     }
     for Waiting { loaded, position, .. } in waiting {
+        if gone.contains(&loaded.id) {
+            loaded.report_gone(metrics);
+        }
         // the first submission of each experiment takes its entries
         let Some(entries) = recorded.remove(&loaded.id) else { continue };
         // the commit must follow what was folded before it

@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use futures_util::{StreamExt as _, stream};
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments as _, Encode, Postgres, Type};
 
 use super::backend::{known_entries, lock_heads};
+use super::lease::Pool;
 use super::statements::{APPEND, APPEND_TO_SEVERAL, MOVE_HEAD, MOVE_HEADS};
 use super::store::{Layout, PostgresStore};
-use super::transaction::{PgTransaction, SingleStatements};
+use super::transaction::PgTransaction;
 use crate::append_plan::{nonces_of, plan};
 use crate::sql::backend::{Backend as _, Transaction as _};
 use crate::sql::log_row::LogRow;
@@ -103,7 +103,7 @@ impl PostgresStore {
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if checked.is_err() {
             let results = match OneStatement::of(events) {
-                Some(one) => append_at_once(self.appenders(), events, &one, recorded_at).await,
+                Some(one) => append_at_once(&self.appending, events, &one, recorded_at).await,
                 None => self.in_transaction(events, recorded_at, Check::Skip).await,
             };
             match results {
@@ -118,10 +118,6 @@ impl PostgresStore {
         results.ok_or_else(|| StoreError::Corrupt("a checked append has no result".into()))
     }
 
-    fn appenders(&self) -> SingleStatements<'_> {
-        SingleStatements { pool: &self.appending, mode: self.mode }
-    }
-
     /// Append in a transaction of several statements. `None`: the results need a check, and nothing
     /// was written.
     async fn in_transaction(
@@ -130,17 +126,14 @@ impl PostgresStore {
         recorded_at: i64,
         check: Check,
     ) -> Result<Option<Vec<Appended>>, StoreError> {
-        let mut borrowed = Borrowed(Some(self.appending.acquire().await?));
-        let Some(connection) = borrowed.0.as_deref_mut() else { return Ok(None) };
-        let mut transaction = PgTransaction::begin_on(connection, self.mode).await?;
+        let mut transaction = PgTransaction::begin(&self.appending).await?;
         let ids = ascending(events.iter().map(|(experiment, _)| *experiment));
         let heads = lock_heads(&mut transaction, &ids).await?;
         if check == Check::Skip
             && (heads.iter().any(|head| head.archived)
                 || events.iter().any(|(_, new)| new.superseded_by.is_some()))
         {
-            transaction.rollback().await?;
-            borrowed.give_back();
+            transaction.end("ROLLBACK").await?;
             return Ok(None);
         }
         let known = match check {
@@ -157,7 +150,6 @@ impl PostgresStore {
         // the first commit may have been cut short while it waited. The log is flushed and sent in
         // order.
         transaction.commit().await?;
-        borrowed.give_back();
         Ok(Some(plan.results))
     }
 }
@@ -193,7 +185,7 @@ impl OneStatement {
 /// Append events that are assumed to be new. `None`: one of their experiments does not exist or
 /// is archived, and nothing was written.
 async fn append_at_once(
-    statements: SingleStatements<'_>,
+    pool: &Pool,
     events: &[(ExperimentId, NewEvent)],
     OneStatement { added, ordinals }: &OneStatement,
     recorded_at: i64,
@@ -202,26 +194,32 @@ async fn append_at_once(
         LogRow::at(*experiment, *ordinal, new.nonce, recorded_at, &new.event)
     };
     let rows: Vec<_> = events.iter().zip(ordinals).map(row).collect();
-    let mut arguments = PgArguments::default();
     let mut only = added.keys();
-    let heads: BTreeMap<ExperimentId, i64> = match (only.next(), only.next()) {
-        (Some(&experiment), None) => {
-            bind(&mut arguments, experiment)?;
-            LogRow::bind_arrays(&rows, &mut arguments).map_err(sqlx::Error::Encode)?;
-            let (head,): (Option<i64>,) =
-                statements.row(sqlx::query_with(APPEND.sql(), arguments)).await?;
-            head.into_iter().map(|head| (experiment, head)).collect()
-        }
-        _ => {
-            bind(&mut arguments, added.keys().copied().collect::<Vec<i64>>())?;
-            bind(&mut arguments, added.values().copied().collect::<Vec<i64>>())?;
-            bind(&mut arguments, rows.iter().map(|row| row.experiment_id).collect::<Vec<i64>>())?;
-            LogRow::bind_arrays(&rows, &mut arguments).map_err(sqlx::Error::Encode)?;
-            let heads: Vec<(i64, i64)> =
-                statements.rows(sqlx::query_with(APPEND_TO_SEVERAL.sql(), arguments)).await?;
-            heads.into_iter().collect()
-        }
+    let query = |proof| {
+        let mut arguments = PgArguments::default();
+        let statement = match (only.next(), only.next()) {
+            (Some(&experiment), None) => {
+                bind(&mut arguments, experiment)?;
+                &APPEND
+            }
+            _ => {
+                let of_rows: Vec<i64> = rows.iter().map(|row| row.experiment_id).collect();
+                bind(&mut arguments, added.keys().copied().collect::<Vec<i64>>())?;
+                bind(&mut arguments, added.values().copied().collect::<Vec<i64>>())?;
+                bind(&mut arguments, of_rows)?;
+                &APPEND_TO_SEVERAL
+            }
+        };
+        LogRow::bind_arrays(&rows, &mut arguments).map_err(sqlx::Error::Encode)?;
+        bind(&mut arguments, proof)?;
+        Ok::<_, StoreError>(sqlx::query_with(statement.sql(), arguments))
     };
+    let heads = pool
+        .proven(query, |proof, answer: Vec<(Option<String>,)>| {
+            let lines = answer.into_iter().filter_map(|(line,)| line);
+            lines.map(|line| new_head(&line, proof)).collect::<Option<BTreeMap<_, _>>>()
+        })
+        .await?;
     if heads.is_empty() {
         return Ok(None);
     }
@@ -236,6 +234,18 @@ async fn append_at_once(
     events.iter().zip(ordinals).map(position).collect::<Result<_, _>>().map(Some)
 }
 
+/// The experiment and its new head in a line of the answer to an append, which ends with the proof
+/// of the call. `None`: the line is the answer to another one.
+fn new_head(line: &str, proof: i64) -> Option<(ExperimentId, i64)> {
+    let mut numbers = line.split(' ').map(str::parse);
+    let (Some(Ok(experiment)), Some(Ok(head)), Some(Ok(proved)), None) =
+        (numbers.next(), numbers.next(), numbers.next(), numbers.next())
+    else {
+        return None;
+    };
+    (proved == proof).then_some((experiment, head))
+}
+
 fn bind<'v>(
     arguments: &mut PgArguments,
     value: impl Encode<'v, Postgres> + Type<Postgres>,
@@ -245,7 +255,7 @@ fn bind<'v>(
 
 /// Move the heads of experiments, whose rows are locked.
 async fn move_heads(
-    transaction: &mut PgTransaction<'_>,
+    transaction: &mut PgTransaction,
     heads: &BTreeMap<ExperimentId, u64>,
 ) -> Result<(), StoreError> {
     let ids: Vec<i64> = heads.keys().copied().collect();
@@ -263,24 +273,6 @@ async fn move_heads(
 enum Check {
     First,
     Skip,
-}
-
-/// A connection that is closed unless it is given back: an interrupted copy leaves its protocol out
-/// of step.
-struct Borrowed(Option<PoolConnection<Postgres>>);
-
-impl Borrowed {
-    fn give_back(mut self) {
-        drop(self.0.take());
-    }
-}
-
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
-            drop(connection.detach());
-        }
-    }
 }
 
 /// Whether the log already has an entry under one of the nonces.

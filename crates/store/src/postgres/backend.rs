@@ -1,11 +1,8 @@
 //! [`Backend`] for PostgreSQL, with the reads of logs in its own SQL.
 
-use std::time::Duration;
-
-use futures_util::TryStreamExt as _;
 use sqlx::types::Uuid;
 
-use super::copy;
+use super::lease::CALL_TIMEOUT;
 use super::notifier::Listener;
 use super::statements::{
     HEADS, KNOWN_ENTRIES, KNOWN_ENTRIES_OF_SEVERAL, LOCK_EXPERIMENT, LOCK_HEAD, LOCK_HEADS,
@@ -16,23 +13,20 @@ use super::transaction::PgTransaction;
 use crate::error::is_retryable;
 use crate::sql::backend::{Backend, Transaction as _};
 use crate::sql::log_row::{LogRow, in_order_of};
-use crate::sql::rows::{ascending, decoded};
+use crate::sql::rows::ascending;
 use crate::sql::statement::Statement;
-use crate::sql::table_row::Record;
+use crate::sql::table_row::{Of, Record};
 use crate::sql::value::{Value, bind_all};
 use crate::{
     AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
     within,
 };
 
-/// Time limit of a whole call. The server's own limits come first; this one is for a server that
-/// no longer responds.
-const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Attempts at a transaction that the server aborts (deadlock, serialisation), the first included.
 const ATTEMPTS: u32 = 4;
 
 impl Backend for PostgresStore {
-    type Transaction = PgTransaction<'static>;
+    type Transaction = PgTransaction;
 
     const LOCK_EXPERIMENT: &'static Statement = &LOCK_EXPERIMENT;
 
@@ -57,7 +51,7 @@ impl Backend for PostgresStore {
     }
 
     async fn begin(&self) -> Result<Self::Transaction, StoreError> {
-        PgTransaction::begin(&self.pool, self.mode).await
+        PgTransaction::begin(&self.pool).await
     }
 
     async fn fetch<R: Record>(
@@ -66,7 +60,7 @@ impl Backend for PostgresStore {
         values: &[Value<'_>],
     ) -> Result<Vec<R>, StoreError> {
         let query = || bind_all!(sqlx::query(statement.sql()), values);
-        self.attempt(|| self.statements().rows(query())).await
+        self.attempt(|| self.pool.rows(query(), statement.answers_about(values))).await
     }
 
     async fn run(
@@ -75,12 +69,12 @@ impl Backend for PostgresStore {
         values: &[Value<'_>],
     ) -> Result<u64, StoreError> {
         let query = || bind_all!(sqlx::query(statement.sql()), values);
-        self.attempt(|| self.statements().execute(query())).await
+        self.attempt(|| self.pool.execute(query())).await
     }
 
     async fn read_heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError> {
-        let query = sqlx::query(HEADS.sql()).bind(ascending(experiments.iter().copied()));
-        self.statements().rows(query).await
+        let ids = ascending(experiments.iter().copied());
+        self.pool.rows(sqlx::query(HEADS.sql()).bind(&ids), Of::Experiments(ids)).await
     }
 
     /// Many entries by a copy: each row of a query costs the driver more time than the server, and
@@ -96,14 +90,10 @@ impl Backend for PostgresStore {
             sql.replace(&format!("${n}"), &number.to_string())
         });
         let mut transaction = self.begin().await?;
-        let mut stream = transaction.connection().copy_out_raw(&statement).await?;
-        let mut data = Vec::new();
-        while let Some(part) = stream.try_next().await? {
-            data.extend_from_slice(&part);
-        }
-        drop(stream);
+        let entries =
+            transaction.copied_entries(statement, Of::Experiments(vec![experiment])).await?;
         transaction.commit().await?;
-        decoded(move || copy::entries(&data)).await
+        Ok(entries)
     }
 
     async fn find_entries(
@@ -156,31 +146,32 @@ impl Backend for PostgresStore {
     }
 }
 
-/// Lock the rows of these experiments, in the order given.
+/// Lock the rows of these experiments, which ascend.
 pub(super) async fn lock_heads(
-    transaction: &mut PgTransaction<'_>,
+    transaction: &mut PgTransaction,
     ids: &[ExperimentId],
 ) -> Result<Vec<Head>, StoreError> {
     let query = match ids {
         [id] => sqlx::query(LOCK_HEAD.sql()).bind(id),
         ids => sqlx::query(LOCK_HEADS.sql()).bind(ids),
     };
-    transaction.rows(query).await
+    transaction.rows(query, Of::Experiments(ids.to_vec())).await
 }
 
 /// The log entries under these nonces, in no particular order.
 pub(super) async fn known_entries(
-    transaction: &mut PgTransaction<'_>,
+    transaction: &mut PgTransaction,
     nonces: impl Iterator<Item = (ExperimentId, Nonce)>,
 ) -> Result<Vec<(ExperimentId, LogEntry)>, StoreError> {
     let (experiments, nonces): (Vec<_>, Vec<_>) =
         nonces.map(|(experiment, nonce)| (experiment, Uuid::from_u128(nonce))).unzip();
     let Some(first) = experiments.first() else { return Ok(Vec::new()) };
+    let of = Of::Experiments(ascending(experiments.iter().copied()));
     let query = if experiments.iter().all(|experiment| experiment == first) {
         sqlx::query(KNOWN_ENTRIES.sql()).bind(*first)
     } else {
         sqlx::query(KNOWN_ENTRIES_OF_SEVERAL.sql()).bind(experiments)
     };
-    let rows: Vec<LogRow> = transaction.rows(query.bind(nonces)).await?;
+    let rows: Vec<LogRow> = transaction.rows(query.bind(nonces), of).await?;
     rows.into_iter().map(|row| Ok((row.experiment_id, row.try_into()?))).collect()
 }

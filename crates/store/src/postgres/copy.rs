@@ -6,8 +6,8 @@
 
 use sqlx::types::Uuid;
 
+use crate::StoreError;
 use crate::sql::log_row::LogRow;
-use crate::{LogEntry, StoreError};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
@@ -31,8 +31,8 @@ pub(super) fn write(rows: &[LogRow]) -> Result<Vec<u8>, StoreError> {
     Ok(copy)
 }
 
-/// The entries of a copy.
-pub(super) fn entries(copy: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
+/// The rows of a copy.
+pub(super) fn rows(copy: &[u8]) -> Result<Vec<LogRow>, StoreError> {
     let unreadable =
         || StoreError::Corrupt("the server copied the log in an unknown format".into());
     let mut reader = CopyReader(copy);
@@ -41,7 +41,7 @@ pub(super) fn entries(copy: &[u8]) -> Result<Vec<LogEntry>, StoreError> {
     while let Some(row) = reader.row().ok_or_else(unreadable)? {
         rows.push(row);
     }
-    LogRow::entries(rows)
+    Ok(rows)
 }
 
 /// The unread bytes of a copy. Every method returns `None` if they are malformed.

@@ -7,11 +7,12 @@ use sqlx::migrate::Migrator;
 use sqlx::{Connection, Executor, PgConnection};
 
 use super::distribute::{distribute, refused};
+use super::lease::Pool;
 use super::sessions::{PoolMode, connect, require_own_sessions};
 use super::store::{Layout, PostgresStore};
-use super::transaction::SingleStatements;
-use crate::sql::backend::{Backend as _, Transaction as _};
+use crate::sql::backend::Backend as _;
 use crate::sql::statements;
+use crate::sql::table_row::Of;
 use crate::{Database, Distributed, StoreError, schema};
 
 /// [`schema::compare`] decides on applied migrations that this program does not know.
@@ -41,6 +42,11 @@ const NOT_POOLED: &str = "not through a pooler, but with the URL of the database
 
 const ANOTHER_DATABASE: &str = "--listen-database-url leads to another database than \
      --database-url: it must be the URL of the same database without the pooler";
+
+const VERSION_AND_ENCODING: &str = "select current_setting('server_version_num')::integer,
+     current_setting('server_encoding')";
+
+const IS_MIGRATED: &str = "select to_regclass('_sqlx_migrations') is not null";
 
 /// Identity of a database, also before it has a schema: the start time of the server, and the
 /// number of the database.
@@ -75,9 +81,9 @@ impl Database for PostgresStore {
         // A pooler would keep the lock with a session that goes on to serve others.
         require_own_sessions(direct).await?;
         let mut connection = connect(direct).await?;
-        require_supported_server(&mut connection).await?;
+        require_supported(sqlx::query_as(VERSION_AND_ENCODING).fetch_one(&mut connection).await?)?;
         if self.mode == PoolMode::Transaction {
-            same_database(&mut connection, self.statements()).await?;
+            same_database(&mut connection, &self.pool).await?;
         }
         connection.execute(MIGRATION_SETTINGS).await?;
         let layout = self.ask_layout().await?;
@@ -102,18 +108,14 @@ impl Database for PostgresStore {
             if self.mode == PoolMode::Session {
                 self.own_sessions.get_or_try_init(|| require_own_sessions(&self.options)).await?;
             }
-            let mut transaction = self.begin().await?;
-            require_supported_server(transaction.connection()).await?;
-            let migrated: bool =
-                sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
-                    .persistent(false)
-                    .fetch_one(transaction.connection())
-                    .await?;
+            require_supported(self.pool.row(sqlx::query(VERSION_AND_ENCODING)).await?)?;
+            let (migrated,): (bool,) = self.pool.row(sqlx::query(IS_MIGRATED)).await?;
             let applied = match migrated {
-                true => Some(applied(transaction.connection()).await?),
+                true => {
+                    Some(self.pool.rows(sqlx::query(statements::MIGRATIONS.sql()), Of::Any).await?)
+                }
                 false => None,
             };
-            transaction.commit().await?;
             self.ask_layout().await?;
             schema::compare(&MIGRATIONS, applied)
         })
@@ -146,6 +148,10 @@ impl Database for PostgresStore {
         Ok(Vec::new())
     }
 
+    fn foreign_answers(&self) -> u64 {
+        self.pool.foreign_answers() + self.appending.foreign_answers()
+    }
+
     async fn close(&self) {
         if let Some(listening) = &self.listening {
             listening.close().await;
@@ -163,15 +169,12 @@ impl PostgresStore {
             return Ok(());
         };
         let mut connection = connect(direct).await?;
-        same_database(&mut connection, self.statements()).await
+        same_database(&mut connection, &self.pool).await
     }
 }
 
 /// Compare the database of a direct connection with that of a pooler.
-async fn same_database(
-    direct: &mut PgConnection,
-    pooled: SingleStatements<'_>,
-) -> Result<(), StoreError> {
+async fn same_database(direct: &mut PgConnection, pooled: &Pool) -> Result<(), StoreError> {
     let direct: (String, i64) = sqlx::query_as(SERVER_AND_DATABASE).fetch_one(direct).await?;
     if direct == pooled.row(sqlx::query(SERVER_AND_DATABASE)).await? {
         return Ok(());
@@ -184,13 +187,7 @@ async fn applied(connection: &mut PgConnection) -> Result<Vec<(i64, Vec<u8>, Str
     Ok(sqlx::query_as(statements::MIGRATIONS.sql()).persistent(false).fetch_all(connection).await?)
 }
 
-async fn require_supported_server(connection: &mut PgConnection) -> Result<(), StoreError> {
-    let (version, encoding): (i32, String) = sqlx::query_as(
-        "select current_setting('server_version_num')::integer, current_setting('server_encoding')",
-    )
-    .persistent(false)
-    .fetch_one(connection)
-    .await?;
+fn require_supported((version, encoding): (i32, String)) -> Result<(), StoreError> {
     if version < OLDEST_SERVER {
         return Err(StoreError::Schema(format!(
             "the server is PostgreSQL {}; rankduel needs {} or later",

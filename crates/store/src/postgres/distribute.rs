@@ -19,7 +19,8 @@ const DISTRIBUTED: [(&str, &str, &str); 3] = [
 ];
 
 /// The tables that stay on the coordinator.
-const LOCAL: [&str; 5] = ["_sqlx_migrations", "api_key", "audit", "ended_session", "signing_key"];
+const LOCAL: [&str; 6] =
+    ["_sqlx_migrations", "api_key", "audit", "ended_session", "experiment_name", "signing_key"];
 
 /// Copying the rows of a large database takes long. The function can only be distributed in a
 /// transaction that works on one shard after the other.
@@ -122,7 +123,8 @@ pub(super) async fn distribute(connection: &mut PgConnection) -> Result<Distribu
             }
         }
     }
-    let function = format!("append_entries(bigint, {}[])", LogRow::POSTGRES_TYPES.join("[], "));
+    let function =
+        format!("append_entries(bigint, {}[], bigint)", LogRow::POSTGRES_TYPES.join("[], "));
     sqlx::query(DISTRIBUTE_FUNCTION).bind(function).execute(&mut *connection).await?;
     connection.execute("commit").await?;
 

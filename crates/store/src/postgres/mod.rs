@@ -18,6 +18,7 @@ mod backend;
 pub(super) mod copy;
 mod database;
 mod distribute;
+mod lease;
 mod notifier;
 mod sessions;
 mod statements;

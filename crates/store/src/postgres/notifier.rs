@@ -13,8 +13,7 @@ use sqlx::PgPool;
 use sqlx::postgres::PgListener;
 use tokio::sync::mpsc;
 
-use super::sessions::PoolMode;
-use super::transaction::SingleStatements;
+use super::lease::Pool;
 use crate::{ExperimentId, Notice, Notices, StoreError};
 
 /// The channel of notifications. A payload is `ID HEAD`: an experiment's number and its new head.
@@ -33,9 +32,9 @@ pub(super) struct Notifier(mpsc::UnboundedSender<(ExperimentId, u64)>);
 
 impl Notifier {
     /// Start the task. It ends when the notifier is dropped.
-    pub fn start(pool: PgPool, mode: PoolMode) -> Self {
+    pub fn start(pool: Pool) -> Self {
         let (pending, heads) = mpsc::unbounded_channel();
-        tokio::spawn(run(pool, mode, heads));
+        tokio::spawn(run(pool, heads));
         Self(pending)
     }
 
@@ -46,31 +45,24 @@ impl Notifier {
     }
 }
 
-async fn run(
-    pool: PgPool,
-    mode: PoolMode,
-    mut pending: mpsc::UnboundedReceiver<(ExperimentId, u64)>,
-) {
+async fn run(pool: Pool, mut pending: mpsc::UnboundedReceiver<(ExperimentId, u64)>) {
     while let Some((experiment, head)) = pending.recv().await {
         let mut heads = BTreeMap::from([(experiment, head)]);
         while let Ok((experiment, head)) = pending.try_recv() {
             let newest = heads.entry(experiment).or_default();
             *newest = head.max(*newest);
         }
-        if let Err(error) = send(SingleStatements { pool: &pool, mode }, heads).await {
+        if let Err(error) = send(&pool, heads).await {
             tracing::debug!(%error, "other processes were not notified of new log entries");
         }
         tokio::time::sleep(GATHERED_FOR).await;
     }
 }
 
-async fn send(
-    statements: SingleStatements<'_>,
-    heads: BTreeMap<ExperimentId, u64>,
-) -> Result<(), StoreError> {
+async fn send(pool: &Pool, heads: BTreeMap<ExperimentId, u64>) -> Result<(), StoreError> {
     let payloads: Vec<String> =
         heads.into_iter().map(|(experiment, head)| format!("{experiment} {head}")).collect();
-    statements.execute(sqlx::query(NOTIFY).bind(CHANNEL).bind(payloads)).await.map(drop)
+    pool.execute(sqlx::query(NOTIFY).bind(CHANNEL).bind(payloads)).await.map(drop)
 }
 
 /// A connection that receives notices.

@@ -102,10 +102,12 @@ pub(super) fn pool(max_connections: u32, options: &PgConnectOptions, mode: PoolM
         .connect_lazy_with(options.clone())
 }
 
-/// A pool of one connection, which listens.
+/// A pool of one connection, which listens. The connection is never used again: waiting for a
+/// notification can be dropped at any time.
 pub(super) fn listening_pool(options: PgConnectOptions) -> PgPool {
     PgPoolOptions::new()
         .max_connections(1)
+        .after_release(|_, _| Box::pin(async { Ok(false) }))
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .idle_timeout(None)
         .max_lifetime(None)

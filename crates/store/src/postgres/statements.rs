@@ -48,13 +48,14 @@ statements! {
          order by position limit $3) to stdout (format binary)";
 
     /// Lock the head of `$1`, write entries above it and move it: one trip to one node. The
-    /// result is the new head; null if the experiment does not exist or is archived. The positions
-    /// of the entries are counted from the head.
-    Experiment APPEND = "select append_entries($1, {log arrays 2})";
+    /// result is the experiment, its new head and the last parameter, which proves whose answer it
+    /// is; null if the experiment does not exist or is archived. The positions of the entries are
+    /// counted from the head.
+    Experiment APPEND = "select append_entries($1, {log arrays 2}, {after arrays 2})";
     /// Lock heads in order, write entries and move the heads, if every experiment exists and is
     /// not archived. A lock that had to wait reads the head as it is afterwards. `$1` has the
     /// experiments and `$2` the number of entries of each. The positions of the entries are counted
-    /// from the heads.
+    /// from the heads. Each line of the result is as that of `APPEND`.
     Together APPEND_TO_SEVERAL =
         "with locked as materialized (
              select id, head from experiment where id = any($1) and archived_at_ms is null
@@ -71,7 +72,7 @@ statements! {
          from open
          join unnest($1::bigint[], $2::bigint[]) as added (id, entries) on added.id = open.id
          where experiment.id = open.id
-         returning experiment.id, experiment.head";
+         returning experiment.id || ' ' || experiment.head || ' ' || {after arrays 4}::bigint";
 
     Experiment INSERT_ROW = "insert into log ({log}) values ({log values})";
     /// The rows have their experiments.

@@ -6,9 +6,9 @@ use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::OnceCell;
 
+use super::lease::Pool;
 use super::notifier::Notifier;
-use super::sessions::{self, APPENDING, OTHER, PoolMode, listening_pool};
-use super::transaction::SingleStatements;
+use super::sessions::{APPENDING, OTHER, PoolMode, listening_pool};
 use crate::StoreError;
 
 /// Citus lists distributed tables in `pg_dist_partition`, which only databases with the extension
@@ -44,10 +44,10 @@ pub(crate) struct PostgresStore {
     pub(super) same_database: OnceCell<bool>,
     /// Set once [`PoolMode::Session`] was checked.
     pub(super) own_sessions: OnceCell<()>,
-    pub(super) pool: PgPool,
+    pub(super) pool: Pool,
     /// Appends have a pool of their own, so that one connection makes nearly all of them: the
     /// server keeps its caches warm.
-    pub(super) appending: PgPool,
+    pub(super) appending: Pool,
     pub(super) listening: Option<PgPool>,
     pub(super) notifier: Notifier,
     /// How many of the next appends check for repeats before they write.
@@ -64,13 +64,13 @@ impl PostgresStore {
         mode: PoolMode,
         direct: Option<PgConnectOptions>,
     ) -> Self {
-        let pool = sessions::pool(OTHER, &options, mode);
+        let pool = Pool::new(OTHER, &options, mode);
         let has_direct_url = direct.is_some();
         let direct = direct.or_else(|| (mode == PoolMode::Session).then(|| options.clone()));
         Self {
-            appending: sessions::pool(APPENDING, &options, mode),
+            appending: Pool::new(APPENDING, &options, mode),
             listening: direct.clone().map(listening_pool),
-            notifier: Notifier::start(pool.clone(), mode),
+            notifier: Notifier::start(pool.clone()),
             checked_appends: AtomicU32::new(0),
             layout: AtomicU8::new(0),
             has_direct_url,
@@ -81,11 +81,6 @@ impl PostgresStore {
             direct,
             pool,
         }
-    }
-
-    /// Runs statements other than appends.
-    pub(super) fn statements(&self) -> SingleStatements<'_> {
-        SingleStatements { pool: &self.pool, mode: self.mode }
     }
 
     pub(super) fn known_layout(&self) -> Option<Layout> {
@@ -113,7 +108,7 @@ impl PostgresStore {
 
     /// Ask the database for its layout: it may have been distributed by another process.
     pub(super) async fn ask_layout(&self) -> Result<Layout, StoreError> {
-        let ask = async |question| self.statements().row(sqlx::query(question)).await;
+        let ask = async |question| self.pool.row(sqlx::query(question)).await;
         let (extended,): (bool,) = ask(HAS_EXTENSION).await?;
         let distributed = extended && ask(IS_DISTRIBUTED).await?.0;
         let layout = if distributed { Layout::ByExperiment } else { Layout::Whole };

@@ -1,93 +1,105 @@
-//! Transactions and single statements, with or without a pooler in between.
-
-use sqlx::postgres::PgArguments;
-use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool, Postgres};
+//! Transactions, with or without a pooler in between.
 
 use super::copy;
+use super::lease::{Lease, Pool, Proof, Query, closed};
 use super::sessions::{PoolMode, begin_pooled};
 use super::statements::{COPY_ROWS, INSERT_ROW, LOCK_SIGNING_KEYS};
-use crate::StoreError;
 use crate::sql::backend::Transaction;
 use crate::sql::log_row::LogRow;
 use crate::sql::statement::Statement;
-use crate::sql::table_row::Record;
+use crate::sql::table_row::{Of, Record};
 use crate::sql::value::{Value, bind_all};
+use crate::{LogEntry, StoreError};
 
 /// A transaction. Rolled back unless it is committed.
 #[derive(Debug)]
-pub(crate) struct PgTransaction<'c> {
-    transaction: sqlx::Transaction<'c, Postgres>,
-    mode: PoolMode,
+pub(crate) struct PgTransaction {
+    /// `None` after an error.
+    lease: Option<Lease>,
 }
 
-impl PgTransaction<'static> {
+impl PgTransaction {
     /// Begin a transaction on a connection of the pool.
-    pub async fn begin(pool: &PgPool, mode: PoolMode) -> Result<Self, StoreError> {
-        let transaction = match mode {
-            PoolMode::Session => pool.begin().await?,
-            PoolMode::Transaction => pool.begin_with(AssertSqlSafe(begin_pooled())).await?,
+    pub(super) async fn begin(pool: &Pool) -> Result<Self, StoreError> {
+        let lease = pool.take().await?;
+        let lease = match pool.mode {
+            PoolMode::Session => lease.prove("BEGIN".into()).await?,
+            PoolMode::Transaction => lease.prove(begin_pooled()).await?,
         };
-        Ok(Self { transaction, mode })
-    }
-}
-
-impl<'c> PgTransaction<'c> {
-    /// Begin a transaction on this connection.
-    pub async fn begin_on(
-        connection: &'c mut PgConnection,
-        mode: PoolMode,
-    ) -> Result<Self, StoreError> {
-        let transaction = match mode {
-            PoolMode::Session => connection.begin().await?,
-            PoolMode::Transaction => connection.begin_with(AssertSqlSafe(begin_pooled())).await?,
-        };
-        Ok(Self { transaction, mode })
+        Ok(Self { lease: Some(lease) })
     }
 
-    pub async fn rollback(self) -> Result<(), StoreError> {
-        Ok(self.transaction.rollback().await?)
+    /// `COMMIT` or `ROLLBACK`.
+    pub async fn end(mut self, how: &str) -> Result<(), StoreError> {
+        self.lease()?.prove(how.into()).await.map(Lease::give_back)
     }
 
-    /// The connection, for copies.
-    pub fn connection(&mut self) -> &mut PgConnection {
-        &mut self.transaction
+    fn lease(&mut self) -> Result<Lease, StoreError> {
+        self.lease.take().ok_or_else(closed)
+    }
+
+    fn keep<T>(&mut self, (lease, result): (Lease, T)) -> T {
+        self.lease = Some(lease);
+        result
     }
 
     /// The rows of a query.
-    pub async fn rows<R: Record>(
-        &mut self,
-        query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<Vec<R>, StoreError> {
-        let query = query.persistent(self.mode == PoolMode::Session);
-        R::read_all(query.fetch_all(&mut *self.transaction).await?)
+    pub async fn rows<R: Record>(&mut self, query: Query, of: Of) -> Result<Vec<R>, StoreError> {
+        let answered = self.lease()?.rows(query, of, Proof::Later).await?;
+        Ok(self.keep(answered))
     }
 
     /// Run a query. Returns the number of affected rows.
-    pub async fn execute(
-        &mut self,
-        query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<u64, StoreError> {
-        let query = query.persistent(self.mode == PoolMode::Session);
-        Ok(query.execute(&mut *self.transaction).await?.rows_affected())
+    pub async fn execute(&mut self, query: Query) -> Result<u64, StoreError> {
+        let answered = self.lease()?.execute(query, Proof::Later).await?;
+        Ok(self.keep(answered))
     }
 
     /// Write log rows by a copy.
     pub async fn copy_rows(&mut self, rows: &[LogRow]) -> Result<(), StoreError> {
-        let mut copy = self.connection().copy_in_raw(COPY_ROWS.sql()).await?;
-        copy.send(copy::write(rows)?).await?;
-        copy.finish().await?;
+        let data = copy::write(rows)?;
+        let answered = self
+            .lease()?
+            .run(|connection| {
+                Box::pin(async move {
+                    let mut copy = connection.copy_in_raw(COPY_ROWS.sql()).await?;
+                    copy.send(data).await?;
+                    copy.finish().await?;
+                    Ok(())
+                })
+            })
+            .await?;
+        self.keep(answered);
         Ok(())
+    }
+
+    /// The log entries that a copy writes.
+    pub async fn copied_entries(
+        &mut self,
+        statement: String,
+        of: Of,
+    ) -> Result<Vec<LogEntry>, StoreError> {
+        let answered = self.lease()?.copied_entries(statement, of).await?;
+        Ok(self.keep(answered))
     }
 }
 
-impl Transaction for PgTransaction<'_> {
+impl Drop for PgTransaction {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease.roll_back();
+        }
+    }
+}
+
+impl Transaction for PgTransaction {
     async fn fetch<R: Record>(
         &mut self,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<Vec<R>, StoreError> {
-        self.rows(bind_all!(sqlx::query(statement.sql()), values)).await
+        let query = bind_all!(sqlx::query(statement.sql()), values);
+        self.rows(query, statement.answers_about(values)).await
     }
 
     async fn run(
@@ -110,48 +122,6 @@ impl Transaction for PgTransaction<'_> {
     }
 
     async fn commit(self) -> Result<(), StoreError> {
-        Ok(self.transaction.commit().await?)
-    }
-}
-
-/// Runs each statement in a transaction of its own.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SingleStatements<'p> {
-    pub pool: &'p PgPool,
-    pub mode: PoolMode,
-}
-
-impl SingleStatements<'_> {
-    /// The rows of a query.
-    pub async fn rows<R: Record>(
-        self,
-        query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<Vec<R>, StoreError> {
-        if self.mode == PoolMode::Session {
-            return R::read_all(query.fetch_all(self.pool).await?);
-        }
-        let mut transaction = PgTransaction::begin(self.pool, self.mode).await?;
-        let rows = transaction.rows(query).await?;
-        transaction.commit().await?;
-        Ok(rows)
-    }
-
-    /// The only row of a query.
-    pub async fn row<R: Record>(
-        self,
-        query: Query<'_, Postgres, PgArguments>,
-    ) -> Result<R, StoreError> {
-        self.rows(query).await?.pop().ok_or_else(|| sqlx::Error::RowNotFound.into())
-    }
-
-    /// Run a query. Returns the number of affected rows.
-    pub async fn execute(self, query: Query<'_, Postgres, PgArguments>) -> Result<u64, StoreError> {
-        if self.mode == PoolMode::Session {
-            return Ok(query.execute(self.pool).await?.rows_affected());
-        }
-        let mut transaction = PgTransaction::begin(self.pool, self.mode).await?;
-        let affected = transaction.execute(query).await?;
-        transaction.commit().await?;
-        Ok(affected)
+        self.end("COMMIT").await
     }
 }

@@ -14,7 +14,7 @@ use crate::events::Status;
 use crate::{
     AppendUnit, Appended, AuditNote, Change, Changed, Created, EntryChunks, ExperimentId,
     ExperimentLog, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notices,
-    Snapshot, StoreError, experiment_id,
+    Snapshot, StoreError,
 };
 
 /// From this limit on, entries are read by the database's bulk statement.
@@ -38,8 +38,11 @@ impl<B: Backend> ExperimentLog for B {
     }
 
     async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError> {
-        let values = values![experiment_id(name), name];
-        Ok(self.fetch(&statements::EXPERIMENT, values).await?.pop())
+        let named: Vec<(i64,)> = self.fetch(&statements::ID_OF_NAME, values![name]).await?;
+        let Some((id,)) = named.first() else { return Ok(None) };
+        let found: Option<ExperimentRecord> =
+            self.fetch(&statements::EXPERIMENT, values![*id]).await?.pop();
+        Ok(found.filter(|record| record.name == name))
     }
 
     async fn experiments(
@@ -208,10 +211,9 @@ impl<B: Backend> ExperimentLog for B {
         chunks: EntryChunks<'_>,
         audit: Option<&AuditNote>,
     ) -> Result<Created, StoreError> {
-        let id = experiment_id(&record.name);
-        let record = ExperimentRecord { id, ..record.clone() };
+        let id = record.id;
         let mut transaction = self.begin().await?;
-        let imported = insert_experiment(&mut transaction, &record).await?;
+        let imported = insert_experiment(&mut transaction, record).await?;
         let Created::New(_) = &imported else { return Ok(imported) };
         if let Some(base) = base {
             let position = to_column("snapshot position", base.position)?;
@@ -232,14 +234,14 @@ impl<B: Backend> ExperimentLog for B {
     }
 }
 
-/// Add a new experiment with its note, unless its name or its id is taken.
+/// Add a new experiment with its note, unless its name is taken.
 async fn create(
     transaction: &mut impl Transaction,
     new: &NewExperiment,
     created_at: i64,
 ) -> Result<Created, StoreError> {
     let record = ExperimentRecord {
-        id: experiment_id(&new.name),
+        id: new.id,
         name: new.name.clone(),
         spec: new.spec.clone(),
         seed: new.seed,
@@ -260,11 +262,29 @@ async fn create(
     Ok(created)
 }
 
-/// Add an experiment, unless its name or its id is taken.
+/// Add an experiment, unless its name is taken.
 async fn insert_experiment(
     transaction: &mut impl Transaction,
     record: &ExperimentRecord,
 ) -> Result<Created, StoreError> {
+    let named = values![&record.name, record.id];
+    if transaction.run(&statements::TAKE_NAME, named).await? == 0 {
+        let taken: Vec<(i64,)> =
+            transaction.fetch(&statements::ID_OF_NAME, values![&record.name]).await?;
+        let (owner,) = taken.first().copied().unwrap_or_default();
+        if let Some(taken) = transaction.fetch(&statements::EXPERIMENT, values![owner]).await?.pop()
+        {
+            return Ok(Created::Taken(taken));
+        }
+        // the database has lost the experiment, and its name is free
+        let values = values![&record.name, record.id, owner];
+        if transaction.run(&statements::TAKE_NAME_FROM, values).await? == 0 {
+            return Err(StoreError::Corrupt(format!(
+                "the name {:?} was taken by two experiments at once",
+                record.name
+            )));
+        }
+    }
     let values = values![
         record.id,
         &record.name,
@@ -280,12 +300,8 @@ async fn insert_experiment(
         to_column("pruned_to", record.pruned_to)?,
         &record.interleaving,
     ];
-    if let Some(created) = transaction.fetch(&statements::CREATE_EXPERIMENT, values).await?.pop() {
-        return Ok(Created::New(created));
-    }
-    let values = values![record.id, &record.name];
-    let taken = transaction.fetch(&statements::EXPERIMENT, values).await?.pop();
-    Ok(taken.map_or(Created::Collision, Created::Taken))
+    transaction.run(&statements::CREATE_EXPERIMENT, values).await?;
+    Ok(Created::New(record.clone()))
 }
 
 fn snapshot_values(experiment: ExperimentId, position: i64, snapshot: &Snapshot) -> [Value<'_>; 5] {

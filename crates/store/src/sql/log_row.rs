@@ -31,6 +31,10 @@ macro_rules! log_columns {
         }
 
         impl Record for LogRow {
+            fn experiment(&self) -> Option<ExperimentId> {
+                Some(self.experiment_id)
+            }
+
             fn read(row: &impl TableRow) -> Result<Self, StoreError> {
                 Ok(Self {
                     $first: row.get(stringify!($first))?,
@@ -114,6 +118,11 @@ impl LogRow {
     pub fn arrays_from(n: usize) -> String {
         let parameters = (n..).zip(Self::POSTGRES_TYPES).map(|(n, sql)| format!("${n}::{sql}[]"));
         parameters.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The parameter after those of [`LogRow::arrays_from`].
+    pub fn after_arrays_from(n: usize) -> String {
+        format!("${}", n + Self::POSTGRES_TYPES.len())
     }
 
     /// The columns of `entry`, whose position is counted from `open.head`.

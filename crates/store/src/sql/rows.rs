@@ -45,6 +45,10 @@ pub(crate) const EXPERIMENT_COLUMNS: &str = "id, name, spec, seed, status, winne
      created_at_ms, updated_at_ms, archived_at_ms, pruned_to, interleaving";
 
 impl Record for ExperimentRecord {
+    fn experiment(&self) -> Option<ExperimentId> {
+        Some(self.id)
+    }
+
     fn read(row: &impl TableRow) -> Result<Self, StoreError> {
         let id = row.get("id")?;
         let of = |what: &str| format!("{what} of experiment {id}");
@@ -74,6 +78,10 @@ impl Record for ExperimentRecord {
 }
 
 impl Record for Head {
+    fn experiment(&self) -> Option<ExperimentId> {
+        Some(self.experiment)
+    }
+
     fn read(row: &impl TableRow) -> Result<Self, StoreError> {
         Ok(Self {
             experiment: row.get("id")?,
@@ -85,6 +93,10 @@ impl Record for Head {
 }
 
 impl Record for Snapshot {
+    fn experiment(&self) -> Option<ExperimentId> {
+        Some(self.experiment)
+    }
+
     fn read(row: &impl TableRow) -> Result<Self, StoreError> {
         Ok(Self {
             experiment: row.get("experiment_id")?,

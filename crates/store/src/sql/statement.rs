@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use super::log_row::LogRow;
 use super::rows::EXPERIMENT_COLUMNS;
+use super::table_row::Of;
+use super::value::Value;
 
 /// The nodes that a statement reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +31,12 @@ pub(crate) enum Reach {
 /// | `{log json}` | the same, as SQLite writes them into a JSON array for [`LogRow`] |
 /// | `{log values}` | a parameter for each column of `log`, from `$1` on |
 /// | `{log arrays N}` | from `$N` on, an array for each column but the first: its values in all rows |
+/// | `{after arrays N}` | the parameter after those of `{log arrays N}` |
 /// | `{log above heads}` | the columns of `entry`, its position counted from `open.head` |
 #[derive(Debug)]
 pub(crate) struct Statement {
     #[cfg_attr(not(test), expect(dead_code, reason = "tests check every statement by its reach"))]
     pub name: &'static str,
-    #[cfg_attr(not(test), expect(dead_code, reason = "tests check every statement by its reach"))]
     pub reach: Reach,
     template: &'static str,
     sql: OnceLock<String>,
@@ -43,6 +45,14 @@ pub(crate) struct Statement {
 impl Statement {
     pub const fn new(name: &'static str, reach: Reach, template: &'static str) -> Self {
         Self { name, reach, template, sql: OnceLock::new() }
+    }
+
+    /// The experiment that the rows of the answer must belong to: the first value names it.
+    pub fn answers_about(&self, values: &[Value<'_>]) -> Of {
+        match (self.reach, values.first()) {
+            (Reach::Experiment, Some(Value::Number(Some(id)))) => Of::Experiments(vec![*id]),
+            _ => Of::Any,
+        }
     }
 
     /// The text.
@@ -55,6 +65,8 @@ impl Statement {
                 .replace("{log values}", &LogRow::values_from(1))
                 .replace("{log arrays 2}", &LogRow::arrays_from(2))
                 .replace("{log arrays 4}", &LogRow::arrays_from(4))
+                .replace("{after arrays 2}", &LogRow::after_arrays_from(2))
+                .replace("{after arrays 4}", &LogRow::after_arrays_from(4))
                 .replace("{log above heads}", &LogRow::above_heads())
         })
     }

@@ -7,8 +7,12 @@ statements! {
     Coordinator MIGRATIONS =
         "select version, checksum, description from _sqlx_migrations where success order by version";
 
-    /// The id first: it leads to the row, and in a distributed database to its shard.
-    Experiment EXPERIMENT = "select {experiment} from experiment where id = $1 and name = $2";
+    Coordinator ID_OF_NAME = "select id from experiment_name where name = $1";
+    Coordinator TAKE_NAME =
+        "insert into experiment_name (name, id) values ($1, $2) on conflict (name) do nothing";
+    /// From an experiment that does not exist any more.
+    Coordinator TAKE_NAME_FROM = "update experiment_name set id = $2 where name = $1 and id = $3";
+    Experiment EXPERIMENT = "select {experiment} from experiment where id = $1";
     Experiments EXPERIMENTS =
         "select {experiment} from experiment where archived_at_ms is null order by name limit $1";
     Experiments EXPERIMENTS_AFTER = "select {experiment} from experiment
@@ -16,8 +20,7 @@ statements! {
     Experiments NAMES = "select name from experiment where name > $1 order by name limit $2";
     /// Of a new experiment, or of an imported one.
     Experiment CREATE_EXPERIMENT = "insert into experiment ({experiment})
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-         on conflict do nothing returning {experiment}";
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     /// `$6` is the version before the change.
     Experiment CHANGE_EXPERIMENT = "update experiment
          set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7,

@@ -11,7 +11,7 @@ use crate::sql::backend::{Backend, Transaction};
 use crate::sql::log_row::{LogRow, in_order_of};
 use crate::sql::rows::{ascending, decoded};
 use crate::sql::statement::{Statement, statements};
-use crate::sql::table_row::Record;
+use crate::sql::table_row::{Of, Record};
 use crate::sql::value::{Value, bind_all, values};
 use crate::{
     AppendUnit, Appended, ExperimentId, Head, LogEntry, NewEvent, Nonce, Notices, StoreError,
@@ -89,7 +89,7 @@ impl Backend for SqliteStore {
         values: &[Value<'_>],
     ) -> Result<Vec<R>, StoreError> {
         let query = bind_all!(sqlx::query(statement.sql()), values);
-        R::read_all(query.fetch_all(&self.readers).await?)
+        own(R::read_all(query.fetch_all(&self.readers).await?)?, &statement.answers_about(values))
     }
 
     async fn run(
@@ -123,7 +123,7 @@ impl Backend for SqliteStore {
                     "the log of experiment {experiment} after position {after}: {error}"
                 ))
             })?;
-            LogRow::entries(rows)
+            LogRow::entries(own(rows, &Of::Experiments(vec![experiment]))?)
         })
         .await
     }
@@ -181,7 +181,7 @@ impl Transaction for sqlx::Transaction<'static, Sqlite> {
         values: &[Value<'_>],
     ) -> Result<Vec<R>, StoreError> {
         let query = bind_all!(sqlx::query(statement.sql()), values);
-        R::read_all(query.fetch_all(&mut **self).await?)
+        own(R::read_all(query.fetch_all(&mut **self).await?)?, &statement.answers_about(values))
     }
 
     async fn run(
@@ -228,6 +228,11 @@ async fn known_entries(
         }
     }
     Ok(known)
+}
+
+/// These rows, unless one belongs to another experiment than the one that was asked for.
+fn own<R: Record>(rows: Vec<R>, of: &Of) -> Result<Vec<R>, StoreError> {
+    of.foreign(&rows).map_or(Ok(rows), |why| Err(StoreError::Foreign(why)))
 }
 
 /// Rows as one parameter.

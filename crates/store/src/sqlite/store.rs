@@ -136,6 +136,7 @@ mod tests {
         let store = SqliteStore::open(options, false).await.unwrap();
         store.migrate().await.unwrap();
         let new = NewExperiment {
+            id: 1,
             name: "one".into(),
             spec: "{}".into(),
             seed: 0,
