@@ -2,6 +2,7 @@
 it saw, and what it must see."""
 
 import json
+import random
 import socket
 import subprocess
 import tempfile
@@ -91,8 +92,56 @@ def log_goes_back(server, database):
             yield arguments[0], ended.returncode, 0
 
 
+def hang_ups(server, _):
+    """Callers close their connections while the server reads and writes for them."""
+    port, numbers = server.port, random.Random(1)
+    reads = [f"/v1/experiments/target{report}" for report in ("", "/segments", "/verdict", "/statistics", "/regret")]
+    reads += ["/v1/experiments", "/v1/audit", "/metrics"]
+    for number in range(400):
+        with socket.create_connection((HOST, port), timeout=15) as connection:
+            if number % 4:
+                connection.sendall(head("GET", reads[number % len(reads)]))
+            else:
+                body = json.dumps({"description": f"number {number}"}).encode()
+                connection.sendall(head("PATCH", "/v1/experiments/target", body, more="if-match: *\r\n"))
+            time.sleep(numbers.uniform(0, 0.01))
+    for method in ("GET", "PATCH"):
+        close = "connection: close\r\n"
+        request = head(method, "/v1/experiments/target", b"{}" if method == "PATCH" else b"", key=None, more=close)
+        yield f"{method} without a key", status(port, request), 401
+    code, text = ask(port, "GET", "/v1/experiments")
+    yield "the list", (code, sorted(row["name"] for row in json.loads(text)["experiments"])), (
+        200, ["optimized", "target", "team-draft"])
+    yield "feedback", ask(port, "POST", FEEDBACK, duel(port)[1])[0], 200
+    yield from no_foreign_answers(port)
+
+
+def database_stalls(server, database):
+    """The database does not answer for nine seconds, and then it does."""
+    port = server.port
+    _, waiting = duel(port)
+    with database.stalled():
+        end = time.monotonic() + 9
+        yield "feedback", ask(port, "POST", FEEDBACK, waiting)[0] in (503, 504), True
+        while time.monotonic() < end:
+            yield "next-duel", duel(port)[0], 200
+            time.sleep(3)
+    feedback = lambda: ask(port, "POST", FEEDBACK, waiting)[0]
+    yield "feedback afterwards", within(BACK_WITHIN, 200, feedback), 200
+    yield "the experiment", json.loads(ask(port, "GET", "/v1/experiments/target")[1])["name"], "target"
+    yield from no_foreign_answers(port)
+
+
+def no_foreign_answers(port):
+    lines = ask(port, "GET", "/metrics")[1].decode().splitlines()
+    counted = [line for line in lines if line.startswith("rankduel_database_foreign_answers_total")]
+    yield "foreign answers", counted, ["rankduel_database_foreign_answers_total 0"]
+
+
 INCIDENTS = {
     "odd-requests": odd_requests,
     "database-away": database_away,
     "log-goes-back": log_goes_back,
+    "hang-ups": hang_ups,
+    "database-stalls": database_stalls,
 }

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -75,6 +76,26 @@ class Database:
             yield
         finally:
             self.psql(server, f"alter database {name} allow_connections true")
+
+    @contextlib.contextmanager
+    def stalled(self):
+        """Meanwhile, the processes of PostgreSQL that serve this database do not run; SQLite is locked."""
+        if self.kind == "sqlite":
+            with self.hanging():
+                yield
+            return
+        rows = subprocess.run(
+            ["psql", "--quiet", "--tuples-only", os.environ["RANKDUEL_TEST_POSTGRES_URL"], "--command",
+             f"select pid from pg_stat_activity where datname = '{self.name}'"],
+            check=True, stdout=subprocess.PIPE, text=True,
+        ).stdout.split()
+        for pid in rows:
+            os.kill(int(pid), signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in rows:
+                os.kill(int(pid), signal.SIGCONT)
 
     @contextlib.contextmanager
     def hanging(self):
