@@ -20,7 +20,7 @@ pub const API_KEYS: &str = "RANKDUEL_API_KEYS";
 /// Settings of the database.
 #[derive(Debug, Clone, Args)]
 pub struct StoreArgs {
-    /// The database: sqlite://PATH (a file, created if it does not exist) or
+    /// The database: sqlite://PATH (a file, which only `serve`, `migrate` and `import` create) or
     /// postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 14 or later, for any number of
     /// servers); with ?pool_mode=transaction if a pooler in that mode is in between. Put a URL with
     /// a password into the variable, not on the command line. @PATH reads the URL from the file

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::CommandError;
-use super::database::with_store;
+use super::database::{Access, with_store};
 use super::output::Output;
 use crate::config::StoreArgs;
 use crate::service::transfer::{
@@ -122,7 +122,7 @@ impl ExperimentFile {
         write: impl AsyncFnOnce(&dyn Store, &str, &mut (dyn Write + Send)) -> anyhow::Result<T>,
     ) -> Result<T, CommandError> {
         let name = &self.name;
-        with_store(&self.store, async |store| {
+        with_store(&self.store, Access::Reads, async |store| {
             let mut output = Output::default();
             let written = match &self.out {
                 None => write(&**store, name, &mut output).await,

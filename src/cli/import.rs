@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::CommandError;
-use super::database::with_store;
+use super::database::{Access, with_store};
 use crate::config::StoreArgs;
 use crate::service::transfer::{self, Import};
 use rankduel_engine::access::Actor;
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             .map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))?;
         Box::new(BufReader::new(file))
     };
-    with_store(&arguments.store, async |store| {
+    with_store(&arguments.store, Access::Creates, async |store| {
         let by = (&Actor::command_line(), SystemClock.now_ms());
         let imported = transfer::import(&**store, &mut *file, arguments.name.as_deref(), Some(by))
             .await

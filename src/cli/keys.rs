@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::CommandError;
-use super::database::with_store;
+use super::database::{Access, with_store};
 use super::output::{is_null, print};
 use crate::config::StoreArgs;
 use rankduel_engine::access::{
@@ -82,7 +82,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     | Command::Rotate { store: args, .. }
     | Command::Revoke { store: args, .. }) = &arguments.command;
     check(&arguments.command)?;
-    with_store(args, async |store| match &arguments.command {
+    let access = match arguments.command {
+        Command::List(_) => Access::Reads,
+        _ => Access::Changes,
+    };
+    with_store(args, access, async |store| match &arguments.command {
         Command::Create { name, scopes, experiments, expires_in_days, .. } => {
             let request = KeyRequest {
                 name: name.clone(),

@@ -3,10 +3,10 @@
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use super::database::open_store;
+use super::database::{open_store, place};
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
-use rankduel_store::{Database, Distributed, StoreError};
+use rankduel_store::{Database, Distributed, Place, StoreError};
 
 /// Update the schema of a database.
 #[derive(Debug, Args)]
@@ -30,15 +30,21 @@ enum Extension {
 /// Runs the command.
 pub(super) fn run(args: &Arguments) -> Result<(), CommandError> {
     runtime()?.block_on(async {
-        let store = open_store(&args.store.database_url).await?;
-        let done = update(&*store, args.distribute).await;
+        let url = &args.store.database_url;
+        let place = place(url)?;
+        let store = open_store(url).await?;
+        let done = update(&*store, &place, args.distribute).await;
         store.close().await;
         done.map_err(CommandError::from)
     })
 }
 
-async fn update(store: &dyn Database, distribute: Option<Extension>) -> anyhow::Result<()> {
-    println!("The {} database {}.", store.kind(), migrate(store).await?);
+async fn update(
+    store: &dyn Database,
+    place: &Place,
+    distribute: Option<Extension>,
+) -> anyhow::Result<()> {
+    println!("The {} database {place} {}.", store.kind(), migrate(store).await?);
     if let Some(Extension::Citus) = distribute {
         let Distributed { newly, nodes } = store.distribute().await?;
         let when = if newly { "now" } else { "already" };

@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::CommandError;
-use super::database::with_store;
+use super::database::{Access, with_store};
 use super::output::print;
 use crate::config::StoreArgs;
 use crate::service::retention;
@@ -36,7 +36,7 @@ pub struct Arguments {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let name = &arguments.name;
-    with_store(&arguments.store, async |store| {
+    with_store(&arguments.store, Access::Changes, async |store| {
         let pruning = retention::prepare(&**store, name, SystemClock.now_ms()).await?;
         let (entries, to) = (pruning.entries, pruning.to);
         let what = format!("{entries} log entries of `{name}`, up to position {to}");

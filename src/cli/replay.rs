@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 
-use super::database::{open_store, with_store};
+use super::database::{Access, open_store, with_store};
 use super::output::{Format, print, print_json};
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
@@ -62,9 +62,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         .collect::<Result<Vec<_>, _>>()?;
     let replays = match (&arguments.file, &arguments.name) {
         (Some(path), _) => runtime()?.block_on(of_file(path, policies))?,
-        (None, Some(name)) => {
-            with_store(&arguments.store, async |store| all(store, name, policies).await)?
-        }
+        (None, Some(name)) => with_store(&arguments.store, Access::Reads, async |store| {
+            all(store, name, policies).await
+        })?,
         (None, None) => {
             let why = "the call needs the name of an experiment, or --file";
             return Err(CommandError::Usage(why.into()));

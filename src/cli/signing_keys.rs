@@ -4,7 +4,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 
 use super::CommandError;
-use super::database::with_store;
+use super::database::{Access, with_store};
 use super::output::print;
 use crate::config::StoreArgs;
 use rankduel_engine::access::Actor;
@@ -56,7 +56,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let (Command::List(args)
     | Command::Rotate { store: args, .. }
     | Command::Retire { store: args, .. }) = &arguments.command;
-    with_store(args, async |store| {
+    let access = match arguments.command {
+        Command::List(_) => Access::Reads,
+        _ => Access::Changes,
+    };
+    with_store(args, access, async |store| {
         print(match &arguments.command {
             Command::List(_) => list(store).await?,
             Command::Rotate { after_seconds, .. } => rotate(store, *after_seconds).await?,

@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 
 use super::CommandError;
-use super::database::with_store;
+use super::database::{Access, with_store};
 use crate::config::StoreArgs;
 use crate::service::verify;
 use rankduel_store::SharedStore;
@@ -32,10 +32,12 @@ pub struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    with_store(&arguments.store, async |store| match verify(store, &arguments.names).await? {
-        0 => Ok(()),
-        1 => Err(anyhow!("1 thing is wrong").into()),
-        many => Err(anyhow!("{many} things are wrong").into()),
+    with_store(&arguments.store, Access::Reads, async |store| {
+        match verify(store, &arguments.names).await? {
+            0 => Ok(()),
+            1 => Err(anyhow!("1 thing is wrong").into()),
+            many => Err(anyhow!("{many} things are wrong").into()),
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! Opens the store that a URL names.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -57,10 +58,9 @@ pub async fn connect(url: &str) -> Result<SharedStore, ConnectError> {
 /// [`connect`], with the URL of the same PostgreSQL database without a pooler, for what a pooler
 /// cannot do: notifications and migrations.
 pub async fn connect_with(url: &str, direct: Option<&str>) -> Result<SharedStore, ConnectError> {
-    match url.split_once(':') {
-        Some(("sqlite", _)) if direct.is_some() => Err(refuse(DIRECT_IS_POSTGRES)),
-        Some(("sqlite", rest)) => {
-            let (options, read_only) = sqlite_options(rest)?;
+    match (Target::of(url)?, direct) {
+        (Target::Sqlite { .. }, Some(_)) => Err(refuse(DIRECT_IS_POSTGRES)),
+        (Target::Sqlite { options, read_only }, None) => {
             let path = options.get_filename().to_owned();
             if let Some(left) = evidence_of_loss(&path) {
                 return Err(ConnectError::Lost { path, left });
@@ -69,6 +69,7 @@ pub async fn connect_with(url: &str, direct: Option<&str>) -> Result<SharedStore
             match SqliteStore::open(options, read_only).await {
                 Ok(store) => {
                     if is_new {
+                        let path = absolute(path);
                         tracing::warn!(path = %path.display(), "there was no database: created an empty one");
                     }
                     Ok(Arc::new(store))
@@ -76,20 +77,88 @@ pub async fn connect_with(url: &str, direct: Option<&str>) -> Result<SharedStore
                 Err(error) => Err(ConnectError::File { path, error }),
             }
         }
-        Some(("postgres" | "postgresql", _)) => {
-            let (options, mode) = postgres_options(url)?;
+        (Target::Postgres { options, mode }, direct) => {
             let direct = direct.map(direct_options).transpose()?;
             Ok(Arc::new(PostgresStore::new(options, mode, direct)))
         }
-        Some((scheme, _))
-            if scheme
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
-        {
-            Err(refuse(format!("the URL scheme {scheme:?} is not supported: {FORMS}")))
-        }
-        _ => Err(refuse(format!("this is not a database URL: {FORMS}"))),
     }
+}
+
+/// What a URL says.
+enum Target {
+    Sqlite { options: SqliteConnectOptions, read_only: bool },
+    Postgres { options: PgConnectOptions, mode: PoolMode },
+}
+
+impl Target {
+    fn of(url: &str) -> Result<Self, ConnectError> {
+        match url.split_once(':') {
+            Some(("sqlite", rest)) => {
+                let (options, read_only) = sqlite_options(rest)?;
+                Ok(Self::Sqlite { options, read_only })
+            }
+            Some(("postgres" | "postgresql", _)) => {
+                let (options, mode) = postgres_options(url)?;
+                Ok(Self::Postgres { options, mode })
+            }
+            Some((scheme, _))
+                if scheme
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
+            {
+                Err(refuse(format!("the URL scheme {scheme:?} is not supported: {FORMS}")))
+            }
+            _ => Err(refuse(format!("this is not a database URL: {FORMS}"))),
+        }
+    }
+}
+
+/// The place of a database, for people: its path or its server, without a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The absolute path of an SQLite file.
+    File(PathBuf),
+    /// `HOST:PORT/DATABASE` of PostgreSQL.
+    Server(String),
+}
+
+impl Place {
+    /// The place that `url` names.
+    pub fn of(url: &str) -> Result<Self, ConnectError> {
+        Ok(match Target::of(url)? {
+            Target::Sqlite { options, .. } => Self::File(absolute(options.get_filename().into())),
+            Target::Postgres { options, .. } => {
+                let (host, port) = (options.get_host(), options.get_port());
+                let database = options.get_database().unwrap_or_default();
+                Self::Server(format!("{host}:{port}/{database}"))
+            }
+        })
+    }
+
+    /// Whether [`connect`] would create a database here.
+    pub fn is_absent(&self) -> bool {
+        match self {
+            Self::File(path) => {
+                let is_empty = path.metadata().map_or(true, |metadata| metadata.len() == 0);
+                is_empty && evidence_of_loss(path).is_none()
+            }
+            Self::Server(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Server(server) => server.fmt(f),
+        }
+    }
+}
+
+/// The path from the root; as it is if the current folder is gone.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 const FORMS: &str = "it must be sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE";

@@ -77,7 +77,7 @@ mod sqlite;
 mod traits;
 
 pub use audit::{Actor, AuditNote, AuditPage, AuditRecord};
-pub use connect::{ConnectError, connect, connect_with};
+pub use connect::{ConnectError, Place, connect, connect_with};
 pub use error::{StoreError, in_time, within};
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{

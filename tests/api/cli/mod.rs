@@ -4,6 +4,7 @@ mod completions;
 mod health;
 mod plan;
 mod policies;
+mod wrong_folder;
 
 use std::process::{Command, Output};
 
