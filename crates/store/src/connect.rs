@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
 use super::postgres::{PoolMode, PostgresStore};
-use super::sqlite::{SqliteStore, evidence_of_loss};
+use super::sqlite::{SqliteStore, evidence_of_loss, evidence_of_other_names};
 use super::{SharedStore, StoreError};
 
 /// Why a store could not be opened. No message repeats the URL: it may contain a password.
@@ -64,6 +64,9 @@ pub async fn connect_with(url: &str, direct: Option<&str>) -> Result<SharedStore
             let path = options.get_filename().to_owned();
             if let Some(left) = evidence_of_loss(&path) {
                 return Err(ConnectError::Lost { path, left });
+            }
+            if let Some(error) = evidence_of_other_names(&path) {
+                return Err(ConnectError::File { path, error });
             }
             let is_new = !path.exists();
             match SqliteStore::open(options, read_only).await {

@@ -74,7 +74,7 @@ impl From<&StoreError> for Problem {
                 tracing::error!(%error, "the database is not in its place");
                 Self::new(
                     ProblemKind::Unavailable,
-                    "The file of the server's database was moved or deleted; the server's log says what \
+                    "A file of the server's database was moved, deleted or truncated, or has a second name; the server's log says what \
                      to do. This request was not acknowledged: send it again later.",
                 )
             }

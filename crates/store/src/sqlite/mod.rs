@@ -15,8 +15,9 @@
 
 mod backend;
 mod claim;
+mod contents;
 mod database;
 mod store;
 
-pub(super) use claim::evidence_of_loss;
+pub(super) use claim::{evidence_of_loss, evidence_of_other_names};
 pub(super) use store::SqliteStore;
