@@ -19,7 +19,7 @@ pub(super) async fn open_store_with(
     connect_with(url, direct).await.map_err(refused)
 }
 
-/// What a command does with its database.
+/// The use that a command makes of its database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// It only reads: the database must exist.

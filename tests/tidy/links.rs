@@ -1,4 +1,5 @@
-//! Relative links, anchors and file names in the documentation exist.
+//! Relative links, anchors, file names and commands of installers in the documentation lead
+//! somewhere.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -30,11 +31,43 @@ pub fn findings() -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in &files {
         if file.is("md") {
+            // the page of a package is read where it is published
+            if !file.path.starts_with("packaging/python") {
+                findings.extend(unpublished(file));
+            }
             findings.extend(dead_links(file, &files));
             findings.extend(dead_paths(file, tree::prose(file.lines())));
         } else if file.is("rs") {
             let is_comment = |line: &str| line.trim_start().starts_with("//");
             findings.extend(dead_paths(file, file.lines().filter(|(_, line)| is_comment(line))));
+        }
+    }
+    findings
+}
+
+/// Commands that install what is not published yet, without saying so. The README begins with
+/// commands that work in a clone.
+fn unpublished(file: &File) -> Vec<Finding> {
+    const INSTALLERS: [&str; 6] =
+        ["cargo add", "composer require", "gem install", "go get", "npm install", "pip install"];
+    const SAYS_SO: &str = "nothing is published yet";
+    let is_ours = |line: &str| {
+        let Some(rest) = INSTALLERS.iter().find_map(|it| line.strip_prefix(it)) else {
+            return false;
+        };
+        ["rankduel", "dueling-bandits", "interleaving"].iter().any(|name| rest.contains(name))
+            && !rest.contains(".whl")
+    };
+    let fails = file.lines().filter(|(_, line)| is_ours(line) && !line.contains(SAYS_SO));
+    let mut findings: Vec<_> =
+        fails.map(|(line, _)| Finding::new(&file.path, line, "nothing is published yet")).collect();
+    if file.path == Path::new("README.md") {
+        let mut lines = file.lines().skip_while(|(_, line)| !tree::is_fence(line)).skip(1);
+        for (line, command) in lines.by_ref().take_while(|(_, line)| !tree::is_fence(line)) {
+            let program = command.split(' ').next().unwrap_or_default();
+            if program != "cargo" && !tree::root().join(program).is_file() {
+                findings.push(Finding::new(&file.path, line, "this does not work in a clone"));
+            }
         }
     }
     findings

@@ -87,7 +87,7 @@ pub async fn connect_with(url: &str, direct: Option<&str>) -> Result<SharedStore
     }
 }
 
-/// What a URL says.
+/// The database that a URL names.
 enum Target {
     Sqlite { options: SqliteConnectOptions, read_only: bool },
     Postgres { options: PgConnectOptions, mode: PoolMode },

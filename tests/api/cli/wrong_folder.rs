@@ -72,7 +72,7 @@ fn no_command_creates_a_database_where_it_is_called() {
     assert!(refused >= 14, "{refused} commands");
 }
 
-/// What a command changes is in the database that it names; its password is not in the name.
+/// The database of each change is in the output, and its password is not.
 #[test]
 fn a_command_that_changes_something_names_its_database() {
     let folder = tempfile::tempdir().expect("a folder");

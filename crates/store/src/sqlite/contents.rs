@@ -29,7 +29,7 @@ pub(super) struct Contents {
     database: File,
     log: File,
     index: File,
-    /// What the last check found.
+    /// The findings of the last check.
     found: Mutex<Found>,
 }
 
