@@ -19,7 +19,7 @@ use crate::http::{self, App, AppState, Readiness};
 use crate::service::Service;
 use crate::telemetry::export::Export;
 use crate::telemetry::logging;
-use rankduel_engine::clock::SystemClock;
+use rankduel_engine::database_clock::shared_clock;
 use rankduel_engine::metrics::Metrics;
 
 /// Validates the arguments, then serves until a signal arrives.
@@ -123,8 +123,10 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
         .context("the database cannot be served from")?;
     let database = store.kind();
     let metrics = Arc::new(Metrics::new());
-    let starting =
-        Service::start(store, Arc::new(SystemClock), Arc::clone(&metrics), config.service.clone());
+    let clock = step("the time of the database", shared_clock(&store, Arc::clone(&metrics)))
+        .await
+        .context("the database cannot be served from")?;
+    let starting = Service::start(store, clock, Arc::clone(&metrics), config.service.clone());
     let service = step("the keys in the database", starting)
         .await
         .context("the service cannot be started")?;

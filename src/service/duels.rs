@@ -233,7 +233,7 @@ impl Service {
             batch: selection.batch,
             ticket: selection.ticket,
             chosen_at,
-            issued_at: now,
+            issued_at: loaded.issued_at(now),
             expires_at,
             nonce: self.engine.nonce(step),
             audience,

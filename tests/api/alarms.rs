@@ -62,6 +62,7 @@ fn summary(counts: TrafficCounts) -> TrafficSummary {
         running: true,
         ttl_ms: TTL_MS,
         now_ms: OVER_MS,
+        time_ahead_ms: None,
         batch_since_ms: None,
         hurt: None,
         drift: None,

@@ -13,6 +13,7 @@ on_both_databases! {
     a_unit_counts_once
     two_servers_count_the_same_cohorts
     a_late_answer_teaches_the_policy_only
+    a_clock_that_was_ahead_makes_no_later_answer_late
 }
 
 on_sqlite! {
@@ -188,6 +189,38 @@ async fn an_answer_counts_once_no_other_can_come(database: TestDatabase) {
     assert_eq!(decided["state"], "decided");
     let until = decided["rests_on"]["complete_until"].as_str().expect("a time");
     assert!(("2026-09-21T14:13:20".."2026-09-21T14:23:30").contains(&until), "{until}");
+}
+
+/// Answers were counted up to a time that is not reached yet: later ones wait for it.
+async fn a_clock_that_was_ahead_makes_no_later_answer_late(database: TestDatabase) {
+    const JUMP_MS: i64 = 7_200_000;
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    let alarms = async |server: &Client| {
+        let traffic = server.report("search", "traffic").await;
+        let kinds = traffic["alarms"].as_array().expect("a list").iter();
+        kinds.map(|alarm| alarm["kind"].clone()).collect::<Vec<_>>()
+    };
+    let window = json!({"answer_window_seconds": 60});
+    server.create(&with(steady("search", &["a", "b"]), window)).await;
+    for jump_ms in [JUMP_MS, 100_000] {
+        let duel = server.pair("search").await;
+        a_wins(&server, "search", &duel, None).await;
+        server.clock.advance_ms(jump_ms);
+    }
+    until("both answers to count", async || counted(&server, "search").await == (2, 0)).await;
+    assert_eq!(alarms(&server).await, [json!("clock-ahead"); 0]);
+    server.clock.advance_ms(-JUMP_MS - 100_000);
+    // this server, and one that knows only the log
+    let second = Server::with(database.connect().await, Settings::quick()).await;
+    for (waiting, server) in [(1, &server), (2, &second)] {
+        let duel = server.pair("search").await;
+        a_wins(server, "search", &duel, None).await;
+        assert_eq!(counted(server, "search").await, (2, waiting));
+        assert_eq!(alarms(server).await, [json!("clock-ahead")]);
+    }
+    server.clock.advance_ms(JUMP_MS + 200_000);
+    until("all answers to count", async || counted(&server, "search").await == (4, 0)).await;
+    assert_eq!(alarms(&server).await, [json!("clock-ahead"); 0]);
 }
 
 async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatabase) {

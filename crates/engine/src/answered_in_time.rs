@@ -13,6 +13,8 @@ pub struct AnsweredInTime {
     width_ms: i64,
     /// A start of a cohort.
     since_ms: i64,
+    /// The cohorts that end by this time were taken.
+    taken_until_ms: i64,
     /// By the start of the cohort.
     cohorts: BTreeMap<i64, Cell>,
 }
@@ -20,16 +22,17 @@ pub struct AnsweredInTime {
 impl AnsweredInTime {
     /// No duels yet. A cohort starts at `since_ms`, and at each multiple of `width_ms` from there.
     pub fn new(since_ms: i64, width_ms: i64) -> Self {
-        Self { width_ms, since_ms, cohorts: BTreeMap::new() }
+        Self { width_ms, since_ms, taken_until_ms: i64::MIN, cohorts: BTreeMap::new() }
     }
 
     fn start_of(&self, issued_ms: i64) -> i64 {
         issued_ms - (issued_ms - self.since_ms).rem_euclid(self.width_ms)
     }
 
-    /// Count a duel that was issued.
+    /// Count a duel that was issued. If the clock was ahead before, it is of a later cohort.
     pub fn issued(&mut self, now_ms: i64) {
-        self.cohorts.entry(self.start_of(now_ms)).or_default().issued += 1;
+        let start = self.start_of(now_ms.max(self.taken_until_ms));
+        self.cohorts.entry(start).or_default().issued += 1;
         if self.cohorts.len() > WAITING_MAX {
             self.cohorts.pop_first();
         }
@@ -44,6 +47,7 @@ impl AnsweredInTime {
 
     /// The duels of the cohorts that end by this time. Later answers of them are late.
     pub fn take_until(&mut self, until_ms: i64) -> Cell {
+        self.taken_until_ms = self.taken_until_ms.max(until_ms);
         let later = self.cohorts.split_off(&self.start_of(until_ms));
         let ended = std::mem::replace(&mut self.cohorts, later);
         ended.values().fold(Cell::default(), |sum, cell| sum.plus(*cell))

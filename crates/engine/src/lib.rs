@@ -13,7 +13,7 @@
 //! 4. [`writer`]: group commit; [`replication`]: what other processes have appended;
 //!    [`maintenance`]: self-duels, snapshots, settling, eviction.
 //! 5. [`tokens`]: signed duel ids and their keys; [`access`]: API keys, scopes and actors.
-//! 6. [`metrics`], and [`clock`], the only source of time.
+//! 6. [`metrics`]; [`clock`], the only source of time, and [`database_clock`].
 
 pub mod access;
 mod answered_in_time;
@@ -23,6 +23,7 @@ pub mod cohorts;
 pub mod condition;
 pub mod consistency;
 mod core;
+pub mod database_clock;
 pub mod drafts;
 pub mod error;
 pub mod experiment_spec;

@@ -235,6 +235,8 @@ metrics! {
     database_up: Gauge;
     /// Unix time at which this process last knew all entries of other processes.
     followed_timestamp_seconds: Gauge<f64, AtomicU64>;
+    /// Seconds by which the clock of this machine is ahead of the database's; negative if behind.
+    clock_ahead_seconds: Gauge<f64, AtomicU64>;
     /// Notices that the webhook has taken.
     webhook_sent: Counter;
     /// Attempts to send a notice to the webhook that failed.

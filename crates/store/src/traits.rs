@@ -277,6 +277,12 @@ pub trait Database: Send + Sync {
     /// Check that the database responds and that its schema matches this program.
     async fn check(&self) -> Result<(), StoreError>;
 
+    /// Unix milliseconds of the clock that all processes on this database share; `None` if it has
+    /// none of its own.
+    async fn clock_ms(&self) -> Result<Option<i64>, StoreError> {
+        Ok(None)
+    }
+
     /// Distribute the experiments over the nodes of the database. The schema must be that of this
     /// program. What is distributed already stays as it is.
     async fn distribute(&self) -> Result<Distributed, StoreError> {

@@ -10,6 +10,7 @@ use crate::service::reports::drift::changed;
 use crate::service::reports::traffic::TrafficSummary;
 use dueling_bandits::claims::alone::SPLIT_ERROR;
 use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
+use rankduel_engine::clock::rfc3339;
 
 /// Fewest pieces of feedback, or duels, for a rule on a share.
 const ENOUGH: u64 = 50;
@@ -90,6 +91,7 @@ pub fn alarms(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String) -> Vec<Ala
     check_silent_pages(traffic, &mut raised);
     check_claims(traffic, name, &mut raised);
     check_batch(traffic, &mut raised);
+    check_clock(traffic, &mut raised);
     raised.0
 }
 
@@ -209,6 +211,18 @@ fn check_batch(traffic: &TrafficSummary, raised: &mut Raised) {
     });
 }
 
+/// A clock that was ahead.
+fn check_clock(traffic: &TrafficSummary, raised: &mut Raised) {
+    let Some(from) = traffic.time_ahead_ms else { return };
+    raised.raise_if(true, CLOCK_AHEAD, || {
+        format!(
+            "Answers were counted of duels up to {}, {} minutes after the time now.",
+            rfc3339(from),
+            (from - traffic.now_ms) / 60_000
+        )
+    });
+}
+
 /// A kind of alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlarmKind {
@@ -290,4 +304,8 @@ alarms! {
     BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
         "The batch waits for answers, and none of its duels has been answered for several times their time to live.",
         "Check whether duels are requested and answered at all; lease the rest with `/batch/lease`, or post results.";
+    CLOCK_AHEAD: "clock-ahead", "A clock was ahead",
+        "The clock of the database (with SQLite: of the server) was ahead, and was set back.",
+        "Keep that clock right. Later answers wait until the time is reached, and then count; answers of duels that were in \
+         flight come too late.";
 }

@@ -40,6 +40,8 @@ pub struct TrafficSummary {
     pub ttl_ms: i64,
     /// Unix milliseconds.
     pub now_ms: i64,
+    /// The time from which on duels count, if a clock was ahead when it was set.
+    pub time_ahead_ms: Option<i64>,
     /// Unix milliseconds at which the open batch opened or was last answered, if there is one that
     /// is not complete.
     pub batch_since_ms: Option<i64>,
@@ -140,6 +142,7 @@ impl TrafficSummary {
             }),
             ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,
             now_ms,
+            time_ahead_ms: fold.time_ahead_of(now_ms),
             batch_since_ms: waits.then_some(since),
             hurt: SegmentsView::of(loaded, &fold).and_then(|view| view.hurts()),
             drift: newest_change(&fold).cloned(),

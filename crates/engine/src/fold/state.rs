@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::methods::{MethodVersion, method_of};
 use super::values;
+use crate::cohorts::SLACK_MS;
 use crate::experiment_spec::{Changes, ConcludeAt, ExperimentSpec, OnDrift, RosterChanges};
 use crate::fold::counts::Counts;
 use crate::fold::excluded::ExcludedUnits;
@@ -312,6 +313,17 @@ impl Fold {
     /// The answers that the verdict waits for, and what it counted of whom.
     pub fn cohorts(&self) -> &Cohorts {
         self.run.cohorts()
+    }
+
+    /// The time from which on duels must be issued to count, if it is later than any right clock
+    /// sets it: a clock was ahead. Duels that are issued now have this time of issue. They wait
+    /// until the clock gets there; with their own time, they would come too late until then.
+    pub fn time_ahead_of(&self, now: i64) -> Option<i64> {
+        let cohorts = self.cohorts();
+        let pages = self.guardrails().map_or(i64::MIN, |guardrails| guardrails.complete_until());
+        let from = cohorts.complete_until().max(pages);
+        // a change of the roster sets it to the end of a cohort
+        (from > now + cohorts.width_ms() + SLACK_MS).then_some(from)
     }
 
     /// The units that answer most.

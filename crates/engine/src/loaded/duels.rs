@@ -33,6 +33,12 @@ impl Selected {
 }
 
 impl LoadedExperiment {
+    /// The time of issue of a duel that is issued now.
+    pub fn issued_at(&self, now_ms: i64) -> i64 {
+        // an experiment that cannot be read issues no duel
+        self.fold().ok().and_then(|fold| fold.time_ahead_of(now_ms)).unwrap_or(now_ms)
+    }
+
     /// Select a duel and count it as issued.
     pub fn select(&self, rng: &mut PolicyRng, now_ms: i64) -> Result<Selected, EngineError> {
         let bounds: Vec<_> = self.spec.active_shares().collect();

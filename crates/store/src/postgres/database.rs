@@ -53,6 +53,8 @@ const IS_MIGRATED: &str = "select to_regclass('_sqlx_migrations') is not null";
 const SERVER_AND_DATABASE: &str = "select pg_postmaster_start_time()::text, oid::bigint
      from pg_database where datname = current_database()";
 
+const CLOCK_MS: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
+
 #[async_trait]
 impl Database for PostgresStore {
     fn kind(&self) -> &'static str {
@@ -127,6 +129,11 @@ impl Database for PostgresStore {
             Err(_) => Ok(false),
         };
         self.same_database.get_or_try_init(compare).await.map(drop)
+    }
+
+    async fn clock_ms(&self) -> Result<Option<i64>, StoreError> {
+        let (now,): (i64,) = self.pool.row(sqlx::query(CLOCK_MS)).await?;
+        Ok(Some(now))
     }
 
     async fn distribute(&self) -> Result<Distributed, StoreError> {

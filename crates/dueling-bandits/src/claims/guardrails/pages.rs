@@ -127,6 +127,11 @@ impl Guardrails {
         self.open.keys().next().filter(|&&oldest| oldest < until).map(|_| until)
     }
 
+    /// Pages that were issued before this time come too late.
+    pub fn complete_until(&self) -> i64 {
+        self.complete_until
+    }
+
     /// A page was issued, or some values of its first and second ranker came, by metric. Values
     /// that came before stay. Returns whether it came in time.
     pub fn add(&mut self, nonce: u128, page: Page, values: [&[Option<f64>]; 2]) -> bool {
