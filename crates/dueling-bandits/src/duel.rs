@@ -56,10 +56,16 @@ pub struct Observation {
     pub duel: Duel,
     /// The outcome, after the tie rule.
     pub outcome: Outcome,
-    /// The batch of the selection.
+    /// The batch of the selection, or [`Observation::OPEN_BATCH`].
     pub batch: Option<u32>,
     /// The ticket of the selection.
     pub ticket: u64,
+}
+
+impl Observation {
+    /// The batch that is open when the comparison is folded, whichever that is: for comparisons
+    /// that were selected in another state of the policy. No batch has this number.
+    pub const OPEN_BATCH: u32 = u32::MAX;
 }
 
 /// Comparisons of one pair that were counted elsewhere.

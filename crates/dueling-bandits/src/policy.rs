@@ -77,6 +77,10 @@ pub trait Policy: Bandit {
         None
     }
 
+    /// Give the open batch this number, if its own is lower; the next ones follow. For a log that
+    /// is folded anew, in which another batch had the number. Does nothing without batches.
+    fn renumber_batch(&mut self, _number: u32) {}
+
     /// Add one ranker, with the next index. An error where the policy fixes its rankers at the
     /// start ([`Description::fixed_rankers`](crate::parameters::Description::fixed_rankers) has the
     /// reason).
@@ -156,6 +160,9 @@ pub trait Batches {
     /// Number of the open batch, from 1; `None` while no batch is open.
     fn number(&self) -> Option<u32>;
 
+    /// The highest number that a batch can get.
+    fn most(&self) -> u32;
+
     /// How far the open batch is; zeros while no batch is open. The time does not grow with the
     /// batch.
     fn progress(&self) -> BatchProgress;
@@ -175,7 +182,9 @@ pub trait Batches {
 pub struct BatchProgress {
     /// Number of pairs.
     pub pairs: usize,
-    /// Comparisons that the batch asks for.
+    /// Those of them that need more answers.
+    pub open_pairs: usize,
+    /// Comparisons that the batch asks for. The policy adapts once all are answered.
     pub needed: u64,
     /// Comparisons answered so far, at most `needed`.
     pub answered: u64,

@@ -6,18 +6,24 @@
 //! (Void is a skipped tie: the comparison was made, without information.) A page without a click
 //! does not answer it, and the comparison is issued again.
 //!
+//! A pair whose rankers return the same documents would then hold the batch up for ever. So once
+//! [`SILENT_PAGES`] pages of a pair in a row had no result, each further one answers a comparison
+//! until one has a result again. It changes no count: what the policy learns of a pair is unbiased,
+//! from fewer comparisons (`algorithms.md` §5).
+//!
 //! A comparison is surplus if it is of another batch, of a pair outside the batch, or more than the
 //! pair needs. Surplus comparisons answer nothing and delay nothing. Those of a pair of the open
 //! batch still count among the wins of that pair.
 
 use rand::RngExt;
 
-use crate::{
-    BatchPair, BatchProgress, Batches, Duel, InFlight, Observation, Outcome, PolicyRng, Selection,
-};
+use crate::{BatchPair, BatchProgress, Duel, InFlight, Observation, Outcome, PolicyRng, Selection};
 
 /// Number of random positions in the open list to try before scanning it.
 const PROBES: usize = 8;
+
+/// Pages of a pair without a result, in a row, that answer no comparison.
+pub const SILENT_PAGES: u32 = 100;
 
 /// One pair of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -28,6 +34,9 @@ struct Row {
     answered: u32,
     /// Wins of (first, second) since the batch opened, in halves.
     half_wins: [u32; 2],
+    /// Pages without a result since the last one that had one, up to [`SILENT_PAGES`]. Goes on
+    /// from one batch to the next.
+    silent: u32,
 }
 
 impl Row {
@@ -45,6 +54,10 @@ impl Row {
 pub struct Rows(Vec<Row>);
 
 impl Rows {
+    fn find(&self, duel: Duel) -> Option<usize> {
+        self.position(duel.first, duel.second)
+    }
+
     fn position(&self, i: usize, j: usize) -> Option<usize> {
         let key = (i.min(j), i.max(j));
         let found = self.0.binary_search_by(|row| {
@@ -68,8 +81,10 @@ impl Rows {
 /// The open batch of one policy, and the number of batches so far. Starts with no batch open.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct Ledger {
-    /// Number of batches opened so far; also the number of the open batch.
-    opened: u32,
+    /// The number of the newest batch; 0 before the first.
+    newest: u32,
+    /// Numbers that no batch has got: see [`Ledger::renumber`].
+    skipped: u32,
     rows: Rows,
     /// Rows that still need answers, in arbitrary order.
     open: Vec<u32>,
@@ -102,6 +117,7 @@ impl Ledger {
                 needed: 0,
                 answered: 0,
                 half_wins: [0; 2],
+                silent: self.rows.find(duel).map_or(0, |at| self.rows.0[at].silent),
             })
             .collect();
         rows.sort_by_key(Row::key);
@@ -117,12 +133,26 @@ impl Ledger {
         rows.retain(|row| row.needed > 0);
 
         if !rows.is_empty() {
-            self.opened += 1;
+            self.newest += 1;
         }
         self.open = (0..rows.len() as u32).collect();
         self.place = self.open.clone();
         (self.needed, self.answered) = (asked, 0);
         (asked, std::mem::replace(&mut self.rows, Rows(rows)))
+    }
+
+    /// Give the open batch this number, if its own is lower. The next ones follow.
+    pub fn renumber(&mut self, number: u32) {
+        if self.number().is_some() {
+            let skipped = number.min(Observation::OPEN_BATCH - 1).saturating_sub(self.newest);
+            self.skipped += skipped;
+            self.newest += skipped;
+        }
+    }
+
+    /// Numbers that no batch has got.
+    pub fn skipped(&self) -> u32 {
+        self.skipped
     }
 
     /// The results so far of the newest batch.
@@ -155,28 +185,36 @@ impl Ledger {
     /// folded. That is fewer than `count` only if one of them was the last that its pair needed:
     /// the caller can then check whether the batch is complete before it folds the rest.
     pub fn record(&mut self, observation: &Observation, count: u32) -> u32 {
-        let duel = observation.duel;
-        let Some(at) = self.number().and_then(|_| self.rows.position(duel.first, duel.second))
-        else {
+        let Some(at) = self.number().and_then(|_| self.rows.find(observation.duel)) else {
             return count;
         };
-        let answers = observation.outcome != Outcome::None && observation.batch == self.number();
+        let is_of_batch = observation.batch == self.number()
+            || observation.batch == Some(Observation::OPEN_BATCH);
         let row = &mut self.rows.0[at];
         let missing = row.needed - row.answered;
-        let folded = if answers && missing > 0 { count.min(missing) } else { count };
+        let unanswering = match observation.outcome {
+            Outcome::None if is_of_batch => count.min(SILENT_PAGES - row.silent),
+            Outcome::None => count,
+            _ => 0,
+        };
+        let answering = if is_of_batch { missing.min(count - unanswering) } else { 0 };
+        let folded = if is_of_batch && missing > 0 { unanswering + answering } else { count };
 
+        match observation.outcome {
+            Outcome::None if is_of_batch => row.silent += unanswering,
+            Outcome::None => {}
+            _ => row.silent = 0,
+        }
         let (first, second) = observation.outcome.half_wins();
-        let as_asked = usize::from(row.first) == duel.first;
+        let as_asked = usize::from(row.first) == observation.duel.first;
         let half_wins = if as_asked { [first, second] } else { [second, first] };
         for (own, more) in row.half_wins.iter_mut().zip(half_wins) {
             *own = own.saturating_add(more.saturating_mul(folded));
         }
-        if answers && missing > 0 {
-            row.answered += folded;
-            self.answered += u64::from(folded);
-            if folded == missing {
-                self.close(at);
-            }
+        row.answered += answering;
+        self.answered += u64::from(answering);
+        if answering > 0 && answering == missing {
+            self.close(at);
         }
         folded
     }
@@ -193,8 +231,13 @@ impl Ledger {
     /// are not saved. `None` if it is not a valid state of a ledger.
     pub fn resume(mut self, rankers: usize) -> Option<Self> {
         let rows = &self.rows.0;
-        let sound = |row: &Row| usize::from(row.key().1) < rankers && row.first != row.second;
-        (self.opened < u32::MAX && (self.opened > 0 || rows.is_empty())).then_some(())?;
+        let sound = |row: &Row| {
+            usize::from(row.key().1) < rankers
+                && row.first != row.second
+                && row.silent <= SILENT_PAGES
+        };
+        let newest = self.newest.checked_sub(self.skipped)?;
+        (self.newest < Observation::OPEN_BATCH && (newest > 0 || rows.is_empty())).then_some(())?;
         let sorted = rows.windows(2).all(|pair| pair[0].key() < pair[1].key());
         (sorted && rows.iter().all(sound) && rows.iter().all(|row| row.answered <= row.needed))
             .then_some(())?;
@@ -213,26 +256,29 @@ impl Ledger {
     }
 }
 
-impl Batches for Ledger {
-    fn number(&self) -> Option<u32> {
-        (!self.open.is_empty()).then_some(self.opened)
+impl Ledger {
+    /// Number of the open batch; `None` while no batch is open.
+    pub fn number(&self) -> Option<u32> {
+        (!self.open.is_empty()).then_some(self.newest)
     }
 
-    fn progress(&self) -> BatchProgress {
+    /// How far the open batch is; zeros while no batch is open.
+    pub fn progress(&self) -> BatchProgress {
         if self.open.is_empty() {
             return BatchProgress::default();
         }
         let Self { needed, answered, .. } = *self;
-        BatchProgress { pairs: self.rows.0.len(), needed, answered }
+        BatchProgress { pairs: self.rows.0.len(), open_pairs: self.open.len(), needed, answered }
     }
 
-    fn pairs_after(&self, skipped: usize) -> Box<dyn Iterator<Item = BatchPair> + '_> {
+    /// The pairs of the open batch, without the first `skipped`.
+    pub fn pairs_after(&self, skipped: usize) -> impl Iterator<Item = BatchPair> + '_ {
         let rows = if self.open.is_empty() { &[][..] } else { &self.rows.0 };
         let rows = rows.get(skipped..).unwrap_or_default();
-        Box::new(rows.iter().map(|row| BatchPair {
+        rows.iter().map(|row| BatchPair {
             duel: row.duel(),
             needed: row.needed,
             answered: row.answered,
-        }))
+        })
     }
 }

@@ -8,7 +8,10 @@ use crate::policies::comp::pair_selection::{Closed, PairSelection};
 use crate::policies::comp::parameters::BatchParameters;
 use crate::policies::comp::standing::Standing;
 use crate::saved_state::{load_state, save_state};
-use crate::{Bandit, Batches, InFlight, Observation, Policy, PolicyRng, Selection, Tally};
+use crate::{
+    Bandit, BatchPair, BatchProgress, Batches, InFlight, Observation, Policy, PolicyRng, Selection,
+    Tally,
+};
 
 /// The saved state.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
@@ -144,13 +147,36 @@ impl<S: PairSelection> Bandit for Batched<S> {
     }
 }
 
+impl<S: PairSelection> Batches for Batched<S> {
+    fn number(&self) -> Option<u32> {
+        self.state.ledger.number()
+    }
+
+    fn most(&self) -> u32 {
+        let rounds = self.parameters.batches();
+        S::most_batches(rounds).saturating_add(self.state.ledger.skipped())
+    }
+
+    fn progress(&self) -> BatchProgress {
+        self.state.ledger.progress()
+    }
+
+    fn pairs_after(&self, skipped: usize) -> Box<dyn Iterator<Item = BatchPair> + '_> {
+        Box::new(self.state.ledger.pairs_after(skipped))
+    }
+}
+
 impl<S: PairSelection> Policy for Batched<S> {
     fn observe_run(&mut self, observation: &Observation, count: u32) {
         self.fold(observation, count);
     }
 
     fn batches(&self) -> Option<&dyn Batches> {
-        Some(&self.state.ledger)
+        Some(self)
+    }
+
+    fn renumber_batch(&mut self, number: u32) {
+        self.state.ledger.renumber(number);
     }
 
     fn save(&self) -> Vec<u8> {

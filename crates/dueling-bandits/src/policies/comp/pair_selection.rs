@@ -20,6 +20,9 @@ pub(super) enum Closed {
 pub(super) trait PairSelection:
     std::fmt::Debug + Clone + Send + Sync + Serialize + DeserializeOwned + 'static
 {
+    /// Most batches of a horizon that is divided into this many rounds.
+    fn most_batches(rounds: u32) -> u32;
+
     /// The pairs of the next batch, distinct. At least two rankers are active.
     fn pairs(&self, field: &Field) -> Vec<Duel>;
 

@@ -44,6 +44,10 @@ impl PolicyParameters for Pcomp {
 pub(super) struct AllPairs;
 
 impl PairSelection for AllPairs {
+    fn most_batches(rounds: u32) -> u32 {
+        rounds
+    }
+
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         Field::all_pairs(&field.active)
     }

@@ -79,6 +79,10 @@ enum SeedsAgainstAll {
 }
 
 impl PairSelection for SeedsAgainstAll {
+    fn most_batches(rounds: u32) -> u32 {
+        rounds.saturating_add(1)
+    }
+
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         let Self::Seeds(seeds) = self else { return AllPairs.pairs(field) };
         // line 5; a pair inside S occurs once, with its lower ranker first

@@ -125,6 +125,10 @@ impl BestSeedAgainstAll {
 }
 
 impl PairSelection for BestSeedAgainstAll {
+    fn most_batches(rounds: u32) -> u32 {
+        rounds.saturating_mul(2).saturating_add(1)
+    }
+
     fn pairs(&self, field: &Field) -> Vec<Duel> {
         match self.stage {
             Stage::Seeds => Field::all_pairs(&self.seeds),

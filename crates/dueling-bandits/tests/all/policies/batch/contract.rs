@@ -153,3 +153,89 @@ fn surplus_comparisons_answer_nothing_and_count_as_evidence() {
         assert_eq!((policy.batch(), policy.champion()), (None, 0), "{estimates}");
     }
 }
+
+/// A pair of rankers with the same ranking has no results. The batch goes on, and what is learnt of
+/// the other pairs is the same as without those pages.
+#[test]
+fn a_pair_without_results_does_not_hold_a_batch_up() {
+    for kind in ["pcomp", "scomp:seed_exponent=0", "scomp2:seed_exponent=0"] {
+        let colon = if kind.contains(':') { "," } else { ":" };
+        let mut policy = start(&format!("{kind}{colon}horizon=3000,batches=3"), 3, 1);
+        let mut rng = PolicyRng::seed_from_u64(4);
+        let (mut pages, mut silent, mut batches) = (0, 0, 0);
+        while let Some(number) = policy.batch() {
+            batches = number;
+            let selection = policy.select(&InFlight::new(), &mut rng);
+            let outcome = match ordered(selection.duel) {
+                (0, 1) => {
+                    silent += 1;
+                    Outcome::None
+                }
+                // 60 % for the lower index
+                (low, _) if (pages % 5 < 3) == (selection.duel.first == low) => Outcome::First,
+                _ => Outcome::Second,
+            };
+            policy.observe(&selection.observed(outcome));
+            pages += 1;
+            assert!(pages < 10_000, "{kind}: batch {number} does not end");
+        }
+        assert!(batches > 1 && silent > 100, "{kind}: {batches} batches, {silent} pages");
+        // the pair waits once, and not in each batch: all other pages are comparisons
+        assert!(pages <= 3000 + 100, "{kind}: {pages} pages");
+        assert_eq!(policy.tally().half_plays(0, 1), 0, "{kind}: they change no count");
+        assert!([0, 1].contains(&policy.champion()), "{kind}");
+    }
+}
+
+#[test]
+fn pages_without_a_result_answer_only_after_a_hundred_in_a_row() {
+    let mut policy = start("pcomp:horizon=1000,batches=2", 2, 1);
+    let one = |outcome, batch| Observation { duel: Duel::new(0, 1), outcome, batch, ticket: 0 };
+    let answered = |policy: &dyn dueling_bandits::Policy| policy.batch_pairs()[0].answered;
+    policy.observe_run(&one(Outcome::None, Some(1)), 99);
+    policy.observe(&one(Outcome::Void, Some(1)));
+    policy.observe_run(&one(Outcome::None, Some(1)), 100);
+    // of another batch
+    policy.observe_run(&one(Outcome::None, Some(2)), 100);
+    assert_eq!(answered(policy.as_ref()), 1);
+    policy.observe_run(&one(Outcome::None, Some(1)), 3);
+    assert_eq!(answered(policy.as_ref()), 4);
+    policy.observe(&one(Outcome::First, Some(1)));
+    policy.observe(&one(Outcome::None, Some(1)));
+    assert_eq!(answered(policy.as_ref()), 5);
+    // in one run as one by one, over the end of the batch: 31 comparisons, then the next batch
+    let mut single = start("pcomp:horizon=1000,batches=2", 2, 1);
+    let mut whole = start("pcomp:horizon=1000,batches=2", 2, 1);
+    let open = one(Outcome::None, Some(Observation::OPEN_BATCH));
+    whole.observe_run(&open, 150);
+    (0..150).for_each(|_| single.observe(&open));
+    assert_eq!(whole.save(), single.save());
+    assert_eq!((whole.batch(), answered(whole.as_ref())), (Some(2), 19));
+}
+
+#[test]
+fn comparisons_of_the_open_batch_go_on_with_the_next_one() {
+    let counts =
+        |first_wins| PairCounts { duel: Duel::new(0, 1), first_wins, second_wins: 20, ties: 0 };
+    let mut policy = start("pcomp:horizon=1000,batches=3", 2, 1);
+    // 10 in the first batch, 100 in the second
+    policy.observe_counts(&counts(16), Some(Observation::OPEN_BATCH), &mut |_| Outcome::Void);
+    assert_eq!((policy.batch(), policy.batch_pairs()[0].answered), (Some(2), 26));
+    let mut policy = start("pcomp:horizon=1000,batches=3", 2, 1);
+    policy.observe_counts(&counts(16), Some(1), &mut |_| Outcome::Void);
+    assert_eq!((policy.batch(), policy.batch_pairs()[0].answered), (Some(2), 0));
+}
+
+#[test]
+fn a_batch_can_get_a_higher_number() {
+    let mut policy = start("pcomp:horizon=1000,batches=3", 2, 1);
+    let numbers = |policy: &dyn dueling_bandits::Policy| {
+        (policy.batch(), policy.batches().expect("batches").most())
+    };
+    policy.renumber_batch(1);
+    assert_eq!(numbers(policy.as_ref()), (Some(1), 3));
+    policy.renumber_batch(4);
+    assert_eq!(numbers(policy.as_ref()), (Some(4), 6));
+    answer_batch(policy.as_mut(), |pair| pair.needed / 2);
+    assert_eq!(numbers(policy.as_ref()), (Some(5), 6));
+}

@@ -2,6 +2,7 @@
 
 use dueling_bandits::{BatchPair, Duel, Outcome, PairCounts, Policy};
 
+mod champions;
 mod contract;
 mod elimination;
 mod properties;
