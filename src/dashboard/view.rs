@@ -30,6 +30,9 @@ use rankduel_store::events::Status;
 use super::answer::{When, ruled_out};
 use super::layout::{Tab, Visitor, labels, of_experiments};
 
+/// Pairs of the open batch that a page lists.
+const MISSING_PAIRS: BatchPart = BatchPart { offset: 0, limit: 20, missing: true };
+
 /// Newest days from which the rate of pages is computed.
 const SPEED_DAYS: i64 = 7;
 pub(crate) const DAY_MS: i64 = 86_400_000;
@@ -103,7 +106,7 @@ impl PageReports {
             Tab::Traffic => {
                 pages = Some(statistics(&service.reports, loaded, None).await?);
                 if loaded.fold()?.policy().batches().is_some() {
-                    open = Some(batch(service, &loaded.name, BatchPart::NONE).await?);
+                    open = Some(batch(service, &loaded.name, MISSING_PAIRS).await?);
                 }
             }
             Tab::Result => {

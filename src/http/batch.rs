@@ -15,7 +15,7 @@ use super::problem::ProblemKind::{
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
 use crate::service::IssuedDuel;
-use crate::service::batches::{self, BatchPart, OpenBatch, PostedResult, RecordedBatch};
+use crate::service::batches::{self, BatchPart, OpenBatch, Post, PostedResult, RecordedBatch};
 use rankduel_engine::access::Scope;
 
 /// Maximum number of duels in one lease.
@@ -47,6 +47,9 @@ struct PairsQuery {
     /// 1000 by default.
     #[param(minimum = 1, maximum = 1000, nullable = false)]
     limit: Option<usize>,
+    /// Only pairs that need more answers; `false` by default.
+    #[param(nullable = false)]
+    missing: Option<bool>,
 }
 
 impl PairsQuery {
@@ -57,7 +60,7 @@ impl PairsQuery {
             let detail = format!("`limit` is {limit}; it must be 1 to {most}");
             return Err(Problem::invalid(&detail).query("limit", detail));
         }
-        Ok(BatchPart { offset, limit })
+        Ok(BatchPart { offset, limit, missing: self.missing.unwrap_or(false) })
     }
 }
 
@@ -114,14 +117,19 @@ async fn lease(
     Ok(batches::lease(&state.service, &name, body.count as usize, finish).await?)
 }
 
-/// The results of a batch that was run elsewhere.
+/// Results of a batch that was run elsewhere.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ResultsBody {
     /// Number of the open batch.
     #[schema(example = 3)]
     batch: u32,
-    /// Every pair of the batch once, with as many comparisons as it still needs.
+    /// Number of this part, if the results of the batch are posted in parts. A number stands for
+    /// one part of the batch, for ever. The batch is complete when all its pairs are.
+    #[schema(minimum = 1, nullable = false)]
+    part: Option<u32>,
+    /// Every pair of the batch once, or any of them in a part, with as many comparisons as it still
+    /// needs.
     #[schema(value_type = Vec<PostedResult>)]
     results: Vec<Object<PostedResult>>,
 }
@@ -138,8 +146,8 @@ struct ResultsReceipt {
 
 /// Post the results of a batch that was run elsewhere
 ///
-/// The results count exactly once. Posting the same results again returns `duplicate`; posting
-/// different results is rejected.
+/// The results count exactly once. Posting the same results again returns `duplicate`, for ever;
+/// posting different results is rejected, as are results of a batch that is not open.
 #[utoipa::path(post, path = "/v1/experiments/{name}/batch/results", tag = "batches", request_body = ResultsBody,
     responses(
         (status = 200, body = ResultsReceipt, description = "Recorded, or a duplicate."),
@@ -149,8 +157,9 @@ async fn results(
     PathName(name): PathName,
     text: JsonText,
 ) -> ApiResult<Json<ResultsReceipt>> {
-    let (batch, posted) = text.read(read_results).await?;
-    let recorded = batches::record_results(&state.service, &name, batch, posted).await?;
+    let post = text.read(read_post).await?;
+    let batch = post.batch;
+    let recorded = batches::record_results(&state.service, &name, post).await?;
     let RecordedBatch { is_new, position } = recorded;
     Ok(Json(ResultsReceipt {
         status: if is_new { "recorded" } else { "duplicate" },
@@ -159,8 +168,11 @@ async fn results(
     }))
 }
 
-/// The number of the batch, and its results.
-fn read_results(text: &[u8]) -> ApiResult<(u32, Vec<PostedResult>)> {
-    let ResultsBody { batch, results } = json(text)?;
-    Ok((batch, results.into_iter().map(|Object(row)| row).collect()))
+fn read_post(text: &[u8]) -> ApiResult<Post> {
+    let ResultsBody { batch, part, results } = json(text)?;
+    if part == Some(0) {
+        let detail = "`part` is 0; it must be 1 or more".to_owned();
+        return Err(Problem::invalid(&detail).field("/part", detail));
+    }
+    Ok(Post { batch, part, results: results.into_iter().map(|Object(row)| row).collect() })
 }

@@ -18,7 +18,7 @@ use rankduel_engine::fold::{COIN_TIES_MAX, ties_of};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::audience::Audience;
 use rankduel_store::events::{ControlEvent, Event, PairResult, Status};
-use rankduel_store::{Appended, Nonce};
+use rankduel_store::{Appended, NewEvent, Nonce};
 
 /// The open batch.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -27,18 +27,22 @@ pub struct OpenBatch {
     pub experiment: String,
     pub position: u64,
     /// From 1; `null` if no batch is open: the policy has run all its batches, or the experiment is
-    /// concluded.
+    /// concluded. After units were excluded, numbers can be left out.
     pub number: Option<u32>,
+    /// The highest number that a batch of this experiment can get.
+    pub number_max: u32,
     /// `null` if no batch is open.
     #[schema(format = DateTime)]
     pub opened_at: Option<String>,
-    /// Comparisons in the batch, over all pairs.
+    /// Comparisons in the batch, over all pairs. The policy adapts once all are answered.
     pub needed: u64,
     /// Comparisons answered so far.
     pub answered: u64,
     /// Duels issued by the responding server that are neither answered nor expired.
     pub in_flight: u64,
     pub pairs_total: usize,
+    /// Pairs that need more answers.
+    pub pairs_missing: usize,
     /// One row for each selected pair, in the same order until the batch is complete.
     pub pairs: Vec<OpenPair>,
 }
@@ -61,13 +65,13 @@ pub struct BatchPart {
     pub offset: usize,
     /// Most pairs.
     pub limit: usize,
+    /// Only pairs that need more answers.
+    pub missing: bool,
 }
 
 impl BatchPart {
     /// The maximum of `limit`.
     pub const MAX: usize = 1000;
-    /// No pairs.
-    pub const NONE: Self = Self { offset: 0, limit: 0 };
 }
 
 /// The results of one pair.
@@ -81,6 +85,37 @@ pub struct PostedResult {
     pub right_wins: u32,
     pub ties: u32,
 }
+
+/// Results of a batch that was run elsewhere, or of a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    /// Number of the batch.
+    pub batch: u32,
+    /// Number of the part; `None` if these are all results that the batch still needs.
+    pub part: Option<u32>,
+    pub results: Vec<PostedResult>,
+}
+
+impl Post {
+    /// A post is the same for ever: no two batches of an experiment have one number.
+    fn nonce(&self) -> Nonce {
+        let part = Nonce::from(self.part.unwrap_or(0));
+        Nonce::from(BATCH_RESULTS) << 64 | part << 32 | Nonce::from(self.batch)
+    }
+
+    fn conflict(&self, position: u64) -> ServiceError {
+        let what = match self.part {
+            Some(part) => format!("part {part} of batch {}", self.batch),
+            None => format!("batch {}", self.batch),
+        };
+        ServiceError::Conflict(format!(
+            "different results of {what} were posted before (log position {position}); those count"
+        ))
+    }
+}
+
+/// Times that a post is checked and appended while the log goes on in between.
+const ATTEMPTS: usize = 50;
 
 /// Approximate nanoseconds to check the posted results of one pair.
 const PAIR_NANOSECONDS: usize = 50;
@@ -148,79 +183,91 @@ pub struct RecordedBatch {
     pub position: u64,
 }
 
-/// Record the results of a batch that was run elsewhere. Every pair of the batch must be listed
-/// once, with exactly the comparisons that it still needs.
+/// Record results of a batch that was run elsewhere. Each row has exactly the comparisons that its
+/// pair still needs, and a post without a part has a row for every such pair.
+///
+/// Whether the batch is open and what it needs is checked at the position of the log that the
+/// results get: other servers may have answered or closed it, or concluded the experiment.
 pub async fn record_results(
     service: &Service,
     name: &str,
-    batch: u32,
-    posted: Vec<PostedResult>,
+    post: Post,
 ) -> Result<RecordedBatch, ServiceError> {
-    let loaded = service.experiment(name).await?;
-    loaded.with_record(refuse_archived)?;
-    let open = {
-        let fold = loaded.fold()?;
-        require_batches(&loaded, fold.policy())?;
-        fold.policy().batch()
-    };
-    if open != Some(batch) {
-        let recorded = find_results(service, &loaded, batch, posted).await?;
-        return recorded.ok_or(ServiceError::BatchNotOpen { asked: batch, open });
-    }
-    let results = check_results(service, &loaded, posted).await?;
-    let event = ControlEvent::BatchResults { batch, results };
-    let nonce = results_nonce(&loaded, batch);
-    match service.engine.append_control(&loaded, nonce, event).await? {
-        Appended::Recorded(position) => Ok(RecordedBatch { is_new: true, position }),
-        Appended::Duplicate(position) => Ok(RecordedBatch { is_new: false, position }),
-        Appended::Conflict(position) => Err(conflict(batch, position)),
-        Appended::Archived => Err(ServiceError::Archived(name.into())),
-        Appended::TooLate(_) => {
-            Err(ServiceError::internal("results of a batch cannot be superseded by a duel"))
+    let post = Arc::new(post);
+    for attempt in 0..ATTEMPTS {
+        let loaded = service.experiment(name).await?;
+        loaded.with_record(refuse_archived)?;
+        require_batches(&loaded, loaded.fold()?.policy())?;
+        if attempt == 0
+            && let Some(recorded) = find_post(service, &loaded, &post).await?
+        {
+            return Ok(recorded);
         }
-        Appended::Missing => Err(ServiceError::not_found(name)),
+        // from the second time on, the other events of this server wait
+        let _alone = match attempt {
+            0 => None,
+            _ => Some(loaded.appending.write().await),
+        };
+        loaded.catch_up(&*service.engine.store).await?;
+        if loaded.is_broken() {
+            continue;
+        }
+        let event = check_post(service, &loaded, &post).await?;
+        return match service.engine.writer.append_alone(&loaded, event).await? {
+            Appended::Recorded(position) => Ok(RecordedBatch { is_new: true, position }),
+            Appended::Duplicate(position) => Ok(RecordedBatch { is_new: false, position }),
+            Appended::Conflict(position) => Err(post.conflict(position)),
+            Appended::TooLate(_) => continue,
+            Appended::Archived => Err(ServiceError::Archived(name.into())),
+            Appended::Missing => Err(ServiceError::not_found(name)),
+        };
     }
+    Err(EngineError::Overloaded.into())
 }
 
-/// The nonce of the results of a batch. Batches are numbered from 1 whenever the log is folded
-/// anew.
-fn results_nonce(loaded: &LoadedExperiment, batch: u32) -> Nonce {
-    let refolds = (loaded.spec.refolds() as Nonce) << 32;
-    Nonce::from(BATCH_RESULTS) << 64 | refolds | Nonce::from(batch)
-}
-
-/// Check the posted results of the open batch.
-async fn check_results(
+/// The post as an event that follows the newest folded entry, if the batch needs it there.
+async fn check_post(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
-    posted: Vec<PostedResult>,
-) -> Result<Vec<PairResult>, ServiceError> {
-    let read = Arc::clone(loaded);
-    let pairs = move || Ok::<_, EngineError>(read.fold()?.policy().batch_pairs());
-    let pairs = service.reports.read(pairs).await??;
-    let nanoseconds = pairs.len().max(posted.len()) * PAIR_NANOSECONDS;
-    let experiment = Arc::clone(loaded);
+    post: &Arc<Post>,
+) -> Result<NewEvent, ServiceError> {
+    let (read, asked) = (Arc::clone(loaded), post.batch);
+    let read = move || {
+        let fold = read.fold()?;
+        let concluded = read.with_record(|record| record.status == Status::Concluded);
+        let open = fold.policy().batch().filter(|_| !concluded);
+        // a batch has up to 32,640 pairs
+        let pairs = if open == Some(asked) { fold.policy().batch_pairs() } else { Vec::new() };
+        Ok::<_, EngineError>((fold.position(), open, pairs))
+    };
+    let (position, open, pairs) = service.reports.read(read).await??;
+    if open != Some(asked) {
+        return Err(ServiceError::BatchNotOpen { asked, open });
+    }
+    let nanoseconds = pairs.len().max(post.results.len()) * PAIR_NANOSECONDS;
+    let (experiment, posted) = (Arc::clone(loaded), Arc::clone(post));
     let check = move || match_results(&experiment, &pairs, &posted);
-    service.run_by_cost(nanoseconds, check).await?.map_err(ServiceError::Invalid)
+    let results = service.run_by_cost(nanoseconds, check).await?.map_err(ServiceError::Invalid)?;
+    let event = ControlEvent::BatchResults { batch: asked, part: post.part, results };
+    let event = NewEvent::new(post.nonce(), Event::Control(event));
+    Ok(NewEvent { follows: Some(position), ..event })
 }
 
-/// The results of a batch that an earlier request has closed, if they are the posted ones; `None`
-/// if the log has none.
-async fn find_results(
+/// The post that an earlier request has recorded, if it is this one; `None` if the log has none.
+async fn find_post(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
-    batch: u32,
-    posted: Vec<PostedResult>,
+    post: &Arc<Post>,
 ) -> Result<Option<RecordedBatch>, ServiceError> {
-    let nonce = results_nonce(loaded, batch);
-    let found = service.engine.store.find(loaded.id, &[nonce]).await?;
+    let found = service.engine.store.find(loaded.id, &[post.nonce()]).await?;
     let Some(entry) = found.into_iter().next().flatten() else { return Ok(None) };
     let (position, experiment) = (entry.position, Arc::clone(loaded));
-    let nanoseconds = posted.len() * PAIR_NANOSECONDS;
-    let compare = move || same_results(&experiment, &entry.event, &posted);
+    let nanoseconds = post.results.len() * PAIR_NANOSECONDS;
+    let posted = Arc::clone(post);
+    let compare = move || same_results(&experiment, &entry.event, &posted.results);
     match service.run_by_cost(nanoseconds, compare).await? {
         true => Ok(Some(RecordedBatch { is_new: false, position })),
-        false => Err(conflict(batch, position)),
+        false => Err(post.conflict(position)),
     }
 }
 
@@ -232,11 +279,18 @@ fn open_batch(
     let concluded = loaded.with_record(|record| record.status == Status::Concluded);
     let fold = loaded.fold()?;
     let batches = require_batches(loaded, fold.policy())?;
-    let number = batches.number().filter(|_| !concluded);
+    let (number, number_max) = (batches.number().filter(|_| !concluded), batches.most());
     let progress = number.map(|_| batches.progress()).unwrap_or_default();
-    let limit = if number.is_some() { part.limit.min(BatchPart::MAX) } else { 0 };
-    // a batch has up to 32,640 pairs: only the part is read
-    let pairs: Vec<_> = batches.pairs_after(part.offset).take(limit).collect();
+    let BatchPart { offset, limit, missing } = part;
+    let limit = if number.is_some() { limit.min(BatchPart::MAX) } else { 0 };
+    // a batch has up to 32,640 pairs: only the part is copied
+    let pairs: Vec<_> = match missing {
+        true => {
+            let open = batches.pairs_after(0).filter(|pair| pair.answered < pair.needed);
+            open.skip(offset).take(limit).collect()
+        }
+        false => batches.pairs_after(offset).take(limit).collect(),
+    };
     let (position, opened_at) = (fold.position(), number.map(|_| fold.batch_opened_at()));
     drop(fold);
     loaded
@@ -253,21 +307,17 @@ fn open_batch(
                 experiment: loaded.name.clone(),
                 position,
                 number,
+                number_max,
                 opened_at: opened_at.map(rfc3339),
                 needed: progress.needed,
                 answered: progress.answered,
                 in_flight: if number.is_some() { in_flight.total() } else { 0 },
                 pairs_total: progress.pairs,
+                pairs_missing: progress.open_pairs,
                 pairs: pairs.into_iter().map(pair).collect(),
             }
         })
         .map_err(Into::into)
-}
-
-fn conflict(batch: u32, position: u64) -> ServiceError {
-    ServiceError::Conflict(format!(
-        "different results of batch {batch} were posted before (log position {position}); those count"
-    ))
 }
 
 fn require_batches<'a>(
@@ -281,14 +331,17 @@ fn require_batches<'a>(
 fn match_results(
     loaded: &LoadedExperiment,
     pairs: &[BatchPair],
-    posted: &[PostedResult],
+    post: &Post,
 ) -> Result<Vec<PairResult>, Vec<FieldError>> {
+    if post.part.is_some() && post.results.is_empty() {
+        return Err(vec![FieldError::new("/results", "a part has at least one pair")]);
+    }
     let by_pair: HashMap<(usize, usize), &BatchPair> =
         pairs.iter().map(|pair| (unordered(pair.duel.first, pair.duel.second), pair)).collect();
     let mut errors = FirstErrors::default();
     let mut results = Vec::new();
     let mut seen = HashSet::new();
-    for (index, row) in posted.iter().enumerate() {
+    for (index, row) in post.results.iter().enumerate() {
         if errors.is_full() {
             return Err(errors.into_vec());
         }
@@ -298,7 +351,9 @@ fn match_results(
         }
     }
     let missing = pairs.iter().filter(|pair| {
-        pair.answered < pair.needed && !seen.contains(&unordered(pair.duel.first, pair.duel.second))
+        post.part.is_none()
+            && pair.answered < pair.needed
+            && !seen.contains(&unordered(pair.duel.first, pair.duel.second))
     });
     errors.extend(missing.map(|pair| {
         let id = |ranker: usize| &loaded.spec.rankers[ranker].id;

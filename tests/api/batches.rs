@@ -6,23 +6,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rankduel::http::ProblemKind;
-use rankduel_engine::clock::{ManualClock, rfc3339};
+use rankduel_engine::clock::{Clock as _, ManualClock, rfc3339};
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
 
 use crate::support::TestDatabase;
-use crate::support::client::{Answer, Client, assert_has, eventually, steady, with};
-use crate::support::service::{START_MS, Server};
+use crate::support::client::{
+    Answer, Client, JSON, assert_has, assert_verifies, eventually, steady, until, with,
+};
+use crate::support::failing_store::{FailingStore, Mode};
+use crate::support::service::{START_MS, Server, Settings};
 
 on_both_databases! {
     surplus_answers_do_not_delay_a_batch
     posted_batch_results_count_once
+    a_post_has_one_identity_for_ever
+    posted_counts_reach_the_batch_that_single_answers_reach
+    a_post_is_decided_at_its_place_in_the_log
+    a_post_goes_through_between_single_answers
+    a_batch_in_parts_is_complete_when_all_are_there
     callers_see_the_end_of_a_concluded_experiment
     pcomp_runs_to_its_horizon
 }
 
 on_sqlite! {
     an_open_batch_lists_its_comparisons
+    a_pair_with_equal_rankings_does_not_hold_a_batch_up
+    every_pair_of_256_rankers_is_posted_in_parts
+    a_concluded_experiment_records_no_results
     a_large_batch_comes_in_parts
     a_lease_issues_the_comparisons_of_the_batch
     expired_comparisons_are_issued_again
@@ -70,8 +81,9 @@ async fn an_open_batch_lists_its_comparisons(database: TestDatabase) {
     server.clock.advance_ms(5000);
     let row = |left, right, answered, in_flight| json!({"left": left, "right": right, "needed": 10, "answered": answered, "in_flight": in_flight});
     let fresh = json!({
-        "experiment": "search", "position": 0, "number": 1, "opened_at": rfc3339(START_MS),
-        "needed": 30, "answered": 0, "in_flight": 0, "pairs_total": 3,
+        "experiment": "search", "position": 0, "number": 1, "number_max": 3,
+        "opened_at": rfc3339(START_MS), "needed": 30, "answered": 0, "in_flight": 0,
+        "pairs_total": 3, "pairs_missing": 3,
         "pairs": [row("a", "b", 0, 0), row("a", "c", 0, 0), row("b", "c", 0, 0)],
     });
     assert_eq!(batch(&server).await, fresh);
@@ -274,6 +286,308 @@ async fn posted_batch_results_count_once(database: TestDatabase) {
     assert_eq!(server.standings("search").await, standings);
     assert_eq!(server.post(RESULTS, &results()).await.json(200), duplicate);
     assert_eq!(server.post(RESULTS, &second).await.json(200)["status"], "duplicate");
+}
+
+/// Two rankers, with 10, 100 and 890 comparisons in three batches.
+fn two_rankers(name: &str) -> Value {
+    with(search(), json!({"name": name, "rankers": ["a", "b"], "conclude_at": "never"}))
+}
+
+fn row(left_wins: u32, right_wins: u32) -> Value {
+    json!({"left": "a", "right": "b", "left_wins": left_wins, "right_wins": right_wins, "ties": 0})
+}
+
+async fn post(client: &Client, name: &str, body: &Value) -> Answer {
+    client.post(&format!("/v1/experiments/{name}/batch/results"), body).await
+}
+
+async fn exclude(client: &Client, name: &str, unit: &str) {
+    let exclude = json!({"units": [unit], "reason": "a machine"});
+    client.patch(name, &json!({"exclude": exclude})).await.json(200);
+}
+
+/// A duel that is shown to `unit` and won by `a`.
+async fn a_wins(client: &Client, name: &str, unit: &str) {
+    let path = format!("/v1/experiments/{name}/next-duel");
+    let duel = client.post(&path, &json!({"unit": unit})).await.json(200);
+    client.wins(name, &duel, "a").await;
+}
+
+async fn a_post_has_one_identity_for_ever(database: TestDatabase) {
+    let server = Server::running(&database, &two_rankers("search")).await;
+    let first = json!({"batch": 1, "results": [row(6, 4)]});
+    let part = json!({"batch": 2, "part": 7, "results": [row(60, 40)]});
+    let receipt = |status: &str, batch: u32, position: u64| json!({"status": status, "batch": batch, "position": position});
+    assert_eq!(post(&server, "search", &first).await.json(200), receipt("recorded", 1, 1));
+    assert_eq!(post(&server, "search", &part).await.json(200), receipt("recorded", 2, 2));
+    let repeats = async |client: &Client| {
+        assert_eq!(post(client, "search", &first).await.json(200), receipt("duplicate", 1, 1));
+        assert_eq!(post(client, "search", &part).await.json(200), receipt("duplicate", 2, 2));
+        let other = json!({"batch": 1, "results": [row(5, 5)]});
+        post(client, "search", &other).await.problem(ProblemKind::FeedbackConflict);
+        let other = json!({"batch": 2, "part": 8, "results": [row(60, 40)]});
+        post(client, "search", &other).await.problem(ProblemKind::BatchNotOpen);
+        assert_eq!(client.standings("search").await["duels"], 110);
+    };
+    repeats(&server).await;
+    // a unit without answers
+    exclude(&server, "search", "nobody").await;
+    repeats(&server).await;
+    assert_eq!(batch(&server).await["number"], 3);
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    repeats(&server).await;
+}
+
+/// The answers of one unit are taken back. What was posted or answered after them is then of
+/// earlier batches than before, and of the same ones whether it came as counts or one by one.
+async fn posted_counts_reach_the_batch_that_single_answers_reach(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for name in ["counts", "singles"] {
+        server.create(&two_rankers(name)).await;
+        for number in 0..10 {
+            let unit = if number < 4 { "machine" } else { "person" };
+            a_wins(&server, name, unit).await;
+        }
+    }
+    let posted = json!({"batch": 2, "results": [row(55, 45)]});
+    post(&server, "counts", &posted).await.json(200);
+    for number in 0..100 {
+        let duel = server.next_duel("singles").await;
+        server.wins("singles", &duel, if number < 55 { "a" } else { "b" }).await;
+    }
+    let state = async |name: &str| {
+        let mut open = server.report(name, "batch").await;
+        let standings = server.standings(name).await;
+        for moment in ["experiment", "position", "number", "number_max", "in_flight"] {
+            open[moment] = Value::Null;
+        }
+        open["pairs"][0]["in_flight"] = Value::Null;
+        (open, standings["wins"].clone())
+    };
+    assert_eq!(state("counts").await, state("singles").await);
+    for name in ["counts", "singles"] {
+        exclude(&server, name, "machine").await;
+    }
+    // 6 + 4 for the first batch, and 96 of 100 for the second
+    assert_eq!(state("counts").await, state("singles").await);
+    let open = server.report("counts", "batch").await;
+    assert_has(&open, json!({"needed": 100, "answered": 96, "pairs_missing": 1}));
+    assert_eq!(server.standings("counts").await["wins"], json!([[0, 61], [45, 0]]));
+
+    // the old post is a repeat, and what is missing can be posted
+    assert_eq!(post(&server, "counts", &posted).await.json(200)["status"], "duplicate");
+    let number = open["number"].as_u64().expect("a number");
+    assert!(number > 2, "results of another batch were posted as batch 2");
+    let rest = json!({"batch": number, "results": [row(3, 1)]});
+    assert_eq!(post(&server, "counts", &rest).await.json(200)["status"], "recorded");
+    assert_eq!(post(&server, "counts", &rest).await.json(200)["status"], "duplicate");
+    let open = server.report("counts", "batch").await;
+    assert_has(&open, json!({"number": number + 1, "number_max": number + 1, "needed": 890}));
+    assert_eq!(server.standings("counts").await["duels"], 110);
+}
+
+/// Between the check of a post and its append, another server closes the batch, answers a part of
+/// it, or concludes the experiment.
+async fn a_post_is_decided_at_its_place_in_the_log(database: TestDatabase) {
+    let store = FailingStore::new(database.store().await);
+    let one = Server::with(store.clone(), Settings::default()).await;
+    let other = Server::start(database.connect().await).await;
+    let wins = async |name: &str, count: usize| {
+        for _ in 0..count {
+            let duel = other.next_duel(name).await;
+            other.wins(name, &duel, "a").await;
+        }
+    };
+    for (name, meanwhile) in [("closed", 0), ("answered", 1), ("concluded", 2)] {
+        one.create(&two_rankers(name)).await;
+        wins(name, 8).await;
+        let body = json!({"batch": 1, "results": [row(1, 1)]});
+        until("the answers at the other server", async || {
+            one.report(name, "batch").await["answered"] == 8
+        })
+        .await;
+        store.set(Mode::AppendsWait);
+        let (before, client) = (store.appends(), one.client());
+        let posting = {
+            let body = body.clone();
+            tokio::spawn(async move { post(&client, name, &body).await })
+        };
+        until("the append", async || store.appends() > before).await;
+        match meanwhile {
+            0 => wins(name, 2).await,
+            1 => wins(name, 1).await,
+            _ => drop(other.patch(name, &json!({"status": "concluded"})).await.json(200)),
+        }
+        store.set(Mode::Fine);
+        let answer = posting.await.expect("an answer");
+        let duels = if meanwhile == 0 { 10 } else { 8 + meanwhile % 2 };
+        match meanwhile {
+            0 => drop(answer.problem_saying(ProblemKind::BatchNotOpen, "batch 2 is")),
+            1 => drop(answer.problem_at(ProblemKind::InvalidRequest, "/results/0")),
+            _ => drop(answer.problem_saying(ProblemKind::BatchNotOpen, "no batch is")),
+        }
+        for server in [&one, &other] {
+            assert_eq!(server.standings(name).await["duels"], duels, "{name}");
+        }
+        // refused results are not in the log: the numbers are free
+        let log = database.connect().await;
+        assert_verifies(&*log, name).await;
+        if meanwhile == 1 {
+            let rest = json!({"batch": 1, "results": [row(0, 1)]});
+            assert_eq!(post(&one, name, &rest).await.json(200)["status"], "recorded");
+        }
+    }
+}
+
+/// The log goes on all the time, here and at another server.
+async fn a_post_goes_through_between_single_answers(database: TestDatabase) {
+    let [one, other] = Server::two(&database).await;
+    let rankers: Vec<_> = (0..12).map(|number| format!("r{number}")).collect();
+    let policy = json!({"kind": "pcomp", "horizon": 1_000_000, "batches": 2});
+    one.create(&with(search(), json!({"rankers": rankers, "policy": policy}))).await;
+    let done = Arc::new(AtomicU64::new(0));
+    // of the pairs with r0 alone
+    let mut duels = lease(&one, 1000).await;
+    duels.retain(|duel| duel["left"] == "r0" || duel["right"] == "r0");
+    let answering: Vec<_> = [one.client(), other.client()]
+        .into_iter()
+        .zip(duels.chunks(duels.len().div_ceil(2)).map(<[Value]>::to_vec).collect::<Vec<_>>())
+        .map(|(client, duels)| {
+            let done = Arc::clone(&done);
+            tokio::spawn(async move {
+                for duel in duels {
+                    client.answer("search", &duel, "left").await;
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    let mut posted = 0;
+    for part in 1..=11 {
+        let row = json!({
+            "left": format!("r{part}"), "right": format!("r{}", part % 11 + 1),
+            "left_wins": 500, "right_wins": 500, "ties": 0,
+        });
+        let body = json!({"batch": 1, "part": part, "results": [row]});
+        let server = if part % 2 == 0 { &one } else { &other };
+        let receipt = post(server, "search", &body).await.json(200);
+        posted += u64::from(receipt["status"] == "recorded");
+    }
+    for task in answering {
+        task.await.expect("answers");
+    }
+    assert_eq!(posted, 11);
+    let answered = 11_000 + done.load(Ordering::Relaxed);
+    for server in [&one, &other] {
+        until("all answers", async || batch(server).await["answered"] == answered).await;
+        assert_eq!(batch(server).await["pairs_missing"], 66 - 11);
+    }
+}
+
+async fn a_batch_in_parts_is_complete_when_all_are_there(database: TestDatabase) {
+    let [one, other] = Server::two(&database).await;
+    one.create(&search()).await;
+    let rows = results()["results"].clone();
+    let part = |number: u32, of: &[usize]| {
+        let rows: Vec<_> = of.iter().map(|&at| rows[at].clone()).collect();
+        json!({"batch": 1, "part": number, "results": rows})
+    };
+    for (body, pointer) in [(part(0, &[0]), "/part"), (part(1, &[]), "/results")] {
+        one.post(RESULTS, &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
+    let receipt = one.post(RESULTS, &part(1, &[0])).await.json(200);
+    assert_eq!(receipt, json!({"status": "recorded", "batch": 1, "position": 1}));
+    let missing = async |client: &Client| {
+        let open = client.get(&format!("{BATCH}?missing=true")).await.json(200);
+        let pairs = open["pairs"].as_array().expect("pairs").clone();
+        assert_eq!(open["pairs_missing"], pairs.len());
+        pairs.iter().map(|pair| format!("{}{}", pair["left"], pair["right"])).collect::<Vec<_>>()
+    };
+    assert_eq!(missing(&one).await, ["\"a\"\"c\"", "\"b\"\"c\""]);
+    // the other server may not have seen it yet, and knows it before it checks the next part
+    assert_eq!(other.post(RESULTS, &part(1, &[0])).await.json(200)["status"], "duplicate");
+    other.post(RESULTS, &part(1, &[1])).await.problem(ProblemKind::FeedbackConflict);
+    let twice = other.post(RESULTS, &part(2, &[0, 1])).await;
+    twice.problem_at(ProblemKind::InvalidRequest, "/results/0");
+    assert_eq!(other.post(RESULTS, &part(2, &[1])).await.json(200)["position"], 2);
+    assert_eq!(missing(&other).await.len(), 1);
+    assert_eq!(one.post(RESULTS, &part(3, &[2])).await.json(200)["position"], 3);
+    assert_eq!(batch(&one).await["number"], 2);
+    other.post(RESULTS, &part(4, &[2])).await.problem(ProblemKind::BatchNotOpen);
+    assert_eq!(one.standings("search").await["duels"], 30);
+}
+
+async fn every_pair_of_256_rankers_is_posted_in_parts(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let ids: Vec<String> = (0..256).map(|number| format!("ranker-{number:03}")).collect();
+    let policy = json!({"kind": "pcomp", "horizon": 1_000_000, "batches": 2});
+    server.create(&json!({"name": "search", "rankers": ids, "policy": policy})).await;
+    let mut rows = Vec::new();
+    for (at, left) in ids.iter().enumerate() {
+        rows.extend(ids[at + 1..].iter().map(|right| {
+            // 1,000,000 comparisons of 32,640 pairs
+            json!({"left": left, "right": right, "left_wins": 15, "right_wins": 0, "ties": 15})
+        }));
+    }
+    let open = batch(&server).await;
+    assert_has(&open, json!({"pairs_total": 32640, "needed": 1_000_000}));
+    let whole = json!({"batch": 1, "results": rows}).to_string();
+    assert!(whole.len() > 2 * 1024 * 1024, "{}", whole.len());
+    assert_eq!(server.send("POST", RESULTS, &[JSON], whole.into_bytes()).await.status, 413);
+    // some pairs need 31
+    for offset in (0..32640).step_by(1000) {
+        let page = server.get(&format!("{BATCH}?offset={offset}")).await.json(200);
+        for (pair, row) in page["pairs"].as_array().expect("pairs").iter().zip(&mut rows[offset..])
+        {
+            row["right_wins"] = json!(pair["needed"].as_u64().expect("a count") - 30);
+        }
+    }
+    for (part, rows) in (1..).zip(rows.chunks(10_000)) {
+        let body = json!({"batch": 1, "part": part, "results": rows});
+        assert_eq!(server.post(RESULTS, &body).await.json(200)["position"], part);
+    }
+    assert_eq!(batch(&server).await["number"], Value::Null, "the horizon is used up");
+    assert_eq!(server.standings("search").await["duels"], 1_000_000);
+}
+
+async fn a_concluded_experiment_records_no_results(database: TestDatabase) {
+    let server = Server::running(&database, &search()).await;
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    assert_eq!(batch(&server).await["number"], Value::Null);
+    let refused = server.post(RESULTS, &results()).await;
+    refused.problem_saying(ProblemKind::BatchNotOpen, "no batch is");
+    assert_eq!(server.standings("search").await["duels"], 0);
+    server.patch("search", &json!({"status": "running"})).await.json(200);
+    server.post(RESULTS, &results()).await.json(200);
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    assert_eq!(server.post(RESULTS, &results()).await.json(200)["status"], "duplicate");
+}
+
+/// `a` and `b` return the same documents: no page of theirs can have a winner.
+async fn a_pair_with_equal_rankings_does_not_hold_a_batch_up(database: TestDatabase) {
+    let server = Server::running(&database, &search()).await;
+    let (mut pages, mut silent) = (0, 0);
+    while batch(&server).await["number"] == 1 {
+        let duel = server.next_duel("search").await;
+        if duel["left"] == "c" || duel["right"] == "c" {
+            server.wins("search", &duel, "c").await;
+        } else {
+            let ids = json!(["d1", "d2", "d3"]);
+            let body = json!({"duel_id": duel["duel_id"], "left": ids, "right": ids, "length": 3});
+            let page = server.post("/v1/experiments/search/interleave", &body).await.json(200);
+            let clicks = json!({"duel_id": page["duel_id"], "clicks": [0]});
+            server.feedback("search", &clicks).await.json(200);
+            silent += 1;
+        }
+        pages += 1;
+        assert!(pages < 1000, "the batch does not end: {}", batch(&server).await);
+    }
+    assert_eq!((pages, silent), (130, 110));
+    let standings = server.standings("search").await;
+    assert_eq!(standings["wins"], json!([[0, 0, 0], [0, 0, 0], [10, 10, 0]]));
+    let store = database.connect().await;
+    assert_verifies(&*store, "search").await;
 }
 
 async fn results_that_do_not_match_the_batch_are_refused(database: TestDatabase) {

@@ -219,7 +219,7 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
                     write(
                         &mut fold,
                         &mut log,
-                        Event::Control(ControlEvent::BatchResults { batch, results }),
+                        Event::Control(ControlEvent::BatchResults { batch, part: None, results }),
                     );
                 }
             }
@@ -397,7 +397,7 @@ proptest! {
             let gone = fold.roster().retired().first().copied();
             let selection = |first: u16, second: u16| Selection::of(first.into(), second.into());
             let pair = |first, second| PairResult { first, second, first_wins: 1, second_wins: 0, ties: 0 };
-            let of_batch = |results| Event::Control(ControlEvent::BatchResults { batch: 1, results });
+            let of_batch = |results| Event::Control(ControlEvent::BatchResults { batch: 1, part: None, results });
             let good = outcome(selection(0, 1), Answer::First, true, 0);
             for (what, position, event) in [
                 ("a gap", fold.position() + step, good.clone()),
@@ -667,7 +667,7 @@ fn each_comparison_of_a_batch_counts_once_for_the_claims() {
             let mut fold = start(&spec);
             let Some(batch) = fold.policy().batch() else { continue };
             let result = PairResult { first: 1, second: 0, first_wins: 7, second_wins: 3, ties: 2 };
-            let event = ControlEvent::BatchResults { batch, results: vec![result] };
+            let event = ControlEvent::BatchResults { batch, part: None, results: vec![result] };
             let log = entries([Event::Control(event)]);
             fold.apply(&log[0]).expect("it folds");
             let claims = fold.claims().expect("a control");

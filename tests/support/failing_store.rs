@@ -27,12 +27,14 @@ pub enum Mode {
     AnswersTooSoon,
     /// A defect: it records a repeat as a new event.
     TakesRepeatsForNew,
+    /// Appends wait until the mode changes. Everything else works.
+    AppendsWait,
 }
 
 /// The delay of [`Mode::Late`].
 pub const LATE: Duration = Duration::from_millis(400);
 
-const MODES: [Mode; 8] = [
+const MODES: [Mode; 9] = [
     Mode::Fine,
     Mode::FailsBefore,
     Mode::FailsAfter,
@@ -41,6 +43,7 @@ const MODES: [Mode; 8] = [
     Mode::Late,
     Mode::AnswersTooSoon,
     Mode::TakesRepeatsForNew,
+    Mode::AppendsWait,
 ];
 
 /// A store that passes calls to its inner store, or fails.
@@ -114,9 +117,11 @@ impl FailingStore {
     ) -> Result<T, StoreError> {
         let lost = || Err(StoreError::Unavailable(sqlx::Error::PoolTimedOut));
         match MODES[usize::from(self.mode.load(Ordering::SeqCst))] {
-            Mode::Fine | Mode::FindingHangs | Mode::AnswersTooSoon | Mode::TakesRepeatsForNew => {
-                call.await
-            }
+            Mode::Fine
+            | Mode::FindingHangs
+            | Mode::AnswersTooSoon
+            | Mode::TakesRepeatsForNew
+            | Mode::AppendsWait => call.await,
             Mode::FailsBefore => lost(),
             Mode::FailsAfter => {
                 call.await?;
@@ -177,6 +182,9 @@ passed_on! { ExperimentLog {
         recorded_at: i64,
     ) -> Result<Vec<Appended>, StoreError> {
         self.appends.fetch_add(1, Ordering::SeqCst);
+        while self.mode.load(Ordering::SeqCst) == Mode::AppendsWait as u8 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         match MODES[usize::from(self.mode.load(Ordering::SeqCst))] {
             Mode::AnswersTooSoon => self.append_too_late(events, recorded_at).await,
             Mode::TakesRepeatsForNew => {

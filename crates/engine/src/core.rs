@@ -13,7 +13,7 @@ use crate::metrics::Metrics;
 use crate::registry::Registry;
 use crate::settings::EngineSettings;
 use crate::tokens::signing::SigningKeys;
-use crate::writer::Writer;
+use crate::writer::{Writer, only};
 use rankduel_store::entropy;
 use rankduel_store::events::{ControlEvent, Event};
 use rankduel_store::{Appended, ExperimentId, NewEvent, Nonce, SharedStore};
@@ -104,10 +104,6 @@ impl Engine {
         event: ControlEvent,
     ) -> Result<Appended, EngineError> {
         let event = NewEvent::new(nonce, Event::Control(event));
-        let appended = self.writer.append(loaded, vec![event]).await?;
-        appended
-            .first()
-            .copied()
-            .ok_or_else(|| EngineError::Internal("the store returned no result".into()))
+        only(self.writer.append(loaded, vec![event]).await?)
     }
 }

@@ -70,13 +70,17 @@ pub(super) fn plan<'a>(
             results.push(Appended::Missing);
             continue;
         };
-        let superseding = || new.superseded_by.and_then(|nonce| seen.get(&(experiment, nonce)));
+        let superseding = || {
+            let by_nonce = new.superseded_by.and_then(|nonce| seen.get(&(experiment, nonce)));
+            let beyond = new.follows.filter(|follows| head.head > *follows).map(|_| head.head);
+            by_nonce.map(|(position, _)| *position).or(beyond)
+        };
         results.push(match seen.get(&(experiment, new.nonce)) {
             Some((position, event)) if new.event.repeats(event) => Appended::Duplicate(*position),
             Some((position, _)) => Appended::Conflict(*position),
             None if head.archived => Appended::Archived,
             None => match superseding() {
-                Some((position, _)) => Appended::TooLate(*position),
+                Some(position) => Appended::TooLate(position),
                 None => {
                     head.head += 1;
                     let (position, nonce, event) = (head.head, new.nonce, &new.event);

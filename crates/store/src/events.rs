@@ -104,11 +104,14 @@ pub enum ControlEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         alone: Vec<UnitHash>,
     },
-    /// The results of a whole batch that was run elsewhere.
+    /// The results of a batch that was run elsewhere, or of a part of it.
     BatchResults {
         /// Number of the batch.
         batch: u32,
-        /// One row for each pair of the batch.
+        /// Number of the part; `None` if these are all results that the batch still needs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        part: Option<u32>,
+        /// One row for each pair.
         results: Vec<PairResult>,
     },
     /// The experiment's record changed.

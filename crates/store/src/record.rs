@@ -138,12 +138,20 @@ pub struct NewEvent {
     pub event: Event,
     /// The event is refused ([`Appended::TooLate`]) once the log has an entry with this nonce.
     pub superseded_by: Option<Nonce>,
+    /// The event was decided on the log up to this position, and is refused
+    /// ([`Appended::TooLate`]) once the log goes on beyond it.
+    pub follows: Option<u64>,
 }
 
 impl NewEvent {
     /// An event that no other event supersedes.
     pub fn new(nonce: Nonce, event: Event) -> Self {
-        Self { nonce, event, superseded_by: None }
+        Self { nonce, event, superseded_by: None, follows: None }
+    }
+
+    /// Whether it depends on the log, beside its nonce, if it is appended.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.superseded_by.is_some() || self.follows.is_some()
     }
 }
 
@@ -208,8 +216,8 @@ pub enum Appended {
     Duplicate(u64),
     /// The log has a different event with this nonce, at this position; that one stands.
     Conflict(u64),
-    /// The log has the nonce of [`NewEvent::superseded_by`], at this position. The event was not
-    /// appended.
+    /// The log has the nonce of [`NewEvent::superseded_by`], at this position, or ends here, beyond
+    /// [`NewEvent::follows`]. The event was not appended.
     TooLate(u64),
     /// The experiment is archived, by this or another process. The event was not appended.
     Archived,

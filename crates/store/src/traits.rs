@@ -95,8 +95,8 @@ pub trait ExperimentLog: Send + Sync {
     ///
     /// Each log stays dense and in the order given. A nonce counts once for each experiment, within
     /// the call and against the log. An event is too late once the log has the nonce of
-    /// [`NewEvent::superseded_by`]. The result for a repeat is as durable as the result for a new
-    /// event. `recorded_at` in unix milliseconds.
+    /// [`NewEvent::superseded_by`], or has gone on beyond [`NewEvent::follows`]. The result for a
+    /// repeat is as durable as the result for a new event. `recorded_at` in unix milliseconds.
     async fn append(
         &self,
         events: &[(ExperimentId, NewEvent)],

@@ -66,7 +66,7 @@ pub(super) fn clicks_event(
     event.sheet = Some(sheet);
     let superseded_by = Some(duel.nonce).filter(|settling| *settling != nonce);
     let event = Event::Control(ControlEvent::Clicks(Box::new(event)));
-    NewEvent { nonce, event, superseded_by }
+    NewEvent { superseded_by, ..NewEvent::new(nonce, event) }
 }
 
 fn weight_of(event_weights: &BTreeMap<String, u32>, event: &str) -> Result<u32, String> {

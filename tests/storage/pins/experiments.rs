@@ -148,7 +148,10 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
                     }
                 })
                 .collect();
-            writing.write(None, Event::Control(ControlEvent::BatchResults { batch, results }));
+            writing.write(
+                None,
+                Event::Control(ControlEvent::BatchResults { batch, part: None, results }),
+            );
         }
         _ => {
             let (first, second) = (selection.duel.first, selection.duel.second);

@@ -133,8 +133,8 @@ pub fn every_event() -> Vec<Event> {
             units: vec![UnitHash(0), UnitHash(u64::MAX)],
             reason: "naïve \u{1f50d}".into(),
         }),
-        ControlEvent::BatchResults { batch: 0, results: vec![] },
-        ControlEvent::BatchResults { batch: u32::MAX, results: vec![pair; 1000] },
+        ControlEvent::BatchResults { batch: 0, part: None, results: vec![] },
+        ControlEvent::BatchResults { batch: u32::MAX, part: Some(1), results: vec![pair; 1000] },
         ControlEvent::Status {
             status: Status::Running,
             winner: None,

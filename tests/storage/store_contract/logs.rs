@@ -16,6 +16,7 @@ on_all_databases! {
     events_are_found_by_nonce
     corrupt_rows_are_reported
     clicks_are_too_late_once_their_duel_is_settled
+    an_event_that_follows_a_position_is_refused_beyond_it
 }
 
 async fn a_log_is_dense_and_ordered(database: TestDatabase) {
@@ -224,6 +225,7 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
     let (one, other) = (1 << 100, 1 << 101);
     let clicks = |duel: Nonce, nonce: Nonce, position: u16| NewEvent {
         nonce,
+        follows: None,
         event: Event::Control(ControlEvent::Clicks(Box::new(ClicksEvent {
             duel: Uuid::from_u128(duel),
             first: 0,
@@ -274,4 +276,25 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
     for (entry, event) in log.iter().zip(events[..3].iter().chain([&events[4], &late[3]])) {
         assert_eq!((entry.nonce, &entry.event), (event.nonce, &event.event));
     }
+}
+
+async fn an_event_that_follows_a_position_is_refused_beyond_it(database: TestDatabase) {
+    use Appended::{Conflict, Duplicate, Recorded, TooLate};
+    let store = database.store().await;
+    let other = database.connect().await;
+    let id = create(&store, "one").await.id;
+    let after = |nonce, follows| NewEvent { follows: Some(follows), ..new_event(nonce, 1) };
+    let append = async |store: &SharedStore, events: &[NewEvent]| {
+        let events: Vec<_> = events.iter().map(|event| (id, event.clone())).collect();
+        store.append(&events, NOW).await.unwrap()
+    };
+    assert_eq!(append(&store, &[after(1, 0), after(2, 0)]).await, [Recorded(1), TooLate(1)]);
+    assert_eq!(append(&other, &[new_event(3, 3)]).await, [Recorded(2)]);
+    assert_eq!(append(&store, &[after(2, 1)]).await, [TooLate(2)]);
+    assert_eq!(append(&store, &[new_event(4, 4), after(2, 2)]).await, [Recorded(3), TooLate(3)]);
+    assert_eq!(append(&store, &[after(2, 3)]).await, [Recorded(4)]);
+    // what the log has is a repeat or a conflict, wherever the log ends
+    let different = NewEvent { follows: Some(1), ..new_event(2, 9) };
+    assert_eq!(append(&other, &[after(2, 1), different]).await, [Duplicate(4), Conflict(4)]);
+    assert_eq!(whole_log(&store, id).await.len(), 4);
 }

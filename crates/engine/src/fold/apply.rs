@@ -83,16 +83,26 @@ impl Fold {
         let mut answered = None;
         if !self.sets_aside(entry) {
             self.check_steps(&entry.event).map_err(refuse)?;
-            let batch_before = self.policy().batch();
+            let before = self.batch_state();
             answered = self.apply_event(entry).map_err(refuse)?;
-            if self.policy().batch() != batch_before {
-                self.state.batch_opened_at = entry.recorded_at;
+            let after = self.batch_state();
+            if after != before {
+                self.state.batches.moved_at = entry.recorded_at;
+            }
+            if after.0 != before.0 {
+                self.state.batches.opened_at = entry.recorded_at;
             }
         }
         self.state.position = entry.position;
         self.state.recorded_at = entry.recorded_at;
         self.state.history.counted(entry.position, entry.recorded_at);
         Ok(answered)
+    }
+
+    /// The number of the open batch, and how many of its comparisons are answered.
+    fn batch_state(&self) -> (Option<u32>, u64) {
+        let batches = self.policy().batches();
+        batches.map_or((None, 0), |it| (it.number(), it.progress().answered))
     }
 
     /// Fold the event of an entry, and return the duel that it answered. Until the entry is folded,
@@ -125,6 +135,7 @@ impl Fold {
             ControlEvent::Policy { .. } => {
                 self.state.policy_changes_seen += 1;
                 self.state.policy_since = position;
+                self.renumber_batch();
             }
             ControlEvent::RankerEnlisted { ranker, .. } => self.enlist(*ranker, recorded_at)?,
             ControlEvent::RankerRetired { ranker, .. } => self.retire(*ranker, recorded_at)?,
@@ -151,7 +162,14 @@ impl Fold {
                 self.shown_alone(&arms, position);
                 self.complete_alone(recorded_at);
             }
-            ControlEvent::BatchResults { batch, results } => self.apply_results(*batch, results)?,
+            ControlEvent::BatchResults { batch, part, results } => {
+                self.apply_results(*batch, results)?;
+                let posts = &mut self.state.batches;
+                posts.posted = posts.posted.max(*batch);
+                if part.is_none() {
+                    posts.posted_whole = posts.posted_whole.max(*batch);
+                }
+            }
             ControlEvent::CohortsComplete { issued_before, issued, answered } => {
                 check_issued(*issued_before)?;
                 if answered > issued || *issued > MAX_STEPS {
@@ -176,17 +194,32 @@ impl Fold {
                 }
                 self.state.settings_changes_seen += 1;
             }
-            ControlEvent::UnitsExcluded(_) => self.state.excluded.exclude_from(position),
+            ControlEvent::UnitsExcluded(_) => {
+                self.state.excluded.exclude_from(position);
+                self.renumber_batch();
+            }
             ControlEvent::Status { status, winner, archived, reason } => {
                 let rankers = self.roster().rankers();
                 if let Some(error) = status_error(*status, *winner, *archived, rankers) {
                     return Err(format!("it says of the experiment: {error}"));
                 }
                 self.change_status(position, *status, *archived, reason.as_ref());
+                self.state.batches.moved_at = recorded_at;
             }
             ControlEvent::Notified {} | ControlEvent::Clicks(_) | ControlEvent::Settled {} => {}
         }
         Ok(())
+    }
+
+    /// Before this entry the log was folded in another state, in which the number of the open batch
+    /// may have been another batch's. Where results were posted for that one, the open one gets
+    /// another number: a post is for one batch, for ever.
+    fn renumber_batch(&mut self) {
+        let super::state::BatchTimes { posted, posted_whole, .. } = self.state.batches;
+        let is_taken = |open: u32| open < posted || open <= posted_whole;
+        if self.policy().batch().is_some_and(is_taken) {
+            self.run.policy_mut().renumber_batch(posted.saturating_add(1));
+        }
     }
 
     fn change_method(
@@ -404,7 +437,7 @@ impl Fold {
         self.state.counts.record(duel, outcome.answer, outcome.first_left);
         self.state.history.compared(duel, 1);
         let (batch, ticket) = match foreign {
-            true => (self.policy().batch(), 0),
+            true => (Some(Observation::OPEN_BATCH), 0),
             false => (outcome.batch, outcome.ticket),
         };
         let resolved = self.ties.resolve(outcome.answer, self.seed, self.policy().tally().steps());
@@ -447,11 +480,8 @@ impl Fold {
         self.state.counts.add(duel, Answer::Tie, result.ties);
         self.state.history.compared(duel, counts_of(result).into_iter().map(u64::from).sum());
         let (ties, seed) = (self.ties, self.seed);
-        let batch = if self.chosen_by_another_policy(self.state.position) {
-            self.policy().batch()
-        } else {
-            Some(batch)
-        };
+        let is_of_another = self.chosen_by_another_policy(self.state.position);
+        let batch = Some(if is_of_another { Observation::OPEN_BATCH } else { batch });
         // ties that all count the same way are folded as one run, not one by one
         let constant = ties.constant();
         let counts = PairCounts {

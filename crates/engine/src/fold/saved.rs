@@ -86,7 +86,10 @@ impl State {
             && methods.iter().all(|version| version.method.validate().is_ok())
             && self.open_pages.pages().values().all(is_known)
             && self.page_counts.is_sound(rankers, methods.len())
-            && [self.recorded_at, self.batch_opened_at].into_iter().all(clock::is_a_time)
+            && [self.recorded_at, self.batches.opened_at, self.batches.moved_at]
+                .into_iter()
+                .all(clock::is_a_time)
+            && self.batches.posted_whole <= self.batches.posted
             && self.policy_text == policy_text(&spec.policy)
             && self.policy_changes_seen == spec.former_policies.len()
             && self.excluded.are_of(spec)

@@ -108,9 +108,8 @@ pub(super) struct State {
     pub concluded: bool,
     /// Unix milliseconds at which the newest entry was recorded.
     pub recorded_at: i64,
-    /// Unix milliseconds at which the open batch opened: when the entry that closed the previous
-    /// batch was recorded.
-    pub batch_opened_at: i64,
+    /// The batches of a policy that has some.
+    pub batches: BatchTimes,
     /// Version 1 first.
     pub methods: Vec<MethodVersion>,
     pub open_pages: OpenPages,
@@ -121,6 +120,21 @@ pub(super) struct State {
     pub alone: Option<Box<AlonePages>>,
     /// `None` without metrics.
     pub guardrails: Option<Box<Guardrails>>,
+}
+
+/// What the log says of batches beside the policy's state.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct BatchTimes {
+    /// Unix milliseconds at which the open batch opened: when the entry that closed the previous
+    /// batch was recorded.
+    pub opened_at: i64,
+    /// Unix milliseconds at which the entry was recorded that last answered a comparison of the
+    /// open batch, opened it, or set the experiment running.
+    pub moved_at: i64,
+    /// The highest batch that results were posted for; 0 if none.
+    pub posted: u32,
+    /// The highest batch that was posted as a whole; 0 if none.
+    pub posted_whole: u32,
 }
 
 impl Fold {
@@ -152,7 +166,12 @@ impl Fold {
             concluded_by_itself: None,
             concluded: false,
             recorded_at: created_at,
-            batch_opened_at: created_at,
+            batches: BatchTimes {
+                opened_at: created_at,
+                moved_at: created_at,
+                posted: 0,
+                posted_whole: 0,
+            },
             methods: vec![MethodVersion { since: 0, method: spec.pages.interleaving }],
             open_pages: OpenPages::default(),
             page_counts: PageCounts::default(),
@@ -360,7 +379,13 @@ impl Fold {
 
     /// Unix milliseconds at which the open batch opened.
     pub fn batch_opened_at(&self) -> i64 {
-        self.state.batch_opened_at
+        self.state.batches.opened_at
+    }
+
+    /// Unix milliseconds since which no comparison of the open batch was answered while the
+    /// experiment was running.
+    pub fn batch_still_since(&self) -> i64 {
+        self.state.batches.moved_at
     }
 
     /// The interleaving methods, version 1 first.

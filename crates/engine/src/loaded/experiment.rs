@@ -37,6 +37,9 @@ pub struct LoadedExperiment {
     pub(super) fold: RwLock<Fold>,
     pub(super) open_duels: Mutex<OpenDuels>,
     pub(crate) unlogged: Unlogged,
+    /// Shared by appends from this process. An event that holds for one position of the log alone
+    /// takes it for itself, and calls [`Writer::append_alone`](crate::writer::Writer::append_alone).
+    pub appending: tokio::sync::RwLock<()>,
     /// Held while the log is read and folded.
     pub(super) catching_up: Arc<tokio::sync::Mutex<()>>,
     /// High half of the nonces of this process. It tells which answers belong to duels that this

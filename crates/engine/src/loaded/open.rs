@@ -57,6 +57,7 @@ impl LoadedExperiment {
             due,
             was_due: AtomicBool::new(false),
             doubted: Mutex::default(),
+            appending: tokio::sync::RwLock::default(),
             snapshot_at: AtomicU64::new(fold.position()),
             last_used_ms: AtomicI64::new(i64::MIN),
             opened_at: now_ms,

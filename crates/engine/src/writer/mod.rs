@@ -13,7 +13,7 @@ mod submission;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tracing::Instrument as _;
 
 use self::commit::{CommitSettings, Committer};
@@ -64,7 +64,27 @@ impl Writer {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let _permits = self.commit.capacity.admit(events.len()).ok_or(EngineError::Overloaded)?;
+        let permits = self.commit.capacity.admit(events.len()).ok_or(EngineError::Overloaded)?;
+        let _shared = loaded.appending.read().await;
+        self.append_admitted(loaded, events, permits).await
+    }
+
+    /// [`Writer::append`] of one event, for a caller that holds [`LoadedExperiment::appending`].
+    pub async fn append_alone(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        event: NewEvent,
+    ) -> Result<Appended, EngineError> {
+        let permits = self.commit.capacity.admit(1).ok_or(EngineError::Overloaded)?;
+        only(self.append_admitted(loaded, vec![event], permits).await?)
+    }
+
+    async fn append_admitted(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        events: Vec<NewEvent>,
+        _permits: OwnedSemaphorePermit,
+    ) -> Result<Vec<Appended>, EngineError> {
         let unit = self.commit.store.append_unit(loaded.id);
         let (reply, answer) = oneshot::channel();
         self.submit(unit, Submission { loaded: Arc::clone(loaded), events, reply, _permits });
@@ -97,4 +117,10 @@ impl Writer {
         );
         tokio::spawn(unit.run(submissions));
     }
+}
+
+/// The result of the only event.
+pub(crate) fn only(appended: Vec<Appended>) -> Result<Appended, EngineError> {
+    let no_result = || EngineError::Internal("the store returned no result".into());
+    appended.into_iter().next().ok_or_else(no_result)
 }

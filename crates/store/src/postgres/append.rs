@@ -131,7 +131,7 @@ impl PostgresStore {
         let heads = lock_heads(&mut transaction, &ids).await?;
         if check == Check::Skip
             && (heads.iter().any(|head| head.archived)
-                || events.iter().any(|(_, new)| new.superseded_by.is_some()))
+                || events.iter().any(|(_, new)| new.is_conditional()))
         {
             transaction.end("ROLLBACK").await?;
             return Ok(None);
@@ -171,7 +171,7 @@ impl OneStatement {
         let mut ordinals = Vec::with_capacity(events.len());
         let mut nonces = HashSet::with_capacity(events.len());
         for (experiment, new) in events {
-            if new.superseded_by.is_some() || !nonces.insert((experiment, new.nonce)) {
+            if new.is_conditional() || !nonces.insert((experiment, new.nonce)) {
                 return None;
             }
             let entries = added.entry(*experiment).or_default();
