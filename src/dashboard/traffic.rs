@@ -16,6 +16,7 @@ pub(crate) fn page(view: &View) -> Markup {
     html! {
         (head(view, Tab::Traffic))
         (flow(view))
+        @if let Some(open) = &view.batch { (batch(open, view)) }
         (shown(view))
         @if let Some(statistics) = &view.statistics { (pages(statistics)) }
     }
@@ -34,7 +35,7 @@ fn flow(view: &View) -> Markup {
     let content = html! {
         p.note {
             "On this server, since it loaded the experiment at " (timestamp(counts.since_ms))
-            ". Wins by side, units shown one ranker alone and the open batch cover the whole log."
+            ". Wins by side and units shown one ranker alone cover the whole log."
         }
         dl.facts {
             (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
@@ -58,7 +59,6 @@ fn flow(view: &View) -> Markup {
                 (number(left)) " : " (number(right))
                 @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
             }))
-            @if let Some(batch) = &view.batch { (fact("Comparisons of the open batch", &answered(batch))) }
             (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
                 Some(_) if counts.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
                 Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
@@ -73,14 +73,43 @@ fn flow(view: &View) -> Markup {
     part("traffic", "Traffic", &content)
 }
 
-/// How much of a batch is answered. The policy adapts when it is complete.
-fn answered(batch: &OpenBatch) -> Markup {
-    html! {
-        @if batch.number.is_some() {
-            (number(batch.answered.min(batch.needed))) " of " (number(batch.needed)) " answered, "
-            (number(batch.in_flight)) " in flight"
-        } @else { "no batch is open" }
-    }
+/// The open batch: how far it is, what it needs, and when the policy adapts.
+fn batch(open: &OpenBatch, view: &View) -> Markup {
+    let Some(number_now) = open.number else {
+        return part("batch", "The open batch", &html! { p { "No batch is open." } });
+    };
+    let left = open.needed - open.answered;
+    let content = html! {
+        dl.facts {
+            (fact("Batch", &html! { (number(number_now.into())) " of at most " (number(open.number_max.into())) }))
+            (fact("Opened", &html! { @if let Some(at) = &open.opened_at { (at) } }))
+            (fact("Comparisons answered", &html! {
+                (number(open.answered)) " of " (number(open.needed)) ", " (number(open.in_flight)) " in flight"
+            }))
+            (fact("Pairs that need more", &html! {
+                (number(open.pairs_missing as u64)) " of " (number(open.pairs_total as u64))
+            }))
+            (fact("The policy adapts", &html! { "after " (number(left)) " more comparisons" }))
+        }
+        table {
+            thead { tr {
+                th scope="col" { "Pair" }
+                th.n scope="col" { "Needed" }
+                th.n scope="col" { "Answered" }
+                th.n scope="col" { "In flight" }
+            } }
+            tbody { @for pair in &open.pairs { tr {
+                th scope="row" { (view.short(&pair.left)) " with " (view.short(&pair.right)) }
+                td.n { (number(pair.needed.into())) }
+                td.n { (number(pair.answered.into())) }
+                td.n { (number(pair.in_flight.into())) }
+            } } }
+        }
+        @if open.pairs_missing > open.pairs.len() {
+            p.note { "The first " (number(open.pairs.len() as u64)) " of these pairs." }
+        }
+    };
+    part("batch", "The open batch", &content)
 }
 
 /// Units by arm, and whether they are split evenly.

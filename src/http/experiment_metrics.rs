@@ -16,7 +16,8 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use crate::service::Service;
 use crate::service::reports::regret::{estimate, known_estimate};
-use crate::service::reports::traffic::traffic_now;
+use crate::service::reports::traffic::{BatchSummary, traffic_now};
+use dueling_bandits::BatchProgress;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::audience::Segment;
@@ -24,6 +25,15 @@ use rankduel_store::audience::Segment;
 /// Maximum number of experiments with metrics of their own, the first ones by name. It bounds the
 /// number of labels.
 const EXPERIMENTS_MAX: usize = 200;
+
+/// Metrics of the open batch of a policy that runs in batches.
+const BATCH: [(&str, &str); 5] = [
+    ("experiment_batch_number", "Number of the open batch"),
+    ("experiment_batch_number_max", "The highest number that a batch can get"),
+    ("experiment_batch_needed", "Comparisons in the open batch; the policy adapts after them"),
+    ("experiment_batch_answered", "Answered comparisons of the open batch"),
+    ("experiment_batch_pairs_missing", "Pairs of the open batch that need more answers"),
+];
 
 type PerExperiment = Family<Labels, Gauge<f64, AtomicU64>>;
 type Counted = Family<Labels, Counter>;
@@ -122,6 +132,7 @@ struct Values {
     regret: PerExperiment,
     uniform: PerExperiment,
     in_flight: PerExperiment,
+    batch: [PerExperiment; 5],
     duels: Counted,
     self_duels: Counted,
     unanswered: Counted,
@@ -158,6 +169,13 @@ impl Values {
         self.position.get_or_create(&labels).set(folded_to as f64);
         let Ok((traffic, alarms)) = traffic_now(service, loaded) else { return };
         self.in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
+        if let Some(BatchSummary { number, number_max, progress, .. }) = traffic.batch {
+            let BatchProgress { open_pairs, needed, answered, .. } = progress;
+            let values = [number.into(), number_max.into(), needed, answered, open_pairs as u64];
+            for (metric, value) in self.batch.iter().zip(values) {
+                metric.get_or_create(&labels).set(value as f64);
+            }
+        }
         self.duels.get_or_create(&labels).inc_by(traffic.counts.pairs);
         self.self_duels.get_or_create(&labels).inc_by(traffic.counts.self_duels);
         self.unanswered.get_or_create(&labels).inc_by(traffic.unanswered());
@@ -209,6 +227,9 @@ impl Values {
             "Duels issued by this process that are neither answered nor expired",
             &self.in_flight,
         )?;
+        for ((name, help), metric) in BATCH.into_iter().zip(&self.batch) {
+            write(to, name, help, metric)?;
+        }
         write(
             to,
             "experiment_duels",

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use dueling_bandits::Selection;
+use dueling_bandits::{BatchProgress, Selection};
 use prometheus_client::metrics::histogram::Histogram;
 use rankduel::service::reports::alarms::{Alarm, alarms};
-use rankduel::service::reports::traffic::{SilentPages, TrafficSummary};
+use rankduel::service::reports::traffic::{BatchSummary, SilentPages, TrafficSummary};
 use rankduel_engine::metrics::{DELAY_SECONDS, FeedbackStatus};
 use rankduel_engine::open_duels::{AnsweredInTime, OpenDuels};
 use rankduel_engine::traffic::{Traffic, TrafficCounts};
@@ -31,15 +31,15 @@ impl Seen {
     }
 }
 
-fn on(shown: [u64; 4], batch_since_ms: Option<i64>, fill: impl FnOnce(&Seen)) -> Vec<&'static str> {
+fn on(shown: [u64; 4], batch: Option<BatchSummary>, fill: impl FnOnce(&Seen)) -> Vec<&'static str> {
     let silent = SilentPages { no_click: shown[3], ..SilentPages::default() };
-    raised(shown, silent, batch_since_ms, fill).into_iter().map(|alarm| alarm.kind).collect()
+    raised(shown, silent, batch, fill).into_iter().map(|alarm| alarm.kind).collect()
 }
 
 fn raised(
     shown: [u64; 4],
     silent: SilentPages,
-    batch_since_ms: Option<i64>,
+    batch: Option<BatchSummary>,
     fill: impl FnOnce(&Seen),
 ) -> Vec<Alarm> {
     let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
@@ -47,7 +47,7 @@ fn raised(
         Seen { traffic, duels: RefCell::new(OpenDuels::new(TTL_MS, AnsweredInTime::new(0, 1000))) };
     fill(&seen);
     let counts = seen.traffic.counts(&mut seen.duels.borrow_mut(), OVER_MS);
-    let summary = TrafficSummary { shown, silent, batch_since_ms, ..summary(counts) };
+    let summary = TrafficSummary { shown, silent, batch, ..summary(counts) };
     alarms(&summary, &|ranker| ranker.to_string())
 }
 
@@ -63,7 +63,7 @@ fn summary(counts: TrafficCounts) -> TrafficSummary {
         ttl_ms: TTL_MS,
         now_ms: OVER_MS,
         time_ahead_ms: None,
-        batch_since_ms: None,
+        batch: None,
         hurt: None,
         drift: None,
         harms: Vec::new(),
@@ -119,7 +119,11 @@ fn each_rule_is_passed_and_met() {
         })
     };
     assert_eq!((drafts(125), drafts(135)), (vec![], vec!["draft-imbalance"]));
-    let batch = |since| on([0; 4], Some(since), |traffic| traffic.issued((0, 1), OVER_MS));
+    let batch = |still_since_ms| {
+        let progress = BatchProgress { pairs: 3, open_pairs: 1, needed: 30, answered: 27 };
+        let batch = BatchSummary { number: 1, number_max: 3, progress, still_since_ms };
+        on([0; 4], Some(batch), |_| ())
+    };
     assert_eq!((batch(680_000), batch(679_999)), (vec![], vec!["batch-stuck"]));
 }
 

@@ -34,6 +34,8 @@ on_sqlite! {
     a_pair_with_equal_rankings_does_not_hold_a_batch_up
     every_pair_of_256_rankers_is_posted_in_parts
     a_concluded_experiment_records_no_results
+    a_batch_without_progress_raises_an_alarm_with_or_without_traffic
+    the_open_batch_is_on_its_page_and_in_the_metrics
     a_large_batch_comes_in_parts
     a_lease_issues_the_comparisons_of_the_batch
     expired_comparisons_are_issued_again
@@ -588,6 +590,63 @@ async fn a_pair_with_equal_rankings_does_not_hold_a_batch_up(database: TestDatab
     assert_eq!(standings["wins"], json!([[0, 0, 0], [0, 0, 0], [10, 10, 0]]));
     let store = database.connect().await;
     assert_verifies(&*store, "search").await;
+}
+
+async fn a_batch_without_progress_raises_an_alarm_with_or_without_traffic(database: TestDatabase) {
+    let server = Server::running(&database, &search()).await;
+    let stuck = async |server: &Server| {
+        let page = server.get("/experiments/search").await.text();
+        page.contains("The open batch makes no progress")
+    };
+    let limit = 5 * TTL_MS;
+    server.clock.advance_ms(limit);
+    assert!(!stuck(&server).await);
+    server.clock.advance_ms(1);
+    assert!(stuck(&server).await, "without any traffic");
+    // pages without a result are traffic, and no progress
+    let duel = server.next_duel("search").await;
+    server.answer("search", &duel, "none").await;
+    assert!(stuck(&server).await, "with pages that have no result");
+    let duel = server.next_duel("search").await;
+    server.answer("search", &duel, "left").await;
+    assert!(!stuck(&server).await);
+    // what a server has seen since it started does not matter
+    server.clock.advance_ms(limit + 1);
+    let detail =
+        "Batch 1 has 1 of 30 comparisons, and got none for 5 minutes; 3 of its pairs need more";
+    assert!(server.get("/experiments/search").await.text().replace('\u{a0}', " ").contains(detail));
+    let clock = server.clock.now_ms();
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    server.clock.advance_ms(clock - START_MS);
+    assert!(stuck(&server).await, "after a restart");
+    // a pause is none
+    for status in ["paused", "running"] {
+        server.clock.advance_ms(limit + 1);
+        server.patch("search", &json!({"status": status})).await.json(200);
+        assert!(!stuck(&server).await, "{status}");
+    }
+}
+
+async fn the_open_batch_is_on_its_page_and_in_the_metrics(database: TestDatabase) {
+    let server = Server::running(&database, &search()).await;
+    let duels = lease(&server, 30).await;
+    answer_all(&server, &duels[..12], "left").await;
+    let page = server.get("/experiments/search/traffic").await.text();
+    for part in ["1 of at most 3", "12 of 30, 18 in flight", "after 18 more comparisons"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let metrics = async || server.get("/metrics").await.text();
+    let text = metrics().await;
+    for (name, value) in
+        [("number", 1), ("number_max", 3), ("needed", 30), ("answered", 12), ("pairs_missing", 3)]
+    {
+        let line = format!("rankduel_experiment_batch_{name}{{experiment=\"search\"}} {value}.0");
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    assert!(!metrics().await.contains("experiment_batch_number{"));
+    assert!(server.get("/experiments/search/traffic").await.text().contains("No batch is open."));
 }
 
 async fn results_that_do_not_match_the_batch_are_refused(database: TestDatabase) {

@@ -1,7 +1,7 @@
 //! Traffic of this process for one experiment: issued duels, feedback, and delays. Counted in
 //! memory only, since the experiment was loaded here.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::metrics::histogram::Histogram;
@@ -19,7 +19,6 @@ pub struct Traffic {
     feedback: [AtomicU64; FeedbackStatus::ALL.len()],
     delays: [AtomicU64; DELAY_SECONDS.len() + 1],
     delay: Histogram,
-    newest_answer_ms: AtomicI64,
     drafts: Mutex<Drafts>,
 }
 
@@ -28,8 +27,6 @@ pub struct Traffic {
 pub struct TrafficCounts {
     /// Unix milliseconds since which they count.
     pub since_ms: i64,
-    /// Unix milliseconds of the newest answer; `since_ms` before the first.
-    pub newest_answer_ms: i64,
     /// Pairs issued.
     pub pairs: u64,
     /// Self-duels issued.
@@ -56,7 +53,6 @@ impl Traffic {
             feedback: Default::default(),
             delays: Default::default(),
             delay,
-            newest_answer_ms: AtomicI64::new(since_ms),
             drafts: Mutex::default(),
         }
     }
@@ -73,7 +69,6 @@ impl Traffic {
 
     /// Count the answer of a duel of two rankers that was issued here.
     pub fn answered(&self, issued_ms: i64, answered_ms: i64) {
-        self.newest_answer_ms.fetch_max(answered_ms, Relaxed);
         let seconds = (answered_ms - issued_ms).max(0) as f64 / 1000.0;
         let bucket = DELAY_SECONDS.partition_point(|end| *end < seconds);
         self.delays[bucket].fetch_add(1, Relaxed);
@@ -94,7 +89,6 @@ impl Traffic {
     pub fn counts(&self, duels: &mut OpenDuels, now_ms: i64) -> TrafficCounts {
         TrafficCounts {
             since_ms: self.since_ms,
-            newest_answer_ms: self.newest_answer_ms.load(Relaxed),
             pairs: duels.issued(),
             self_duels: self.self_duels.load(Relaxed),
             outside: self.outside.load(Relaxed),

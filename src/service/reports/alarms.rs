@@ -7,7 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::reports::drift::changed;
-use crate::service::reports::traffic::TrafficSummary;
+use crate::service::reports::traffic::{BatchSummary, TrafficSummary};
+use dueling_bandits::BatchProgress;
 use dueling_bandits::claims::alone::SPLIT_ERROR;
 use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
 use rankduel_engine::clock::rfc3339;
@@ -201,13 +202,18 @@ fn check_claims(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: 
     raised.raise_if(!traffic.harms.is_empty(), HARM, || traffic.harms.join(" "));
 }
 
-/// An open batch without progress.
+/// An open batch without progress, whether duels are requested or not.
 fn check_batch(traffic: &TrafficSummary, raised: &mut Raised) {
-    let Some(since) = traffic.batch_since_ms else { return };
-    let stuck = traffic.now_ms - since;
+    let Some(BatchSummary { number, progress, still_since_ms, .. }) = traffic.batch else { return };
+    let stuck = traffic.now_ms - still_since_ms;
     let is_long = stuck > 5 * traffic.ttl_ms.max(60_000);
-    raised.raise_if(traffic.running && traffic.counts.pairs > 0 && is_long, BATCH_STUCK, || {
-        format!("No duel was answered for {} minutes.", stuck / 60_000)
+    raised.raise_if(traffic.running && is_long, BATCH_STUCK, || {
+        let BatchProgress { open_pairs, needed, answered, .. } = progress;
+        format!(
+            "Batch {number} has {answered} of {needed} comparisons, and got none for {} minutes; \
+             {open_pairs} of its pairs need more.",
+            stuck / 60_000
+        )
     });
 }
 
@@ -302,8 +308,9 @@ alarms! {
         "A metric of a ranker is above its limit, or above that of the control by more than its limit.",
         "Repair the ranker or retire it. If `on_harm` is `tell`, it is still shown; if it is `pause`, the experiment waits for you.";
     BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
-        "The batch waits for answers, and none of its duels has been answered for several times their time to live.",
-        "Check whether duels are requested and answered at all; lease the rest with `/batch/lease`, or post results.";
+        "The batch waits for answers, and none of its comparisons has been answered for several times their time to live.",
+        "Check whether duels are requested and answered at all. `/batch?missing=true` names the pairs: lease their duels with \
+         `/batch/lease`, or post results. A pair whose pages have no result counts after 100 of them.";
     CLOCK_AHEAD: "clock-ahead", "A clock was ahead",
         "The clock of the database (with SQLite: of the server) was ahead, and was set back.",
         "Keep that clock right. Later answers wait until the time is reached, and then count; answers of duels that were in \

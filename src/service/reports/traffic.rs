@@ -10,6 +10,7 @@ use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, alarms};
 use crate::service::reports::guardrails::harms;
 use crate::service::reports::segment_claims::SegmentsView;
+use dueling_bandits::BatchProgress;
 use dueling_bandits::claims::alone::Split;
 use dueling_bandits::claims::drift;
 use dueling_bandits::evidence::balance::Cell;
@@ -42,15 +43,26 @@ pub struct TrafficSummary {
     pub now_ms: i64,
     /// The time from which on duels count, if a clock was ahead when it was set.
     pub time_ahead_ms: Option<i64>,
-    /// Unix milliseconds at which the open batch opened or was last answered, if there is one that
-    /// is not complete.
-    pub batch_since_ms: Option<i64>,
+    /// The open batch of a policy that runs in batches, until the experiment is concluded.
+    pub batch: Option<BatchSummary>,
     /// The segments in which the winner loses, in words, if there are any.
     pub hurt: Option<String>,
     /// The newest change of preferences, until there is a verdict on what is true since then.
     pub drift: Option<drift::Alarm>,
     /// The active rankers that do harm, in sentences.
     pub harms: Vec<String>,
+}
+
+/// The open batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchSummary {
+    pub number: u32,
+    /// The highest number that a batch can get.
+    pub number_max: u32,
+    pub progress: BatchProgress,
+    /// Unix milliseconds since which no comparison of it was answered while the experiment was
+    /// running.
+    pub still_since_ms: i64,
 }
 
 /// Answered pages of the whole log without a winner or a tie. Each cause has its own remedy.
@@ -127,9 +139,6 @@ impl TrafficSummary {
         let in_flight = loaded.in_flight(now_ms, |in_flight| in_flight.total())?;
         let counts = loaded.traffic_counts(now_ms);
         let fold = loaded.fold()?;
-        let progress = fold.policy().batches().map(|batches| batches.progress());
-        let waits = progress.is_some_and(|batch| batch.answered < batch.needed);
-        let since = fold.batch_opened_at().max(counts.newest_answer_ms);
         let harms = harms(loaded, &fold).into_iter().filter(|harm| harm.is_active);
         Ok(Self {
             counts,
@@ -143,7 +152,7 @@ impl TrafficSummary {
             ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,
             now_ms,
             time_ahead_ms: fold.time_ahead_of(now_ms),
-            batch_since_ms: waits.then_some(since),
+            batch: BatchSummary::of(&fold),
             hurt: SegmentsView::of(loaded, &fold).and_then(|view| view.hurts()),
             drift: newest_change(&fold).cloned(),
             harms: harms.map(|harm| harm.sentence).collect(),
@@ -182,6 +191,18 @@ impl TrafficSummary {
             p90_seconds: quantile(delays, 0.9),
             p99_seconds: quantile(delays, 0.99),
         }
+    }
+}
+
+impl BatchSummary {
+    fn of(fold: &Fold) -> Option<Self> {
+        let batches = fold.policy().batches().filter(|_| !fold.is_concluded())?;
+        Some(Self {
+            number: batches.number()?,
+            number_max: batches.most(),
+            progress: batches.progress(),
+            still_since_ms: fold.batch_still_since(),
+        })
     }
 }
 
