@@ -6,7 +6,8 @@
 //!
 //! With a control, the run owns the [claims](crate::claims) against it, and with declared segments
 //! the claims about them. They count what the verdict counts, and select some of the duels. A run
-//! can look for [drift](crate::claims::drift) in the same answers.
+//! can look for [drift](crate::claims::drift) in the same answers. The verdict starts again where
+//! the rankers change; the claims go on, with all answers to duels issued before and after.
 
 use crate::claims::control::{ControlClaims, Goal, NextPage};
 use crate::claims::drift::Drift;
@@ -16,11 +17,13 @@ use crate::evidence::cohorts::{Added, Admission, Completed, EqualAnswers};
 use crate::evidence::{
     Cohorts, Counted, Race, SeenUnits, Target, TimedAnswer, VerdictTracker, View,
 };
+use crate::run::changes::{Change, Changes};
 use crate::{
     Duel, Observation, Policy, PolicyRng, Roster, RosterError, Selection, VerdictPlanning,
 };
 
 mod as_bandit;
+mod changes;
 mod saved;
 
 pub use saved::SavedRun;
@@ -79,6 +82,8 @@ pub struct Run {
     segments: Option<Box<SegmentClaims>>,
     /// `None` where nobody looks for drift.
     drift: Option<Drift>,
+    /// What the claims follow later.
+    changes: Changes,
     /// Whether an alarm about drift starts the verdict again.
     restarts: bool,
 }
@@ -126,6 +131,7 @@ impl Run {
             claims: None,
             segments: None,
             drift: None,
+            changes: Changes::default(),
             restarts: false,
         };
         run.show_evidence();
@@ -161,31 +167,52 @@ impl Run {
 
     /// `control` is the ranker that people see today, from the first step on.
     pub fn start_with_control(&mut self, control: usize, goal: Goal) {
-        self.name_control(control, goal, i64::MIN);
-        self.advance_claims(i64::MIN);
+        self.claims_towards(goal);
+        self.make(Change::Control(control as u16));
     }
 
     /// `control` is the ranker that people see from this time on. The goal is that of the first
     /// control that is named.
     pub fn change_control(&mut self, control: usize, goal: Goal, at: i64) {
-        if self.cohorts.window_ms() == 0 {
-            self.name_control(control, goal, at);
-            return self.advance_claims(at);
-        }
-        // the cohort that contains this moment has duels of both sides
-        let from = self.cohorts.next_cohort(at);
-        self.name_control(control, goal, from);
+        self.claims_towards(goal);
+        self.change(Change::Control(control as u16), at);
     }
 
-    fn name_control(&mut self, control: usize, goal: Goal, from: i64) {
+    fn claims_towards(&mut self, goal: Goal) {
         let (target, rankers) = (self.targets.control, self.roster.rankers());
-        let new = || Box::new(ControlClaims::new(target, goal, rankers));
-        self.claims.get_or_insert_with(new).name(control, from);
+        self.claims.get_or_insert_with(|| Box::new(ControlClaims::new(target, goal, rankers)));
     }
 
-    fn advance_claims(&mut self, time: i64) {
+    /// The control once all duels are counted that were issued before it was named; `None` if it is
+    /// the control already.
+    pub fn next_control(&self) -> Option<usize> {
+        self.changes.control()
+    }
+
+    /// Somebody makes a change at this time, which the claims follow with the first cohort that is
+    /// issued after it.
+    fn change(&mut self, change: Change, at: i64) {
+        match self.cohorts.window_ms() {
+            0 => self.make(change),
+            _ => self.changes.add(change, self.cohorts.next_cohort(at)),
+        }
+    }
+
+    /// The claims follow a change, before any answer to a duel issued after it is counted.
+    fn make(&mut self, change: Change) {
         if let Some(claims) = &mut self.claims {
-            claims.advance(time, self.roster.active());
+            match change {
+                Change::Control(ranker) => {
+                    claims.name(ranker.into(), &self.changes.active_before(&self.roster));
+                }
+                Change::Enlisted(ranker) => claims.stake_on(ranker.into()),
+                Change::Retired(ranker) => claims.retire(ranker.into()),
+            }
+        }
+        if let (Change::Enlisted(_) | Change::Retired(_), Some(segments)) =
+            (change, &mut self.segments)
+        {
+            segments.verdict_started_again();
         }
         self.follow_segments();
     }
@@ -195,13 +222,15 @@ impl Run {
         let Some(segments) = &mut self.segments else { return };
         let winner = self.tracker.winner();
         let control = self.claims.as_ref().and_then(|claims| claims.control());
-        segments.follow(winner, control, self.policy.tally(), self.roster.active());
+        let (tally, counted) = (self.policy.tally(), self.tracker.counted());
+        let wins = |x: usize, y: usize| counted.wins_of(tally, x, y);
+        segments.follow(winner, control, &wins, &self.changes.active_before(&self.roster));
     }
 
     /// `comparisons` were counted, as a whole cohort or at once.
     fn check_claims(&mut self, comparisons: u64) {
         if let Some(claims) = &mut self.claims {
-            claims.counted(comparisons, self.roster.active());
+            claims.counted(comparisons, &self.changes.active_before(&self.roster));
         }
         if let Some(segments) = &mut self.segments {
             segments.counted(comparisons);
@@ -267,9 +296,15 @@ impl Run {
     fn select_claimed(&self, rng: &mut PolicyRng) -> Option<Selection> {
         let winner = self.tracker.winner();
         let (tally, active) = (self.policy.tally(), self.roster.active());
-        let control = self.claims.as_ref();
+        let control = self.selecting_claims();
         let of_control = control.and_then(|claims| claims.select(winner, tally, active, rng));
         of_control.or_else(|| self.segments.as_ref()?.select(winner?, rng))
+    }
+
+    /// The claims against a control that can be shown.
+    fn selecting_claims(&self) -> Option<&ControlClaims> {
+        let takes_part = |control| self.roster.is_active(control);
+        self.claims().filter(|claims| claims.control().is_some_and(takes_part))
     }
 
     /// The odds of the next selection.
@@ -280,7 +315,7 @@ impl Run {
         let winner = self.tracker.winner();
         let segments = self.segments.as_ref().zip(winner);
         let of_segments = segments.map_or(Vec::new(), |(it, winner)| it.open_rivals(winner));
-        match self.claims.as_ref().map_or(NextPage::Leave, |claims| claims.next_page(winner)) {
+        match self.selecting_claims().map_or(NextPage::Leave, |claims| claims.next_page(winner)) {
             NextPage::Show(duel) => Odds::Certain(duel),
             NextPage::Leave if !of_segments.is_empty() => match (winner, &of_segments[..]) {
                 (Some(winner), &[rival]) => Odds::Certain(Duel::new(winner, rival)),
@@ -378,10 +413,10 @@ impl Run {
     /// No answer of a duel issued before `until` can come any more: count them, cohort by cohort in
     /// the order of issue.
     pub fn complete(&mut self, until: i64, at: i64) {
-        let next_control = self.claims.as_ref().and_then(|claims| claims.next_control());
-        if let Some((_, from)) = next_control.filter(|&(_, from)| from <= until) {
+        while let Some((from, change)) = self.changes.take_until(until) {
+            // it is among those that the claims have not followed until these are counted
             self.count_cohorts(from, at);
-            self.advance_claims(from);
+            self.make(change);
         }
         self.count_cohorts(until, at);
     }
@@ -393,10 +428,12 @@ impl Run {
         }
         let mut raised = false;
         for (start, cohort) in completed {
-            let mut comparisons = 0;
+            let (of_verdict, mut comparisons) = (self.cohorts.verdict_counts(start), 0);
             for Completed { answers, counts, expected } in cohort {
                 if counts {
-                    self.tracker.count_again(&answers);
+                    if of_verdict {
+                        self.tracker.count_again(&answers);
+                    }
                     comparisons += u64::from(answers.count);
                     self.count_for_claims(&answers);
                 } else if let (true, Some(view)) = (expected, &mut self.expected) {
@@ -405,8 +442,10 @@ impl Run {
             }
             if comparisons > 0 {
                 let (tally, active) = (self.policy.tally(), self.roster.active());
-                self.tracker.observe_several(tally, active, comparisons);
-                self.race.observe(&self.tracker, tally, active, comparisons, at);
+                if of_verdict {
+                    self.tracker.observe_several(tally, active, comparisons);
+                    self.race.observe(&self.tracker, tally, active, comparisons, at);
+                }
                 self.check_claims(comparisons);
                 raised |= self.drift.as_mut().is_some_and(|drift| drift.check(start, at));
             }
@@ -449,7 +488,8 @@ impl Run {
         self.policy.catch_up();
     }
 
-    /// Add one ranker, with the next index, at this time. The verdict starts again.
+    /// Add one ranker, with the next index, at this time. The verdict starts again, with duels issued
+    /// after this time.
     pub fn enlist(&mut self, at: i64) -> Result<(), RosterError> {
         let mut roster = self.roster.clone();
         roster.enlist()?;
@@ -459,6 +499,7 @@ impl Run {
             claims.enlist();
         }
         self.restart_verdict(at);
+        self.change(Change::Enlisted(self.roster.rankers() as u16 - 1), at);
         Ok(())
     }
 
@@ -467,10 +508,8 @@ impl Run {
     pub fn retire(&mut self, ranker: usize, at: i64) -> Result<(), RosterError> {
         self.policy.retire(ranker)?;
         if self.roster.retire(ranker)? {
-            if let Some(claims) = &mut self.claims {
-                claims.retire(ranker);
-            }
             self.restart_verdict(at);
+            self.change(Change::Retired(ranker as u16), at);
         }
         Ok(())
     }
@@ -486,11 +525,10 @@ impl Run {
         if let Some(drift) = &mut self.drift {
             drift.restart();
         }
-        if let Some(claims) = &self.claims {
-            let (next, goal) = (claims.next_control().map(|(control, _)| control), claims.goal());
-            if let Some(control) = next.or(claims.control()) {
-                self.change_control(control, goal, at);
-            }
+        if let Some(claims) = &self.claims
+            && let Some(control) = self.next_control().or(claims.control())
+        {
+            self.change(Change::Control(control as u16), at);
         }
         true
     }
@@ -505,17 +543,20 @@ impl Run {
         if let Some(drift) = self.drift.as_mut().filter(|_| self.restarts) {
             drift.restarted();
             self.restart_verdict(at);
+            if let Some(segments) = &mut self.segments {
+                segments.verdict_started_again();
+            }
         }
     }
 
-    /// Start again all that is claimed about the whole traffic, with duels issued after this time.
+    /// Start the verdict again, with duels issued after this time.
     fn restart_verdict(&mut self, at: i64) {
         self.tracker.roster_changed(self.policy.tally(), self.roster.active().len());
-        self.cohorts.restart(at);
+        self.cohorts.start_verdict_again(at);
         self.race.roster_changed();
-        self.follow_segments();
         if self.expected.is_some() {
-            self.expected = Some(self.tracker.counted().clone());
+            let waiting = self.cohorts.expected();
+            self.expected = Some(self.tracker.counted().with_waiting(&waiting));
         }
         self.show_evidence();
     }

@@ -214,7 +214,7 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
         experiment: loaded.name.clone(),
         position: fold.position(),
         control: control.map(id),
-        next_control: held.and_then(|held| held.next_control()).map(|(next, _)| id(next)),
+        next_control: fold.next_control().map(id),
         goal: loaded.spec.goal,
         errors: ClaimErrors {
             best: best.error,

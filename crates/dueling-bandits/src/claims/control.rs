@@ -17,9 +17,10 @@
 //! # Changes
 //!
 //! Evidence counts from the moment at which a control is named. Naming another one drops the
-//! capital against the earlier one, and takes effect once all cohorts that were issued before have
-//! been counted. New rankers and new controls get their stakes from what the reserve keeps for
-//! changes. A retired ranker keeps its claims; a retired control ends all claims.
+//! capital against the earlier one. New rankers and new controls get their stakes from what the
+//! reserve keeps for changes. A retired ranker keeps its claims; a retired control ends all claims.
+//! Each change takes effect once all cohorts that were issued before it have been counted
+//! ([`Run`](crate::run::Run)), and every change does: one that is taken back has had its stakes.
 
 use rand::RngExt;
 
@@ -106,8 +107,6 @@ pub struct ControlClaims {
     goal: Goal,
     /// `None` before the first one takes effect, and after it was retired.
     control: Option<u16>,
-    /// The next control, and the time of issue from which on it is the control.
-    next: Option<(u16, i64)>,
     /// Comparisons that count since a control was first named.
     comparisons: u64,
     next_doubling: u64,
@@ -123,7 +122,6 @@ impl ControlClaims {
         Self {
             goal,
             control: None,
-            next: None,
             comparisons: 0,
             next_doubling: FIRST_DOUBLING * rankers as u64,
             reserves: [Reserve::default(); 2],
@@ -134,9 +132,8 @@ impl ControlClaims {
     /// Decoded claims with their target; `None` if they do not fit this many rankers.
     pub fn restored(self, target: Target, rankers: usize) -> Option<Self> {
         let known = |ranker: u16| usize::from(ranker) < rankers;
-        let is_sound = self.control.is_none_or(known)
-            && self.next.is_none_or(|(ranker, _)| known(ranker))
-            && self.reserves.iter().all(Reserve::is_sound);
+        let is_sound =
+            self.control.is_none_or(known) && self.reserves.iter().all(Reserve::is_sound);
         is_sound.then_some(())?;
         let contests = self.contests.restored(target, AHEAD, rankers)?;
         Some(Self { contests, ..self })
@@ -145,12 +142,6 @@ impl ControlClaims {
     /// The control.
     pub fn control(&self) -> Option<usize> {
         self.control.map(usize::from)
-    }
-
-    /// The next control, once all answers of duels that were issued before this time have been
-    /// counted.
-    pub fn next_control(&self) -> Option<(usize, i64)> {
-        self.next.map(|(ranker, from)| (ranker.into(), from))
     }
 
     /// Number of rankers, the retired included.
@@ -178,21 +169,13 @@ impl ControlClaims {
         self.contests.bytes()
     }
 
-    /// `ranker` becomes the control with the answers to duels issued from this time on: once
-    /// [`ControlClaims::advance`] says so.
-    pub fn name(&mut self, ranker: usize, from: i64) {
-        self.next = Some((ranker as u16, from));
-    }
-
-    /// All answers that were issued before `time` have been counted.
-    pub fn advance(&mut self, time: i64, active: &[usize]) {
-        let Some((control, _)) = self.next.take_if(|next| next.1 <= time) else { return };
-        self.control = Some(control);
+    /// `control` is the control from here on, among rankers that take part.
+    pub fn name(&mut self, control: usize, active: &[usize]) {
+        self.control = Some(control as u16);
         for x in 0..self.rankers() {
             self.contests.reset(x);
         }
-        let rivals: Vec<usize> =
-            active.iter().copied().filter(|&x| x != usize::from(control)).collect();
+        let rivals: Vec<usize> = active.iter().copied().filter(|&x| x != control).collect();
         for (reserve, direction) in self.reserves.iter_mut().zip(Direction::BOTH) {
             let part = reserve.first_or_change() / rivals.len().max(1) as f64;
             for &x in &rivals {
@@ -201,13 +184,16 @@ impl ControlClaims {
         }
     }
 
-    /// One more ranker, with the next index.
+    /// One more ranker, with the next index. Nothing is staked on it.
     pub fn enlist(&mut self) {
-        let x = self.rankers();
         self.contests.extend(1);
+    }
+
+    /// Stake on an enlisted ranker.
+    pub fn stake_on(&mut self, ranker: usize) {
         for (reserve, direction) in self.reserves.iter_mut().zip(Direction::BOTH) {
             if self.control.is_some() {
-                self.contests.stake(x, direction, reserve.change());
+                self.contests.stake(ranker, direction, reserve.change());
             }
         }
     }
@@ -216,7 +202,6 @@ impl ControlClaims {
     pub fn retire(&mut self, ranker: usize) {
         let is_it = |control: u16| usize::from(control) == ranker;
         self.control = self.control.filter(|&control| !is_it(control));
-        self.next = self.next.filter(|&(control, _)| !is_it(control));
     }
 
     /// Count answers. Call [`ControlClaims::counted`] afterwards, once for a whole cohort.

@@ -6,23 +6,27 @@
 //!
 //! - *Hurt*, for each segment: `P_s(rival≻w) > 1/2 + m`. Any of them is an alarm, so the segments
 //!   share one error: each has an equal part of the capital.
-//! - *Unhurt*, once for all: `P_s(w≻rival) > 1/2 - m` in every segment. It needs all of its parts,
-//!   so each part has the whole capital: if the claim is wrong, one of its parts is false, and that
-//!   one part has reached `1/δ`.
+//! - *Unhurt*, once for all: `P_s(w≻rival) > 1/2 - m` in every segment. It needs all of its parts.
+//!   They share one error too: the claim then errs as seldom whichever of the declared segments
+//!   are left.
 //!
-//! "Hurt" has four fifths of the error and "unhurt" one fifth, which they need alike with four
-//! segments. Each part is a rung of a [ladder](super::ladder), which also bounds by how much the
+//! "Hurt" has four fifths of the error and "unhurt" one fifth. Each part is a rung of a [ladder](super::ladder), which also bounds by how much the
 //! winner loses.
 //!
 //! The rival is the control; without one, and if the winner is the control, it is in each segment
 //! the ranker that did best against the winner there. Evidence counts from the verdict on: before
 //! it, nobody knows whom to protect, and a claim for each ranker would divide the error by their
-//! number. Whatever the answers before it say can choose the rivals therefore.
+//! number. Whatever the counted answers before it say can choose the rivals therefore; an answer
+//! that waits cannot, because it counts afterwards.
 //!
 //! Another winner drops all capital, another rival that of its segments, and the new claims get
 //! their stakes from what the [reserve](super::capital) keeps for changes. The reserve and the
 //! capital of the false claims are together a nonnegative supermartingale that starts at 1, as for
 //! a [control](super::control).
+//!
+//! Whoever starts the verdict again may have seen, in the answers that wait, a winner that would
+//! have come next and how it does in the segments. So each start takes the stakes that its winner
+//! would have had, whether there was one or not.
 //!
 //! A segment whose traffic becomes another experiment's leaves the claims. The others keep theirs,
 //! which are about the same pages as before.
@@ -39,7 +43,7 @@ use crate::claims::ladder::{
     Answers, Contests, Direction, MOST_COMPARISONS, Progress, Stage, add_half_wins,
 };
 use crate::evidence::{EqualAnswers, Target};
-use crate::{Duel, PolicyRng, Selection, Tally};
+use crate::{Duel, PolicyRng, Selection};
 
 /// Most segments of an experiment.
 pub const SEGMENTS_MAX: usize = 16;
@@ -196,14 +200,20 @@ impl SegmentClaims {
         self.contests.check(self.comparisons);
     }
 
+    /// The verdict has started again: what was kept for the winner before is gone.
+    pub fn verdict_started_again(&mut self) {
+        self.reserve.first_or_change();
+        self.least_pages = self.fewest_pages();
+    }
+
     /// The winner and the control at this moment, after whole cohorts were counted. Another winner
     /// starts all claims again; another control, or a rival that was retired, those of the segments
-    /// whose rival changes. `tally` has the counts of all answers.
+    /// whose rival changes. `wins(x, y)` are the wins of x over y that count.
     pub fn follow(
         &mut self,
         winner: Option<usize>,
         control: Option<usize>,
-        tally: &Tally,
+        wins: &dyn Fn(usize, usize) -> f64,
         active: &[usize],
     ) {
         let is_active = |ranker: usize| active.contains(&ranker);
@@ -227,11 +237,11 @@ impl SegmentClaims {
         let amount = self.reserve.first_or_change();
         let each = amount / fresh.len() as f64;
         for place in fresh {
-            let rival = control.or_else(|| self.strongest(place, winner, tally, active));
+            let rival = control.or_else(|| self.strongest(place, winner, wins, active));
             self.rivals[place] = rival.unwrap_or(winner) as u16;
             self.contests.reset(place);
             self.contests.stake(place, RIVAL, each);
-            self.contests.stake(place, WINNER, amount);
+            self.contests.stake(place, WINNER, each);
         }
         if !is_same {
             self.winner = Some((winner as u16, self.comparisons));
@@ -245,11 +255,12 @@ impl SegmentClaims {
         &self,
         segment: usize,
         winner: usize,
-        tally: &Tally,
+        wins: &dyn Fn(usize, usize) -> f64,
         active: &[usize],
     ) -> Option<usize> {
         let rate = |rival: usize| {
-            let of_all = (tally.wins(rival, winner) + 1.0) / (tally.plays(rival, winner) + 2.0);
+            let [won, lost] = [wins(rival, winner), wins(winner, rival)];
+            let of_all = (won + 1.0) / (won + lost + 2.0);
             let (low, high) = (rival.min(winner), rival.max(winner));
             let met = self.met.get(&(segment as u8 + 1, low as u16, high as u16));
             let halves = met.copied().unwrap_or_default().map(f64::from);

@@ -7,7 +7,7 @@
 //!   a device) the answer to the duel that was issued first counts, and no other in the whole
 //!   experiment. One for each pair would not be enough: the policy selects the next pair after it
 //!   has seen the unit's first answer. So an answer that teaches the policy and does not count (it
-//!   is late, has no place, or waits when the roster changes) makes its unit known as well.
+//!   is late or has no place) makes its unit known as well.
 //! - *Winners answer at another speed than losers.* Answers that are counted as they arrive are
 //!   then no fair sample. Answers are therefore collected in *cohorts* by the time at which their
 //!   duels were issued. A cohort is counted as a whole, once no answer of it can come any more.
@@ -23,10 +23,17 @@
 //! are smallest, a few thousand of each. What it leaves out depends neither on who won nor on the
 //! order in which answers arrive.
 //!
+//! # A verdict that starts again
+//!
+//! Whoever changes the rankers has seen the answers that wait, and the verdict that starts again
+//! counts none of them: it counts duels that were issued after the change. Nothing is dropped for
+//! that. What waits counts in its turn for the claims that go on, so that no change chooses which
+//! answers they count.
+//!
 //! # What is expected to count
 //!
-//! A policy that plans for the verdict must know which answers that wait will count. If answers of
-//! one unit wait in several cohorts, only the one in the first of these is *expected* to count.
+//! A policy that plans for the verdict must know which answers that wait it will count. If answers
+//! of one unit wait in several cohorts, only the one in the first of these is *expected* to count.
 //! An answer can change what is expected of others: it can be issued before another answer of its
 //! unit that arrived sooner, it can take the place of another unit in a full cohort, and it can
 //! make its unit known without counting. Such answers are
@@ -69,8 +76,11 @@ pub struct Cohorts {
     /// Answers that count or wait, those without a winner too: with and without a unit.
     with_unit: u64,
     without_unit: u64,
-    /// Duels that were issued in counted cohorts, as far as they were [added](Self::add_duels).
+    /// Duels that were issued in cohorts that the verdict counts, as far as they were
+    /// [added](Self::add_duels).
     duels: Cell,
+    /// The verdict counts the cohorts from this one on.
+    verdict_from: i64,
     windows: Windows,
     /// Where the answers of a unit wait: its mixed hash, and the starts of their cohorts. Follows
     /// from the rest.
@@ -166,12 +176,14 @@ impl Cohorts {
         self.open.values().map(Cohort::answers).sum()
     }
 
-    /// The answers that wait and are expected to count; equal ones of a pair are one entry, of
-    /// whatever segment.
+    /// The answers that wait and that the verdict is expected to count; equal ones of a pair are one
+    /// entry, of whatever segment.
     pub fn expected(&self) -> Vec<EqualAnswers> {
         let mut counts = BTreeMap::new();
-        for (answer, count) in self.open.values().flat_map(Cohort::expected) {
-            *counts.entry(answer).or_insert(0_u32) += count;
+        for (_, cohort) in self.open.range(self.verdict_from..) {
+            for (answer, count) in cohort.expected() {
+                *counts.entry(answer).or_insert(0_u32) += count;
+            }
         }
         let answers = |((first, second, code), count): ((u16, u16, u8), u32)| {
             decoded(Duel::new(first.into(), second.into()), code, 0, count)
@@ -260,14 +272,30 @@ impl Cohorts {
             return self.add_of_unit(start, UnitAnswer::new(unit, answer, code));
         }
         let cohort = self.open.entry(start).or_default();
-        let Some(displaced) = cohort.count(duel, code, answer.segment) else {
+        let Some(mut displaced) = cohort.count(duel, code, answer.segment) else {
             return self.left_out.add(Reason::Full).into();
         };
         let left_out: u64 = displaced.iter().map(|answers| u64::from(answers.count)).sum();
         self.left_out.full += left_out;
         self.without_unit -= left_out;
-        let admission = self.admitted(false, Admission::Waits);
+        if !self.verdict_counts(start) {
+            displaced.clear();
+        }
+        let admission = self.admitted(false, self.waits(start));
         Added { admission, no_longer_expected: displaced }
+    }
+
+    /// Whether the verdict counts the cohort that begins at `start`. The claims count every cohort.
+    pub fn verdict_counts(&self, start: i64) -> bool {
+        start >= self.verdict_from
+    }
+
+    /// The admission of the first answer of its unit in the cohort that begins at `start`.
+    fn waits(&self, start: i64) -> Admission {
+        match self.verdict_counts(start) {
+            true => Admission::Waits,
+            false => Admission::WaitsUnexpected,
+        }
     }
 
     /// An answer arrived that is too late whenever its duel was issued. The policy has learned from
@@ -281,27 +309,28 @@ impl Cohorts {
 
     /// An answer of a unit that was not counted yet arrived, of the cohort that begins at `start`.
     fn add_of_unit(&mut self, start: i64, answer: UnitAnswer) -> Added {
-        let key = mix(answer.unit);
+        let (key, of_verdict) = (mix(answer.unit), self.verdict_counts(start));
         let displaced = match self.open.entry(start).or_default().put(key, answer) {
             UnitPlace::Taken => return self.left_out.add(Reason::RepeatedUnit).into(),
             UnitPlace::Full => return self.leave_out(Reason::Full, Some(answer.unit)),
             UnitPlace::Replaces(other) => {
                 self.left_out.add(Reason::RepeatedUnit);
                 let no_longer_expected = vec![other.anonymous()];
-                return match other.is_expected() {
+                return match of_verdict && other.is_expected() {
                     true => Added { admission: Admission::Waits, no_longer_expected },
-                    false => Admission::WaitsAsRepeat.into(),
+                    false => Admission::WaitsUnexpected.into(),
                 };
             }
             UnitPlace::New { displaced } => displaced,
         };
-        let mut added = Added::from(Admission::Waits);
+        let mut added = Added::from(self.waits(start));
         match displaced {
             None => self.with_unit += 1,
             Some(other) => {
                 self.left_out.add(Reason::Full);
                 self.places.remove(&(mix(other.unit), start));
-                let was_expected = other.is_expected().then(|| other.anonymous());
+                let was_expected = of_verdict && other.is_expected();
+                let was_expected = was_expected.then(|| other.anonymous());
                 added.no_longer_expected.extend(was_expected);
                 added.no_longer_expected.extend(self.make_known(other.unit));
             }
@@ -309,7 +338,7 @@ impl Cohorts {
         let before = self.places.range((key, i64::MIN)..(key, start)).next();
         if before.is_some() {
             self.stop_expecting(start, key);
-            added.admission = Admission::WaitsAsRepeat;
+            added.admission = Admission::WaitsUnexpected;
         } else {
             let next = self.places.range((key, start)..=(key, i64::MAX)).next().copied();
             let repeat = next.and_then(|(key, start)| self.stop_expecting(start, key));
@@ -336,18 +365,21 @@ impl Cohorts {
     }
 
     /// The answer of the unit with this mixed hash in the cohort at `start` is not expected to
-    /// count any more. Returns the answer if it was.
+    /// count any more. Returns the answer if the verdict was expected to count it.
     fn stop_expecting(&mut self, start: i64, key: u64) -> Option<EqualAnswers> {
+        let of_verdict = self.verdict_counts(start);
         let answer = self.open.get_mut(&start)?.units.get_mut(&key)?;
-        answer.is_expected().then(|| {
-            answer.set_expected(false);
-            answer.anonymous()
-        })
+        let was_expected = answer.is_expected();
+        answer.set_expected(false);
+        (of_verdict && was_expected).then(|| answer.anonymous())
     }
 
-    /// Count duels of complete cohorts, or a sample of them, answered or not.
+    /// Count duels of the cohorts that are [completed](Self::complete) next, or a sample of them,
+    /// answered or not, if the verdict counts all of these cohorts.
     pub fn add_duels(&mut self, duels: Cell) {
-        self.duels = self.duels.plus(duels);
+        if self.verdict_counts(self.complete_until) {
+            self.duels = self.duels.plus(duels);
+        }
     }
 
     /// The share of these duels that were not answered in time; `None` before the first.
@@ -385,8 +417,9 @@ impl Cohorts {
 
     fn count(&mut self, start: i64, mut cohort: Cohort) -> Vec<Completed> {
         let anonymous = cohort.take_pairs().into_iter();
+        let expected = self.verdict_counts(start);
         let mut completed: Vec<Completed> =
-            anonymous.map(|answers| Completed { answers, counts: true, expected: true }).collect();
+            anonymous.map(|answers| Completed { answers, counts: true, expected }).collect();
         for (key, answer) in cohort.units {
             self.places.remove(&(key, start));
             let is_new = self.seen.insert(answer.unit);
@@ -395,25 +428,18 @@ impl Cohorts {
                 self.with_unit -= 1;
                 self.left_out.add(Reason::RepeatedUnit);
             }
-            let (answers, expected) = (answer.anonymous(), answer.is_expected());
+            let expected = answer.is_expected() && self.verdict_counts(start);
+            let answers = answer.anonymous();
             completed.push(Completed { answers, counts, expected });
         }
         completed
     }
 
-    /// Start again at this time: what waits is dropped, and answers of duels issued before are
-    /// late. The units stay known, and those of what waits become known.
-    pub fn restart(&mut self, at: i64) {
-        let dropped = std::mem::take(&mut self.open);
-        for answer in dropped.values().flat_map(|cohort| cohort.units.values()) {
-            self.seen.insert(answer.unit);
-        }
-        self.places.clear();
-        (self.with_unit, self.without_unit) = (0, 0);
-        self.duels = Cell::default();
+    /// The verdict starts again at this time: it counts the cohorts that were issued after it.
+    pub fn start_verdict_again(&mut self, at: i64) {
         if self.window_ms() > 0 {
-            // the cohort that contains this moment has duels of both sides
-            self.complete_until = self.complete_until.max(self.next_cohort(at));
+            self.verdict_from = self.next_cohort(at).max(self.complete_until);
+            self.duels = Cell::default();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The saved state of a run.
 
-use super::{Run, Targets};
+use super::{Changes, Run, Targets};
 use crate::claims::control::ControlClaims;
 use crate::claims::drift::Drift;
 use crate::claims::segments::SegmentClaims;
@@ -17,6 +17,7 @@ pub struct SavedRun {
     claims: Option<Box<ControlClaims>>,
     segments: Option<Box<SegmentClaims>>,
     drift: Option<Drift>,
+    changes: Changes,
 }
 
 impl Run {
@@ -33,6 +34,7 @@ impl Run {
             claims: self.claims.clone(),
             segments: self.segments.clone(),
             drift: self.drift.clone(),
+            changes: self.changes.clone(),
         }
     }
 
@@ -50,6 +52,7 @@ impl Run {
         let is_sound = policy.tally().rankers() == rankers
             && saved.verdict.is_sound(policy.tally(), &roster)
             && saved.race.is_sound(rankers)
+            && saved.changes.is_sound(&roster)
             && saved.drift.as_ref().is_none_or(|drift| drift.is_sound(rankers));
         is_sound.then_some(())?;
         let tracker =
@@ -68,6 +71,7 @@ impl Run {
             claims,
             segments,
             drift: saved.drift,
+            changes: saved.changes,
             ..Self::with(policy, roster, tracker, cohorts, saved.race)
         })
     }

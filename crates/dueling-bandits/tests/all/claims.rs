@@ -3,6 +3,7 @@
 use dueling_bandits::claims::betting::Side;
 use dueling_bandits::claims::guardrails::{Claim, Guardrails};
 
+mod actions;
 mod alone;
 mod betting;
 mod drift;

@@ -2,6 +2,7 @@
 
 mod belief;
 
+use dueling_bandits::evidence::balance::Cell;
 use dueling_bandits::evidence::cohorts::Reason;
 use dueling_bandits::evidence::{Added, Admission, Cohorts, Score, Target, TimedAnswer};
 use dueling_bandits::parameters::Setup;
@@ -165,20 +166,32 @@ fn an_answer_that_decides_nothing_takes_no_place() {
 }
 
 #[test]
-fn a_new_start_drops_what_waits_and_keeps_the_units() {
+fn a_verdict_that_starts_again_counts_later_duels_and_nothing_is_dropped() {
     let mut cohorts = Cohorts::new(WINDOW);
+    let width = cohorts.width_ms();
     cohorts.add(&answer(1, 1, Some(7), Outcome::First));
     cohorts.complete(WINDOW);
     cohorts.add(&answer(WINDOW + 1, 2, None, Outcome::First));
     cohorts.add(&answer(WINDOW + 1, 5, Some(8), Outcome::First));
-    cohorts.restart(2 * WINDOW);
-    assert_eq!(cohorts.waiting(), 0);
+    cohorts.add_duels(Cell { issued: 10, answered: 4 });
+    cohorts.start_verdict_again(2 * WINDOW + 1);
+    assert_eq!((cohorts.waiting(), cohorts.expected(), cohorts.unanswered()), (2, vec![], None));
     let before = cohorts.add(&answer(2 * WINDOW - 1, 3, None, Outcome::First));
-    assert_eq!(before.admission, Admission::LeftOut(Reason::Late));
+    assert_eq!(before.admission, Admission::WaitsUnexpected, "the claims count it");
     for unit in [7, 8] {
         let again = cohorts.add(&answer(3 * WINDOW, 4, Some(unit), Outcome::First));
-        assert_eq!(again.admission, Admission::LeftOut(Reason::RepeatedUnit), "{unit} taught it");
+        let (known, waits) = (Admission::LeftOut(Reason::RepeatedUnit), Admission::WaitsUnexpected);
+        assert_eq!(again.admission, if unit == 7 { known } else { waits });
     }
+    assert_eq!(
+        cohorts.add(&answer(3 * WINDOW, 6, None, Outcome::First)).admission,
+        Admission::Waits
+    );
+    cohorts.add_duels(Cell { issued: 8, answered: 4 });
+    assert_eq!(counted(&mut cohorts, 2 * WINDOW + width), [(2, 0, 0), (1, 0, 0)]);
+    cohorts.add_duels(Cell { issued: 4, answered: 3 });
+    assert_eq!(cohorts.unanswered(), Some(0.25), "of the duels that the verdict counts");
+    assert_eq!(counted(&mut cohorts, 4 * WINDOW), [(1, 0, 0)], "a unit counts once");
 }
 
 proptest! {

@@ -14,8 +14,7 @@ const ERROR: f64 = 0.08;
 
 fn claims(target: Target, goal: Goal, rankers: usize, control: usize) -> ControlClaims {
     let mut claims = ControlClaims::new(target, goal, rankers);
-    claims.name(control, 0);
-    claims.advance(0, &(0..rankers).collect::<Vec<_>>());
+    claims.name(control, &(0..rankers).collect::<Vec<_>>());
     claims
 }
 
@@ -48,12 +47,12 @@ fn the_mean_of_all_capital_stays_one_whatever_is_staked_and_switched() {
                 if active.len() == 2 && (won == 3 || step == 7) {
                     active.push(2);
                     held.enlist();
+                    held.stake_on(2);
                 }
                 if control == 0 && step > 7 && won % 2 == 1 {
                     dropped += sum(&held, &active, control);
                     control = 1 + usize::from(won > 6);
-                    held.name(control, 1);
-                    held.advance(1, &active);
+                    held.name(control, &active);
                 }
             }
             mean += held.reserve(claim) + sum(&held, &active, control) + dropped;
@@ -122,8 +121,7 @@ fn the_error_holds_for_all_rankers_and_all_controls_that_luck_selects() {
                     };
                     let worst = (0..RANKERS).filter(|&x| x != control);
                     control = worst.min_by(|x, y| rate(x).total_cmp(&rate(y))).unwrap_or(0);
-                    held.name(control, 0);
-                    held.advance(0, &active);
+                    held.name(control, &active);
                 }
                 held.decided().any(|(_, claim, _)| claim == Claim::Better)
             });

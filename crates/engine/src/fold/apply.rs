@@ -250,7 +250,7 @@ impl Fold {
             return Err(format!("its control is ranker {ranker}, which takes no part"));
         }
         self.state.controls_seen += 1;
-        self.run.change_control(ranker.into(), self.goal, self.state.recorded_at);
+        self.run.change_control(ranker.into(), self.goal, at);
         if let Some(guardrails) = &mut self.state.guardrails {
             guardrails.name_control(ranker.into(), at);
         }

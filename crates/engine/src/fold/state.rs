@@ -268,9 +268,8 @@ impl Fold {
     pub fn settled_verdict(&self, at: &ConcludeAt) -> Option<&Verdict> {
         self.verdict().verdict().filter(|verdict| {
             let winner = verdict.winner();
-            let is_settled = |claims: &ControlClaims| {
-                claims.next_control().is_none() && claims.is_settled(winner)
-            };
+            let is_settled =
+                |claims: &ControlClaims| self.next_control().is_none() && claims.is_settled(winner);
             (!at.control || self.claims().is_none_or(is_settled))
                 && (!at.segments || self.segments().is_none_or(|it| it.is_settled(winner)))
         })
@@ -279,6 +278,11 @@ impl Fold {
     /// The claims against the control; `None` if none was ever named.
     pub fn claims(&self) -> Option<&ControlClaims> {
         self.run.claims()
+    }
+
+    /// The control that the claims follow next: see [`Run::next_control`].
+    pub fn next_control(&self) -> Option<usize> {
+        self.run.next_control()
     }
 
     /// The claims about segments; `None` if none was declared.

@@ -29,9 +29,9 @@ pub enum Admission {
     Counted,
     /// It counts once its cohort is complete.
     Waits,
-    /// It waits like that, but is not expected to count: an answer of its unit that was issued in
-    /// an earlier cohort waits too.
-    WaitsAsRepeat,
+    /// It waits like that, but the verdict is not expected to count it: an answer of its unit that
+    /// was issued in an earlier cohort waits too, or the verdict has started again since the issue.
+    WaitsUnexpected,
     /// It does not count.
     LeftOut(Reason),
 }
@@ -41,8 +41,8 @@ pub enum Admission {
 pub struct Added {
     /// The decision on the answer itself.
     pub admission: Admission,
-    /// Other answers that wait and are no longer expected to count: at most three of units, or all
-    /// of a pair that lost its place in a full cohort.
+    /// Other answers that wait and that the verdict is no longer expected to count: at most three of
+    /// units, or all of a pair that lost its place in a full cohort.
     pub no_longer_expected: Vec<EqualAnswers>,
 }
 
@@ -119,6 +119,6 @@ pub struct Completed {
     pub answers: EqualAnswers,
     /// Whether they count. Those of units that were counted meanwhile do not.
     pub counts: bool,
-    /// Whether they were expected to count.
+    /// Whether the verdict was expected to count them.
     pub expected: bool,
 }

@@ -30,6 +30,11 @@ impl Counted {
         &self.scores
     }
 
+    /// Wins of ranker `x` over `y` that count, by their outcomes.
+    pub(crate) fn wins_of(&self, tally: &Tally, x: usize, y: usize) -> f64 {
+        tally.wins(x, y) - self.left_out(x, y)
+    }
+
     /// Wins of ranker `x` over `y` that do not count.
     pub(in crate::evidence) fn left_out(&self, x: usize, y: usize) -> f64 {
         let left_out = self.left_out.as_ref().filter(|left_out| x.max(y) < left_out.rankers());

@@ -17,7 +17,7 @@ const PAIR: Duel = Duel { first: 0, second: 1 };
 
 fn claims(margin: f64, segments: usize) -> SegmentClaims {
     let mut claims = SegmentClaims::new(Target { margin, ..TARGET }, segments);
-    claims.follow(Some(0), Some(1), &Tally::new(2), &[0, 1]);
+    claims.follow(Some(0), Some(1), &|_, _| 0.0, &[0, 1]);
     claims
 }
 
@@ -95,9 +95,10 @@ fn without_a_control_the_rival_of_a_segment_is_the_ranker_that_did_best_there() 
         tally.record_run(Duel::new(0, rival), outcome, 20);
         count(&mut claims, segment, Duel::new(0, rival), outcome, 20);
     }
+    let wins = |x: usize, y: usize| tally.wins(x, y);
     claims.counted(80);
     assert!(claims.select(0, &mut step_rng(1, 1)).is_none(), "no winner yet");
-    claims.follow(Some(0), None, &tally, &[0, 1, 2]);
+    claims.follow(Some(0), None, &wins, &[0, 1, 2]);
     assert_eq!([0, 1].map(|segment| claims.rival(segment)), [Some(1), Some(2)]);
     assert_eq!(claims.wins_and_losses(0), [0.0; 2], "evidence counts from the verdict on");
     let mut rng = step_rng(1, 1);
@@ -120,13 +121,13 @@ fn without_a_control_the_rival_of_a_segment_is_the_ranker_that_did_best_there() 
     assert_eq!(claims.hurt(0), Progress::Decided { after: 482 });
     assert!(claims.at_most(0).is_some_and(|bound| bound < 0.5));
     // a retired rival ends the claims about its segments alone
-    claims.follow(Some(0), None, &tally, &[0, 1]);
+    claims.follow(Some(0), None, &wins, &[0, 1]);
     assert_eq!([0, 1].map(|segment| claims.rival(segment)), [Some(1), Some(1)]);
     assert_eq!(claims.hurt(0), Progress::Decided { after: 482 });
     // another control: what was said of the earlier one is dropped
-    claims.follow(Some(0), Some(2), &tally, &[0, 1, 2]);
+    claims.follow(Some(0), Some(2), &wins, &[0, 1, 2]);
     assert_eq!((claims.rival(0), claims.hurt_segments().count()), (Some(2), 0));
-    claims.follow(None, None, &tally, &[1, 2]);
+    claims.follow(None, None, &wins, &[1, 2]);
     assert_eq!(claims.winner(), None, "it is retired");
 }
 

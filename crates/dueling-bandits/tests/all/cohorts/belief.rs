@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dueling_bandits::evidence::{Cohorts, Counted, Score, Target, TimedAnswer};
 use dueling_bandits::run::Run;
-use dueling_bandits::{Bandit, Duel, Outcome, PolicySpec, Roster, Setup};
+use dueling_bandits::{Bandit, Duel, Outcome, PolicySpec, Setup};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -43,6 +43,8 @@ enum Event {
     Answer(i64, Option<u64>),
     /// Time goes on by so much, and cohorts that end by then are complete.
     Complete(i64),
+    /// A ranker comes, and the verdict starts again.
+    Enlist,
     /// The state is saved and restored.
     Snapshot,
 }
@@ -51,6 +53,8 @@ enum Event {
 #[derive(Debug, Default)]
 struct Plain {
     complete_until: i64,
+    /// The verdict counts the cohorts from this one on.
+    verdict_from: i64,
     /// Answers that counted, and the units of answers that counted or taught without counting.
     counted: BTreeSet<usize>,
     units: BTreeSet<u64>,
@@ -80,11 +84,16 @@ impl Plain {
     /// The answers that would count if these cohorts were complete, with their units.
     fn counting(&self, cohorts: std::ops::Range<i64>) -> (BTreeSet<usize>, BTreeSet<u64>) {
         let (mut counted, mut units) = (self.counted.clone(), self.units.clone());
-        for answers in self.open.range(cohorts).map(|(_, answers)| answers) {
+        for (&start, answers) in self.open.range(cohorts) {
             let mut first = BTreeMap::new();
+            let mut count = |number| {
+                if start >= self.verdict_from {
+                    counted.insert(number);
+                }
+            };
             for &(issued_at, number, unit) in answers {
                 match unit {
-                    None => _ = counted.insert(number),
+                    None => count(number),
                     Some(unit) => {
                         let known = first.entry((mixed(unit), unit)).or_insert((i64::MAX, 0));
                         *known = (issued_at, number).min(*known);
@@ -93,7 +102,7 @@ impl Plain {
             }
             for (&(_, unit), &(_, number)) in &first {
                 if units.insert(unit) {
-                    counted.insert(number);
+                    count(number);
                 }
             }
         }
@@ -105,6 +114,11 @@ impl Plain {
         (self.counted, self.units) = self.counting(self.complete_until..until);
         self.complete_until = until;
         self.open = self.open.split_off(&until);
+    }
+
+    fn start_again(&mut self, width: i64, at: i64) {
+        self.counted.clear();
+        self.verdict_from = (at.div_euclid(width) + 1) * width;
     }
 
     fn expected(&self) -> BTreeSet<usize> {
@@ -140,8 +154,14 @@ fn believes_what_is_expected(fillers: &[u64], events: Vec<Event>) {
                 run.complete(now, now);
                 plain.complete(width, now);
             }
+            Event::Enlist => {
+                // another one would be too many
+                if run.enlist(now).is_ok() {
+                    plain.start_again(width, now);
+                }
+            }
             Event::Snapshot => {
-                let (roster, saved) = (Roster::new(RANKERS), run.saved());
+                let (roster, saved) = (run.roster().clone(), run.saved());
                 let restored = Run::restore((&spec, setup), target, roster, saved);
                 let restored = restored.expect("its own state");
                 assert_eq!(restored.cohorts(), run.cohorts());
@@ -169,14 +189,15 @@ fn counted_by(counted: &Counted, run: &Run, answers: usize) -> BTreeSet<usize> {
     (0..answers).filter(counts).collect()
 }
 
-/// Times of issue in six cohorts, some complete when the answer arrives, and units of which many
-/// come back.
+/// Times of issue in six cohorts, some complete or before the newest start of the verdict when the
+/// answer arrives, and units of which many come back.
 fn events(units: impl Strategy<Value = u64> + Clone) -> impl Strategy<Value = Vec<Event>> {
     let width = Cohorts::new(WINDOW).width_ms();
     let answer = (0..6 * width, proptest::option::weighted(0.9, units));
     let event = prop_oneof![
         16 => answer.prop_map(|(issued_at, unit)| Event::Answer(issued_at, unit)),
         1 => (0..2 * width).prop_map(Event::Complete),
+        1 => Just(Event::Enlist),
         1 => Just(Event::Snapshot),
     ];
     vec(event, 1..160)
