@@ -34,8 +34,8 @@ pub(super) fn section(view: &View) -> Markup {
             @if basis.remark.is_some() {}
             @else if let (Some(lost @ 0.0001..), Some(winner)) = (basis.holds_unless_lost, winner) {
                 p {
-                    "It holds unless more than " (percent(lost)) " of the duels that " (name(winner))
-                    " lost never came back, while none that it won was lost."
+                    "It holds unless more than " (percent(lost)) " of the duels were never answered and "
+                    (name(winner)) " lost all of these."
                 }
             }
             @if let Some(unanswered) = basis.unanswered {

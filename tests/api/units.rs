@@ -119,7 +119,7 @@ async fn a_machine_is_named(database: TestDatabase) {
     assert!(page.contains("is a machine"), "{page}");
     // 61 or 62 answers count, and `a` won all but one of them at most
     let stands = verdict["rests_on"]["holds_unless_lost"].as_f64().expect("a share");
-    assert!((0.4..=0.5).contains(&stands), "{stands}");
+    assert!((0.25..=0.5).contains(&stands), "{stands}");
     assert!(page.contains("It holds unless more than"), "{page}");
 }
 

@@ -16,7 +16,7 @@ use crate::service::reports::leader::{keep_proven, possible};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::single_flight::{Computed, SingleFlight, newest};
-use crate::service::reports::verdict_basis::{VerdictBasis, Waiting};
+use crate::service::reports::verdict_basis::{VerdictBasis, Waiting, answered_each};
 pub use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::verdict_pairs::{DecidingPair, deciding_pairs, effects};
 use crate::service::reports::verdict_sentence::{claim, sentence};
@@ -26,7 +26,6 @@ use dueling_bandits::evidence::EqualAnswers;
 use dueling_bandits::evidence::posterior::WinnerProbabilities;
 use dueling_bandits::evidence::{Posterior, Standing, Target, VerdictTracker};
 use dueling_bandits::forecast::Present;
-use dueling_bandits::pairs::pairs_by_strips;
 use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -241,12 +240,10 @@ impl VerdictInput {
 
     /// The share of answered duels that have a winner and count or wait.
     fn counting_share(&self) -> f64 {
-        let tally = &self.copy.tally;
-        let pairs = pairs_by_strips(tally.rankers());
-        let decided = pairs.map(|(i, j)| tally.half_plays(i, j)).sum::<u64>() as f64 / 2.0;
         let answered = self.copy.counts.answered_duels().max(1) as f64;
         // an answer that was left out has had a winner as often as any other
-        (decided / answered * (1.0 - self.left_out as f64 / answered)).clamp(LEAST_SHARE, 1.0)
+        let decided = 1.0 / answered_each(&self.copy.counts, &self.copy.tally);
+        (decided * (1.0 - self.left_out as f64 / answered)).clamp(LEAST_SHARE, 1.0)
     }
 }
 

@@ -6,12 +6,14 @@ use utoipa::ToSchema;
 use crate::service::error::ServiceError;
 use crate::service::reports::verdict_sentence::share;
 use dueling_bandits::Tally;
-use dueling_bandits::evidence::loss::{most_withstood, withstands};
+use dueling_bandits::evidence::loss::Loss;
 use dueling_bandits::evidence::{HeavyUnit, VerdictTracker};
+use dueling_bandits::pairs::pairs_by_strips;
 use interleaving::{DepthPolicy, random_clicks_favour_a_side};
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::cohorts::SLACK_MS;
 use rankduel_engine::fold::Fold;
+use rankduel_engine::fold::counts::Counts;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// Most units that are listed as the heaviest.
@@ -57,9 +59,8 @@ pub struct VerdictBasis {
     /// The units that answer most, at most 10, with their answers to all duels. One answer of each
     /// counts.
     pub heaviest_units: Vec<HeaviestUnit>,
-    /// The verdict holds unless more than this share of the duels that its winner lost never came
-    /// back, while none that it won was lost. `null` without a verdict, and with more than 64
-    /// rankers.
+    /// The verdict holds unless more than this share of the duels was never answered and its winner
+    /// lost all of these. `null` without a verdict, and with more than 64 rankers.
     #[schema(example = 0.12)]
     pub holds_unless_lost: Option<f64>,
     /// Share of the duels in the counted cohorts that were not answered in time, since the rankers
@@ -73,6 +74,9 @@ pub struct VerdictBasis {
     /// The share of lost answers; `None` if there is none, or unanswered duels are no loss.
     #[serde(skip)]
     pub lost: Option<f64>,
+    /// Answered duels for each one that had a winner.
+    #[serde(skip)]
+    answered_each: f64,
     /// A remark for people on how much loss it withstands.
     #[serde(skip)]
     pub remark: Option<&'static str>,
@@ -158,20 +162,20 @@ impl VerdictBasis {
         active: &[usize],
         (winner, id): (usize, &str),
     ) {
+        let loss = Loss { tracker, tally, active, winner, answered_each: self.answered_each };
         if active.len() <= LOSS_RANKERS_MAX {
-            self.holds_unless_lost = Some(most_withstood(tracker, tally, active, winner));
+            self.holds_unless_lost = Some(loss.most_withstood());
         }
         let lost = self.lost.unwrap_or(0.0);
-        if lost > 0.0 && !withstands(tracker, tally, active, winner, lost) {
+        if lost > 0.0 && !loss.is_withstood(lost) {
             let most = match self.holds_unless_lost {
                 Some(0.0) => " It withstands the loss of none of them.".into(),
                 Some(most) => format!(" It withstands the loss of {}.", share(most)),
                 None => String::new(),
             };
             self.doubts.push(format!(
-                "{} of the duels in its cohorts were not answered in time. If as many of the duels \
-                 that `{id}` lost are missing, and none that it won, the verdict does not \
-                 hold.{most}",
+                "{} of the duels in its cohorts were not answered in time. If `{id}` lost all of \
+                 these, the verdict does not hold.{most}",
                 share(lost)
             ));
         } else if self.holds_unless_lost == Some(0.0) {
@@ -205,6 +209,7 @@ impl VerdictBasis {
             holds_unless_lost: None,
             unanswered: cohorts.unanswered(),
             lost: lost(fold),
+            answered_each: answered_each(fold.counts(), fold.policy().tally()),
             doubts: unfair_method(fold).into_iter().collect(),
             remark: None,
             assumptions: assumptions(fold),
@@ -266,6 +271,13 @@ fn lost(fold: &Fold) -> Option<f64> {
     (!silence_is_no_click(fold)).then_some(unanswered)
 }
 
+/// Answered duels for each one that had a winner, so far.
+pub(super) fn answered_each(counts: &Counts, tally: &Tally) -> f64 {
+    let pairs = pairs_by_strips(tally.rankers());
+    let decided = pairs.map(|(i, j)| tally.half_plays(i, j)).sum::<u64>() as f64 / 2.0;
+    (counts.answered_duels() as f64 / decided.max(1.0)).max(1.0)
+}
+
 /// The doubt about the first method that made pages and lets one side win more often by chance.
 fn unfair_method(fold: &Fold) -> Option<String> {
     let made_pages = |version| fold.page_counts().version(version).next().is_some();
@@ -292,18 +304,21 @@ pub(crate) struct Doubt {
 
 /// The doubt about the verdict at the current log position. Takes long with many rankers.
 pub(crate) fn doubt(loaded: &LoadedExperiment) -> Result<Option<Doubt>, ServiceError> {
-    let (tracker, tally, roster, lost) = {
+    let (tracker, tally, roster, lost, answered_each) = {
         let fold = loaded.fold()?;
         if unfair_method(&fold).is_some() {
             return Ok(Some(Doubt { duel: None }));
         }
         let Some(lost) = lost(&fold) else { return Ok(None) };
-        (fold.verdict().clone(), fold.policy().tally().clone(), fold.roster().clone(), lost)
+        let (tally, roster) = (fold.policy().tally().clone(), fold.roster().clone());
+        let answered_each = answered_each(fold.counts(), &tally);
+        (fold.verdict().clone(), tally, roster, lost, answered_each)
     };
     let (active, verdict) = (roster.active(), tracker.verdict());
-    let doubted = verdict
-        .map(|verdict| verdict.winner())
-        .filter(|&winner| !withstands(&tracker, &tally, active, winner, lost));
+    let doubted = verdict.map(|verdict| verdict.winner()).filter(|&winner| {
+        let (tracker, tally) = (&tracker, &tally);
+        !Loss { tracker, tally, active, winner, answered_each }.is_withstood(lost)
+    });
     Ok(doubted.map(|winner| {
         let standing = tracker.standing(&tally, active, winner);
         // against a rival that beats the winner, more duels prove nothing
