@@ -20,8 +20,17 @@
 //!
 //! - Evidence grows, stakes are chosen and claims are checked only when a cohort was counted as a
 //!   whole. Within a cohort the answers have no order.
-//! - A choice that a person makes (another control, another segment) takes effect with the first
-//!   cohort that was issued after it.
+//! - What a person does takes effect with the first cohort that was issued after it, and drops no
+//!   answer.
+//!
+//! People see the answers that wait. Let `G_c` be all answers to duels issued before the end of
+//! cohort `c`, counted or waiting. Whoever acts during cohort `c` (enlists or retires a ranker,
+//! names a control, concludes) has seen nothing beyond `G_c`, and given `G_c` each answer from cohort
+//! `c + 1` on has its mean. So whatever an act starts, such as a stretch of the verdict, a control
+//! or a stake, starts between the cohorts `c` and `c + 1` in the order of counting, and after what
+//! was started before it ([`Run`](crate::run::Run)). A claim that goes on counts all cohorts. To end
+//! one early only stops a supermartingale. Which units are excluded must not depend on who won
+//! (`docs/verdict.md`).
 //!
 //! A policy may select duels in any way that depends on earlier answers. Answers without a winner
 //! are steps without evidence.
