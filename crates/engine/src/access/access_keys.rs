@@ -1,11 +1,10 @@
 //! The API keys of the database, cached by this process.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use super::api_key_set::{ApiKeySet, KnownKey};
+use super::api_key_set::{ApiKeySet, KeyUsage, KnownKey};
 use super::key::KeyId;
 use super::scope::Scopes;
 use rankduel_store::{ApiKeyRecord, KeyStore, StoreError};
@@ -105,14 +104,14 @@ impl AccessKeys {
     }
 }
 
-/// The key of `record`, which keeps the time of its last use across reads.
+/// The key of `record`. Its use goes on across reads.
 fn known_key(record: ApiKeyRecord, before: &ApiKeySet) -> KnownKey {
     let id = KeyId::from(&*record.id);
-    let used_at = match before.named(&record.id) {
-        Some(known) => known.shared_used_at(),
-        None => Arc::new(AtomicI64::new(record.last_used_at.unwrap_or(i64::MIN / 2))),
+    let usage = match before.named(&record.id) {
+        Some(known) => known.usage(),
+        None => Arc::new(KeyUsage::last(record.last_used_at.unwrap_or(i64::MIN / 2))),
     };
     let ends_at = record.expires_at.unwrap_or(i64::MAX).min(record.revoked_at.unwrap_or(i64::MAX));
     let scopes = Scopes::from_names(&record.scopes);
-    KnownKey::new(id, record.digest, scopes, record.experiments, ends_at, used_at)
+    KnownKey::new(id, record.digest, scopes, record.experiments, ends_at, usage)
 }

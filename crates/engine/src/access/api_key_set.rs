@@ -20,15 +20,28 @@ pub struct KnownKey {
     experiments: Option<Vec<String>>,
     /// Unix milliseconds from which on it is refused: expired or revoked.
     ends_at: i64,
-    /// Unix milliseconds of about the last use, shared by all reads of the key.
-    used_at: Arc<AtomicI64>,
+    usage: Arc<KeyUsage>,
+}
+
+/// The use of a key, shared by all reads of the key.
+#[derive(Debug, Default)]
+pub(super) struct KeyUsage {
+    /// Unix milliseconds of about the last use.
+    last: AtomicI64,
     /// Number of its requests that run.
     running: AtomicUsize,
 }
 
+impl KeyUsage {
+    /// Last used at this time, in unix milliseconds.
+    pub(super) fn last(at: i64) -> Self {
+        Self { last: at.into(), running: AtomicUsize::new(0) }
+    }
+}
+
 /// A request of a key, counted while it runs.
 #[derive(Debug)]
-pub struct RunningOfKey(Arc<KnownKey>);
+pub struct RunningOfKey(Arc<KeyUsage>);
 
 impl Drop for RunningOfKey {
     fn drop(&mut self) {
@@ -43,16 +56,15 @@ impl KnownKey {
         scopes: Scopes,
         experiments: Option<Vec<String>>,
         ends_at: i64,
-        used_at: Arc<AtomicI64>,
+        usage: Arc<KeyUsage>,
     ) -> Self {
-        Self { id, digest, scopes, experiments, ends_at, used_at, running: AtomicUsize::new(0) }
+        Self { id, digest, scopes, experiments, ends_at, usage }
     }
 
     /// The same key, refused at all times.
     pub(super) fn ended(&self) -> Self {
         let (id, experiments) = (self.id.clone(), self.experiments.clone());
-        let used_at = self.shared_used_at();
-        Self::new(id, self.digest, self.scopes, experiments, i64::MIN, used_at)
+        Self::new(id, self.digest, self.scopes, experiments, i64::MIN, self.usage())
     }
 
     /// Whether it is refused at all times.
@@ -89,25 +101,25 @@ impl KnownKey {
     pub fn use_at(&self, now_ms: i64) -> bool {
         let valid = self.is_valid_at(now_ms);
         // concurrent reads are cheap; concurrent writes are not
-        if valid && now_ms - self.used_at.load(Ordering::Relaxed) >= USE_GRAIN_MS {
-            self.used_at.store(now_ms, Ordering::Relaxed);
+        if valid && now_ms - self.usage.last.load(Ordering::Relaxed) >= USE_GRAIN_MS {
+            self.usage.last.store(now_ms, Ordering::Relaxed);
         }
         valid
     }
 
     /// Count a request while it runs; `None` if `most` of this key run already.
-    pub fn begin_request(self: &Arc<Self>, most: usize) -> Option<RunningOfKey> {
-        let running = RunningOfKey(Arc::clone(self));
-        let before = self.running.fetch_add(1, Ordering::Relaxed);
+    pub fn begin_request(&self, most: usize) -> Option<RunningOfKey> {
+        let running = RunningOfKey(self.usage());
+        let before = self.usage.running.fetch_add(1, Ordering::Relaxed);
         (before < most).then_some(running)
     }
 
     pub(super) fn used_at(&self) -> i64 {
-        self.used_at.load(Ordering::Relaxed)
+        self.usage.last.load(Ordering::Relaxed)
     }
 
-    pub(super) fn shared_used_at(&self) -> Arc<AtomicI64> {
-        Arc::clone(&self.used_at)
+    pub(super) fn usage(&self) -> Arc<KeyUsage> {
+        Arc::clone(&self.usage)
     }
 }
 
