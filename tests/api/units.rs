@@ -208,7 +208,7 @@ async fn a_clock_that_was_ahead_makes_no_later_answer_late(database: TestDatabas
         server.clock.advance_ms(jump_ms);
     }
     until("both answers to count", async || counted(&server, "search").await == (2, 0)).await;
-    assert_eq!(alarms(&server).await, [json!("clock-ahead"); 0]);
+    assert!(alarms(&server).await.is_empty());
     server.clock.advance_ms(-JUMP_MS - 100_000);
     // this server, and one that knows only the log
     let second = Server::with(database.connect().await, Settings::quick()).await;
@@ -220,7 +220,7 @@ async fn a_clock_that_was_ahead_makes_no_later_answer_late(database: TestDatabas
     }
     server.clock.advance_ms(JUMP_MS + 200_000);
     until("all answers to count", async || counted(&server, "search").await == (4, 0)).await;
-    assert_eq!(alarms(&server).await, [json!("clock-ahead"); 0]);
+    assert!(alarms(&server).await.is_empty());
 }
 
 async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatabase) {

@@ -80,7 +80,7 @@ impl Claim {
     }
 
     /// Check that the open files are still where the next start looks for them, by one name each,
-    /// and that they have what was committed. This takes some ten system calls, a few µs.
+    /// and that they have what was committed. This takes some ten system calls.
     pub fn check(&self) -> Result<(), StoreError> {
         for (number, (file, opened)) in self.files.iter().enumerate() {
             let (what, remedy) = match file.metadata() {
