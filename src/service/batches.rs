@@ -18,7 +18,7 @@ use rankduel_engine::fold::{COIN_TIES_MAX, ties_of};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::audience::Audience;
 use rankduel_store::events::{ControlEvent, Event, PairResult, Status};
-use rankduel_store::{Appended, NewEvent, Nonce};
+use rankduel_store::{Appended, NewEvent, Nonce, in_time};
 
 /// The open batch.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -259,7 +259,7 @@ async fn find_post(
     loaded: &Arc<LoadedExperiment>,
     post: &Arc<Post>,
 ) -> Result<Option<RecordedBatch>, ServiceError> {
-    let found = service.engine.store.find(loaded.id, &[post.nonce()]).await?;
+    let found = in_time(service.engine.store.find(loaded.id, &[post.nonce()])).await?;
     let Some(entry) = found.into_iter().next().flatten() else { return Ok(None) };
     let (position, experiment) = (entry.position, Arc::clone(loaded));
     let nanoseconds = post.results.len() * PAIR_NANOSECONDS;
