@@ -198,21 +198,27 @@ pub async fn record_results(
         let loaded = service.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
         require_batches(&loaded, loaded.fold()?.policy())?;
-        if attempt == 0
-            && let Some(recorded) = find_post(service, &loaded, &post).await?
-        {
-            return Ok(recorded);
-        }
-        // from the second time on, the other events of this server wait
+        // the log went on in between: from now on, the other events of this server wait
         let _alone = match attempt {
-            0 => None,
+            0 | 1 => None,
             _ => Some(loaded.appending.write().await),
         };
-        loaded.catch_up(&*service.engine.store).await?;
-        if loaded.is_broken() {
-            continue;
+        if attempt > 0 {
+            loaded.catch_up(&*service.engine.store).await?;
+            if loaded.is_broken() {
+                continue;
+            }
         }
-        let event = check_post(service, &loaded, &post).await?;
+        let event = match check_post(service, &loaded, &post).await {
+            // it is a repeat, or the log goes on beyond what is known here
+            Err(ServiceError::BatchNotOpen { .. } | ServiceError::Invalid(_)) if attempt == 0 => {
+                match find_post(service, &loaded, &post).await? {
+                    Some(recorded) => return Ok(recorded),
+                    None => continue,
+                }
+            }
+            checked => checked?,
+        };
         return match service.engine.writer.append_alone(&loaded, event).await? {
             Appended::Recorded(position) => Ok(RecordedBatch { is_new: true, position }),
             Appended::Duplicate(position) => Ok(RecordedBatch { is_new: false, position }),
