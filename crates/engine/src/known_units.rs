@@ -68,7 +68,7 @@ impl Engine {
             if until < split_at && !is_archived {
                 return Ok(false);
             }
-            let mut units = fold.cohorts().known_units().clone();
+            let mut units = fold.cohorts().known_units();
             for UnitHash(unit) in whole.spec.excluded_units() {
                 units.insert(unit);
             }

@@ -190,7 +190,8 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let best = best(loaded, fold);
     let held = fold.claims();
-    let control = held.and_then(ControlClaims::control);
+    let takes_part = |&control: &usize| fold.roster().is_active(control);
+    let control = held.and_then(ControlClaims::control).filter(takes_part);
     let of_control = held.zip(control).into_iter().flat_map(|(held, control)| {
         let rivals = fold.roster().active().iter().filter(move |&&ranker| ranker != control);
         rivals.flat_map(move |&ranker| {

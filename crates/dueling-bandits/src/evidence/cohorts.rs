@@ -214,9 +214,13 @@ impl Cohorts {
         self.seen.inserted()
     }
 
-    /// The known units themselves.
-    pub fn known_units(&self) -> &SeenUnits {
-        &self.seen
+    /// The known units themselves, and those whose answers wait.
+    pub fn known_units(&self) -> SeenUnits {
+        let mut units = self.seen.clone();
+        for answer in self.open.values().flat_map(|cohort| cohort.units.values()) {
+            units.insert(answer.unit);
+        }
+        units
     }
 
     /// The units of another experiment that never count here; `None` before they were read.

@@ -57,6 +57,7 @@ fn a_split_starts_again_what_is_about_all_traffic() {
     assert!(run.drift().expect("it looks").error() < drift_error);
     assert!(segments(&run).is_split(0) && !segments(&run).is_split(1));
     assert_eq!((segments(&run).splits(), run.cohorts().waiting()), (1, 1));
+    assert!(run.cohorts().known_units().contains(1000), "it waits");
     // of the segment that is another experiment's; and issued before, so that the verdict counts
     // neither
     answer(&mut run, 1001, true, (1, 9000));
@@ -84,7 +85,7 @@ fn units_of_elsewhere_never_count() {
     answer(&mut before, 1, true, (0, 0));
     answer(&mut run, 1, true, (0, 10));
     answer(&mut run, 2, true, (0, 10));
-    run.exclude_units_seen_elsewhere(before.cohorts().known_units().clone());
+    run.exclude_units_seen_elsewhere(before.cohorts().known_units());
     answer(&mut run, 1, true, (0, 2000));
     assert_eq!(run.cohorts().left_out().repeated_unit, 1);
     run.complete(5000, 7000);
@@ -116,7 +117,7 @@ fn is_wrong(number: u64, knows: bool) -> Option<bool> {
     }
     let mut own = start(0);
     if knows {
-        own.exclude_units_seen_elsewhere(whole.cohorts().known_units().clone());
+        own.exclude_units_seen_elsewhere(whole.cohorts().known_units());
     }
     Some((0..LATER).any(|unit| {
         let taste = tastes.get(unit as usize).copied();
