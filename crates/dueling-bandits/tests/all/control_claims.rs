@@ -306,3 +306,21 @@ fn an_open_claim_has_a_forecast() {
     };
     assert!((0.6..1.5).contains(&(took / further)), "{took} of {further}");
 }
+
+/// `docs/claims.md` says how many duels with the control "better" takes.
+#[test]
+fn better_takes_about_two_over_the_square_of_the_distance() {
+    let target = Target { confidence: 0.95, margin: 0.01 };
+    let mut took: Vec<u64> = (0..201)
+        .map(|seed| {
+            let (mut held, rng) = (claims(target, Goal::Best, 2, 0), &mut step_rng(seed, 0));
+            while !held.is_improved() {
+                answer(&mut held, 1, 0, rng.random_bool(0.57), &[0, 1]);
+            }
+            held.comparisons()
+        })
+        .collect();
+    took.sort_unstable();
+    let times = took[took.len() / 2] as f64 * 0.06 * 0.06;
+    assert!((1.6..2.3).contains(&times), "{times}");
+}
