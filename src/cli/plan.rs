@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 use super::CommandError;
 use super::output::{print, print_json};
 use crate::service::error::ServiceError;
-use crate::service::reports::plan::{PlanReport, PlanRequest};
+use crate::service::reports::plan::{DaysOf, PlanReport, PlanRequest};
 
 /// Plan an experiment: days until the verdict, and what it costs
 ///
-/// Simulates the default policy on plausible preferences: the best ranker beats the second best by
-/// the smallest difference of interest, and the others are spread below. Needs no server.
+/// Simulates the default policy. The best ranker beats the second best by the smallest difference of
+/// interest; the plan covers one close rival, a ladder of rivals and equal ones. Needs no server.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -55,13 +55,12 @@ fn text(report: &PlanReport) -> String {
     if report.curve.is_empty() {
         return text;
     }
-    text += "\nthe best wins   days (median)   nine of ten\n";
-    let longest = report.curve.iter().map(|of| of.days.median).fold(0.0, f64::max);
-    for of in &report.curve {
-        let high = of.days.high.map_or("?".to_owned(), |high| high.to_string());
-        let bar = "#".repeat((BAR * of.days.median / longest).ceil() as usize);
-        let wins = 100.0 * (0.5 + of.difference);
-        let _ = writeln!(text, "{wins:11.1} %   {:13}   {high:>11}   {bar}", of.days.median);
+    text += "\nthe best wins   days (median): from     to\n";
+    let all = report.curve.iter().map(|of| of.longest).fold(0.0, f64::max);
+    for DaysOf { difference, shortest, longest } in &report.curve {
+        let bar = "#".repeat((BAR * longest / all).ceil() as usize);
+        let wins = 100.0 * (0.5 + difference);
+        let _ = writeln!(text, "{wins:11.1} %   {shortest:>19}   {longest:>6}   {bar}");
     }
     text
 }

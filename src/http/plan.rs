@@ -17,9 +17,10 @@ pub(crate) fn routes() -> Routes {
 
 /// Plan an experiment
 ///
-/// Simulates the default policy until its verdict, on plausible preferences: the best ranker beats
-/// the second best by `difference`, and the others are spread below. Takes up to four seconds.
-/// Nothing is created.
+/// Simulates the default policy until its verdict. The best ranker beats the second best by
+/// `difference`, and the plan says how long that takes with one close rival, with a ladder of
+/// rivals and with equal ones; or with `others` that you know. The same request gets the same plan,
+/// after a few seconds. Nothing is created.
 #[utoipa::path(post, path = "/v1/plan", tag = "experiments", request_body = PlanRequest,
     responses(
         (status = 200, body = PlanReport, description = "The plan."),

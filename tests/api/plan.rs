@@ -9,7 +9,9 @@ use crate::support::service::Server;
 
 on_sqlite! {
     a_plan_has_days_and_their_cost
-    a_plan_that_takes_too_long_says_what_to_change
+    the_same_request_gets_the_same_plan_on_a_busy_machine
+    time_that_shows_no_difference_is_said_to_show_none
+    a_difference_that_no_pages_show_has_no_plan
     every_wrong_field_is_named_with_its_range
     a_wrong_plan_does_not_wait_for_others
 }
@@ -20,51 +22,91 @@ fn request(more: Value) -> Value {
     body
 }
 
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
 async fn a_plan_has_days_and_their_cost(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let plan = async |more: Value| server.post("/v1/plan", &request(more)).await.json(200);
-    let number = |value: &Value| value.as_f64().expect("a number");
     let half = plan(json!({"answered": 0.5})).await;
-    let pages = number(&half["pages"]["median"]);
-    assert!((50.0..5000.0).contains(&pages), "{half}");
-    assert!(number(&half["pages"]["high"]) > pages);
-    let days = number(&half["days"]["median"]);
-    assert!((days - pages / 100.0).abs() <= 0.06 * days, "{half}");
-    assert!((0.0..pages).contains(&number(&half["regret_pages"])));
+    let rosters = half["rosters"].as_array().expect("a list");
+    let names: Vec<_> = rosters.iter().map(|roster| roster["rivals"].clone()).collect();
+    assert_eq!(names, ["one-close", "ladder", "all-equal"]);
+    for roster in rosters {
+        let pages = number(&roster["pages"]["median"]);
+        assert!((50.0..5000.0).contains(&pages), "{half}");
+        assert!(number(&roster["pages"]["high"]) > pages);
+        let days = number(&roster["days"]["median"]);
+        assert!((days - pages / 100.0).abs() <= 0.06 * days, "{half}");
+        assert!((0.0..pages).contains(&number(&roster["regret_pages"])));
+        assert_eq!(roster["simulated_difference"], 0.15);
+    }
     let sentence = half["sentence"].as_str().expect("a text");
-    assert!(sentence.starts_with("Half of such experiments have a verdict within"), "{sentence}");
+    let [first, last] = [&rosters[0], &rosters[2]].map(|it| number(&it["days"]["median"]));
+    assert!(first < last && sentence.starts_with("Half of such experiments have a verdict within"));
+    for part in
+        [format!("within {first} days if one rival"), format!("within {last} days if all rivals")]
+    {
+        assert!(sentence.contains(&part), "{part}: {sentence}");
+    }
 
-    // larger differences take less time
+    // larger differences take less time, and the asked one takes as long as the rosters
     let curve = half["curve"].as_array().expect("a list");
-    assert!(curve.len() >= 3, "{half}");
+    let asked = curve.iter().find(|of| of["difference"] == 0.15).expect("a row");
+    assert_eq!((number(&asked["shortest"]), number(&asked["longest"])), (first, last));
     for pair in curve.windows(2) {
         assert!(number(&pair[0]["difference"]) < number(&pair[1]["difference"]));
+        assert!(number(&pair[0]["longest"]) > number(&pair[1]["longest"]), "{half}");
     }
-    let of = |at: usize| number(&curve[at]["days"]["median"]);
-    assert!(of(0) > 2.0 * of(curve.len() - 1), "{half}");
 
     // the same simulations with half of the answers take twice the pages
+    let of_equals = |report: &Value, of: &str| number(&report["rosters"][2]["pages"][of]);
     let quarter = plan(json!({"answered": 0.5, "repeats": 0.5})).await;
-    let ratio = number(&quarter["pages"]["median"]) / pages;
+    let ratio = of_equals(&quarter, "median") / of_equals(&half, "median");
     assert!((1.8..2.2).contains(&ratio), "{ratio}");
     // less time shows larger differences only
-    let smallest = |report: &Value| number(&report["smallest_difference"]);
-    let hurried = plan(json!({"answered": 0.5, "days": 1})).await;
-    assert!(smallest(&hurried) > 2.0 * smallest(&half), "{hurried}");
+    let smallest = |report: &Value| number(&report["rosters"][0]["smallest_difference"]);
+    let hurried = plan(json!({"answered": 0.5, "days": 2})).await;
+    assert!(smallest(&hurried) > 1.5 * smallest(&half), "{hurried}");
     // more confidence takes longer
     let certain = plan(json!({"answered": 0.5, "confidence": 0.9999})).await;
-    assert!(number(&certain["pages"]["median"]) > 1.2 * pages, "{certain}");
+    assert!(of_equals(&certain, "median") > 1.2 * of_equals(&half, "median"), "{certain}");
+    // who knows the others gets one roster
+    let given = plan(json!({"answered": 0.5, "others": [0.3]})).await;
+    assert_eq!((given["rosters"].as_array().map(Vec::len)), Some(1), "{given}");
+    assert!(number(&given["rosters"][0]["pages"]["median"]) < of_equals(&half, "median"));
 }
 
-async fn a_plan_that_takes_too_long_says_what_to_change(database: TestDatabase) {
+/// The load decides how long a plan takes, and nothing else.
+async fn the_same_request_gets_the_same_plan_on_a_busy_machine(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    let body = json!({"rankers": 100, "difference": 0.0001, "margin": 0, "pages_per_day": 10});
+    let body = request(json!({"difference": 0.3}));
+    let alone = server.post("/v1/plan", &body).await.json(200);
+    let beside = (0..3).map(|_| server.post("/v1/plan", &body));
+    for answer in futures_util::future::join_all(beside).await {
+        assert_eq!(answer.json(200), alone);
+    }
+}
+
+async fn time_that_shows_no_difference_is_said_to_show_none(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let body = json!({"rankers": 4, "difference": 0.2, "pages_per_day": 10, "days": 1});
     let report = server.post("/v1/plan", &body).await.json(200);
-    for empty in ["pages", "days", "regret_pages", "smallest_difference"] {
-        assert_eq!(report[empty], Value::Null, "{report}");
+    for roster in report["rosters"].as_array().expect("a list") {
+        assert_eq!(roster["smallest_difference"], Value::Null, "{report}");
     }
     let sentence = report["sentence"].as_str().expect("a text");
-    assert!(sentence.starts_with("More than ") && sentence.contains("Raise the"), "{sentence}");
+    assert!(sentence.contains("In 1 day they show no difference: 10 pages, and "), "{sentence}");
+}
+
+async fn a_difference_that_no_pages_show_has_no_plan(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let body = json!({"rankers": 30, "difference": 0.0001, "margin": 0, "pages_per_day": 10});
+    let report = server.post("/v1/plan", &body).await.json(200);
+    assert_eq!(report["rosters"], json!([]), "{report}");
+    let sentence = report["sentence"].as_str().expect("a text");
+    assert!(sentence.contains("too small to be shown at a margin of 0. Raise the"), "{sentence}");
 }
 
 async fn every_wrong_field_is_named_with_its_range(database: TestDatabase) {
@@ -90,6 +132,8 @@ async fn every_wrong_field_is_named_with_its_range(database: TestDatabase) {
     for (body, pointer) in [
         (request(json!({"rankers": "three"})), "/rankers"),
         (request(json!({"goal": "soon"})), "/goal"),
+        (request(json!({"others": [0.2, 0.2]})), "/others"),
+        (request(json!({"others": [0.1]})), "/others/0"),
     ] {
         let answer = server.post("/v1/plan", &body).await;
         answer.problem_at(ProblemKind::InvalidRequest, pointer);

@@ -48,17 +48,22 @@ pub(super) async fn of(page: &Page, values: &Values, errors: &mut Errors) -> Opt
 
 pub(super) fn section(report: &PlanReport) -> Markup {
     let days = |days: f64| seconds(86_400.0 * days);
-    let longest = report.curve.iter().map(|of| of.days.median).fold(0.0, f64::max);
+    let all = report.curve.iter().map(|of| of.longest).fold(0.0, f64::max);
+    let is_range = report.rosters.len() > 1;
     let rows = html! { @for of in report.curve.iter().rev() { tr {
         th scope="row" { (margin_points(of.difference)) }
-        td { (days(of.days.median)) }
-        td { @match of.days.high { Some(high) => (days(high)), None => "not known" } }
-        td { (bar(of.days.median / longest)) }
+        @if is_range { td { (days(of.shortest)) } }
+        td { (days(of.longest)) }
+        td { (bar(of.longest / all)) }
     } } };
+    let columns: &[&str] = match is_range {
+        true => &["Lead of the best ranker", "One close rival", "All rivals equal", "Picture"],
+        false => &["Lead of the best ranker", "Half of experiments", "Picture"],
+    };
     html! {
         p #forecast { (with_code(&report.sentence)) }
         @if !report.curve.is_empty() {
-            (table("Days until the result", &["Lead of the best ranker", "Half of experiments", "9 of 10 experiments", "Picture"], &rows))
+            (table("Days until half of experiments have a result", columns, &rows))
         }
     }
 }

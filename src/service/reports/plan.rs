@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,7 @@ use crate::service::reports::duels_to_go::rounded;
 use crate::service::reports::grouped::grouped;
 use crate::service::reports::pool::ReportPool;
 use dueling_bandits::evidence::Target;
-use dueling_bandits::forecast::plan::{Pages, Question, plan, plan_budget};
+use dueling_bandits::forecast::plan::{self, DIFFERENCE_MAX, Pages, Plan, Question, plan_budget};
 use dueling_bandits::step_rng;
 use rankduel_engine::experiment_spec::{CONFIDENCE, FieldError, MARGIN};
 
@@ -30,13 +29,13 @@ const PAGES_MAX: f64 = 1e9;
 const DAYS: RangeInclusive<f64> = 0.01..=3650.0;
 /// Most of the answers that may come from users who answered before.
 const REPEATS_MAX: f64 = 0.99;
-/// The longest simulation. On an idle machine it ends before that.
-const TIME_LIMIT: Duration = Duration::from_secs(4);
+/// The differences of the curve, in times of the one that is asked for.
+const CURVE_FACTORS: [f64; 6] = [0.5, 0.7, 1.0, 1.4, 2.0, 4.0];
 /// The seed of all plans: the same request gets the same plan.
 const SEED: u64 = 0x706c_616e;
 
 /// An experiment to plan.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, ToSchema, Args)]
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema, Args)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
     /// Number of rankers, 2 to 100.
@@ -48,6 +47,12 @@ pub struct PlanRequest {
     #[arg(long, value_name = "SHARE")]
     #[schema(minimum = 0.0001, maximum = 0.45, example = 0.04)]
     pub difference: f64,
+    /// By how much the best ranker beats each of the others, if you know: `rankers` - 2 numbers.
+    /// Without them, the plan covers rosters from one close rival to equal rivals.
+    #[arg(long, value_name = "SHARE,…", value_delimiter = ',')]
+    #[serde(default)]
+    #[schema(max_items = 98, example = json!([0.1, 0.2, 0.2, 0.3]))]
+    pub others: Vec<f64>,
     /// Pages a day on which a duel is shown.
     #[arg(long, value_name = "N")]
     #[schema(minimum = 1.0, maximum = 1e9, example = 5000.0)]
@@ -100,18 +105,55 @@ fn default_days() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PlanReport {
     pub sentence: String,
-    /// Until the verdict, from simulations of the default policy; `null` if most simulations had
-    /// none within the time of a plan.
-    pub pages: Option<Expected>,
-    pub days: Option<Expected>,
+    /// How long it takes depends on how far the rivals are behind the best ranker: one of these,
+    /// from the shortest. Only `all-equal` with two rankers, only `given` with `others`. Empty if
+    /// no number of pages shows the difference.
+    pub rosters: Vec<PlannedRoster>,
+    /// Days until half of such experiments have a verdict, for several differences, ascending.
+    pub curve: Vec<DaysOf>,
+}
+
+/// How far the rivals of the best ranker are behind it: the closest by `difference`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rivals {
+    /// The others by 0.25, or three times `difference` if that is more.
+    OneClose,
+    /// Each further one by 1.7 times as much as the one before.
+    Ladder,
+    /// The others by the same.
+    AllEqual,
+    /// The others as the request says.
+    Given,
+}
+
+impl From<plan::Rivals> for Rivals {
+    fn from(rivals: plan::Rivals) -> Self {
+        match rivals {
+            plan::Rivals::OneClose => Self::OneClose,
+            plan::Rivals::Ladder => Self::Ladder,
+            plan::Rivals::AllEqual => Self::AllEqual,
+            plan::Rivals::Given => Self::Given,
+        }
+    }
+}
+
+/// The plan for one roster.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct PlannedRoster {
+    pub rivals: Rivals,
+    /// Until the verdict of the default policy.
+    pub pages: Expected,
+    pub days: Expected,
     /// The cost of these pages: on so many more of them a user preferred the best ranker than if it
     /// was shown alone.
-    pub regret_pages: Option<f64>,
+    pub regret_pages: f64,
     /// The smallest difference that half of such experiments show within `days` of the request;
-    /// `null` if no simulation ended.
+    /// `null` if not even the largest one, 0.45.
     pub smallest_difference: Option<f64>,
-    /// Days until the verdict for several differences, ascending.
-    pub curve: Vec<DaysOf>,
+    /// The difference that was simulated: that of the request, or a larger one from which `pages`
+    /// are extrapolated.
+    pub simulated_difference: f64,
 }
 
 /// A forecast.
@@ -119,22 +161,26 @@ pub struct PlanReport {
 pub struct Expected {
     /// Half of such experiments take less.
     pub median: f64,
-    /// Nine of ten such experiments take less; `null` where too few simulations ended to tell.
-    pub high: Option<f64>,
+    /// Nine of ten such experiments take less.
+    pub high: f64,
 }
 
-/// Days until the verdict for one difference.
+/// Days until half of the experiments with one difference have a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct DaysOf {
     /// By how much the best ranker beats the second best, above one half.
     pub difference: f64,
-    pub days: Expected,
+    /// Of the roster that takes the shortest.
+    pub shortest: f64,
+    /// Of the roster that takes the longest.
+    pub longest: f64,
 }
 
 impl PlanRequest {
     fn errors(&self) -> Vec<FieldError> {
         let &Self { rankers, difference, pages_per_day, answered, repeats, confidence, .. } = self;
-        let (margin, days) = (self.margin, self.days);
+        let (margin, days, others) = (self.margin, self.days, self.others.len());
+        let differences = difference..=*DIFFERENCES.end();
         let checks = [
             ((2..=RANKERS_MAX).contains(&rankers), "rankers", rankers as f64, "2 to 100"),
             (
@@ -156,88 +202,146 @@ impl PlanRequest {
             (DAYS.contains(&days), "days", days, "0.01 to 3650"),
         ];
         let wrong = checks.into_iter().filter(|(right, ..)| !right);
-        wrong
+        let mut errors: Vec<_> = wrong
             .map(|(_, field, value, range)| {
                 let detail = format!("`{field}` is {value:?}; it must be {range}");
                 FieldError::new(format!("/{field}"), detail)
             })
-            .collect()
+            .collect();
+        if others > 0 && others + 2 != rankers {
+            let detail = format!("`others` has {others} numbers; it must have `rankers` - 2");
+            errors.push(FieldError::new("/others", detail));
+        }
+        let wrong =
+            self.others.iter().enumerate().filter(|(_, other)| !differences.contains(*other));
+        errors.extend(wrong.map(|(place, other)| {
+            let detail = format!("`others` has {other:?}; it must be `difference` to 0.45");
+            FieldError::new(format!("/others/{place}"), detail)
+        }));
+        errors
     }
 
-    /// The plan, computed here. `is_awaited` is asked from time to time.
+    /// The plan, computed here. The work is bounded, so that the same request gets the same plan on
+    /// a busy machine; without the caller, of whom `is_awaited` is asked, it ends without one.
     pub fn report(&self, is_awaited: impl Fn() -> bool) -> Result<PlanReport, ServiceError> {
         ServiceError::unless_valid(self.errors())?;
         let question = Question {
             rankers: self.rankers,
             difference: self.difference,
+            others: self.others.clone(),
             target: Target { confidence: self.confidence, margin: self.margin },
             counting: self.answered * (1.0 - self.repeats),
         };
-        let begun = Instant::now();
-        let go_on = || begun.elapsed() < TIME_LIMIT && is_awaited();
         let budget = plan_budget(self.rankers);
-        let plan = plan(&question, budget, go_on, &mut step_rng(SEED, 0))
-            .map_err(|error| ServiceError::internal(error.to_string()))?;
-        let smallest = plan.smallest_difference(self.days * self.pages_per_day);
-        // differences within the margin are not shown
-        let smallest = smallest.map(|difference| difference.max(self.margin));
-        let days = |pages: &Pages| Expected {
-            median: two_digits(pages.median / self.pages_per_day),
-            high: pages.high.map(|high| two_digits(high / self.pages_per_day)),
-        };
-        let curve = plan.curve.iter();
-        let curve = curve.map(|of| DaysOf { difference: of.difference, days: days(of) }).collect();
-        let pages = plan.pages.ok();
+        let plans = plan::plan(&question, budget, is_awaited, &mut step_rng(SEED, 0))
+            .map_err(|error| ServiceError::internal(error.to_string()))?
+            .ok_or_else(|| ServiceError::internal("nobody waits for the plan"))?;
+        let rosters: Vec<_> = plans.iter().filter_map(|plan| self.roster(plan)).collect();
         Ok(PlanReport {
-            sentence: self.sentence(plan.pages, smallest),
-            pages: pages.map(|pages| Expected {
-                median: rounded(pages.median) as f64,
-                high: pages.high.map(|high| rounded(high) as f64),
-            }),
-            days: pages.as_ref().map(days),
-            regret_pages: pages.map(|pages| two_digits(pages.regret)),
-            smallest_difference: smallest.map(two_digits),
-            curve,
+            sentence: self.sentence(&rosters, &plans),
+            curve: self.curve(&plans),
+            rosters,
         })
     }
 
-    fn sentence(&self, pages: Result<Pages, f64>, smallest: Option<f64>) -> String {
-        let of_days = |pages: f64| days_in_words(two_digits(pages / self.pages_per_day));
-        let of_pages = |pages: f64| grouped(rounded(pages), ',');
-        let mut text = match pages {
-            Ok(Pages { median, high, regret, .. }) => {
-                let mut text =
-                    format!("Half of such experiments have a verdict within {}", of_days(median));
-                if let Some(high) = high {
-                    let _ = write!(text, ", nine of ten within {}", of_days(high));
-                }
-                let regret = grouped(two_digits(regret).round() as u64, ',');
-                let (median, noun) =
-                    (of_pages(median), if regret == "1" { "page" } else { "pages" });
-                let _ = write!(
-                    text,
-                    ": {median} pages by the median. On {regret} {noun} of these a user prefers the \
-                     best ranker to the shown ones."
-                );
-                text
-            }
-            Err(reached) => format!(
-                "More than {}: most simulations had no verdict after {} pages. Raise the smallest \
-                 difference or the margin, or compare fewer rankers.",
-                of_days(reached),
-                of_pages(reached)
+    /// The plan of one roster; `None` if no number of pages shows the difference.
+    fn roster(&self, plan: &Plan) -> Option<PlannedRoster> {
+        let Pages { median, high, regret } = plan.pages(self.difference)?;
+        let days = |pages: f64| two_digits(pages / self.pages_per_day);
+        let smallest = plan.smallest_difference(self.days * self.pages_per_day);
+        Some(PlannedRoster {
+            rivals: plan.rivals().into(),
+            pages: Expected { median: rounded(median) as f64, high: rounded(high) as f64 },
+            days: Expected { median: days(median), high: days(high) },
+            regret_pages: two_digits(regret),
+            // differences within the margin are not shown
+            smallest_difference: smallest.map(|it| two_digits(it.max(self.margin))),
+            simulated_difference: plan.simulated(),
+        })
+    }
+
+    fn curve(&self, plans: &[Plan]) -> Vec<DaysOf> {
+        let differences = CURVE_FACTORS.map(|times| times * self.difference);
+        let plausible = differences.into_iter().filter(|&it| it <= DIFFERENCE_MAX);
+        let of = |difference| {
+            let all = plans.iter().map(|plan| plan.pages(difference));
+            let days = all.map(|pages| Some(pages?.median / self.pages_per_day));
+            let days: Vec<f64> = days.collect::<Option<_>>()?;
+            let shortest = days.iter().copied().fold(f64::INFINITY, f64::min);
+            let longest = days.iter().copied().fold(0.0, f64::max);
+            let [shortest, longest] = [shortest, longest].map(two_digits);
+            Some(DaysOf { difference, shortest, longest })
+        };
+        plausible.filter_map(of).collect()
+    }
+
+    fn sentence(&self, rosters: &[PlannedRoster], plans: &[Plan]) -> String {
+        let (Some(first), Some(last)) = (rosters.first(), rosters.last()) else {
+            return format!(
+                "A difference of {} is too small to be shown at a margin of {}. Raise the smallest \
+                 difference or the margin.",
+                self.difference, self.margin
+            );
+        };
+        let is_range = rosters.len() > 1;
+        let median = |roster: &PlannedRoster| days_in_words(roster.days.median);
+        let high = days_in_words(last.days.high);
+        let mut text = match is_range {
+            true => format!(
+                "Half of such experiments have a verdict within {} if one rival is close to the \
+                 best ranker and the others are far behind, and within {} if all rivals are \
+                 equally close; nine of ten of these within {high}",
+                median(first),
+                median(last),
+            ),
+            false => format!(
+                "Half of such experiments have a verdict within {}, nine of ten within {high}",
+                median(first)
             ),
         };
-        if let Some(smallest) = smallest {
-            let _ = write!(
-                text,
-                " In {} half of them show a best ranker that wins {:.1} % or more against the second \
-                 best.",
-                days_in_words(self.days),
-                100.0 * (0.5 + two_digits(smallest))
-            );
+        let range = |of: fn(&PlannedRoster) -> f64| {
+            let [least, most] = [first, last].map(|it| grouped(of(it).round() as u64, ','));
+            if least == most { most } else { format!("{least} to {most}") }
+        };
+        let regret = range(|it| it.regret_pages);
+        let noun = if regret == "1" { "page" } else { "pages" };
+        let _ = write!(
+            text,
+            ": {} pages by the median. On {regret} {noun} of these a user prefers the best ranker \
+             to the shown ones. {}",
+            range(|it| it.pages.median),
+            self.shown_in_time([first, last], plans)
+        );
+        if rosters.iter().any(|it| it.simulated_difference > self.difference) {
+            text += " This is extrapolated from larger differences, and may be too short by half.";
         }
         text
+    }
+
+    /// The smallest difference that the days of the request show.
+    fn shown_in_time(&self, [first, last]: [&PlannedRoster; 2], plans: &[Plan]) -> String {
+        let days = days_in_words(self.days);
+        let wins = |difference: f64| format!("{:.1} %", 100.0 * (0.5 + difference));
+        let Some(smallest) = first.smallest_difference else {
+            let largest = plans.first().and_then(|plan| plan.pages(DIFFERENCE_MAX));
+            return format!(
+                "In {days} they show no difference: {} pages, and a best ranker that wins {} takes \
+                 {}.",
+                grouped((self.days * self.pages_per_day).round() as u64, ','),
+                wins(DIFFERENCE_MAX),
+                largest.map_or_else(String::new, |it| grouped(rounded(it.median), ',')),
+            );
+        };
+        let against_equals = match last.smallest_difference {
+            Some(same) if same == smallest => String::new(),
+            Some(larger) => format!(", and {} or more if all are equally close", wins(larger)),
+            None => ", and no difference if all are equally close".into(),
+        };
+        format!(
+            "In {days} half of them show a best ranker that wins {} or more against the second \
+             best{against_equals}.",
+            wins(smallest)
+        )
     }
 }
 

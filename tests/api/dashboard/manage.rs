@@ -299,7 +299,7 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
     assert_eq!(planned.status, 200);
     for part in [
         "Half of such experiments have a verdict within",
-        "Days until the result",
+        "Days until half of experiments have a result",
         "Half of experiments",
     ] {
         assert!(planned.text().contains(part), "{part}: {}", planned.text());

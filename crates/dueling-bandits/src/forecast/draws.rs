@@ -57,42 +57,34 @@ impl Draw {
     }
 }
 
-/// Draws that ran side by side.
-pub(super) struct Raced {
+/// Draws that run side by side.
+pub(super) struct Race {
     /// Those that have a verdict.
     pub ended: Vec<Draw>,
     /// The others. All of them took the same number of steps, or [`STRIDE`] fewer.
     pub open: Vec<Draw>,
-}
-
-/// Run the draws side by side until `needed` of them have ended, with about `budget` steps at most,
-/// and only as long as `may_go_on`, which is asked every [`STRIDE`] steps after the first of all.
-pub(super) fn race(
-    mut open: Vec<Draw>,
     needed: usize,
     budget: u64,
-    may_go_on: impl Fn() -> bool,
-    rng: &mut PolicyRng,
-) -> Raced {
-    let mut ended = Vec::with_capacity(open.len());
-    let mut spent = 0;
-    let mut goes_on = true;
-    while goes_on && ended.len() < needed && spent < budget && !open.is_empty() {
-        let mut still_open = Vec::with_capacity(open.len());
-        for mut draw in open {
-            goes_on = goes_on && (draw.steps == 0 || may_go_on());
-            if !goes_on {
-                still_open.push(draw);
-                continue;
-            }
+    /// Steps of all draws.
+    pub spent: u64,
+}
+
+impl Race {
+    /// A race until `needed` of the draws have ended, with about `budget` steps at most.
+    pub fn new(draws: Vec<Draw>, needed: usize, budget: u64) -> Self {
+        Self { ended: Vec::with_capacity(draws.len()), open: draws, needed, budget, spent: 0 }
+    }
+
+    /// Up to [`STRIDE`] steps of each open draw. Returns whether the race goes on.
+    pub fn go_on(&mut self, rng: &mut PolicyRng) -> bool {
+        for mut draw in std::mem::take(&mut self.open) {
             let before = draw.steps;
             let has_ended = draw.advance(rng);
-            spent += draw.steps - before;
-            if has_ended { ended.push(draw) } else { still_open.push(draw) }
+            self.spent += draw.steps - before;
+            if has_ended { self.ended.push(draw) } else { self.open.push(draw) }
         }
-        open = still_open;
+        self.ended.len() < self.needed && self.spent < self.budget && !self.open.is_empty()
     }
-    Raced { ended, open }
 }
 
 /// How long the draws take. Those that have not ended take more than `reached`.
@@ -106,7 +98,7 @@ pub(super) struct Durations {
 
 impl Durations {
     /// The durations in the unit of `length`.
-    pub fn of(raced: &Raced, length: impl Fn(&Draw) -> f64) -> Self {
+    pub fn of(raced: &Race, length: impl Fn(&Draw) -> f64) -> Self {
         let mut ends: Vec<f64> = raced.ended.iter().map(&length).collect();
         ends.sort_unstable_by(f64::total_cmp);
         let reached = raced.open.iter().map(length).reduce(f64::min).unwrap_or(0.0);

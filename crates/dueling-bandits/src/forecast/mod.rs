@@ -11,19 +11,19 @@ pub mod plan;
 
 use crate::evidence::posterior::Posterior;
 use crate::evidence::verdict::VerdictTracker;
-use crate::forecast::draws::{Draw, Durations, race};
+use crate::forecast::draws::{Draw, Durations, Race};
 use crate::run::Run;
 use crate::{Policy, PolicyRng, Roster, Tally};
 
 /// Number of draws.
 const DRAWS: usize = 24;
-/// Shares of the draws below the estimate and the ends of its range. They are below 1/2, 1/10 and
-/// 9/10 because the draws take too long: a preference that is drawn has the error of the counts
-/// twice, once in the posterior's mean and once in the draw, and pairs that are drawn closer than
-/// they are take more additional duels than others save. With these shares, about one verdict in
-/// ten comes before the range and one in ten after it.
+/// Shares of the draws below the estimate and the ends of its range: that of half of the verdicts,
+/// and that of nine of ten. They are low because the draws take too long: a preference that is drawn
+/// has the error of the counts twice, once in the posterior's mean and once in the draw, and pairs
+/// that are drawn closer than they are take more additional duels than others save. How many
+/// verdicts the range holds was measured (`crates/lab/notes/estimates.md`).
 const ESTIMATE: f64 = 0.35;
-const LOW: f64 = 0.06;
+const LOW: f64 = 0.0;
 const HIGH: f64 = 0.85;
 /// Fewest comparisons for a forecast, for each active ranker. Before that the prior decides, which
 /// takes rankers for more different than they are.
@@ -32,17 +32,17 @@ const COMPARISONS_A_RANKER: u64 = 40;
 const ENDED_FOR_ESTIMATE: usize = DRAWS / 4;
 const ENDED_FOR_HIGH: usize = DRAWS / 2;
 /// Most steps of one forecast, and the most for one ranker among many, whose steps take longer.
-const STEPS_MAX: u64 = 1_000_000;
-const STEPS_TIMES_RANKERS: u64 = 8_000_000;
+const STEPS_MAX: u64 = 500_000;
+const STEPS_TIMES_RANKERS: u64 = 4_000_000;
 
 /// How many more time-steps, including self-duels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
     /// About half of all verdicts come sooner.
     pub estimate: f64,
-    /// About one verdict in ten comes sooner.
+    /// About one verdict in twenty comes sooner; with many rankers up to one in six.
     pub low: f64,
-    /// About one verdict in ten comes later; `None` where too few draws ended within the budget to
+    /// About one verdict in twenty comes later; `None` where too few draws ended within the budget to
     /// predict the longest.
     pub high: Option<f64>,
 }
@@ -74,19 +74,18 @@ pub struct Present<'a> {
     pub tracker: &'a VerdictTracker,
 }
 
-/// A budget for [`forecast`] that takes at most about a second of one processor.
+/// A budget for [`forecast`] that takes at most about a second of one processor. It is counted in
+/// steps, so that the forecast does not depend on the load of the machine.
 pub fn forecast_budget(rankers: usize) -> u64 {
     (STEPS_TIMES_RANKERS / rankers.max(1) as u64).min(STEPS_MAX)
 }
 
 /// Forecast with copies of the policy from `copy`, with about `budget` steps over all draws at
-/// most, and only as long as `may_go_on`, which is asked every few dozen steps. 0 where there is a
-/// verdict.
+/// most. 0 where there is a verdict.
 pub fn forecast(
     present: Present<'_>,
     copy: impl Fn() -> Option<Box<dyn Policy>>,
     budget: u64,
-    may_go_on: impl Fn() -> bool,
     rng: &mut PolicyRng,
 ) -> Result<Forecast, NoForecast> {
     if present.tracker.verdict().is_some() {
@@ -109,8 +108,9 @@ pub fn forecast(
         .ok_or(NoForecast::NotSimulated)?;
     // the draws that take longest are not needed
     let needed = (HIGH * (DRAWS - 1) as f64).ceil() as usize + 1;
-    let durations =
-        Durations::of(&race(draws, needed, budget, may_go_on, rng), |draw| draw.steps as f64);
+    let mut race = Race::new(draws, needed, budget);
+    while race.go_on(rng) {}
+    let durations = Durations::of(&race, |draw| draw.steps as f64);
     match (durations.at(ESTIMATE, ENDED_FOR_ESTIMATE), durations.at(LOW, ENDED_FOR_ESTIMATE)) {
         (Some(estimate), Some(low)) => {
             Ok(Forecast { estimate, low, high: durations.at(HIGH, ENDED_FOR_HIGH) })

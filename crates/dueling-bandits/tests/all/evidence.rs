@@ -4,13 +4,15 @@ use dueling_bandits::evidence::balance::coin_evidence;
 use dueling_bandits::evidence::history::CHECKPOINTS_MAX;
 use dueling_bandits::evidence::off_policy::{self, Answers};
 use dueling_bandits::evidence::{History, Posterior, Sequence, Sequences, Target, VerdictTracker};
-use dueling_bandits::forecast::{NoForecast, Present, forecast};
+use dueling_bandits::forecast::{Forecast, NoForecast, Present, forecast};
 use dueling_bandits::math::mixture::evidence_against_half;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::{PreferenceMatrix, Regret};
+use dueling_bandits::run::Run;
 use dueling_bandits::win_probability::beta_above_half;
 use dueling_bandits::{
-    Duel, Outcome, Policy, PolicyRng, PolicySpec, Roster, Selection, Tally, TieRule,
+    Bandit, Duel, InFlight, Outcome, Policy, PolicyRng, PolicySpec, Roster, Selection, Tally,
+    TieRule, step_rng,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -261,7 +263,7 @@ fn forecasts_of_clear_cases() {
         let roster = Roster::new(counts.rankers());
         let tracker = VerdictTracker::of_counts(target, counts, roster.active());
         let present = Present { tally: counts, roster: &roster, tracker: &tracker };
-        forecast(present, || Some(uniform_after(counts)), budget, || true, &mut rng())
+        forecast(present, || Some(uniform_after(counts)), budget, &mut rng())
     };
     let too_few = |comparisons, least| Err(NoForecast::TooFew { comparisons, least });
     assert_eq!(ask(&Tally::new(3), 1000), too_few(0, 120));
@@ -290,7 +292,7 @@ fn a_forecast_on_a_small_budget_is_near_the_whole_one() {
     let tracker = VerdictTracker::of_counts(target, &counts, roster.active());
     let present = Present { tally: &counts, roster: &roster, tracker: &tracker };
     let copy = || Some(uniform_after(&counts));
-    let ask = |budget: u64| forecast(present, copy, budget, || true, &mut rng());
+    let ask = |budget: u64| forecast(present, copy, budget, &mut rng());
     let whole = ask(10_000_000).unwrap();
     let (mut predicted, mut with_high) = (0, 0);
     for budget in (10_000..200_000).step_by(10_000) {
@@ -312,9 +314,46 @@ fn a_forecast_on_a_small_budget_is_near_the_whole_one() {
         }
     }
     assert!((1..19).contains(&predicted) && (1..predicted).contains(&with_high));
-    // a caller that cannot wait gets what a first part has found
-    let at_once = forecast(present, copy, 10_000_000, || false, &mut rng());
-    assert_eq!(at_once, Err(NoForecast::Beyond(64)));
+}
+
+/// Many rankers in an order, whose draws are too close to each other: few verdicts come before the
+/// range of their forecast.
+#[test]
+fn a_verdict_hardly_ever_comes_before_the_range_of_its_forecast() {
+    let rankers = 20;
+    let spec = PolicySpec::from_text("d-ts-verdict").expect("a policy");
+    let first_wins = |duel: Duel| {
+        let step = 20.0 / 400.0;
+        1.0 / (1.0 + 10_f64.powf(step * (duel.first as f64 - duel.second as f64)))
+    };
+    let step = |run: &mut Run, rng: &mut PolicyRng| {
+        let selection = run.select(&InFlight::new(), rng);
+        let wins = rng.random_bool(first_wins(selection.duel));
+        let outcome = if wins { Outcome::First } else { Outcome::Second };
+        run.observe_shown(selection, outcome);
+    };
+    let (mut before, mut forecasts) = (0, 0);
+    for seed in 0..24 {
+        let (setup, rng) = (Setup { rankers, seed }, &mut step_rng(seed, 0));
+        let mut run = Run::of(spec.start(setup));
+        for _ in 0..1000 {
+            step(&mut run, rng);
+        }
+        let (tally, state) = (run.tally(), run.policy().save());
+        let present = Present { tally, roster: run.roster(), tracker: run.verdict() };
+        let found = forecast(present, || spec.restore(setup, &state), 100_000, rng);
+        let Some(Forecast { low, .. }) = found.ok().filter(|it| it.estimate > 0.0) else {
+            continue;
+        };
+        let mut took = 0;
+        while run.verdict().verdict().is_none() {
+            step(&mut run, rng);
+            took += 1;
+        }
+        forecasts += 1;
+        before += u32::from(f64::from(took) < low);
+    }
+    assert!(forecasts >= 20 && before * 8 <= forecasts, "{before} of {forecasts}");
 }
 
 /// If preferences follow an order, the compared pairs predict those that were not compared. If they

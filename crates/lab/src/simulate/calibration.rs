@@ -174,7 +174,7 @@ impl Trial {
         let setup = Setup { rankers: self.matrix.rankers(), seed: seeds.folding };
         let copy = || spec.restore(setup, &state);
         let present = Present { tally: policy.tally(), roster, tracker };
-        forecast(present, copy, forecast_budget(setup.rankers), || true, rng).ok()
+        forecast(present, copy, forecast_budget(setup.rankers), rng).ok()
     }
 
     /// The preferences at `step`, if they differ from those of the step before.
