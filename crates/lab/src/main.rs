@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use commands::CommandError;
-use commands::{bench, calibrate, estimate, figures, sensitivity, simulate};
+use commands::{bench, calibrate, estimate, figures, plans, sensitivity, simulate};
 
 /// Simulations of dueling bandits and interleaving, and load on running servers.
 #[derive(Debug, Parser)]
@@ -21,6 +21,7 @@ struct Cli {
 enum Command {
     Simulate(simulate::Arguments),
     Calibrate(calibrate::Arguments),
+    Plans(plans::Arguments),
     Estimate(estimate::Arguments),
     Sensitivity(sensitivity::Arguments),
     Figures(figures::Arguments),
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Plans(arguments) => plans::run(&arguments),
         Command::Estimate(arguments) => estimate::run(&arguments),
         Command::Sensitivity(arguments) => sensitivity::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),

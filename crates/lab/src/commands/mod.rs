@@ -10,6 +10,7 @@ pub mod estimate;
 pub mod figures;
 mod letor;
 mod output;
+pub mod plans;
 pub mod sensitivity;
 pub mod simulate;
 mod workers;

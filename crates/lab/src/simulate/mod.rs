@@ -7,6 +7,7 @@
 //! - [`plot`]: plots as SVG.
 //! - [`calibration`]: the estimates of the service compared with the truth.
 //! - [`claims`]: the claims beside the verdict.
+//! - [`plans`]: plans compared with experiments.
 //! - [`production`]: verdicts where people come back, machines click and answers are slow or lost.
 //! - [`figures`]: the figures of the papers, as data.
 
@@ -18,6 +19,7 @@ mod environment;
 mod feedback;
 pub mod figures;
 mod information_bound;
+pub mod plans;
 pub mod plot;
 pub mod production;
 mod progress;

@@ -7,6 +7,7 @@ mod estimate;
 mod figures;
 mod information_bound;
 mod letor;
+mod plans;
 mod plots;
 mod run;
 mod sensitivity;
