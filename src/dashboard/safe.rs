@@ -69,7 +69,7 @@ pub(crate) fn section(view: &View) -> Markup {
     if claims.is_empty() {
         return Markup::default();
     }
-    let heads = ["Ranker", "Metric", "Result", "Mean", "Limit", "Pages"];
+    let heads = ["Ranker", "Metric", "Result", "Mean", "Limit", "Pages", "Missing"];
     let is_first = |pair: &&[Claim]| {
         pair[0].ranker.as_ref() == Some(&view.verdict.leader)
             || pair.iter().any(|claim| is_decided(claim, ClaimKind::Harm))
@@ -78,8 +78,8 @@ pub(crate) fn section(view: &View) -> Markup {
     let rows = |of: &[&[Claim]]| html! { @for pair in of { (row(view, pair)) } };
     let content = html! {
         p {
-            "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every page counts, clicked or not, and a missing value counts as the worst. A ranker within the limit is said to do harm in at most "
-            (of_experiments(error)) " experiments."
+            "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every page counts, clicked or not, and a missing value counts as the worst one for either claim. A ranker within the limit is said to do harm in at most "
+            (of_experiments(error)) " experiments, if it is within the limit at all times: when load comes in waves, a mean over the year is not enough, and only the comparison with the control is safe."
         }
         (table("Metrics", &heads, &rows(&first)))
         @if !others.is_empty() { details #safe-others {
@@ -106,6 +106,7 @@ fn row(view: &View, pair: &[Claim]) -> Markup {
         _ if metric.uneven => (Mark::Wait, "not to be trusted: units are not split evenly"),
         (true, _) => (Mark::No, "does harm"),
         (false, true) => (Mark::Yes, "safe"),
+        (false, false) if metric.too_many_missing => (Mark::Wait, "values are missing"),
         (false, false) if view.has_ended() => (Mark::None, "not proven"),
         (false, false) => (Mark::Wait, "still open"),
     };
@@ -120,10 +121,14 @@ fn row(view: &View, pair: &[Claim]) -> Markup {
                     LimitOf::Pages => " worse than the control, on pages of one alone",
                 }
             }
-            td { (mark.icon()) " " (result) }
+            td {
+                (mark.icon()) " " (result)
+                @if let Some(cut) = metric.cut { ", with differences cut at ±" (quantity(cut)) }
+            }
             td { @match metric.mean { Some(mean) => (quantity(mean).replace('-', "−")), None => "no page" } }
             td { (quantity(metric.limit)) }
             td { (number(metric.pages)) }
+            td { (quantity(100.0 * metric.missing_share)) " %" }
         }
     }
 }

@@ -237,9 +237,13 @@ fn receipt_or_problem(receipt: Receipt) -> ApiResult<Receipt> {
         (FeedbackStatus::Invalid, Some(pointer)) => {
             Problem::invalid_at("feedback", pointer, detail)
         }
-        (FeedbackStatus::Recorded | FeedbackStatus::Duplicate | FeedbackStatus::Late, pointer) => {
-            return Ok(Receipt { pointer, ..receipt });
-        }
+        (
+            FeedbackStatus::Recorded
+            | FeedbackStatus::Duplicate
+            | FeedbackStatus::Late
+            | FeedbackStatus::Ignored,
+            pointer,
+        ) => return Ok(Receipt { pointer, ..receipt }),
     })
 }
 

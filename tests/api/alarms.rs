@@ -67,6 +67,7 @@ fn summary(counts: TrafficCounts) -> TrafficSummary {
         hurt: None,
         drift: None,
         harms: Vec::new(),
+        silences: Vec::new(),
     }
 }
 

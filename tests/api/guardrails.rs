@@ -10,6 +10,7 @@ use crate::support::service::Server;
 on_both_databases! {
     a_slow_ranker_is_retired_once
     a_failing_control_pauses_the_experiment
+    silence_raises_its_own_alarm_and_does_nothing_else
 }
 
 on_sqlite! {
@@ -145,8 +146,7 @@ async fn a_failing_control_pauses_the_experiment(database: TestDatabase) {
     let [first, second] = Server::two(&database).await;
     let metrics = json!([{"name": "failed", "cap": 1, "limit": 0.2}]);
     first.create(&experiment(&["now", "next"], &metrics)).await;
-    // a control that fails reports nothing
-    pages(&first, 60, |ranker| (ranker == "next").then(|| json!({"failed": 0}))).await;
+    pages(&first, 60, |ranker| Some(json!({"failed": u8::from(ranker == "now")}))).await;
     second.get(NAME).await.json(200);
     // the issued pages are in the log before the windows end
     until("the pages", async || {
@@ -180,6 +180,63 @@ async fn a_failing_control_pauses_the_experiment(database: TestDatabase) {
     assert_eq!((pauses().await.len(), paused(&first).await), (1, false));
 }
 
+/// One ranker sends nothing, and another one text in place of numbers.
+async fn silence_raises_its_own_alarm_and_does_nothing_else(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let metrics = json!([
+        {"name": "latency_ms", "cap": 1000, "limit": 400},
+        {"name": "failed", "cap": 1, "difference": 0.2, "on_harm": "pause"},
+    ]);
+    server.create(&experiment(&["now", "silent", "text"], &metrics)).await;
+    for _ in 0..200 {
+        let duel = server.pair("search").await;
+        let mut values = json!({});
+        for side in ["left", "right"].map(|side| duel[side].as_str().expect("a ranker")) {
+            match side {
+                "now" => values[side] = json!({"latency_ms": 20, "failed": 0}),
+                "text" => values[side] = json!({"latency_ms": "20", "failed": "0"}),
+                _ => {}
+            }
+        }
+        let body = json!({"duel_id": duel["duel_id"], "outcome": "none", "metrics": values});
+        server.feedback("search", &body).await.json(200);
+    }
+    pass(&[&server], 70);
+    until("the claim", async || decided(&server, "safe").await.contains(&json!("now"))).await;
+    assert!(decided(&server, "harm").await.is_empty());
+    assert!(decided(&server, "safe").await.iter().all(|ranker| ranker == "now"));
+    let missing: Vec<_> = claims(&server)
+        .await
+        .into_iter()
+        .filter(|it| it["ranker"] != "now" && !it["metric"].is_null())
+        .collect();
+    assert_eq!(missing.len(), 8, "two rankers, two limits, harm and safe");
+    for claim in missing {
+        let metric = &claim["metric"];
+        assert_eq!(
+            (&metric["missing_share"], &metric["mean"]),
+            (&json!(1.0), &Value::Null),
+            "{claim}"
+        );
+        assert_eq!(metric["too_many_missing"], true, "{claim}");
+    }
+    let found = server.get(NAME).await.json(200);
+    assert_eq!(
+        (&found["status"], &found["rankers"][1]["retired"]),
+        (&json!("running"), &Value::Null)
+    );
+    let traffic = server.get(&format!("{NAME}/traffic")).await.json(200);
+    let alarms = traffic["alarms"].as_array().expect("a list");
+    let kinds: Vec<_> =
+        alarms.iter().map(|alarm| alarm["kind"].as_str().expect("a kind")).collect();
+    assert!(kinds.contains(&"values-missing") && !kinds.contains(&"harm"), "{kinds:?}");
+    let page = server.get("/experiments/search").await.text();
+    assert!(
+        page.contains("</svg> values are missing</td>") && page.contains(">100 %</td>"),
+        "{page}"
+    );
+}
+
 async fn a_wrong_value_spoils_nothing_beside_it(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let metrics = json!([{"name": "latency_ms", "cap": 1000, "limit": 400}]);
@@ -210,4 +267,12 @@ async fn a_wrong_value_spoils_nothing_beside_it(database: TestDatabase) {
     pass(&[&server], 61);
     let late = server.feedback("search", &body(json!({"now": {"latency_ms": 3}}))).await.json(200);
     assert_eq!(late["status"], "late");
+    // on a page that counts for no metric they are no mistake
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    let alone = server.next_duel("search").await;
+    assert_eq!(alone["self_duel"], true);
+    let body = json!({"duel_id": alone["duel_id"], "metrics": {"now": {"latency_ms": 3}}});
+    let receipt = server.feedback("search", &body).await.json(200);
+    let ignored = (&receipt["status"], &receipt["ignored"][0]["pointer"]);
+    assert_eq!(ignored, (&json!("ignored"), &json!("/metrics")), "{receipt}");
 }

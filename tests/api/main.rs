@@ -35,6 +35,7 @@ mod hostile;
 mod keys;
 mod large_bodies;
 mod locked;
+mod log_growth;
 mod metrics;
 mod page_metrics;
 mod pages;

@@ -1,5 +1,7 @@
 //! Metrics of a page: values of pages that show one ranker alone, claims, and the reaction to harm.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
@@ -73,18 +75,22 @@ async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
     for server in [&first, &second] {
         server.clock.advance_ms(500_000);
     }
-    for (duel, _) in alone.iter().filter(|(_, arm)| arm == "control") {
-        let values = json!({"now": {"revenue": 20.0}});
+    for (duel, arm) in &alone {
+        let values = match arm.as_str() {
+            "control" => json!({"now": {"revenue": 20.0}}),
+            _ => json!({"next": {"revenue": 0}}),
+        };
         let body = json!({"duel_id": duel["duel_id"], "metrics": values});
         assert_eq!(second.feedback("search", &body).await.json(200)["status"], "recorded");
     }
     until("the pages in the log", async || {
         let log = "select detail from log where detail like '%\"values\",\"pages\"%'";
-        let pages = database.texts(log.to_owned()).await;
-        let listed = pages.iter().flatten().map(|text| text.matches("\"alone\"").count());
-        // each at its issue, and those of the control once more with a value
-        let controls = alone.iter().filter(|(_, arm)| arm == "control").count();
-        listed.sum::<usize>() >= alone.len() + controls
+        let entries = database.texts(log.to_owned()).await;
+        let entries = entries.iter().flatten();
+        let entries = entries.map(|text| serde_json::from_str::<Value>(text).expect("an event"));
+        let pages = entries.flat_map(|it| it["pages"].as_array().expect("pages").clone());
+        let pages = pages.filter(|page| !page["alone"].is_null());
+        pages.map(|page| page["duel"].to_string()).collect::<HashSet<_>>().len() >= alone.len()
     })
     .await;
     assert_eq!(claim(&first, "harm").await["state"], "open", "no window has ended");
@@ -102,7 +108,7 @@ async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
     let metric = &harm["metric"];
     assert_eq!((&harm["state"], &harm["control"]), (&json!("decided"), &json!("now")), "{harm}");
     assert_eq!((&metric["of"], &metric["uneven"]), (&json!("pages"), &json!(false)), "{metric}");
-    // a missing value counts as the worst one, and one above the cap as the cap
+    // a value above the cap counts as the cap
     let worse_by = metric["mean"].as_f64().expect("a mean");
     assert!((8.0..12.0).contains(&worse_by), "{worse_by}");
     assert_eq!(metric["pages"], alone.len(), "{metric}");
@@ -121,7 +127,7 @@ async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
 
 async fn values_count_on_the_pages_of_their_metric(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    let latency = json!({"name": "latency", "cap": 1, "limit": 0.5, "on_harm": "tell"});
+    let latency = json!({"name": "latency", "cap": 1, "limit": 0.2, "on_harm": "tell"});
     server.create(&experiment(&json!([revenue(), latency]))).await;
     lead(&server).await;
     let both = json!({"revenue": 2, "latency": 0.1});
@@ -144,6 +150,10 @@ async fn values_count_on_the_pages_of_their_metric(database: TestDatabase) {
         found[0]["pointer"],
         format!("/metrics/{}/latency", alone["left"].as_str().unwrap())
     );
+    // also if there is nothing else
+    let values = json!({alone["left"].as_str().unwrap(): {"latency": 0.1}});
+    let body = json!({"duel_id": alone["duel_id"], "metrics": values});
+    assert_eq!(server.feedback("search", &body).await.json(200)["status"], "ignored");
     let other = if alone["left"] == "now" { json!("next") } else { json!("now") };
     let found = ignored(&alone, &other).await;
     assert_eq!(found[0]["pointer"], format!("/metrics/{}", other.as_str().unwrap()), "{found}");
@@ -184,6 +194,6 @@ async fn values_count_on_the_pages_of_their_metric(database: TestDatabase) {
     eventually("the harm", async || harm().await).await;
     let found = harm().await.expect("a claim");
     assert_eq!(found["metric"]["name"], "latency", "{found}");
-    // none of them is a page without a value
-    assert!(found["metric"]["mean"].as_f64().expect("a mean") < 0.97, "{found}");
+    // the pages before them have no value
+    assert!(found["metric"]["missing_share"].as_f64() > Some(0.0), "{found}");
 }

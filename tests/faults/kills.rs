@@ -1,13 +1,18 @@
 //! Processes and databases die at random moments.
 
+use serde_json::{Value, json};
+
 use crate::cluster::{Cluster, End};
 use crate::scene::Scene;
 use crate::support::TestDatabase;
+use crate::support::client::{Client, eventually};
+use crate::support::server::{FREE_PORT, Process, rankduel_on};
 use crate::{inject, some_moment};
 
 on_both_databases! {
     a_replica_is_killed
     a_replica_is_stopped
+    a_kill_loses_no_page_without_a_value
 }
 
 /// One of the processes or all of them are killed.
@@ -20,6 +25,45 @@ async fn a_replica_is_killed(database: TestDatabase) {
         victims.for_each(|victim| scene.start(victim));
     })
     .await;
+}
+
+/// The pages of a metric that were issued are in the log before the first value of one of them:
+/// those that send nothing are missing after a crash too, and do not speak for their ranker.
+async fn a_kill_loses_no_page_without_a_value(database: TestDatabase) {
+    const PAGES: usize = 60;
+    let start =
+        || Process::start(rankduel_on(&database.url, &["serve", FREE_PORT, "--log", "error"]));
+    let process = start();
+    let server = Client::new(&process.url);
+    server
+        .create(&json!({
+            "name": "search", "rankers": ["now", "next"], "policy": {"kind": "uniform"},
+            "conclude_at": "never", "answer_window_seconds": 0, "value_window_seconds": 5,
+            "metrics": [{"name": "failed", "cap": 1, "limit": 0.2, "on_harm": "tell"}],
+        }))
+        .await;
+    let mut last = Value::Null;
+    for _ in 0..PAGES {
+        last = server.pair("search").await;
+    }
+    // one page in a hurry; the others fail, and say nothing
+    let values = json!({"now": {"failed": 0}, "next": {"failed": 0}});
+    let body = json!({"duel_id": last["duel_id"], "metrics": values});
+    assert_eq!(server.feedback("search", &body).await.json(200)["status"], "recorded");
+    process.signal("KILL");
+    process.wait();
+    let process = start();
+    let server = Client::new(&process.url);
+    let claim = eventually("the end of the window", async || {
+        let claims = server.report("search", "claims").await;
+        let claims = claims["claims"].as_array().expect("a list").clone();
+        claims.into_iter().find(|claim| claim["metric"]["pages"].as_u64() > Some(0))
+    })
+    .await;
+    assert_eq!(claim["metric"]["pages"], PAGES, "{claim}");
+    let missing = claim["metric"]["missing_share"].as_f64().expect("a share");
+    assert!((missing - (PAGES - 1) as f64 / PAGES as f64).abs() < 1e-6, "{claim}");
+    process.stop();
 }
 
 /// SIGTERM under load: the process finishes its requests and reports a clean stop.

@@ -1,14 +1,16 @@
 //! Values of metrics in the log: any snapshot of the fold goes on as the fold itself.
 
 use dueling_bandits::claims::betting::Side;
-use dueling_bandits::claims::guardrails::Claim;
+use dueling_bandits::claims::guardrails::{Claim, Kind};
+use dueling_bandits::{Answer, Selection};
+use interleaving::Team;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
-use rankduel_store::LogEntry;
 use rankduel_store::events::*;
+use rankduel_store::{LogEntry, Nonce};
 use serde_json::json;
 
-use crate::events::{CREATED_AT, SEED, entries, entry, fold_all};
+use crate::events::{CREATED_AT, SEED, clicks, entries, entry, fold_all, outcome, sheet};
 
 fn spec() -> ExperimentSpec {
     let metrics = json!([
@@ -93,12 +95,56 @@ fn a_snapshot_goes_on_as_the_fold() {
         let is_it = |it: &&Claim| it.side == Side::Harm && it.metric == metric;
         decided.iter().filter(is_it).map(|it| it.ranker).collect::<Vec<_>>()
     };
-    assert_eq!((harmful(0).first(), harmful(1)), (Some(&2), vec![2]), "{decided:?}");
+    assert_eq!((harmful(0).first(), harmful(1)), (Some(&2), vec![]), "{decided:?}");
+    let silent = |it: &Claim| it.ranker == 2 && it.metric == 1;
+    assert!(!decided.iter().any(silent), "nobody says whether it fails: {decided:?}");
     assert_eq!((held.control(), held.metrics()), (Some(1), 3));
     // of another spec it is no state
     let without = ExperimentSpec { metrics: Vec::new(), ..spec.clone() };
     assert!(Fold::restore(&without, SEED, &fold.save()).is_none());
     assert!(Fold::restore(&first, SEED, &fold.save()).is_none());
+}
+
+/// A crash loses pages that wait to be appended. Their answers and clicks show that they were
+/// issued.
+#[test]
+fn a_page_whose_answer_is_in_the_log_counts_without_a_value() {
+    let mut events = Vec::new();
+    for number in 0..60_u16 {
+        let issued_at = CREATED_AT + i64::from(number);
+        // of each ten pages, one has a value, and it is a good one
+        let nonce = 1 + u128::from(number);
+        let latency = [vec![Some(1.0)], vec![Some(1.0)]];
+        let page = PageValues::of(nonce, [0, 2], issued_at, None, latency);
+        if number % 10 == 0 {
+            events.push(entry_of(7000 + nonce, ControlEvent::Values { pages: vec![page] }));
+        }
+        let selection = Selection::of(0, 2);
+        if number % 2 == 0 {
+            let answered = OutcomeEvent { issued_at, ..outcome(selection, Answer::None) };
+            events.push((nonce, Event::Outcome(answered)));
+        } else {
+            let sheet = sheet([Team::Left, Team::Right].into_iter());
+            let clicks = ClicksEvent { issued_at, ..clicks(selection, nonce, 1, sheet, vec![0]) };
+            events.push(entry_of(9000 + nonce, ControlEvent::Clicks(Box::new(clicks))));
+        }
+    }
+    let complete = ControlEvent::ValuesComplete { issued_before: CREATED_AT + 100_000 };
+    events.push(entry_of(5000, complete));
+    let numbered = (1..).zip(events);
+    let log: Vec<_> = numbered.map(|(at, (nonce, event))| entry(at, Some(nonce), event)).collect();
+    let fold = fold_all(Fold::start(&spec(), SEED, CREATED_AT), &log);
+    let held = fold.guardrails().expect("guardrails");
+    let is_it = |claim: &&Claim| {
+        (claim.ranker, claim.metric, claim.side) == (2, 0, Side::Safe) && claim.kind == Kind::Limit
+    };
+    let claims: Vec<_> = held.claims().collect();
+    let claim = claims.iter().find(is_it).expect("a claim");
+    assert_eq!((claim.pages, claim.missing), (60, 54));
+}
+
+fn entry_of(nonce: Nonce, event: ControlEvent) -> (Nonce, Event) {
+    (nonce, Event::Control(event))
 }
 
 #[test]

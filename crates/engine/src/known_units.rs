@@ -51,7 +51,7 @@ impl Engine {
         // again; other processes do so every few seconds, within the slack
         let draining = self.registry.still_draining().into_iter().filter(|it| it.id == whole.id);
         for issuer in draining.chain([Arc::clone(&whole)]) {
-            if !self.flush(&issuer).await {
+            if self.flush(&issuer).await.is_err() {
                 return Ok(false);
             }
         }

@@ -19,7 +19,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::loaded::LoadedExperiment;
-use rankduel_store::events::{ControlEvent, Event};
+use rankduel_store::events::{ControlEvent, Event, PageValues};
 use rankduel_store::{Appended, ExperimentId, NewEvent, within};
 
 /// The keys are read again after this many intervals of maintenance: 8 seconds, so that a key that
@@ -211,23 +211,34 @@ impl Engine {
             if loaded.unlogged.any() {
                 let engine = Arc::clone(self);
                 // concurrently, so that one commit has them all
-                flushes.spawn(async move { engine.flush(&loaded).await });
+                flushes.spawn(async move { engine.flush(&loaded).await.is_ok() });
             }
         }
         while flushes.join_next().await.is_some() {}
     }
 
-    /// Append what one experiment has issued until now. Returns whether the log has it.
-    pub(crate) async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> bool {
+    /// Append what one experiment has issued until now.
+    pub(crate) async fn flush(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
+        let _turn = loaded.unlogged.turn().await;
+        self.flush_in_turn(loaded).await
+    }
+
+    pub(crate) async fn flush_in_turn(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+    ) -> Result<(), EngineError> {
         // while entries of an earlier flush are pending, no new ones are made
-        if !self.append_pending(loaded).await {
-            return false;
+        self.append_pending(loaded).await?;
+        {
+            // without a fold nobody knows, and the log takes a page twice
+            let fold = loaded.fold().ok();
+            let is_known = |page: &PageValues| fold.as_ref().is_some_and(|it| it.has_page(page));
+            loaded.unlogged.collect(|| self.fresh_nonce(), is_known);
         }
-        loaded.unlogged.collect(|| self.fresh_nonce());
         self.append_pending(loaded).await
     }
 
-    async fn append_pending(&self, loaded: &Arc<LoadedExperiment>) -> bool {
+    async fn append_pending(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
         while let Some((nonce, event)) = loaded.unlogged.next() {
             match self.append_control(loaded, nonce, event).await {
                 Ok(appended) => {
@@ -242,11 +253,11 @@ impl Engine {
                 Err(error) => {
                     let experiment = &loaded.name;
                     tracing::warn!(%error, experiment, "issued pages are not in the log yet");
-                    return false;
+                    return Err(error);
                 }
             }
         }
-        true
+        Ok(())
     }
 
     /// Maintain the experiments in memory by name, from the one after `last` on, until each had its
@@ -361,7 +372,7 @@ impl Engine {
     }
 
     async fn evict_one(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), EngineError> {
-        if !self.flush(loaded).await {
+        if self.flush(loaded).await.is_err() {
             return Ok(());
         }
         if !loaded.is_broken() && loaded.snapshot_is_behind() {

@@ -97,12 +97,21 @@ pub enum FeedbackStatus {
     Late,
     /// It is malformed, or its `duel_id` is not of this experiment.
     Invalid,
+    /// It has only values of metrics, and none of them counts: `ignored` says why.
+    Ignored,
 }
 
 impl FeedbackStatus {
     /// Every status.
-    pub const ALL: [Self; 6] =
-        [Self::Recorded, Self::Duplicate, Self::Conflict, Self::Expired, Self::Late, Self::Invalid];
+    pub const ALL: [Self; 7] = [
+        Self::Recorded,
+        Self::Duplicate,
+        Self::Conflict,
+        Self::Expired,
+        Self::Late,
+        Self::Invalid,
+        Self::Ignored,
+    ];
 
     /// The label's value.
     pub fn name(self) -> &'static str {
@@ -113,6 +122,7 @@ impl FeedbackStatus {
             Self::Expired => "expired",
             Self::Late => "late",
             Self::Invalid => "invalid",
+            Self::Ignored => "ignored",
         }
     }
 }

@@ -16,8 +16,8 @@ use rankduel_store::events::{ControlEvent, PageValues};
 const COMPLETE: u64 = u64::MAX - 4;
 
 impl LoadedExperiment {
-    /// A page was issued. Its values come with feedback; those that do not come count as the worst.
-    /// Nothing if none of them would count.
+    /// A page was issued. Its values come with feedback, or are missing. Nothing if none of them
+    /// would count.
     pub fn note_issued(&self, duel: &DuelToken) {
         let page = page_of(&self.spec, duel, duel.audience.unit);
         if let Some(page) = page.filter(|page| page.first != page.second) {
@@ -32,23 +32,52 @@ impl LoadedExperiment {
 }
 
 /// The page of a duel without values, as it counts for metrics; `None` if no metric is about such a
-/// page. While the control leads, both arms see it, and a page of one of them has it twice.
+/// page.
 pub fn page_of(spec: &ExperimentSpec, duel: &DuelToken, unit: Option<u64>) -> Option<PageValues> {
-    let &DuelToken { first, second, issued_at, nonce, audience, .. } = duel;
-    let page = |pair| PageValues::of(nonce, pair, issued_at, unit, [Vec::new(), Vec::new()]);
+    let &DuelToken { first, second, ticket, issued_at, nonce, audience, .. } = duel;
+    let (pair, alone) = shown([first, second], ticket, arm_of(spec.alone, audience.unit))?;
+    let of = if alone.is_some() { MetricOf::Page } else { MetricOf::Ranker };
+    let page = PageValues::of(nonce, pair, issued_at, unit, [Vec::new(), Vec::new()]);
+    spec.has_metric_of(of).then_some(PageValues { alone, ..page })
+}
+
+/// The rankers of the page of a duel, and the one that it shows alone: then the rankers are the
+/// leader and the control. `None` if it shows one alone for another reason. While the control leads,
+/// both arms see it, and a page of one of them has it twice.
+pub(crate) fn shown(
+    [first, second]: [u16; 2],
+    ticket: u64,
+    arm: Option<Arm>,
+) -> Option<([u16; 2], Option<u16>)> {
     if first != second {
-        return spec.has_metric_of(MetricOf::Ranker).then(|| page([first, second]));
+        return Some(([first, second], None));
     }
-    let (arm, other) = arm_of(spec.alone, audience.unit).zip(duel.other_arm())?;
+    let (arm, other) = arm.zip(DuelToken::other_arm(ticket))?;
     let pair = match arm {
         Arm::Leader => [first, other],
         Arm::Control => [other, first],
     };
-    let alone = PageValues { alone: Some(first), ..page(pair) };
-    spec.has_metric_of(MetricOf::Page).then_some(alone)
+    Some((pair, Some(first)))
 }
 
 impl Engine {
+    /// Append the pages that this process has issued, if one of these duels is among them. The
+    /// first value of a page must not come before them: of the pages that a crash loses, all would be
+    /// without a value then, and the others would speak for their rankers.
+    pub async fn log_issued(
+        &self,
+        loaded: &Arc<LoadedExperiment>,
+        duels: &[Nonce],
+    ) -> Result<(), EngineError> {
+        let wait = || duels.iter().any(|&duel| loaded.unlogged.has_page(duel));
+        if !wait() {
+            return Ok(());
+        }
+        let _turn = loaded.unlogged.turn().await;
+        // the flush that was under way may have appended them
+        if wait() { self.flush_in_turn(loaded).await } else { Ok(()) }
+    }
+
     /// Append that the values of pages are complete, if the windows of some have ended.
     pub(crate) async fn complete_values(
         &self,

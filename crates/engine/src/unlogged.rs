@@ -21,6 +21,8 @@ const PAGES_AT_ONCE: usize = 1_000;
 pub(crate) struct Unlogged {
     self_duels: Vec<AtomicU64>,
     waiting: Mutex<Waiting>,
+    /// Held while entries are appended, so that each is sent to the store once.
+    flushing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +38,7 @@ struct Waiting {
 impl Unlogged {
     pub fn new(rankers: usize) -> Self {
         let self_duels = (0..rankers).map(|_| AtomicU64::new(0)).collect();
-        Self { self_duels, waiting: Mutex::default() }
+        Self { self_duels, waiting: Mutex::default(), flushing: tokio::sync::Mutex::default() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -54,19 +56,42 @@ impl Unlogged {
         }
     }
 
+    /// Wait until nobody else appends entries, and keep others from it.
+    pub async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.flushing.lock().await
+    }
+
     /// A page was issued, or its values came. Of a page that waits already, the first values stand.
     pub fn add_page(&self, page: PageValues) {
         let pages = &mut self.waiting().pages;
         let is_full = pages.len() >= WAITING_MAX;
         match pages.entry(page.duel.as_u128()) {
-            Entry::Occupied(mut known) if known.get().values.iter().all(Vec::is_empty) => {
-                known.insert(page);
+            Entry::Occupied(mut known) => {
+                for (known, new) in known.get_mut().values.iter_mut().zip(page.values) {
+                    known.resize(known.len().max(new.len()), None);
+                    for (known, new) in known.iter_mut().zip(new) {
+                        *known = known.or(new);
+                    }
+                }
             }
             Entry::Vacant(place) if !is_full => {
                 place.insert(page);
             }
-            _ => {}
+            Entry::Vacant(_) => {}
         }
+    }
+
+    /// Whether the page of a duel is not confirmed to be in the log.
+    pub fn has_page(&self, duel: Nonce) -> bool {
+        let Waiting { pages, pending, .. } = &*self.waiting();
+        let has = |event: &ControlEvent| match event {
+            // in the order of the map that they come from
+            ControlEvent::Values { pages } => {
+                pages.binary_search_by_key(&duel, |page| page.duel.as_u128()).is_ok()
+            }
+            _ => false,
+        };
+        pages.contains_key(&duel) || pending.iter().any(|(_, event)| has(event))
     }
 
     /// Whether anything is not confirmed to be in the log.
@@ -76,13 +101,14 @@ impl Unlogged {
             || self.self_duels.iter().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// Make entries of all that waits, unless earlier ones are pending still. [`Unlogged::next`] has
-    /// them.
-    pub fn collect(&self, fresh_nonce: impl Fn() -> Nonce) {
+    /// Make entries of all that waits and is not `known` by the log, unless earlier ones are pending
+    /// still. [`Unlogged::next`] has them.
+    pub fn collect(&self, fresh_nonce: impl Fn() -> Nonce, known: impl Fn(&PageValues) -> bool) {
         let Waiting { alone, pages, pending } = &mut *self.waiting();
         if !pending.is_empty() {
             return;
         }
+        pages.retain(|_, page| !known(page));
         while !pages.is_empty() {
             let rest = match pages.keys().nth(PAGES_AT_ONCE).copied() {
                 Some(next) => pages.split_off(&next),

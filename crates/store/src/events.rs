@@ -56,6 +56,13 @@ impl Event {
                 };
                 compared(clicks) == compared(logged)
             }
+            (
+                Self::Control(ControlEvent::Values { pages }),
+                Self::Control(ControlEvent::Values { pages: logged }),
+            ) => {
+                let compared = |page: &PageValues| PageValues { unit: None, ..page.clone() };
+                pages.iter().map(compared).eq(logged.iter().map(compared))
+            }
             _ => self == logged,
         }
     }

@@ -14,6 +14,10 @@ use rankduel_store::audience::Audience;
 use rankduel_store::events::{ClicksEvent, ControlEvent, Event};
 use rankduel_store::{NewEvent, Nonce};
 
+/// Places in the log for clicks on one page that do not settle its duel. Callers that send each
+/// click by itself need one for each of [`MAX_CLICKED`].
+pub(super) const CLICK_PLACES: u128 = 128;
+
 /// Most events of an experiment that an error names. A request can have an error for each of its
 /// thousand items.
 const NAMED_EVENTS: usize = 5;
@@ -62,7 +66,7 @@ pub(super) fn clicks_event(
         unit,
         segment,
     };
-    let nonce = if last { duel.nonce } else { clicks_nonce(&event, &sheet) };
+    let nonce = if last { duel.nonce } else { place(duel.nonce, content_hash(&event, &sheet)) };
     event.sheet = Some(sheet);
     let superseded_by = Some(duel.nonce).filter(|settling| *settling != nonce);
     let event = Event::Control(ControlEvent::Clicks(Box::new(event)));
@@ -84,12 +88,26 @@ fn weight_of(event_weights: &BTreeMap<String, u32>, event: &str) -> Result<u32, 
     })
 }
 
-/// The nonce of clicks that do not settle their duel. It is a hash of the clicks, so that a repeat
-/// has the same nonce. Its highest bit is set, which no random nonce has.
-fn clicks_nonce(event: &ClicksEvent, sheet: &str) -> Nonce {
+/// The places that clicks which do not settle their duel can take, beginning with the one that a
+/// hash of their content prefers: a repeat finds them at the same place. The log has each nonce
+/// once, so that there are no more entries than places, whatever is sent to whichever server.
+pub(super) fn places(clicks: &ClicksEvent) -> impl Iterator<Item = Nonce> + '_ {
+    let sheet = clicks.sheet.as_deref().unwrap_or_default();
+    let preferred = content_hash(clicks, sheet);
+    (0..CLICK_PLACES).map(move |nth| place(clicks.duel.as_u128(), preferred.wrapping_add(nth)))
+}
+
+/// The nonce of a place. Its highest bit is set, which no random nonce has.
+fn place(duel: Nonce, number: u128) -> Nonce {
     let mut hash = Sha256::new();
     hash.update(b"rankduel clicks\0");
-    hash.update(event.duel.as_bytes());
+    hash.update(duel.to_be_bytes());
+    hash.update((number % CLICK_PLACES).to_be_bytes());
+    first_half(hash) | 1 << 127
+}
+
+fn content_hash(event: &ClicksEvent, sheet: &str) -> u128 {
+    let mut hash = Sha256::new();
     hash.update(event.method.to_be_bytes());
     hash.update((sheet.len() as u64).to_be_bytes());
     hash.update(sheet);
@@ -97,6 +115,10 @@ fn clicks_nonce(event: &ClicksEvent, sheet: &str) -> Nonce {
         hash.update(position.to_be_bytes());
         hash.update([*weight]);
     }
+    first_half(hash)
+}
+
+pub(super) fn first_half(hash: Sha256) -> u128 {
     let hash: [u8; 32] = hash.finalize().into();
-    Nonce::from_be_bytes(std::array::from_fn(|index| hash[index])) | 1 << 127
+    u128::from_be_bytes(std::array::from_fn(|index| hash[index]))
 }

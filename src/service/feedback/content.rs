@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::clicks::CLICK_PLACES;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -124,9 +125,9 @@ impl Receipt {
         Self::of(FeedbackStatus::Recorded, Some(position), None)
     }
 
-    /// The same answer was recorded before, at this position.
-    pub(super) fn duplicate(position: u64) -> Self {
-        Self::of(FeedbackStatus::Duplicate, Some(position), None)
+    /// The same answer was recorded before, at this position if that is known.
+    pub(super) fn duplicate(position: impl Into<Option<u64>>) -> Self {
+        Self::of(FeedbackStatus::Duplicate, position.into(), None)
     }
 
     /// A different answer of this duel was recorded before, at this position; that one stands.
@@ -147,9 +148,20 @@ impl Receipt {
         Self::of(FeedbackStatus::Late, Some(position), Some(detail))
     }
 
-    /// The values came after their window; they change nothing.
-    pub(super) fn late_values(detail: String) -> Self {
-        Self::of(FeedbackStatus::Late, None, Some(detail))
+    /// Values of metrics alone, none of which counts; they change nothing.
+    pub(super) fn ignored(ignored: Vec<IgnoredValue>, is_late: bool) -> Self {
+        let status = if is_late { FeedbackStatus::Late } else { FeedbackStatus::Ignored };
+        let detail = ignored.first().map(|first| first.detail.clone());
+        Self { ignored, ..Self::of(status, None, detail) }
+    }
+
+    /// Clicks that find no place in the log any more.
+    pub(super) fn no_place() -> Self {
+        let detail = format!(
+            "clicks on this page have come in {CLICK_PLACES} different pieces, and the log keeps no \
+             more: send the rest with `\"final\": true`"
+        );
+        Self::of(FeedbackStatus::Ignored, None, Some(detail))
     }
 
     /// The duel had expired at this time, in unix milliseconds.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use tracing::Instrument as _;
 
+use super::clicks::{CLICK_PLACES, places};
 use super::content::{Feedback, Receipt};
 use super::opened::OpenedDuel;
 use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
+use super::values::{self, ValuesReceipt};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::duel_id::OTHER_EXPERIMENT;
@@ -26,6 +28,8 @@ use rankduel_store::{Appended, LogEntry, NewEvent};
 const ITEM_NANOSECONDS: usize = 3_000;
 /// Approximate nanoseconds that each byte of its `duel_id` and its clicks adds.
 const BYTE_NANOSECONDS: usize = 10;
+/// Attempts to find a place in the log for clicks while others take places too.
+const PLACE_ATTEMPTS: usize = 4;
 
 /// Receive feedback. Returns one result for each item, in order, once all events that count are
 /// durable.
@@ -124,32 +128,40 @@ async fn record(
     for &duel in &request.duels {
         duels::mention(duel);
     }
-    {
+    if request.events.iter().any(|event| leaves_duel_open(&event.event)) {
         let fold = loaded.fold()?;
-        let leaves_duel_open = |event: &CheckedEvent| event.event.superseded_by.is_some();
-        if request.events.iter().any(leaves_duel_open)
-            && fold.open_pages().bytes() > service.engine.settings.open_pages_bytes_max
-        {
+        if fold.open_pages().bytes() > service.engine.settings.open_pages_bytes_max {
             return Err(EngineError::Overloaded.into());
         }
     }
-    let received = append_or_find(service, loaded, request.events, now).await?;
+    let (received, valued) = tokio::try_join!(
+        append_or_find(service, loaded, request.events, now),
+        values::record(service, loaded, request.values),
+    )?;
+    let missing = || ServiceError::internal("an item of feedback has no result");
     request
         .items
         .into_iter()
         .map(|item| match item {
             CheckedItem::OfOther(_) => Ok(Receipt::invalid(OTHER_EXPERIMENT)),
             CheckedItem::Refused(receipt) => Ok(receipt),
-            CheckedItem::InEvent { event, repeats, ignored } => {
-                let receipt = match received.get(event) {
-                    Some(Receipt {
-                        status: FeedbackStatus::Recorded, position: Some(at), ..
-                    }) if repeats => Receipt::duplicate(*at),
-                    Some(receipt) => receipt.clone(),
-                    None => {
-                        let why = "an item of feedback has no result";
-                        return Err(ServiceError::internal(why));
-                    }
+            CheckedItem::Counted { event, values, mut ignored } => {
+                let of_values = values.map(|at| valued.get(at).ok_or_else(missing)).transpose()?;
+                ignored.extend(of_values.into_iter().flat_map(|it| it.ignored.iter().cloned()));
+                let receipt = match event {
+                    Some((event, repeats)) => match received.get(event).ok_or_else(missing)? {
+                        Receipt { status: FeedbackStatus::Recorded, position, .. } if repeats => {
+                            Receipt::duplicate(*position)
+                        }
+                        receipt => receipt.clone(),
+                    },
+                    None => match of_values.ok_or_else(missing)? {
+                        ValuesReceipt { recorded: Some(at), .. } => Receipt::recorded(*at),
+                        ValuesReceipt { is_late, ignored: own, .. } if !own.is_empty() => {
+                            Receipt::ignored(own.clone(), *is_late)
+                        }
+                        ValuesReceipt { repeated, .. } => Receipt::duplicate(*repeated),
+                    },
                 };
                 Ok(Receipt { ignored, ..receipt })
             }
@@ -216,35 +228,118 @@ async fn append_or_find(
         false => service.engine.store.find(loaded.id, &late).await?,
     };
     let mut found = found.into_iter();
-    let append = service.engine.writer.append(loaded, fresh).instrument(export::append_span());
-    let mut appended = append.await?.into_iter();
+    let mut appended = append_all(service, loaded, fresh).await?.into_iter();
     let missing =
         || ServiceError::internal("the store returned fewer results than it was given events");
-    events
-        .into_iter()
-        .map(|checked| {
-            let CheckedEvent { event, expires_at, .. } = &checked;
-            if is_late(&checked) {
-                let own = found.next().ok_or_else(missing)?;
-                let settled = found.next().ok_or_else(missing)?;
-                return Ok(late_result(event, *expires_at, own, settled));
+    let mut receipts = Vec::with_capacity(events.len());
+    for checked in events {
+        let CheckedEvent { event, expires_at, .. } = &checked;
+        if is_late(&checked) {
+            let own = found.next().ok_or_else(missing)?;
+            let settled = found.next().ok_or_else(missing)?;
+            receipts.push(late_result(event, *expires_at, own, settled));
+            continue;
+        }
+        let appended = appended.next().ok_or_else(missing)?;
+        receipts.push(match appended {
+            Appended::Conflict(_) if leaves_duel_open(event) => {
+                append_elsewhere(service, loaded, event).await?
             }
-            Ok(match appended.next().ok_or_else(missing)? {
-                Appended::Recorded(position) => {
-                    check_growth(service, loaded, &event.event, position);
-                    Receipt::recorded(position)
+            appended => result(service, loaded, event, appended)?,
+        });
+    }
+    Ok(receipts)
+}
+
+/// Whether an event has clicks that do not settle their duel.
+fn leaves_duel_open(event: &NewEvent) -> bool {
+    event.superseded_by.is_some()
+}
+
+/// Append events.
+pub(super) async fn append_all(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    events: Vec<NewEvent>,
+) -> Result<Vec<Appended>, ServiceError> {
+    let append = service.engine.writer.append(loaded, events).instrument(export::append_span());
+    Ok(append.await?)
+}
+
+/// The result for an event that was appended.
+fn result(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    event: &NewEvent,
+    appended: Appended,
+) -> Result<Receipt, ServiceError> {
+    Ok(match appended {
+        Appended::Recorded(position) => {
+            check_growth(service, loaded, &event.event, position);
+            Receipt::recorded(position)
+        }
+        Appended::Duplicate(position) => Receipt::duplicate(position),
+        Appended::TooLate(position) => Receipt::late(position),
+        Appended::Conflict(position) => conflicting(event, position),
+        Appended::Archived | Appended::Missing => return Err(refused(loaded, appended)),
+    })
+}
+
+/// Why nothing is appended to an experiment.
+pub(super) fn refused(loaded: &LoadedExperiment, appended: Appended) -> ServiceError {
+    match appended {
+        // another process archived it, and this one does not know yet
+        Appended::Archived => ServiceError::Archived(loaded.name.clone()),
+        _ => ServiceError::not_found(&loaded.name),
+    }
+}
+
+/// Append clicks whose first place in the log is taken by others: at the next free place, unless
+/// one of the places has them.
+async fn append_elsewhere(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    event: &NewEvent,
+) -> Result<Receipt, ServiceError> {
+    let Event::Control(ControlEvent::Clicks(clicks)) = &event.event else {
+        return Err(ServiceError::internal("an event that leaves its duel open has no clicks"));
+    };
+    if let Some(page) = loaded.fold()?.open_pages().pages().get(&clicks.duel.as_u128())
+        && u128::from(page.pieces) >= CLICK_PLACES
+    {
+        // no question to the store, which would read all of them
+        let is_known = page.has(clicks);
+        return Ok(if is_known { Receipt::duplicate(None) } else { Receipt::no_place() });
+    }
+    let places: Vec<_> = places(clicks).collect();
+    for _ in 0..PLACE_ATTEMPTS {
+        let mut free = None;
+        let found = service.engine.store.find(loaded.id, &places).await?;
+        for (place, entry) in places.iter().zip(found) {
+            match entry {
+                Some(entry) if event.event.repeats(&entry.event) => {
+                    return Ok(Receipt::duplicate(entry.position));
                 }
-                Appended::Duplicate(position) => Receipt::duplicate(position),
-                Appended::Conflict(position) => conflicting(event, position),
-                Appended::TooLate(position) => Receipt::late(position),
-                // another process archived it, and this one does not know yet
-                Appended::Archived => {
-                    return Err(ServiceError::Archived(loaded.name.clone()));
-                }
-                Appended::Missing => return Err(ServiceError::not_found(&loaded.name)),
-            })
-        })
-        .collect()
+                Some(_) => {}
+                None => free = free.or(Some(*place)),
+            }
+        }
+        let Some(nonce) = free else {
+            let settling: Vec<_> = event.superseded_by.into_iter().collect();
+            let settled = service.engine.store.find(loaded.id, &settling).await?;
+            let settled = settled.into_iter().flatten().next();
+            let late = settled.map(|entry| Receipt::late(entry.position));
+            return Ok(late.unwrap_or_else(Receipt::no_place));
+        };
+        let moved = NewEvent { nonce, ..event.clone() };
+        match append_all(service, loaded, vec![moved]).await?.into_iter().next() {
+            Some(Appended::Conflict(_)) => {}
+            Some(appended) => return result(service, loaded, event, appended),
+            None => return Err(ServiceError::internal("an event has no result")),
+        }
+    }
+    // others take one place after the other
+    Err(EngineError::Overloaded.into())
 }
 
 /// Report that acknowledged entries were lost, if the answer of a duel does not follow the entries
@@ -281,6 +376,8 @@ fn late_result(
 ) -> Receipt {
     match (own, settled) {
         (Some(entry), _) if event.event.repeats(&entry.event) => Receipt::duplicate(entry.position),
+        // that place has other clicks
+        (_, None) if leaves_duel_open(event) => Receipt::expired(expired_at),
         (Some(entry), _) => conflicting(event, entry.position),
         (None, Some(entry)) => Receipt::late(entry.position),
         (None, None) => Receipt::expired(expired_at),

@@ -18,7 +18,7 @@ use rankduel_engine::fold::open_pages::PageClicks;
 use rankduel_engine::tokens::duel_token::{DuelToken, TokenError};
 use rankduel_engine::tokens::key_set::SigningKeySet;
 use rankduel_store::audience::Audience;
-use rankduel_store::events::{Event, OutcomeEvent};
+use rankduel_store::events::{Event, OutcomeEvent, PageValues};
 use rankduel_store::{ExperimentId, NewEvent, Nonce};
 
 const NO_PAGE: &str = "the service did not interleave this duel, so it does not know what `clicks` are on: send \
@@ -29,11 +29,12 @@ const AHEAD: &str = "the duel has a ranker or a method that the experiment does 
 
 /// An item of feedback after its `duel_id` was checked.
 pub(super) enum CheckedItem {
-    InEvent {
-        /// Index of the event that has its content.
-        event: usize,
-        /// Whether earlier items of the request already have all of that content.
-        repeats: bool,
+    Counted {
+        /// Index of the event that has its content, and whether earlier items of the request
+        /// already have all of that content; `None` if it has values of metrics alone.
+        event: Option<(usize, bool)>,
+        /// Index of its values of metrics.
+        values: Option<usize>,
         /// Values of metrics that do not count.
         ignored: Vec<IgnoredValue>,
     },
@@ -54,6 +55,8 @@ pub(super) struct CheckedRequest {
     pub items: Vec<CheckedItem>,
     /// In the order in which they are appended.
     pub events: Vec<CheckedEvent>,
+    /// Values of metrics.
+    pub values: Vec<PageValues>,
     /// The duels that the items name.
     pub duels: BTreeSet<Nonce>,
     /// Whether a `duel_id` was signed with a key that is not known here.
@@ -66,6 +69,7 @@ pub(super) struct CheckedRequest {
 #[derive(Default)]
 struct Drafts {
     drafts: Vec<Draft>,
+    values: Vec<PageValues>,
     /// The drafts that take more pieces, by duel.
     collecting: HashMap<Nonce, usize>,
 }
@@ -91,6 +95,7 @@ impl CheckedRequest {
         let mut request = Self {
             items: Vec::with_capacity(feedback.len()),
             events: Vec::new(),
+            values: Vec::new(),
             duels: BTreeSet::new(),
             has_unknown_key: false,
             is_ahead: false,
@@ -122,6 +127,7 @@ impl CheckedRequest {
             request.items.push(checked);
         }
         request.events = drafts.drafts.into_iter().map(Draft::event).collect();
+        request.values = drafts.values;
         request
     }
 
@@ -132,7 +138,7 @@ impl CheckedRequest {
 }
 
 impl Drafts {
-    /// Add an item about a duel. Its values go into an event of their own.
+    /// Add an item about a duel.
     fn add_item(
         &mut self,
         opened: &OpenedDuel,
@@ -141,25 +147,23 @@ impl Drafts {
         spec: &ExperimentSpec,
         values: Option<ReadValues>,
     ) -> CheckedItem {
-        let ReadValues { counted, ignored, is_late } = values.unwrap_or_default();
-        let checked = content
-            .map(|content| self.add_content(opened, content, audience, &spec.pages.event_weights));
-        let of_values = counted.map(|values| self.push_done(opened, values::event(values)));
-        match (checked, of_values, ignored.first()) {
-            (Some(Ok((event, repeats))), ..) => CheckedItem::InEvent { event, repeats, ignored },
-            (Some(Err(error)), ..) => CheckedItem::Refused(Receipt::refused(error)),
-            (None, Some(event), _) => CheckedItem::InEvent { event, repeats: false, ignored },
-            (None, None, Some(first)) if is_late => {
-                CheckedItem::Refused(Receipt::late_values(first.detail.clone()))
-            }
-            (None, None, first) => {
-                let none = || FieldError::new("/metrics", "there is no value");
-                let error = first.map_or_else(none, |IgnoredValue { pointer, detail }| {
-                    FieldError::new(pointer.as_str(), detail.as_str())
-                });
-                CheckedItem::Refused(Receipt::refused(error))
-            }
+        let ReadValues { counted, ignored, is_late, mistake } = values.unwrap_or_default();
+        let add = |content| self.add_content(opened, content, audience, &spec.pages.event_weights);
+        let event = match content.map(add).transpose() {
+            Ok(event) => event,
+            Err(error) => return CheckedItem::Refused(Receipt::refused(error)),
+        };
+        let values = counted.map(|page| {
+            self.values.push(page);
+            self.values.len() - 1
+        });
+        if event.is_some() || values.is_some() {
+            return CheckedItem::Counted { event, values, ignored };
         }
+        CheckedItem::Refused(match mistake {
+            Some(mistake) => Receipt::refused(mistake),
+            None => Receipt::ignored(ignored, is_late),
+        })
     }
 
     /// Add the content of an item. Returns the index of its event, and whether earlier items of the

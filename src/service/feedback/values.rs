@@ -6,16 +6,21 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::clicks::first_half;
 use super::content::IgnoredValue;
+use super::receive::{append_all, refused};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::units::{NamedAudience, UnitHasher};
-use rankduel_engine::experiment_spec::{ExperimentSpec, MetricOf, excerpt, pointer_part};
+use dueling_bandits::claims::guardrails::{Guardrails, PageState};
+use rankduel_engine::experiment_spec::{
+    ExperimentSpec, FieldError, MetricOf, excerpt, pointer_part,
+};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_values::page_of;
 use rankduel_engine::tokens::duel_token::{DuelId, DuelToken};
 use rankduel_store::events::{ControlEvent, Event, PageValues};
-use rankduel_store::{NewEvent, Nonce};
+use rankduel_store::{Appended, LogEntry, NewEvent, Nonce};
 
 /// Most values that a result names as ignored.
 const IGNORED_MAX: usize = 8;
@@ -28,6 +33,22 @@ pub(super) struct ReadValues {
     pub ignored: Vec<IgnoredValue>,
     /// Whether all were ignored because they came too late.
     pub is_late: bool,
+    /// The first one that no page could have.
+    pub mistake: Option<FieldError>,
+}
+
+impl ReadValues {
+    fn ignore(&mut self, pointer: String, detail: impl Into<String>) {
+        if self.ignored.len() < IGNORED_MAX {
+            self.ignored.push(IgnoredValue { pointer, detail: detail.into() });
+        }
+    }
+
+    fn refuse(&mut self, pointer: String, detail: impl Into<String>) {
+        let detail = detail.into();
+        self.mistake.get_or_insert_with(|| FieldError::new(pointer.as_str(), detail.as_str()));
+        self.ignore(pointer, detail);
+    }
 }
 
 /// Read the `metrics` of an item about a duel, at the time `now` in Unix milliseconds.
@@ -38,92 +59,132 @@ pub(super) fn read(
     unit: Option<u64>,
     now: i64,
 ) -> ReadValues {
-    let all_ignored = |detail: &str| {
-        let ignored = vec![IgnoredValue { pointer: "/metrics".into(), detail: detail.into() }];
-        ReadValues { ignored, ..ReadValues::default() }
-    };
+    let mut read = ReadValues::default();
+    let pointer = || "/metrics".to_owned();
     if spec.metrics.is_empty() {
-        return all_ignored("the experiment has no metrics");
+        read.ignore(pointer(), "the experiment has no metrics");
+        return read;
     }
-    let Some(mut page) = page_of(spec, duel, unit) else {
-        return all_ignored(match duel.first == duel.second {
-            true => "no metric of the experiment is about a page that shows one ranker",
+    let Some(mut page) = page_of(spec, duel, unit).filter(|page| page.first != page.second) else {
+        let why = match duel.first == duel.second {
+            true => "no metric of the experiment is about this page, which shows one ranker",
             false => "no metric of the experiment is about a page that shows two rankers",
-        });
+        };
+        read.ignore(pointer(), why);
+        return read;
     };
     if now > duel.issued_at + spec.value_window_ms() {
-        let window = spec.value_window_seconds;
-        let detail = format!("they came later than `value_window_seconds`, {window}, allows");
-        return ReadValues { is_late: true, ..all_ignored(&detail) };
+        read.ignore(pointer(), came_late(spec));
+        return ReadValues { is_late: true, ..read };
     }
     let Some(rankers) = metrics.as_object() else {
-        return all_ignored("it must be an object: values by ranker and metric");
+        read.refuse(pointer(), "it must be an object: values by ranker and metric");
+        return read;
     };
     page.values = [vec![None; spec.metrics.len()], vec![None; spec.metrics.len()]];
-    let mut ignored = Vec::new();
     for (id, of_ranker) in rankers {
-        read_of_ranker(spec, &mut page, id, of_ranker, &mut ignored);
+        read_of_ranker(spec, &mut page, id, of_ranker, &mut read);
     }
-    let any = page.values.iter().flatten().any(Option::is_some);
-    ReadValues { counted: any.then_some(page), ignored, is_late: false }
+    match page.values.iter().flatten().any(Option::is_some) {
+        true => read.counted = Some(page),
+        false if read.ignored.is_empty() => read.refuse(pointer(), "there is no value"),
+        false => {}
+    }
+    read
 }
 
-/// Read the values of the ranker `id` into `page`, and those that do not count into `ignored`.
+fn came_late(spec: &ExperimentSpec) -> String {
+    let window = spec.value_window_seconds;
+    format!("they came later than `value_window_seconds`, {window}, allows")
+}
+
+/// Read the values of the ranker `id` into `page`, and those that do not count into `read`.
 fn read_of_ranker(
     spec: &ExperimentSpec,
     page: &mut PageValues,
     id: &str,
     of_ranker: &Value,
-    ignored: &mut Vec<IgnoredValue>,
+    read: &mut ReadValues,
 ) {
     let pointer = format!("/metrics/{}", pointer_part(id));
-    let ranker = spec.ranker_index(id);
-    let is_shown = |side: &u16| {
-        Some(usize::from(*side)) == ranker && page.alone.is_none_or(|alone| alone == *side)
+    let Some(ranker) = spec.ranker_index(id) else {
+        let detail = format!("the experiment has no ranker `{}`", excerpt(id));
+        return read.refuse(pointer, detail);
     };
+    let is_shown =
+        |side: &u16| usize::from(*side) == ranker && page.alone.is_none_or(|alone| alone == *side);
     let Some(side) = [page.first, page.second].iter().position(is_shown) else {
-        let detail = format!("ranker `{}` is not on this page", excerpt(id));
-        return ignore(ignored, pointer, detail);
+        return read.ignore(pointer, format!("ranker `{}` is not on this page", excerpt(id)));
     };
     let Some(of_ranker) = of_ranker.as_object() else {
-        return ignore(ignored, pointer, "it must be an object: values by metric".into());
+        return read.refuse(pointer, "it must be an object: values by metric");
     };
     for (name, value) in of_ranker {
-        match value_of(spec, page.alone.is_some(), name, value) {
-            Ok((metric, number)) => page.values[side][metric] = Some(number),
-            Err(detail) => {
-                let pointer = format!("{pointer}/{}", pointer_part(name));
-                ignore(ignored, pointer, detail);
+        let pointer = format!("{pointer}/{}", pointer_part(name));
+        let Some(metric) = spec.metric_index(name) else {
+            let known: Vec<_> = spec.metrics.iter().map(|it| it.name.as_str()).collect();
+            read.refuse(pointer, format!("the metrics are: {}", known.join(", ")));
+            continue;
+        };
+        let number = value.as_f64().filter(|value| *value >= 0.0 && value.is_finite());
+        match (spec.metrics[metric].of, page.alone.is_some(), number) {
+            (_, _, None) => read.refuse(pointer, "a value is a number of at least 0"),
+            (MetricOf::Ranker, true, _) => {
+                read.ignore(pointer, "it is of a ranker, and counts on pages of two");
             }
+            (MetricOf::Page, false, _) => {
+                read.ignore(pointer, "it counts on pages that show one ranker alone");
+            }
+            (_, _, number) => page.values[side][metric] = number,
         }
     }
 }
 
-fn ignore(ignored: &mut Vec<IgnoredValue>, pointer: String, detail: String) {
-    if ignored.len() < IGNORED_MAX {
-        ignored.push(IgnoredValue { pointer, detail });
+/// Take the values out of a page for which `known` has a value. Those that differ are ignored.
+fn take_known(
+    spec: &ExperimentSpec,
+    page: &mut PageValues,
+    known: impl Fn(usize, usize) -> Option<f64>,
+    ignored: &mut Vec<IgnoredValue>,
+) {
+    let rankers = [page.first, page.second].map(|it| &spec.rankers[usize::from(it)].id);
+    for (side, values) in page.values.iter_mut().enumerate() {
+        for (metric, value) in values.iter_mut().enumerate() {
+            let Some((new, first)) = (*value).zip(known(side, metric)) else { continue };
+            if new != first && ignored.len() < IGNORED_MAX {
+                let name = &spec.metrics[metric].name;
+                let pointer = format!("/metrics/{}/{name}", pointer_part(rankers[side]));
+                let detail = "another value came before; the first one counts".into();
+                ignored.push(IgnoredValue { pointer, detail });
+            }
+            *value = None;
+        }
     }
 }
 
-/// The index of a metric and its value, or why it does not count. `is_alone` says whether the page
-/// shows one ranker alone.
-fn value_of(
+/// Take the values out of a page that the fold knows, or all of them if the page does not count any
+/// more. Returns whether that is because they are late.
+fn take_folded(
     spec: &ExperimentSpec,
-    is_alone: bool,
-    name: &str,
-    value: &Value,
-) -> Result<(usize, f64), String> {
-    let Some(metric) = spec.metric_index(name) else {
-        let known: Vec<_> = spec.metrics.iter().map(|it| it.name.as_str()).collect();
-        return Err(format!("the metrics are: {}", known.join(", ")));
+    held: Option<&Guardrails>,
+    page: &mut PageValues,
+    ignored: &mut Vec<IgnoredValue>,
+) -> bool {
+    let state = held.map(|held| held.page(page.duel.as_u128(), page.issued_at));
+    let why = match state {
+        None | Some(PageState::Unknown) => return false,
+        Some(PageState::Open(known)) => {
+            take_known(spec, page, |side, metric| known.get(side, metric), ignored);
+            return false;
+        }
+        Some(PageState::Ended) => came_late(spec),
+        Some(PageState::LeftOut) => {
+            "of the pages that were issued at about this time, only some count".to_owned()
+        }
     };
-    let number = value.as_f64().filter(|value| *value >= 0.0 && value.is_finite());
-    let number = number.ok_or("a value is a number of at least 0")?;
-    match (spec.metrics[metric].of, is_alone) {
-        (MetricOf::Ranker, true) => Err("it is of a ranker, and counts on pages of two".into()),
-        (MetricOf::Page, false) => Err("it counts on pages that show one ranker alone".into()),
-        _ => Ok((metric, number)),
-    }
+    page.values = Default::default();
+    ignored.push(IgnoredValue { pointer: "/metrics".into(), detail: why });
+    matches!(state, Some(PageState::Ended))
 }
 
 /// The values in a request to make a page.
@@ -146,28 +207,138 @@ impl Service {
         let loaded = self.experiment(name).await?;
         let (loaded, DuelId { duel, .. }) = self.open_duel_id(loaded, duel_id).await?;
         let unit = duel.audience.or(UnitHasher::of(&loaded).audience(audience)).unit;
-        let ReadValues { counted, ignored, .. } =
+        let ReadValues { mut counted, mut ignored, .. } =
             read(&loaded.spec, &duel, metrics, unit, self.now_ms());
+        if let Some(page) = &mut counted {
+            take_folded(&loaded.spec, loaded.fold()?.guardrails(), page, &mut ignored);
+        }
         Ok(ValuesOfPage { counted: counted.map(|page| (loaded, page)), ignored })
     }
 }
 
-/// The event for values. Its nonce is a hash of them, so that a repeat has the same nonce. Its
-/// highest bit is set, which no random nonce has.
-pub(super) fn event(page: PageValues) -> NewEvent {
+/// The result for the values of one item.
+#[derive(Default)]
+pub(super) struct ValuesReceipt {
+    /// Log position of those that count now.
+    pub recorded: Option<u64>,
+    /// Log position of an entry that already had some of them.
+    pub repeated: Option<u64>,
+    pub ignored: Vec<IgnoredValue>,
+    pub is_late: bool,
+}
+
+/// Values of a page, the place of their item, and the nonce of their entry.
+type Report = (usize, PageValues, Nonce);
+
+/// Record values of pages, each value once. The first report on a page is one entry of the log.
+/// Each value that it lacks is another one, with a nonce of its own. So one page has at most one entry,
+/// and one for each of its values, whichever server gets them.
+pub(super) async fn record(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    mut pages: Vec<PageValues>,
+) -> Result<Vec<ValuesReceipt>, ServiceError> {
+    let mut receipts: Vec<_> = pages.iter().map(|_| ValuesReceipt::default()).collect();
+    if pages.is_empty() {
+        return Ok(receipts);
+    }
+    let duels: Vec<_> = pages.iter().map(|page| page.duel.as_u128()).collect();
+    service.engine.log_issued(loaded, &duels).await?;
+    let spec = &loaded.spec;
+    {
+        let fold = loaded.fold()?;
+        for (page, receipt) in pages.iter_mut().zip(&mut receipts) {
+            receipt.is_late = take_folded(spec, fold.guardrails(), page, &mut receipt.ignored);
+        }
+    }
+    let has_values = |page: &PageValues| page.values.iter().flatten().any(Option::is_some);
+    let pages = pages.into_iter().zip(duels).enumerate();
+    let reports = pages.filter(|(_, (page, _))| has_values(page));
+    let reports = reports.map(|(at, (page, duel))| (at, page, first_report(duel))).collect();
+    let later = append(service, loaded, reports, &mut receipts).await?;
+    if later.is_empty() {
+        return Ok(receipts);
+    }
+    let firsts: Vec<_> = later.iter().map(|(.., nonce)| *nonce).collect();
+    let firsts = service.engine.store.find(loaded.id, &firsts).await?;
+    let mut parts = Vec::new();
+    for ((at, mut page, _), first) in later.into_iter().zip(firsts) {
+        let receipt = &mut receipts[at];
+        if let Some(LogEntry { position, event, .. }) = first
+            && let Event::Control(ControlEvent::Values { pages: first }) = event
+        {
+            receipt.repeated = Some(position);
+            let known = |side: usize, metric: usize| *first.first()?.values[side].get(metric)?;
+            take_known(spec, &mut page, known, &mut receipt.ignored);
+        }
+        let nonce = |place| value_nonce(page.duel.as_u128(), place);
+        parts.extend(single_values(&page).map(|(place, part)| (at, part, nonce(place))));
+    }
+    // of these, the log has another value
+    for (at, mut other, _) in append(service, loaded, parts, &mut receipts).await? {
+        take_known(spec, &mut other, |_, _| Some(f64::NAN), &mut receipts[at].ignored);
+    }
+    Ok(receipts)
+}
+
+/// Append values of pages, each under its nonce. Returns those whose nonce the log has with other
+/// values.
+async fn append(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    reports: Vec<Report>,
+    receipts: &mut [ValuesReceipt],
+) -> Result<Vec<Report>, ServiceError> {
+    let event = |(_, page, nonce): &Report| {
+        let event = ControlEvent::Values { pages: vec![page.clone()] };
+        NewEvent::new(*nonce, Event::Control(event))
+    };
+    let events = reports.iter().map(event).collect();
+    let appended = append_all(service, loaded, events).await?;
+    let mut conflicts = Vec::new();
+    for (report, appended) in reports.into_iter().zip(appended) {
+        let receipt = &mut receipts[report.0];
+        match appended {
+            Appended::Recorded(position) => receipt.recorded = Some(position),
+            Appended::Duplicate(position) => receipt.repeated = Some(position),
+            Appended::Conflict(_) | Appended::TooLate(_) => conflicts.push(report),
+            Appended::Archived | Appended::Missing => return Err(refused(loaded, appended)),
+        }
+    }
+    Ok(conflicts)
+}
+
+/// Each value of a page by itself, with the side and the metric that it is of.
+fn single_values(page: &PageValues) -> impl Iterator<Item = ([usize; 2], PageValues)> + '_ {
+    let all = page.values.iter().enumerate();
+    let all = all.flat_map(|(side, values)| {
+        let values = values.iter().enumerate();
+        values.filter_map(move |(metric, value)| Some((side, metric, (*value)?)))
+    });
+    all.map(|(side, metric, value)| {
+        let mut part = PageValues { values: Default::default(), ..page.clone() };
+        part.values[side] = vec![None; metric + 1];
+        part.values[side][metric] = Some(value);
+        ([side, metric], part)
+    })
+}
+
+/// The nonce of the first report on a page.
+fn first_report(duel: Nonce) -> Nonce {
+    nonce_of(duel, &[])
+}
+
+/// The nonce of one value of a page that its first report lacks.
+fn value_nonce(duel: Nonce, place: [usize; 2]) -> Nonce {
+    // there are two sides, and at most eight metrics
+    nonce_of(duel, &place.map(|number| number as u8))
+}
+
+/// Its highest bit is set, which no random nonce has.
+fn nonce_of(duel: Nonce, part: &[u8]) -> Nonce {
     let mut hash = Sha256::new();
     hash.update(b"rankduel values\0");
-    hash.update(page.duel.as_bytes());
-    hash.update(page.unit.map_or([0; 9], |unit| {
-        let mut bytes = [1; 9];
-        bytes[1..].copy_from_slice(&unit.to_be_bytes());
-        bytes
-    }));
-    for value in page.values.iter().flatten() {
-        // no value is negative
-        hash.update(value.unwrap_or(-1.0).to_be_bytes());
-    }
-    let hash: [u8; 32] = hash.finalize().into();
-    let nonce = Nonce::from_be_bytes(std::array::from_fn(|index| hash[index])) | 1 << 127;
-    NewEvent::new(nonce, Event::Control(ControlEvent::Values { pages: vec![page] }))
+    hash.update(duel.to_be_bytes());
+    hash.update(part);
+    first_half(hash) | 1 << 127
 }

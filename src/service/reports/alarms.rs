@@ -200,6 +200,7 @@ fn check_claims(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: 
         });
     }
     raised.raise_if(!traffic.harms.is_empty(), HARM, || traffic.harms.join(" "));
+    raised.raise_if(!traffic.silences.is_empty(), VALUES_MISSING, || traffic.silences.join(" "));
 }
 
 /// An open batch without progress, whether duels are requested or not.
@@ -307,6 +308,11 @@ alarms! {
     HARM: "harm", "A ranker does harm",
         "A metric of a ranker is above its limit, or above that of the control by more than its limit.",
         "Repair the ranker or retire it. If `on_harm` is `tell`, it is still shown; if it is `pause`, the experiment waits for you.";
+    VALUES_MISSING: "values-missing", "Values of a metric are missing",
+        "The values are not sent, cannot be read, or come after `value_window_seconds`; or pages are requested that are never \
+         shown. What is missing proves neither harm nor safety.",
+        "Look at `ignored` in the answers to feedback, and send a value for each page, also 0. Pages from before still count: if \
+         they are many, start a new experiment.";
     BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
         "The batch waits for answers, and none of its comparisons has been answered for several times their time to live.",
         "Check whether duels are requested and answered at all. `/batch?missing=true` names the pairs: lease their duels with \

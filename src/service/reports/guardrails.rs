@@ -20,13 +20,25 @@ pub struct ClaimedMetric {
     pub of: LimitOf,
     #[schema(example = 400.0)]
     pub limit: f64,
-    /// The mean, or by how much it is worse than the control on average, with values rounded at
-    /// random; `null` before the first page. It is too far from the limit on average when a claim
-    /// was just decided.
+    /// The mean of the values that came, or by how much it is worse than the control on average,
+    /// with values rounded at random; `null` before the first value. It is too far from the limit on
+    /// average when a claim was just decided.
     #[schema(example = 512.3)]
     pub mean: Option<f64>,
+    /// Harm was found in differences that are cut at plus and minus this, and they are in `mean`.
+    /// Omitted otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 100.0, nullable = false)]
+    pub cut: Option<f64>,
     /// Number of pages that count.
     pub pages: u64,
+    /// The share of them without a value, or without one of both for a difference. A missing value
+    /// counts as the worst one for the claim: as `cap` for `safe`, as 0 for `harm` (or the reverse).
+    #[schema(example = 0.002)]
+    pub missing_share: f64,
+    /// Whether so many values are missing that they can break the limit by themselves (alarm
+    /// `values-missing`).
+    pub too_many_missing: bool,
     /// Whether the claim rests on pages of one ranker alone, and their units are not split evenly
     /// (alarm `uneven-arms`): find out why before you trust it.
     pub uneven: bool,
@@ -81,11 +93,50 @@ pub fn harms(loaded: &LoadedExperiment, fold: &Fold) -> Vec<Harm> {
     held.claims().filter(is_harm).map(harm).collect()
 }
 
+/// Fewest pages that an alarm about missing values is about.
+const ENOUGH_PAGES: u64 = 20;
+
+fn missing_share(claim: &guardrails::Claim) -> f64 {
+    claim.missing as f64 / claim.pages.max(1) as f64
+}
+
+/// Whether the missing values can break the limit by themselves.
+fn too_many_missing(claim: &guardrails::Claim) -> bool {
+    claim.pages >= ENOUGH_PAGES && missing_share(claim) > claim.missing_bearable
+}
+
+/// The limits of active rankers that missing values can break by themselves, in sentences.
+pub fn silences(loaded: &LoadedExperiment, fold: &Fold) -> Vec<String> {
+    let claims = fold.guardrails().into_iter().flat_map(Guardrails::claims);
+    let of_limits = claims.filter(|claim| claim.side == Side::Safe);
+    let silent =
+        of_limits.filter(|claim| fold.roster().is_active(claim.ranker) && too_many_missing(claim));
+    let sentence = |claim: guardrails::Claim| {
+        let spec = &loaded.spec;
+        let (ranker, metric) = (&spec.rankers[claim.ranker].id, &spec.metrics[claim.metric]);
+        let control = match claim.kind {
+            Kind::Limit => "",
+            Kind::Difference => " or of the control",
+        };
+        format!(
+            "`{}` of `{ranker}`{control} is missing on {} % of {} pages; {} % can break its limit.",
+            metric.name,
+            quantity(100.0 * missing_share(&claim)),
+            grouped(claim.pages, ','),
+            quantity(100.0 * claim.missing_bearable),
+        )
+    };
+    silent.map(sentence).collect()
+}
+
 fn sentence(loaded: &LoadedExperiment, held: &Guardrails, claim: &guardrails::Claim) -> String {
     let spec = &loaded.spec;
     let (ranker, metric) = (&spec.rankers[claim.ranker].id, &spec.metrics[claim.metric]);
     let (name, mean) = (&metric.name, quantity(claim.mean.unwrap_or_default()));
-    let pages = grouped(claim.pages, ',');
+    let pages = grouped(claim.pages - claim.missing, ',');
+    let cut = claim
+        .cut
+        .map_or_else(String::new, |cut| format!(", with differences cut at ±{}", quantity(cut)));
     let limit = quantity(limit_of(metric, claim.kind));
     let worse = if metric.better == Better::Higher { "below" } else { "above" };
     match claim.kind {
@@ -97,7 +148,7 @@ fn sentence(loaded: &LoadedExperiment, held: &Guardrails, claim: &guardrails::Cl
             let alone = if metric.of == MetricOf::Page { " of one of them alone" } else { "" };
             format!(
                 "`{name}` of `{ranker}` is {worse} that of `{control}` by more than {limit}: by \
-                 {mean} on average of {pages} pages{alone}."
+                 {mean} on average of {pages} pages{alone}{cut}."
             )
         }
     }
@@ -156,7 +207,10 @@ fn claim_of(
             },
             limit: limit_of(metric, claim.kind),
             mean: claim.mean,
+            cut: claim.cut,
             pages: claim.pages,
+            missing_share: missing_share(claim),
+            too_many_missing: too_many_missing(claim),
             uneven: metric.of == MetricOf::Page && is_uneven,
         }),
         ..Claim::new(kind, 0.0, claim.error).decided(claim.decided_after)

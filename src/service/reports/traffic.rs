@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, alarms};
-use crate::service::reports::guardrails::harms;
+use crate::service::reports::guardrails::{harms, silences};
 use crate::service::reports::segment_claims::SegmentsView;
 use dueling_bandits::BatchProgress;
 use dueling_bandits::claims::alone::Split;
@@ -51,6 +51,8 @@ pub struct TrafficSummary {
     pub drift: Option<drift::Alarm>,
     /// The active rankers that do harm, in sentences.
     pub harms: Vec<String>,
+    /// Limits that missing values can break by themselves, in sentences.
+    pub silences: Vec<String>,
 }
 
 /// The open batch.
@@ -88,6 +90,8 @@ pub struct FeedbackCounts {
     pub late: u64,
     /// Names no duel of this experiment.
     pub invalid: u64,
+    /// Has values of metrics alone, and none of them counts.
+    pub ignored: u64,
 }
 
 /// Time from issuing a duel to having its answer in the log.
@@ -156,6 +160,7 @@ impl TrafficSummary {
             hurt: SegmentsView::of(loaded, &fold).and_then(|view| view.hurts()),
             drift: newest_change(&fold).cloned(),
             harms: harms.map(|harm| harm.sentence).collect(),
+            silences: silences(loaded, &fold),
         })
     }
 
@@ -180,6 +185,7 @@ impl TrafficSummary {
             expired: of(FeedbackStatus::Expired),
             late: of(FeedbackStatus::Late),
             invalid: of(FeedbackStatus::Invalid),
+            ignored: of(FeedbackStatus::Ignored),
         }
     }
 

@@ -19,14 +19,22 @@
 //! largest value. Even levels need three times as many pages for small differences in a large
 //! range, because their rounding adds more noise than the values have.
 //!
+//! # Missing values
+//!
+//! A value that is missing is the worst one for the claim in question: the largest for safety, and
+//! the least for harm. So what is bet on, `Z`, is at least the true value `z` for safety and at most
+//! `z` for harm, whatever the missing value was: `1 + λ (b - Z) ≤ 1 + λ (b - z)` for safety, and
+//! mirrored for harm. The mean of each factor is still at most 1 if each value, missing or not, has
+//! a mean of at least (at most) `b` given all before it, so silence proves neither claim.
+//!
 //! # Differences
 //!
 //! Load changes during the day. A value that depends on it is compared with that of the control on
-//! the same page: `z = y_x - y_c`. What a bet must be able to lose is the largest difference, so
-//! [`Bets::on_difference`] cuts differences at ± 10 limits; the claim is then about the mean of the
-//! cut differences. Harm of twice the limit is found after a third of the pages that way. Of a
-//! failure, which has happened or not, the cut would leave a small part of each difference:
-//! [`Bets::on_whole_difference`] cuts nothing.
+//! the same page: `z = y_x - y_c`. What a bet must be able to lose is the largest difference.
+//! [`Bets::on_difference`] has room for all of it. [`Bets::on_cut_difference`] cuts differences at
+//! ± 10 limits, and finds harm of twice the limit after a third of the pages; its claim is about
+//! the mean of the cut differences. A mean of cut differences within the limit says nothing about rare
+//! long waits, so there is no claim of safety by it.
 //!
 //! [`Bets::on_arms`] are for pages that show one ranker alone, which have no such difference: a coin
 //! takes its place.
@@ -82,16 +90,15 @@ impl Bets {
         Self::on(cap, 0.0, limit)
     }
 
-    /// On the difference of two values from 0 to `cap`, with a `limit` above 0; cut at ± 10 limits.
+    /// On the difference of two values from 0 to `cap`, with a `limit` above 0.
     pub fn on_difference(cap: f64, limit: f64) -> Self {
-        let most = (CUT * limit).min(cap);
-        Self::on(most, -most, limit)
+        Self::on(cap, -cap, limit)
     }
 
-    /// The same without the cut; `None` if there is none. Differences of 0 and ± `cap` are at the
-    /// same levels with and without it.
-    pub fn on_whole_difference(cap: f64, limit: f64) -> Option<Self> {
-        (CUT * limit < cap).then(|| Self::on(cap, -cap, limit))
+    /// The same, with differences cut at ± 10 limits; `None` if there are none beyond.
+    pub fn on_cut_difference(cap: f64, limit: f64) -> Option<Self> {
+        let most = CUT * limit;
+        (most < cap).then(|| Self::on(most, -most, limit))
     }
 
     /// On the difference of the means of two arms, of values from 0 to `cap`, with a `limit` from 0:
@@ -127,6 +134,22 @@ impl Bets {
         above - usize::from(coin * (high - low) >= value - low)
     }
 
+    /// The largest value.
+    pub fn most(&self) -> f64 {
+        self.most
+    }
+
+    /// These counts, with so many missing values as the worst ones for the claim.
+    fn with_missing(side: Side, counts: &Counts, missing: u32) -> Counts {
+        let mut counts = *counts;
+        let worst = match side {
+            Side::Harm => &mut counts[0],
+            Side::Safe => &mut counts[LEVELS - 1],
+        };
+        *worst = worst.saturating_add(missing);
+        counts
+    }
+
     /// The mean of the values so far; `None` before the first.
     pub fn mean(&self, counts: &Counts) -> Option<f64> {
         let sum = |of: &dyn Fn(usize) -> f64| {
@@ -141,19 +164,21 @@ impl Bets {
     }
 
     /// No less than [`Bets::ln`], in a fraction of its time: `ln(1 + x)` is at most `x`.
-    pub fn ln_at_most(&self, side: Side, counts: &Counts) -> f64 {
-        let staked = self.staked[side as usize].iter().zip(counts);
+    pub fn ln_at_most(&self, side: Side, counts: &Counts, missing: u32) -> f64 {
+        let counts = Self::with_missing(side, counts, missing);
+        let staked = self.staked[side as usize].iter().zip(&counts);
         staked.map(|(staked, &count)| staked * f64::from(count)).sum::<f64>().max(0.0)
     }
 
     /// `ln E` of the claim, from the values so far. The same on every machine.
-    pub fn ln(&self, side: Side, counts: &Counts) -> f64 {
+    pub fn ln(&self, side: Side, counts: &Counts, missing: u32) -> f64 {
+        let counts = Self::with_missing(side, counts, missing);
         let bets = match side {
             Side::Harm => &self.harm,
             Side::Safe => &self.safe,
         };
         let ends = bets.map(|factors| {
-            let terms = factors.iter().zip(counts);
+            let terms = factors.iter().zip(&counts);
             terms.map(|(factor, &count)| f64::from(count) * factor).sum::<f64>()
         });
         let largest = ends.into_iter().fold(f64::NEG_INFINITY, f64::max);

@@ -10,8 +10,9 @@
 //!
 //! Other pages than those of the verdict. A page without results gets no click: if only answers
 //! counted, a ranker that often returns nothing would never be found. So every issued page counts,
-//! whatever its outcome, and a value that is missing when its window has ended is the worst one.
-//! Otherwise a back end that fails would report nothing and be safe.
+//! whatever its outcome. A value that is missing when its window has ended is the worst one for
+//! either claim: otherwise a back end that fails would report nothing and be safe, and one that
+//! reports nothing would do harm. Of a difference, one missing value is enough.
 //!
 //! Of a unit, the page that was issued first counts, of all pages with the ranker, and for a
 //! difference of all pages of the ranker with the control.
@@ -42,10 +43,9 @@
 //! the part for differences, 0.9 are for the first control, and the rest is shared by the later
 //! ones in the same way: their evidence starts anew, so each needs an error of its own.
 //!
-//! A metric that has been 0 or `cap` on every page so far, as a failure is, is judged by whole
-//! differences, and any other by cut ones ([`betting`](crate::claims::betting)). The former have a
-//! fifth of the part for the difference, and the latter the rest, so that the two together err no
-//! more than that, though the values say which it is.
+//! Safety is about whole differences. Harm is found by whole ones, with a fifth of the part for the
+//! difference, or by [cut](crate::claims::betting) ones, with the rest. The two together err no more
+//! than that part.
 //!
 //! The parts are fixed, so that any of the claims is wrong has at most their sum, whatever each
 //! evidence depends on. That is why metrics of a page can count on the clock of the values and have
@@ -57,9 +57,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::Latch;
-use crate::claims::betting::{Counts, Side};
+use crate::claims::betting::{Bets, Counts, Side};
 use crate::claims::guardrails::metric::Rule;
-use crate::claims::guardrails::pages::{Cohort, Values};
+use crate::claims::guardrails::pages::Cohort;
 use crate::evidence::cohorts::Window;
 use crate::evidence::seen_units::SeenUnits;
 
@@ -67,7 +67,7 @@ mod metric;
 mod pages;
 
 pub use metric::Metric;
-pub use pages::{Page, ShownUnits};
+pub use pages::{Page, PageState, ShownUnits, Values};
 
 /// Share of the error for the rankers, and the control, that were first.
 const FIRST: f64 = 0.9;
@@ -114,8 +114,14 @@ pub struct Claim {
     pub error: f64,
     /// Pages that count.
     pub pages: u64,
-    /// Their mean value, or by how much they are worse than the control on average.
+    /// Those of them without a value, or of a difference without one of both.
+    pub missing: u64,
+    /// A larger share of pages without a value can break the limit by itself.
+    pub missing_bearable: f64,
+    /// The mean of the values that came, or by how much they are worse than the control on average.
     pub mean: Option<f64>,
+    /// Differences are cut at ± this, also in the mean: harm that was found that way.
+    pub cut: Option<f64>,
     /// Number of pages when it was decided.
     pub decided_after: Option<u64>,
 }
@@ -153,10 +159,15 @@ pub struct Guardrails {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Table {
+    /// Of the values that came.
     counts: Counts,
-    /// Whether a difference was neither 0 nor as large as the cap.
-    is_graded: bool,
+    /// Of the same values, if differences are cut.
+    cut: Counts,
+    /// Pages without a value.
+    missing: u32,
     harm: Latch,
+    /// Whether harm was found by cut differences.
+    by_cut: bool,
     safe: Latch,
 }
 
@@ -306,14 +317,21 @@ impl Guardrails {
         let (ranker, metric, kind) = self.subject(table);
         let part = self.error_of(ranker, kind);
         let pages = self.tables[table].pages();
-        let Table { counts, is_graded, harm, safe } = &mut self.tables[table];
-        let Some((bets, share)) = self.rules[metric].bets(kind, *is_graded) else { return };
-        let error = part * share;
-        let least = -libm::log(error) * ROUNDED;
-        for (side, latch) in [(Side::Harm, harm), (Side::Safe, safe)] {
-            if latch.decided_at().is_none() && bets.ln_at_most(side, counts) >= least {
-                latch.check(bets.ln(side, counts), error, pages);
+        let rule = &self.rules[metric];
+        let Some(whole) = &rule.bets[kind as usize] else { return };
+        let Table { counts, cut, missing, harm, by_cut, safe } = &mut self.tables[table];
+        let check = |latch: &mut Latch, bets: &Bets, side, counts: &Counts, error: f64| {
+            let least = -libm::log(error) * ROUNDED;
+            if latch.decided_at().is_none() && bets.ln_at_most(side, counts, *missing) >= least {
+                latch.check(bets.ln(side, counts, *missing), error, pages);
             }
+        };
+        check(safe, whole, Side::Safe, counts, part);
+        let [of_whole, of_cut] = rule.shares(kind);
+        check(harm, whole, Side::Harm, counts, part * of_whole);
+        if let Some(bets) = rule.cut(kind).filter(|_| harm.decided_at().is_none()) {
+            check(harm, bets, Side::Harm, cut, part * of_cut);
+            *by_cut = harm.decided_at().is_some();
         }
     }
 
@@ -368,7 +386,9 @@ impl Guardrails {
             let (ranker, metric, kind) = self.subject(nth);
             let is_compared = self.control().is_some_and(|control| control != ranker);
             let rule = &self.rules[metric];
-            let (bets, _) = rule.bets(kind, table.is_graded)?;
+            let whole = rule.bets[kind as usize].as_ref()?;
+            let cut = rule.cut(kind).filter(|_| side == Side::Harm && table.by_cut);
+            let (bets, counts) = cut.map_or((whole, &table.counts), |bets| (bets, &table.cut));
             (kind == Kind::Limit || is_compared).then(|| Claim {
                 ranker,
                 metric,
@@ -376,7 +396,10 @@ impl Guardrails {
                 side,
                 error: self.error_of(ranker, kind),
                 pages: table.pages(),
-                mean: rule.mean(bets, &table.counts, kind),
+                missing: table.missing.into(),
+                missing_bearable: rule.missing_bearable(kind),
+                mean: rule.mean(bets, counts, kind),
+                cut: cut.map(Bets::most),
                 decided_after: latch.decided_at(),
             })
         })
@@ -385,7 +408,7 @@ impl Guardrails {
 
 impl Table {
     fn pages(&self) -> u64 {
-        self.counts.iter().map(|&count| u64::from(count)).sum()
+        self.counts.iter().chain([&self.missing]).map(|&count| u64::from(count)).sum()
     }
 }
 

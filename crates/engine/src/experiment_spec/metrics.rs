@@ -27,7 +27,8 @@ pub struct Metric {
     /// Whether `lower` or `higher` values are better; `lower` by default.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub better: Better,
-    /// Values are 0 to this: larger ones count as this. A missing one counts as the worst.
+    /// Values are 0 to this: larger ones count as this. A missing one counts as the worst one for
+    /// each claim.
     #[schema(exclusive_minimum = 0.0, maximum = 1e12, example = 1000.0)]
     pub cap: f64,
     /// A ranker does harm if its mean is worse than this; above 0 and below the cap. Not of a page.
@@ -35,8 +36,8 @@ pub struct Metric {
     #[schema(exclusive_minimum = 0.0, example = 400.0, nullable = false)]
     pub limit: Option<f64>,
     /// A ranker does harm if it is worse than the `control` by more than this. Of a ranker: on the
-    /// same page, in the mean of differences that are cut at ten times this; above 0, at most the
-    /// cap. Of a page: in the mean of pages that show one of them alone; from 0 to the cap.
+    /// same page; above 0, at most the cap. Of a page: in the mean of pages that show one of them
+    /// alone; from 0 to the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0, example = 10.0, nullable = false)]
     pub difference: Option<f64>,

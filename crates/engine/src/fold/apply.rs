@@ -371,6 +371,8 @@ impl Fold {
         let before = self.state.open_pages.pages().get(&duel);
         let sheet = sheet_of(event, before)?;
         if nonce != duel {
+            let &ClicksEvent { first, second, ticket, issued_at, unit, .. } = event;
+            self.add_answered(duel, [first, second], ticket, issued_at, unit);
             self.state.open_pages.add(duel, event, sheet);
             return Ok(None);
         }
@@ -408,6 +410,7 @@ impl Fold {
         self.check_ranker(first)?;
         self.check_ranker(second)?;
         check_issued(issued_at)?;
+        self.add_answered(nonce, [first, second], outcome.ticket, issued_at, unit);
         let duel = Duel::new(first.into(), second.into());
         if duel.is_self() {
             // its step was counted when it was issued; its answer teaches nothing

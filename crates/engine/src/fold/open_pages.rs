@@ -58,6 +58,8 @@ pub struct ClickedPage {
     /// Credit sheet of the deepest page that clicks came from.
     pub sheet: CreditSheet,
     clicks: PageClicks,
+    /// Entries of the log that have them.
+    pub pieces: u16,
     /// The unit and the segment that clicked.
     audience: Audience,
 }
@@ -114,6 +116,7 @@ impl ClickedPage {
                 method: event.method,
                 sheet,
                 clicks: PageClicks::default(),
+                pieces: 0,
                 audience: Audience::default(),
             },
             (Some(mut page), Some(sheet)) if sheet.slots.len() > page.sheet.slots.len() => {
@@ -127,7 +130,16 @@ impl ClickedPage {
         for &(position, weight) in &event.clicks {
             page.clicks.add(position, weight);
         }
+        page.pieces = page.pieces.saturating_add(1);
         Some(page)
+    }
+
+    /// Whether the clicks of this event, and a page as deep, are known.
+    pub fn has(&self, event: &ClicksEvent) -> bool {
+        let sheet = event.sheet.as_deref().and_then(sheet_from_text);
+        let mut clicks = event.clicks.iter();
+        sheet.is_none_or(|sheet| sheet.slots.len() <= self.sheet.slots.len())
+            && clicks.all(|(position, weight)| self.clicks.0.get(position) >= Some(weight))
     }
 
     /// The credit for the clicks, under the method that interleaved the page, in an experiment with
@@ -200,10 +212,10 @@ impl ClickedPage {
             && clock::is_a_time(self.duel.issued_at)
             && sheet_is_sound(&self.sheet)
             && self.clicks.0.len() <= MAX_CLICKED
-            && self.clicks.iter().all(|(position, weight)| self.has(position, weight))
+            && self.clicks.iter().all(|(position, weight)| self.can_have(position, weight))
     }
 
-    fn has(&self, position: u16, weight: u8) -> bool {
+    fn can_have(&self, position: u16, weight: u8) -> bool {
         usize::from(position) < self.sheet.slots.len() && (1..=MAX_WEIGHT).contains(&weight.into())
     }
 

@@ -3,7 +3,9 @@
 use super::Fold;
 use super::apply::check_issued;
 use crate::experiment_spec::{Errors, ExperimentSpec};
+use crate::page_values::shown;
 use dueling_bandits::claims::guardrails::{Guardrails, Page};
+use rankduel_store::Nonce;
 use rankduel_store::events::PageValues;
 
 /// The guardrails before the first entry; `None` without metrics.
@@ -32,6 +34,37 @@ impl Fold {
     /// The claims about metrics; `None` without metrics.
     pub fn guardrails(&self) -> Option<&Guardrails> {
         self.state.guardrails.as_deref()
+    }
+
+    /// Whether the log has this page and these values, or they would change nothing.
+    pub(crate) fn has_page(&self, page: &PageValues) -> bool {
+        let &PageValues { duel, first, second, alone, issued_at, unit, ref values } = page;
+        let page = Page { issued_at, pair: [first, second], alone, unit };
+        let values = values.each_ref().map(Vec::as_slice);
+        self.state.excluded.has(unit)
+            || self.guardrails().is_some_and(|held| held.has(duel.as_u128(), &page, values))
+    }
+
+    /// An answer or a click shows that the page of a duel was issued, if nothing else in the log
+    /// does.
+    pub(super) fn add_answered(
+        &mut self,
+        nonce: Nonce,
+        pair: [u16; 2],
+        ticket: u64,
+        issued_at: i64,
+        unit: Option<u64>,
+    ) {
+        let shown = shown(pair, ticket, self.arm_of(unit));
+        let is_excluded = self.state.excluded.has(unit);
+        let Some(guardrails) = self.state.guardrails.as_mut().filter(|_| !is_excluded) else {
+            return;
+        };
+        let shown = shown
+            .filter(|(pair, alone)| pair[0] != pair[1] && guardrails.is_about(alone.is_some()));
+        if let Some((pair, alone)) = shown {
+            guardrails.add(nonce, Page { issued_at, pair, alone, unit }, [&[], &[]]);
+        }
     }
 
     /// Pages with a ranker or a metric that is not known here are left out: the change that

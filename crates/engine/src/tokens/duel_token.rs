@@ -42,9 +42,9 @@ impl DuelToken {
         ALONE | other as u64
     }
 
-    /// The ranker of such a ticket.
-    pub fn other_arm(&self) -> Option<u16> {
-        (self.ticket & ALONE != 0).then_some(self.ticket as u16)
+    /// The ranker of such a ticket; `None` of any other ticket.
+    pub fn other_arm(ticket: u64) -> Option<u16> {
+        (ticket & ALONE != 0).then_some(ticket as u16)
     }
 
     /// Append the token's bytes to `bytes`.

@@ -62,7 +62,20 @@ pub struct Page {
 
 /// The values of a page by ranker and metric, [`MISSING`] until they come; empty before the first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Values(Box<[f64]>);
+pub struct Values(Box<[f64]>);
+
+/// The page of a duel, as far as its values are concerned.
+#[derive(Debug, Clone, Copy)]
+pub enum PageState<'a> {
+    /// Nothing is known of it.
+    Unknown,
+    /// It waits for values.
+    Open(&'a Values),
+    /// Its window has ended: no value counts any more.
+    Ended,
+    /// It does not count: so many pages were issued at about the same time that only some do.
+    LeftOut,
+}
 
 /// Pages that wait, by a hash of the nonce and the nonce of the duel.
 pub(super) type Cohort = BTreeMap<(u64, u128), (Page, Values)>;
@@ -71,7 +84,9 @@ pub(super) type Cohort = BTreeMap<(u64, u128), (Page, Values)>;
 const MISSING: f64 = -1.0;
 
 impl Values {
-    fn get(&self, metrics: usize, side: usize, metric: usize) -> Option<f64> {
+    /// The value of the first or the second ranker.
+    pub fn get(&self, side: usize, metric: usize) -> Option<f64> {
+        let metrics = self.0.len() / 2;
         self.0.get(side * metrics + metric).copied().filter(|&value| value != MISSING)
     }
 
@@ -89,7 +104,7 @@ impl Values {
         }
     }
 
-    pub fn is_sound(&self, metrics: usize) -> bool {
+    pub(super) fn is_sound(&self, metrics: usize) -> bool {
         (self.0.is_empty() || self.0.len() == 2 * metrics)
             && self.0.iter().all(|&value| value >= 0.0 || value == MISSING)
     }
@@ -140,9 +155,9 @@ impl Guardrails {
             return false;
         }
         let start = self.window.start_of_cohort(page.issued_at);
-        let key = (mix(nonce as u64 ^ (nonce >> 64) as u64), nonce);
         let cohort = self.open.entry(start).or_default();
-        let (known, known_values) = cohort.entry(key).or_insert_with(|| (page, Values::default()));
+        let (known, known_values) =
+            cohort.entry(key_of(nonce)).or_insert_with(|| (page, Values::default()));
         known.unit = known.unit.or(page.unit);
         known_values.add(self.rules.len(), values);
         let left_out = if cohort.len() > PAGES_MAX { cohort.pop_last() } else { None };
@@ -150,6 +165,42 @@ impl Guardrails {
             self.mark_seen(&page);
         }
         true
+    }
+
+    /// The state of the page of a duel that was issued at this time.
+    pub fn page(&self, nonce: u128, issued_at: i64) -> PageState<'_> {
+        if issued_at < self.complete_until {
+            return PageState::Ended;
+        }
+        let start = self.window.start_of_cohort(issued_at);
+        let Some(cohort) = self.open.get(&start) else { return PageState::Unknown };
+        let key = key_of(nonce);
+        let is_beyond = |last: &(u64, u128)| cohort.len() >= PAGES_MAX && *last < key;
+        match (cohort.get(&key), cohort.keys().next_back()) {
+            (Some((_, values)), _) => PageState::Open(values),
+            (None, last) if last.is_some_and(is_beyond) => PageState::LeftOut,
+            (None, _) => PageState::Unknown,
+        }
+    }
+
+    /// Whether to [`add`](Self::add) these values would change nothing: no page and no value counts
+    /// twice.
+    pub fn has(&self, nonce: u128, page: &Page, values: [&[Option<f64>]; 2]) -> bool {
+        match self.page(nonce, page.issued_at) {
+            PageState::Unknown => false,
+            PageState::Ended | PageState::LeftOut => {
+                page.hashes().all(|hash| self.seen.contains(hash))
+            }
+            PageState::Open(known) => (0..2).all(|side| {
+                let mut values = values[side].iter().enumerate();
+                values.all(|(metric, it)| it.is_none() || known.get(side, metric).is_some())
+            }),
+        }
+    }
+
+    /// Whether a metric is about pages that show one ranker alone, or about those that show two.
+    pub fn is_about(&self, alone: bool) -> bool {
+        self.rules.iter().any(|rule| rule.metric.of_page == alone)
     }
 
     /// A page was seen and does not count. No later page of its unit with these rankers counts.
@@ -238,10 +289,12 @@ impl Guardrails {
                     if rule.metric.of_page {
                         continue;
                     }
-                    let badness = |side| rule.badness(values.get(metrics, side, metric));
+                    let badness = |side| Some(rule.badness(values.get(side, metric)?));
                     let counted = match kind {
                         Kind::Limit => badness(side),
-                        Kind::Difference => badness(side) - badness(1 - side),
+                        Kind::Difference => {
+                            badness(side).zip(badness(1 - side)).map(|(own, other)| own - other)
+                        }
                     };
                     let table = self.table(ranker.into(), metric, kind);
                     self.count_at(table, counted, nonce, changed);
@@ -261,27 +314,42 @@ impl Guardrails {
         for metric in 0..self.rules.len() {
             let rule = &self.rules[metric];
             if rule.metric.of_page {
-                let value = rule.badness(values.get(self.rules.len(), side, metric));
-                let forecast = self.sums[metric].mean();
-                self.sums[metric].add(value);
+                let value = values.get(side, metric).map(|value| rule.badness(value));
+                let counted = value.map(|value| {
+                    let forecast = self.sums[metric].mean();
+                    self.sums[metric].add(value);
+                    sign * (value - forecast)
+                });
                 let table = self.table(leader.into(), metric, Kind::Difference);
-                self.count_at(table, sign * (value - forecast), nonce, changed);
+                self.count_at(table, counted, nonce, changed);
             }
         }
     }
 
-    /// Count a value of a table, if that has a limit.
-    fn count_at(&mut self, table: usize, value: f64, nonce: u128, changed: &mut Vec<usize>) {
-        let (_, metric, kind) = self.subject(table);
+    /// Count a value of a table, or that it is missing, if the table has a limit.
+    fn count_at(&mut self, at: usize, value: Option<f64>, nonce: u128, changed: &mut Vec<usize>) {
+        let (_, metric, kind) = self.subject(at);
         let rule = &self.rules[metric];
         let Some(bets) = &rule.bets[kind as usize] else { return };
-        let level = bets.level(value, coin(self.seed, nonce, table));
-        let is_graded = rule.is_graded(value);
-        let table_of = &mut self.tables[table];
-        table_of.is_graded |= is_graded;
-        table_of.counts[level] = table_of.counts[level].saturating_add(1);
-        changed.push(table);
+        let table = &mut self.tables[at];
+        changed.push(at);
+        let Some(value) = value else {
+            table.missing = table.missing.saturating_add(1);
+            return;
+        };
+        let coin = coin(self.seed, nonce, at);
+        for (bets, counts) in [(Some(bets), &mut table.counts), (rule.cut(kind), &mut table.cut)] {
+            if let Some(bets) = bets {
+                let level = bets.level(value, coin);
+                counts[level] = counts[level].saturating_add(1);
+            }
+        }
     }
+}
+
+/// The key of a page in its cohort.
+fn key_of(nonce: u128) -> (u64, u128) {
+    (mix(nonce as u64 ^ (nonce >> 64) as u64), nonce)
 }
 
 /// A number in [0, 1) that depends on the page and the table, and not on the value.

@@ -17,7 +17,8 @@ fn size(level: usize) -> f64 {
 
 #[test]
 fn rounding_keeps_the_mean_and_cuts_what_is_too_large() {
-    let (value, difference) = (Bets::on_value(2.0, 0.5), Bets::on_difference(1.0, 0.01));
+    let value = Bets::on_value(2.0, 0.5);
+    let difference = Bets::on_cut_difference(1.0, 0.01).expect("a cut");
     for share in [0.0, 1e-4, 1.0 / 128.0, 0.011, 0.3, 0.5, 0.77, 0.999, 1.0] {
         let of = |bets: &Bets, most: f64| {
             let mean = mean_of_rounded(bets, share * most, size);
@@ -41,7 +42,8 @@ fn at_the_limit_the_mean_evidence_is_one() {
         (Bets::on_value(1.0, 0.3), 0.3, [14, 15]),
         (Bets::on_difference(10.0, 1.0), 0.1, [0, 16]),
         (Bets::on_difference(10.0, 1.0), 0.1, [12, 14]),
-        (Bets::on_whole_difference(10.0, 0.5).expect("a cut"), 0.05, [0, 16]),
+        (Bets::on_difference(10.0, 0.5), 0.05, [0, 16]),
+        (Bets::on_cut_difference(10.0, 0.5).expect("a cut"), 0.1, [0, 16]),
     ] {
         let up = (limit - size(low)) / (size(high) - size(low));
         for side in [Side::Harm, Side::Safe] {
@@ -51,8 +53,11 @@ fn at_the_limit_the_mean_evidence_is_one() {
                 let mut counts = [0; LEVELS];
                 (counts[low], counts[high]) = (12 - ones, ones);
                 let probability = up.powi(ones as i32) * (1.0 - up).powi(12 - ones as i32);
-                let ln = bets.ln(side, &counts);
-                assert!(ln <= bets.ln_at_most(side, &counts) + 1e-9);
+                let ln = bets.ln(side, &counts, 0);
+                assert!(ln <= bets.ln_at_most(side, &counts, 0) + 1e-9);
+                // no value that a missing one may have had is better for the claim
+                counts[low] -= (12 - ones).min(1);
+                assert!(bets.ln(side, &counts, (12 - ones).min(1)) <= ln + 1e-9);
                 mean += probability * ln.exp();
             }
             assert!((mean - 1.0).abs() < 1e-9, "{mean} for {side:?} at {limit}");

@@ -50,17 +50,27 @@ impl Pages {
 }
 
 #[test]
-fn pages_without_values_count_as_the_worst() {
-    let mut pages = Pages::new(guardrails(FAILURES, 2, None, 1));
-    for _ in 0..200 {
-        pages.add([0, 1], None, [Some(0.0), None]);
+fn silence_proves_neither_claim() {
+    let both = Metric { difference: Some(0.2), ..FAILURES };
+    for control in [None, Some(0)] {
+        let metric = if control.is_some() { both } else { FAILURES };
+        let mut pages = Pages::new(guardrails(metric, 2, control, 1));
+        for _ in 0..200 {
+            pages.add([0, 1], None, [Some(0.0), None]);
+        }
+        assert!(pages.is_decided(0, Side::Safe) && !pages.is_decided(0, Side::Harm));
+        assert!(pages.rails.decided().all(|claim| claim.ranker == 0));
+        let claims = pages.rails.claims().filter(|claim| claim.ranker == 1);
+        for claim in claims {
+            assert_eq!((claim.pages, claim.missing, claim.mean), (200, 200, None));
+            assert!([0.05, 0.2].contains(&claim.missing_bearable), "{claim:?}");
+        }
+        // values that come prove harm for all that
+        for _ in 0..200 {
+            pages.add([0, 1], None, [Some(0.0), Some(1.0)]);
+        }
+        assert!(pages.is_decided(1, Side::Harm) && !pages.is_decided(1, Side::Safe));
     }
-    assert!(pages.is_decided(0, Side::Safe) && !pages.is_decided(0, Side::Harm));
-    assert!(pages.is_decided(1, Side::Harm) && !pages.is_decided(1, Side::Safe));
-    assert_eq!(
-        (pages.claim(0, Side::Safe).mean, pages.claim(1, Side::Harm).mean),
-        (Some(0.0), Some(1.0))
-    );
 }
 
 #[test]
@@ -255,7 +265,7 @@ fn failures(shares: [f64; 2], run: u64, pages: u64) -> Pages {
     found
 }
 
-/// A cut at ten limits would call three times the limit safe.
+/// A cut at ten limits would find no harm in three times the limit.
 #[test]
 fn whole_differences_decide_about_failures() {
     const RUNS: u64 = 200;
@@ -269,11 +279,91 @@ fn whole_differences_decide_about_failures() {
     assert!(found.into_iter().all(|found| found > RUNS / 2), "{found:?}");
 }
 
+/// Worlds in which a ranker is not within its limit, although the values that come look well.
+#[derive(Debug, Clone, Copy)]
+enum Silence {
+    /// Where the ranker fails, its value is missing.
+    OfFailures,
+    /// Where the ranker fails, the values of both are missing: the page was not shown.
+    OfPages,
+    /// A random twentieth of the values of the ranker is missing.
+    OfSome,
+    /// The ranker fails more often than it may, and one value is neither 0 nor the cap.
+    OddValue,
+}
+
+/// How often a ranker is found safe that is not, if a missing value is the cap.
+fn false_safety(silence: Silence, runs: u64) -> u64 {
+    let found = |&run: &u64| {
+        let mut rng = step_rng(run, 4);
+        let metric = match silence {
+            Silence::OddValue => Metric { limit: None, difference: Some(0.025), ..FAILURES },
+            _ => LATENCY,
+        };
+        let mut pages = Pages::new(guardrails(metric, 2, Some(0), run));
+        for page in 0..1_500 {
+            let [control, own] = latencies(0.0, &mut rng);
+            let values = match silence {
+                Silence::OfFailures if rng.random_bool(0.1) => [Some(control), None],
+                Silence::OfPages if rng.random_bool(0.1) => [None, None],
+                Silence::OfSome if rng.random_bool(0.05) => [Some(control), None],
+                Silence::OddValue if page == 40 => [Some(0.0), Some(0.5)],
+                Silence::OddValue => {
+                    [0.025, 0.08].map(|share| Some(if rng.random_bool(share) { 1.0 } else { 0.0 }))
+                }
+                _ => [Some(control), Some(own)],
+            };
+            pages.add([0, 1], None, values);
+        }
+        pages.is_decided(1, Side::Safe)
+    };
+    (0..runs).filter(found).count() as u64
+}
+
+#[test]
+fn silence_does_not_speak_for_a_ranker() {
+    const RUNS: u64 = 100;
+    for silence in [Silence::OfFailures, Silence::OfPages, Silence::OfSome, Silence::OddValue] {
+        let found = false_safety(silence, RUNS);
+        assert!(at_most(found, RUNS) <= ERROR, "{silence:?}: {found} of {RUNS}");
+    }
+}
+
+/// A limit of the mean, at a load that is correlated in time: this share below the limit in the
+/// long run.
+fn harm_by_load(below: f64, memory: f64, run: u64) -> bool {
+    let metric = Metric { limit: Some(0.4), difference: None, ..FAILURES };
+    let mut rng = step_rng(run, 5);
+    let mut pages = Pages::new(guardrails(metric, 2, None, run));
+    let mut load = 0.0_f64;
+    for _ in 0..4_000 {
+        let normal = (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+        load = memory * load + (1.0 - memory * memory).sqrt() * normal;
+        let value = 0.4 * (1.0 - below) * (1.0 + 0.3 * load).clamp(0.0, 2.0);
+        pages.add([0, 1], None, [Some(value); 2]);
+    }
+    pages.is_decided(1, Side::Harm)
+}
+
+#[test]
+#[ignore = "a table for crates/lab/notes/claims.md: the command is there"]
+fn figures() {
+    const RUNS: u64 = 300;
+    for silence in [Silence::OfFailures, Silence::OfPages, Silence::OfSome, Silence::OddValue] {
+        let found = false_safety(silence, RUNS);
+        println!("{silence:?}: safe in {found} of {RUNS}, at most {:.4}", at_most(found, RUNS));
+    }
+    for (below, memory) in [(0.1, 0.0), (0.1, 0.99), (0.1, 0.999), (0.2, 0.999)] {
+        let found = (0..RUNS).filter(|&run| harm_by_load(below, memory, run)).count();
+        println!("load {below} below the limit, memory {memory}: harm in {found} of {RUNS}");
+    }
+}
+
 /// The medians of a simulation by other code, within 15 %.
 #[test]
 fn claims_on_differences_are_made_in_the_pages_that_they_take() {
     for (slower, side, known) in
-        [(0.02, Side::Harm, 200), (0.05, Side::Harm, 30), (0.0, Side::Safe, 170)]
+        [(0.02, Side::Harm, 200), (0.05, Side::Harm, 30), (0.0, Side::Safe, 600)]
     {
         let pages = |run| {
             let mut rng = step_rng(run, 2);
