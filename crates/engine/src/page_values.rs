@@ -62,8 +62,8 @@ pub(crate) fn shown(
 
 impl Engine {
     /// Append the pages that this process has issued, if one of these duels is among them. The
-    /// first value of a page must not come before them: of the pages that a crash loses, all would be
-    /// without a value then, and the others would speak for their rankers.
+    /// first value of a page must not come before them: of the pages that a crash loses, all would
+    /// be without a value then, and the others would speak for their rankers.
     pub async fn log_issued(
         &self,
         loaded: &Arc<LoadedExperiment>,

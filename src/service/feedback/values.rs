@@ -231,8 +231,8 @@ pub(super) struct ValuesReceipt {
 type Report = (usize, PageValues, Nonce);
 
 /// Record values of pages, each value once. The first report on a page is one entry of the log.
-/// Each value that it lacks is another one, with a nonce of its own. So one page has at most one entry,
-/// and one for each of its values, whichever server gets them.
+/// Each value that it lacks is another one, with a nonce of its own. So one page has at most one
+/// entry, and one for each of its values, whichever server gets them.
 pub(super) async fn record(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,

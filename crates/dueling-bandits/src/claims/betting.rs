@@ -33,8 +33,8 @@
 //! the same page: `z = y_x - y_c`. What a bet must be able to lose is the largest difference.
 //! [`Bets::on_difference`] has room for all of it. [`Bets::on_cut_difference`] cuts differences at
 //! ± 10 limits, and finds harm of twice the limit after a third of the pages; its claim is about
-//! the mean of the cut differences. A mean of cut differences within the limit says nothing about rare
-//! long waits, so there is no claim of safety by it.
+//! the mean of the cut differences. A mean of cut differences within the limit says nothing about
+//! rare long waits, so there is no claim of safety by it.
 //!
 //! [`Bets::on_arms`] are for pages that show one ranker alone, which have no such difference: a coin
 //! takes its place.
