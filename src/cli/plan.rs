@@ -11,8 +11,9 @@ use crate::service::reports::plan::{DaysOf, PlanReport, PlanRequest};
 
 /// Plan an experiment: days until the verdict, and what it costs
 ///
-/// Simulates the default policy. The best ranker beats the second best by the smallest difference of
-/// interest; the plan covers one close rival, a ladder of rivals and equal ones. Needs no server.
+/// Simulates the default policy. The best ranker beats the second best by the smallest difference
+/// of interest; the plan covers one close rival, a ladder of rivals and equal ones. It needs no
+/// server.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]

@@ -114,8 +114,8 @@ impl Post {
     }
 }
 
-/// Times that a post is checked and appended while other servers append in between. Each takes a few
-/// milliseconds, and the time limit of a request ends them, too.
+/// Times that a post is checked and appended while other servers append in between. Each takes a
+/// few milliseconds, and the time limit of a request ends them, too.
 const ATTEMPTS: usize = 500;
 
 /// Approximate nanoseconds to check the posted results of one pair.

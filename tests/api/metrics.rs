@@ -246,7 +246,10 @@ async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
     let traffic = server.report("search", "traffic").await;
     assert_eq!(
         traffic["feedback"],
-        json!({"recorded": 4, "duplicate": 1, "conflict": 1, "expired": 1, "late": 0, "invalid": 1})
+        json!({
+            "recorded": 4, "duplicate": 1, "conflict": 1, "expired": 1, "ignored": 0, "late": 0,
+            "invalid": 1,
+        })
     );
     assert_has(&traffic, json!({"pairs": 7, "in_flight": 0, "unanswered": 3}));
     assert_eq!(

@@ -82,7 +82,7 @@ pub struct Run {
     segments: Option<Box<SegmentClaims>>,
     /// `None` where nobody looks for drift.
     drift: Option<Drift>,
-    /// What the claims follow later.
+    /// Those that the claims follow later.
     changes: Changes,
     /// Whether an alarm about drift starts the verdict again.
     restarts: bool,
@@ -187,34 +187,6 @@ impl Run {
     /// the control already.
     pub fn next_control(&self) -> Option<usize> {
         self.changes.control()
-    }
-
-    /// Somebody makes a change at this time, which the claims follow with the first cohort that is
-    /// issued after it.
-    fn change(&mut self, change: Change, at: i64) {
-        match self.cohorts.window_ms() {
-            0 => self.make(change),
-            _ => self.changes.add(change, self.cohorts.next_cohort(at)),
-        }
-    }
-
-    /// The claims follow a change, before any answer to a duel issued after it is counted.
-    fn make(&mut self, change: Change) {
-        if let Some(claims) = &mut self.claims {
-            match change {
-                Change::Control(ranker) => {
-                    claims.name(ranker.into(), &self.changes.active_before(&self.roster));
-                }
-                Change::Enlisted(ranker) => claims.stake_on(ranker.into()),
-                Change::Retired(ranker) => claims.retire(ranker.into()),
-            }
-        }
-        if let (Change::Enlisted(_) | Change::Retired(_), Some(segments)) =
-            (change, &mut self.segments)
-        {
-            segments.verdict_started_again();
-        }
-        self.follow_segments();
     }
 
     /// The claims about segments are about the winner and the control of now.
@@ -488,8 +460,8 @@ impl Run {
         self.policy.catch_up();
     }
 
-    /// Add one ranker, with the next index, at this time. The verdict starts again, with duels issued
-    /// after this time.
+    /// Add one ranker, with the next index, at this time. The verdict starts again, with duels
+    /// issued after this time.
     pub fn enlist(&mut self, at: i64) -> Result<(), RosterError> {
         let mut roster = self.roster.clone();
         roster.enlist()?;

@@ -10,8 +10,8 @@
 //!   They share one error too: the claim then errs as seldom whichever of the declared segments
 //!   are left.
 //!
-//! "Hurt" has four fifths of the error and "unhurt" one fifth. Each part is a rung of a [ladder](super::ladder), which also bounds by how much the
-//! winner loses.
+//! "Hurt" has four fifths of the error and "unhurt" one fifth. Each part is a rung of a
+//! [ladder](super::ladder), which also bounds by how much the winner loses.
 //!
 //! The rival is the control; without one, and if the winner is the control, it is in each segment
 //! the ranker that did best against the winner there. Evidence counts from the verdict on: before

@@ -176,8 +176,8 @@ impl Cohorts {
         self.open.values().map(Cohort::answers).sum()
     }
 
-    /// The answers that wait and that the verdict is expected to count; equal ones of a pair are one
-    /// entry, of whatever segment.
+    /// The answers that wait and that the verdict is expected to count; equal ones of a pair are
+    /// one entry, of whatever segment.
     pub fn expected(&self) -> Vec<EqualAnswers> {
         let mut counts = BTreeMap::new();
         for (_, cohort) in self.open.range(self.verdict_from..) {

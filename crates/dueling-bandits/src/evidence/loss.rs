@@ -28,7 +28,8 @@ pub struct Loss<'a> {
 
 impl Loss<'_> {
     /// Whether the verdict would name the winner too if it had lost all duels that were not
-    /// answered, and these were this share of the duels of each pair. With a share of 1 it does not.
+    /// answered, and these were this share of the duels of each pair. With a share of 1 it does
+    /// not.
     pub fn is_withstood(&self, share: f64) -> bool {
         let &Self { tracker, tally, active, winner, answered_each } = self;
         let counted = tracker.counted().of(tally);

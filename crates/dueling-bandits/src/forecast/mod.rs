@@ -18,9 +18,9 @@ use crate::{Policy, PolicyRng, Roster, Tally};
 /// Number of draws.
 const DRAWS: usize = 24;
 /// Shares of the draws below the estimate and the ends of its range: that of half of the verdicts,
-/// and that of nine of ten. They are low because the draws take too long: a preference that is drawn
-/// has the error of the counts twice, once in the posterior's mean and once in the draw, and pairs
-/// that are drawn closer than they are take more additional duels than others save. How many
+/// and that of nine of ten. They are low because the draws take too long: a preference that is
+/// drawn has the error of the counts twice, once in the posterior's mean and once in the draw, and
+/// pairs that are drawn closer than they are take more additional duels than others save. How many
 /// verdicts the range holds was measured (`crates/lab/notes/estimates.md`).
 const ESTIMATE: f64 = 0.35;
 const LOW: f64 = 0.0;

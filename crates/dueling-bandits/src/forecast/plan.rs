@@ -219,8 +219,9 @@ pub fn plan_budget(rankers: usize) -> u64 {
     3 * forecast_budget(rankers)
 }
 
-/// Plan for the rivals that are given, or else for each of the other [`Rivals`], with about `budget` steps over all
-/// draws at most. `None` if `may_go_on`, which is asked every few dozen steps, has said no.
+/// Plan for the rivals that are given, or else for each of the other [`Rivals`], with about
+/// `budget` steps over all draws at most. `None` if `may_go_on`, which is asked every few dozen
+/// steps, has said no.
 pub fn plan(
     question: &Question,
     budget: u64,

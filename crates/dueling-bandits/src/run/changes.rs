@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use super::Run;
 use crate::Roster;
 
 /// A change, with the ranker that it is about.
@@ -76,5 +77,35 @@ impl Changes {
             }
         };
         self.0.iter().all(fits) && self.0.iter().is_sorted_by_key(|&(from, _)| from)
+    }
+}
+
+impl Run {
+    /// Somebody makes a change at this time, which the claims follow with the first cohort that is
+    /// issued after it.
+    pub(super) fn change(&mut self, change: Change, at: i64) {
+        match self.cohorts.window_ms() {
+            0 => self.make(change),
+            _ => self.changes.add(change, self.cohorts.next_cohort(at)),
+        }
+    }
+
+    /// The claims follow a change, before any answer to a duel issued after it is counted.
+    pub(super) fn make(&mut self, change: Change) {
+        if let Some(claims) = &mut self.claims {
+            match change {
+                Change::Control(ranker) => {
+                    claims.name(ranker.into(), &self.changes.active_before(&self.roster));
+                }
+                Change::Enlisted(ranker) => claims.stake_on(ranker.into()),
+                Change::Retired(ranker) => claims.retire(ranker.into()),
+            }
+        }
+        if let (Change::Enlisted(_) | Change::Retired(_), Some(segments)) =
+            (change, &mut self.segments)
+        {
+            segments.verdict_started_again();
+        }
+        self.follow_segments();
     }
 }

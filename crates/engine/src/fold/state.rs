@@ -122,7 +122,7 @@ pub(super) struct State {
     pub guardrails: Option<Box<Guardrails>>,
 }
 
-/// What the log says of batches beside the policy's state.
+/// Facts about batches that the log has beside the policy's state.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct BatchTimes {
     /// Unix milliseconds at which the open batch opened: when the entry that closed the previous

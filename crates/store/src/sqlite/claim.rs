@@ -147,7 +147,7 @@ fn stopped(file: &Path, what: &str, remedy: &str) -> StoreError {
 
 /// How many names a file has, if it has several.
 fn other_names(file: &Metadata) -> Option<String> {
-    (file.nlink() > 1).then(|| format!("has {} names (hard links)", file.nlink()))
+    (file.is_file() && file.nlink() > 1).then(|| format!("has {} names (hard links)", file.nlink()))
 }
 
 /// Why a database must not be opened by this name, if so.

@@ -41,8 +41,8 @@ pub enum Admission {
 pub struct Added {
     /// The decision on the answer itself.
     pub admission: Admission,
-    /// Other answers that wait and that the verdict is no longer expected to count: at most three of
-    /// units, or all of a pair that lost its place in a full cohort.
+    /// Other answers that wait and that the verdict is no longer expected to count: at most three
+    /// of units, or all of a pair that lost its place in a full cohort.
     pub no_longer_expected: Vec<EqualAnswers>,
 }
 

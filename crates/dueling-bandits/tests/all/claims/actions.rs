@@ -1,4 +1,4 @@
-//! What people do while they see the answers that wait: it never chooses which answers count.
+//! People act while they see the answers that wait, and never choose which answers count.
 
 use std::collections::VecDeque;
 
@@ -176,7 +176,7 @@ fn without_a_control_the_rival_in_a_segment_comes_from_answers_that_count() {
     assert_eq!(watched.run.segments().and_then(|segments| segments.rival(0)), Some(2));
 }
 
-/// What is staked on "better" of each ranker but the first, while no answer of it counts.
+/// The stake on "better" of each ranker but the first, while no answer of it counts.
 fn stakes(run: &Run) -> Vec<f64> {
     let claims = run.claims().expect("a control");
     (1..run.roster().rankers()).map(|x| claims.ln_capital(x, Claim::Better).exp()).collect()

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use super::super::arena::start;
 use super::answer_batch;
 
-/// What came of some runs.
+/// The results of some runs.
 #[derive(Default)]
 struct Counts {
     runs: u32,
