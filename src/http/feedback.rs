@@ -248,13 +248,13 @@ fn receipt_or_problem(receipt: Receipt) -> ApiResult<Receipt> {
 }
 
 /// Receive the good items of a request. Returns the result of each item, in order.
-pub(super) async fn receive_all<R: From<Receipt>>(
+pub(super) async fn receive_all(
     state: &AppState,
     name: &str,
-    items: Vec<Result<Feedback, R>>,
-) -> ApiResult<Vec<R>> {
+    items: Vec<Result<Feedback, Receipt>>,
+) -> ApiResult<Vec<Receipt>> {
     let mut good = Vec::with_capacity(items.len());
-    let kept: Vec<Result<(), R>> =
+    let kept: Vec<Result<(), Receipt>> =
         items.into_iter().map(|item| item.map(|feedback| good.push(feedback))).collect();
     let mut received = receive(&state.service, name, good).await?.into_iter();
     kept.into_iter()
@@ -262,9 +262,9 @@ pub(super) async fn receive_all<R: From<Receipt>>(
             Err(result) => Ok(result),
             Ok(()) => match received.next() {
                 Some(Receipt { pointer: Some(pointer), detail: Some(detail), .. }) => {
-                    Ok(Receipt::invalid(format!("{pointer}: {detail}")).into())
+                    Ok(Receipt::invalid(format!("{pointer}: {detail}")))
                 }
-                Some(receipt) => Ok(receipt.into()),
+                Some(receipt) => Ok(receipt),
                 None => Err(Problem::internal("an item of feedback has no result")),
             },
         })

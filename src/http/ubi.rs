@@ -110,38 +110,11 @@ struct PositionOf {
     ordinal: Option<Id>,
 }
 
-/// The result for one event.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-enum EventReceipt {
-    /// For an event with a weight.
-    Read(Receipt),
-    /// For an ignored event.
-    Ignored(IgnoredEvent),
-}
-
-/// The result for an ignored event.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Passed)]
-struct IgnoredEvent {
-    #[schema(example = "ignored")]
-    status: Ignored,
-    detail: String,
-}
-
-/// The status of an ignored event.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum Ignored {
-    /// Its `action_name` has no weight in the experiment.
-    Ignored,
-}
-
 /// The results for the events.
 #[derive(Debug, Serialize, ToSchema)]
 struct EventReceipts {
     /// In the order of the events.
-    results: Vec<EventReceipt>,
+    results: Vec<Receipt>,
 }
 
 /// Report User Behavior Insights events
@@ -175,14 +148,13 @@ async fn events(
     let items = events
         .into_iter()
         .map(|event| {
-            let ReadEvent { action, part } = event.map_err(invalid)?;
+            let ReadEvent { action, part } = event.map_err(Receipt::invalid)?;
             if !weights.contains_key(&action) {
                 let shown: String = action.chars().take(100).collect();
                 let detail = format!("`{shown}` has no weight in this experiment");
-                let status = Ignored::Ignored;
-                return Err(EventReceipt::Ignored(IgnoredEvent { status, detail }));
+                return Err(Receipt::without_weight(detail));
             }
-            part.map_err(invalid)
+            part.map_err(Receipt::invalid)
         })
         .collect();
     let results = receive_all(&state, &name, items).await?;
@@ -212,16 +184,6 @@ fn read_events(text: &[u8]) -> ApiResult<Vec<Result<ReadEvent, String>>> {
         Ok(ReadEvent { action: action_name, part })
     };
     Ok(events.into_iter().map(read).collect())
-}
-
-fn invalid(detail: impl Into<String>) -> EventReceipt {
-    Receipt::invalid(detail).into()
-}
-
-impl From<Receipt> for EventReceipt {
-    fn from(receipt: Receipt) -> Self {
-        Self::Read(receipt)
-    }
 }
 
 /// The event as a part of the clicks on its page.

@@ -97,7 +97,8 @@ pub enum FeedbackStatus {
     Late,
     /// It is malformed, or its `duel_id` is not of this experiment.
     Invalid,
-    /// It has only values of metrics, and none of them counts: `ignored` says why.
+    /// It has only values of metrics, and none of them counts (`ignored` says why), or it is an event
+    /// without a weight.
     Ignored,
 }
 

@@ -155,6 +155,11 @@ impl Receipt {
         Self { ignored, ..Self::of(status, None, detail) }
     }
 
+    /// An event whose kind has no weight in the experiment.
+    pub fn without_weight(detail: String) -> Self {
+        Self::of(FeedbackStatus::Ignored, None, Some(detail))
+    }
+
     /// Clicks that find no place in the log any more.
     pub(super) fn no_place() -> Self {
         let detail = format!(
