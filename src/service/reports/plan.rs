@@ -117,7 +117,7 @@ pub struct PlanReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rivals {
-    /// The others by 0.25, or three times `difference` if that is more.
+    /// The others by 0.28, or three times `difference` if that is more.
     OneClose,
     /// Each further one by 1.7 times as much as the one before.
     Ladder,

@@ -44,7 +44,10 @@ pub const DIFFERENCE_MAX: f64 = 0.45;
 const LADDER: f64 = 1.7;
 /// How far behind the others are where one rival is close: so much, and at least so many times as
 /// far as that one.
-const FAR: (f64, f64) = (0.25, 3.0);
+const FAR: (f64, f64) = (0.28, 3.0);
+/// Of equal rivals, the factor grows by 2^0.2 = 1.15 where the difference is halved. Measured at
+/// 0.03 after 0.06, in 500 experiments: 1.16 with 5 rankers, 1.34 with 9.
+const GROWTH: f64 = 0.2;
 /// The median evidence at the verdict is so many nats above its threshold, by that of the pair.
 const ABOVE_THRESHOLD: f64 = 0.5;
 
@@ -54,7 +57,7 @@ const LN_COMPARISONS_MAX: f64 = 20.0;
 /// How far the rivals of the best ranker are behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rivals {
-    /// One is behind by the difference, and the others by 0.25, or three times the difference if
+    /// One is behind by the difference, and the others by 0.28, or three times the difference if
     /// that is more.
     OneClose,
     /// The first is behind by the difference, and each further one by 1.7 times as much as the one
@@ -165,7 +168,7 @@ impl Plan {
 
     /// The pages if the best ranker beats the second best by this difference; `None` if no number
     /// is enough. Between two simulated differences the factor follows the straight line in
-    /// logarithms, and beyond it stays.
+    /// logarithms. Beyond them it stays, but for equal rivals: see [`GROWTH`].
     pub fn pages(&self, difference: f64) -> Option<Pages> {
         let next = self.simulated.partition_point(|&(simulated, _)| simulated > difference);
         let last = self.simulated.len() - 1;
@@ -176,8 +179,12 @@ impl Plan {
             false => 0.0,
         };
         let factor = above.1.zip(below.1, |above, below| above * (below / above).powf(share));
+        let growth = match self.rivals {
+            Rivals::AllEqual => (below.0 / difference).max(1.0).powf(GROWTH),
+            _ => 1.0,
+        };
         let unit = self.question.unit(self.rivals, difference)?;
-        Some(factor.zip(unit, |factor, unit| factor * unit))
+        Some(factor.zip(unit, |factor, unit| growth * factor * unit))
     }
 
     /// The smallest difference that half of the experiments of this many pages show; `None` if not
