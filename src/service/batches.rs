@@ -165,13 +165,13 @@ fn lease_duels(
     let mut duels = Vec::new();
     for _ in 0..count {
         let (mut rng, step) = service.selection_rng();
-        let selected = loaded.select_by_policy(&mut rng, now)?;
-        if selected.selection.batch.is_none() {
+        let chosen = loaded.choose_for_lease(&mut rng, now)?;
+        if chosen.selection.batch.is_none() {
             break;
         }
         let audience = Audience::default();
         let issuing = Issuing { audience, purpose: DuelPurpose::Stock, now, step };
-        duels.push(service.issue(loaded, selected, issuing));
+        duels.push(service.issue(loaded, chosen, issuing));
     }
     Ok(duels)
 }

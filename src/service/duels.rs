@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rand::RngExt as _;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -12,9 +11,9 @@ use crate::service::threads::is_long;
 use crate::service::units::{NamedAudience, UnitHasher};
 use crate::telemetry::duels::{self, RequestDuels};
 use dueling_bandits::{PolicyRng, Selection, step_rng};
+use rankduel_engine::choose::Rule;
 use rankduel_engine::clock::rfc3339;
-use rankduel_engine::experiment_spec::arm_of;
-use rankduel_engine::loaded::{LoadedExperiment, Selected};
+use rankduel_engine::loaded::{Chosen, LoadedExperiment};
 use rankduel_engine::metrics::DuelKind;
 use rankduel_engine::tokens::duel_token::DuelToken;
 use rankduel_store::audience::Audience;
@@ -77,7 +76,7 @@ impl IssuedDuel {
 pub(super) enum DuelPurpose {
     /// A page of the experiment is made of it now. Values of metrics are expected for the page.
     Page,
-    /// It may never be shown, or its page takes no part in the experiment.
+    /// It may never be shown.
     Stock,
 }
 
@@ -163,8 +162,8 @@ impl Service {
         purpose: DuelPurpose,
     ) -> Result<IssuedDuel, ServiceError> {
         let name = &loaded.name;
-        let (status, winner, archived) = loaded
-            .with_record(|record| (record.status, record.winner, record.archived_at.is_some()));
+        let (status, archived) =
+            loaded.with_record(|record| (record.status, record.archived_at.is_some()));
         if archived {
             return Err(ServiceError::Archived(name.clone()));
         }
@@ -174,56 +173,28 @@ impl Service {
         let audience = UnitHasher::of(loaded).audience(audience);
         let (mut rng, step) = self.selection_rng();
         let now = self.now_ms();
-        if let Some(control) = loaded.spec.shown_outside(audience.unit, || rng.random()) {
-            let shown = Selected::alone(control, loaded.fold()?.position());
-            loaded.traffic().shown_outside();
-            self.engine.metrics.duel(DuelKind::Outside);
-            let issuing = Issuing { audience, purpose: DuelPurpose::Stock, now, step };
-            return Ok(IssuedDuel { enrolled: false, ..self.sign(loaded, shown, issuing) });
-        }
-        let issuing = Issuing { audience, purpose, now, step };
-        // this experiment was loaded before a newer winner was enlisted, and has no data about it
-        let winner = winner.map(usize::from).filter(|&it| it < loaded.spec.rankers.len());
-        let arm = arm_of(loaded.spec.alone, audience.unit);
-        if let Some((unit, arm)) = audience.unit.zip(arm)
-            && let Some(selected) = loaded.select_alone(unit, arm, winner)?
-        {
-            let issued = self.issue(loaded, selected, issuing);
-            return Ok(IssuedDuel { alone: Some(arm.name()), ..issued });
-        }
-        let selected = match (status, winner) {
-            (Status::Concluded, Some(winner)) => select_of_winner(loaded, winner, &mut rng, now)?,
-            _ => select_of_tournament(loaded, &mut rng, now)?,
-        };
-        Ok(self.issue(loaded, selected, issuing))
+        let chosen = loaded.choose(audience.unit, &mut rng, now)?;
+        Ok(self.issue(loaded, chosen, Issuing { audience, purpose, now, step }))
     }
 
-    /// Count a selection as issued and sign it.
+    /// Count chosen rankers as issued and sign them.
     pub(super) fn issue(
         &self,
         loaded: &LoadedExperiment,
-        selected: Selected,
-        issuing: Issuing,
-    ) -> IssuedDuel {
-        let Selection { duel, batch, .. } = selected.selection;
-        if duel.is_self() {
-            loaded.traffic().issued_self_duel();
-        }
-        self.engine.metrics.duel(match (duel.is_self(), batch) {
-            (true, _) => DuelKind::SelfDuel,
-            (false, Some(_)) => DuelKind::Batch,
-            (false, None) => DuelKind::Pair,
-        });
-        self.sign(loaded, selected, issuing)
-    }
-
-    fn sign(
-        &self,
-        loaded: &LoadedExperiment,
-        Selected { selection, first_left, chosen_at }: Selected,
+        Chosen { rule, selection, first_left, chosen_at }: Chosen,
         Issuing { audience, purpose, now, step }: Issuing,
     ) -> IssuedDuel {
-        let duel = selection.duel;
+        let Selection { duel, batch, .. } = selection;
+        let enrolled = rule != Rule::Outside;
+        if enrolled && duel.is_self() {
+            loaded.traffic().issued_self_duel();
+        }
+        self.engine.metrics.duel(match (rule, duel.is_self(), batch) {
+            (Rule::Outside, ..) => DuelKind::Outside,
+            (_, true, _) => DuelKind::SelfDuel,
+            (_, false, Some(_)) => DuelKind::Batch,
+            (_, false, None) => DuelKind::Pair,
+        });
         let expires_at = now + i64::from(loaded.spec.duel_ttl_seconds) * 1000;
         let token = DuelToken {
             experiment: loaded.id,
@@ -239,7 +210,7 @@ impl Service {
             audience,
         };
         duels::mention(token.nonce);
-        if purpose == DuelPurpose::Page {
+        if enrolled && purpose == DuelPurpose::Page {
             loaded.note_issued(&token);
         }
         let (left, right) =
@@ -250,8 +221,11 @@ impl Service {
             left: loaded.spec.rankers[left].id.clone(),
             right: loaded.spec.rankers[right].id.clone(),
             self_duel: duel.is_self(),
-            enrolled: true,
-            alone: None,
+            enrolled,
+            alone: match rule {
+                Rule::Alone(arm) => Some(arm.name()),
+                _ => None,
+            },
             expires_at: rfc3339(expires_at),
             state: chosen_at,
             batch: selection.batch,
@@ -263,35 +237,4 @@ impl Service {
         let step = self.engine.next_step();
         (step_rng(self.selection_seed, step), step)
     }
-}
-
-/// The winner of a concluded experiment alone, or now and then a duel that shows whether its
-/// verdict is still true.
-fn select_of_winner(
-    loaded: &LoadedExperiment,
-    winner: usize,
-    rng: &mut PolicyRng,
-    now: i64,
-) -> Result<Selected, ServiceError> {
-    Ok(match loaded.select_watch(winner, rng, now)? {
-        Some(selected) => selected,
-        None => Selected::alone(winner, loaded.fold()?.position()),
-    })
-}
-
-/// A duel of the canary for its share of pages, or else the one that the policy selects.
-fn select_of_tournament(
-    loaded: &LoadedExperiment,
-    rng: &mut PolicyRng,
-    now: i64,
-) -> Result<Selected, ServiceError> {
-    if let Some(selected) = loaded.select_canary(rng, now)? {
-        return Ok(selected);
-    }
-    let selected = loaded.select(rng, now)?;
-    let duel = selected.selection.duel;
-    if duel.is_self() {
-        loaded.count_self_duel(duel.first);
-    }
-    Ok(selected)
 }

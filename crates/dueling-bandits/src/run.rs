@@ -264,8 +264,8 @@ impl Run {
         views * self.tracker.bytes() + self.cohorts.bytes() + claims + segments + drift
     }
 
-    /// The duel that the claims need.
-    fn select_claimed(&self, rng: &mut PolicyRng) -> Option<Selection> {
+    /// The next duel that a claim needs.
+    pub fn claimed(&self, rng: &mut PolicyRng) -> Option<Selection> {
         let winner = self.tracker.winner();
         let (tally, active) = (self.policy.tally(), self.roster.active());
         let control = self.selecting_claims();

@@ -18,6 +18,7 @@
 pub mod access;
 mod answered_in_time;
 mod background;
+pub mod choose;
 pub mod clock;
 pub mod cohorts;
 pub mod condition;

@@ -14,14 +14,14 @@ impl Bandit for Run {
     /// first, and the claims take pages on which it would show one ranker alone.
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
         if self.policy.batches().is_none() {
-            let claimed = self.select_claimed(rng);
+            let claimed = self.claimed(rng);
             return claimed.unwrap_or_else(|| self.policy.select(in_flight, rng));
         }
         let selection = self.policy.select(in_flight, rng);
         if !selection.duel.is_self() {
             return selection;
         }
-        self.select_claimed(rng).unwrap_or(selection)
+        self.claimed(rng).unwrap_or(selection)
     }
 
     fn observe(&mut self, observation: &Observation) {

@@ -18,9 +18,7 @@ use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
-use dueling_bandits::{
-    Bandit, InFlight, Policy, PolicyRng, PolicySpec, Roster, Selection, TieRule,
-};
+use dueling_bandits::{Policy, PolicyRng, PolicySpec, Roster, Selection, TieRule};
 use rankduel_store::audience::Segment;
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
@@ -328,9 +326,9 @@ impl Fold {
         decided
     }
 
-    /// The next duel.
-    pub fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
-        self.run.select(in_flight, rng)
+    /// The next duel that a claim needs.
+    pub fn claimed(&self, rng: &mut PolicyRng) -> Option<Selection> {
+        self.run.claimed(rng)
     }
 
     /// The answers that the verdict waits for, and what it counted of whom.

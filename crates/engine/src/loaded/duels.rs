@@ -1,35 +1,29 @@
-//! Duels of a loaded experiment: selecting them, and counting those in flight.
+//! Duels of a loaded experiment: choosing them, and counting those in flight.
 
 use std::sync::{MutexGuard, PoisonError};
 
 use rand::RngExt as _;
 
 use super::LoadedExperiment;
-use super::shares::within_bounds;
+use crate::choose::{Choice, Chooser, Rule};
 use crate::error::EngineError;
 use crate::fold::Fold;
 use crate::open_duels::OpenDuels;
-use crate::tokens::duel_token::DuelToken;
 use crate::traffic::TrafficCounts;
-use dueling_bandits::claims::alone::Arm;
-use dueling_bandits::{Duel, InFlight, PolicyRng, Selection};
+use dueling_bandits::{InFlight, PolicyRng, Selection};
+use rankduel_store::events::Status;
 
-/// A selected duel.
+/// The rankers of a page.
 #[derive(Debug, Clone, Copy)]
-pub struct Selected {
-    /// The selection.
+pub struct Chosen {
+    /// The rule that chose them.
+    pub rule: Rule,
+    /// The rankers, with what the policy notes of its selection.
     pub selection: Selection,
-    /// Whether its first ranker is shown left.
+    /// Whether the first ranker is shown left.
     pub first_left: bool,
-    /// Log position that it was selected at.
+    /// Log position of the state that chose them.
     pub chosen_at: u64,
-}
-
-impl Selected {
-    /// One ranker, shown alone.
-    pub fn alone(ranker: usize, chosen_at: u64) -> Self {
-        Self { selection: Selection::of(ranker, ranker), first_left: true, chosen_at }
-    }
 }
 
 impl LoadedExperiment {
@@ -39,137 +33,87 @@ impl LoadedExperiment {
         self.fold().ok().and_then(|fold| fold.time_ahead_of(now_ms)).unwrap_or(now_ms)
     }
 
-    /// Select a duel and count it as issued.
-    pub fn select(&self, rng: &mut PolicyRng, now_ms: i64) -> Result<Selected, EngineError> {
-        let bounds: Vec<_> = self.spec.active_shares().collect();
-        let select = |fold: &Fold, in_flight: &InFlight, rng: &mut PolicyRng| {
-            let selection = fold.select(in_flight, rng);
-            let selection = self.doubted_duel(&selection, fold).unwrap_or(selection);
-            match bounds.is_empty() {
-                true => selection,
-                false => within_bounds(selection, &bounds, fold.roster().active(), rng),
-            }
-        };
-        self.select_with(select, rng, now_ms)
-    }
-
     /// Set the winner and a rival whose duels would lessen a doubt about the verdict: they meet
     /// where the winner would be shown alone. `None` if there is no doubt, or duels would not help.
     pub fn set_doubted(&self, winner_and_rival: Option<(usize, usize)>) {
         *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = winner_and_rival;
     }
 
-    /// The duel of a doubted verdict, in place of its winner alone.
-    fn doubted_duel(&self, selection: &Selection, fold: &Fold) -> Option<Selection> {
-        let winner = fold.verdict().verdict()?.winner();
-        if selection.duel != Duel::new(winner, winner) {
-            return None;
-        }
-        let doubted = *self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        let (doubted, rival) = doubted?;
-        (doubted == winner).then(|| Selection::of(winner, rival))
-    }
-
-    /// [`LoadedExperiment::select`] by the policy alone, without the claims.
-    pub fn select_by_policy(
+    /// Choose the rankers of a page of this unit, and count the page as issued.
+    pub fn choose(
         &self,
+        unit: Option<u64>,
         rng: &mut PolicyRng,
         now_ms: i64,
-    ) -> Result<Selected, EngineError> {
-        self.select_with(|fold, in_flight, rng| fold.policy().select(in_flight, rng), rng, now_ms)
-    }
-
-    fn select_with(
-        &self,
-        select: impl FnOnce(&Fold, &InFlight, &mut PolicyRng) -> Selection,
-        rng: &mut PolicyRng,
-        now_ms: i64,
-    ) -> Result<Selected, EngineError> {
+    ) -> Result<Chosen, EngineError> {
         let fold = self.fold()?;
+        let chooser = Chooser {
+            spec: &self.spec,
+            fold: &fold,
+            concluded_on: self.concluded_on(),
+            doubted: *self.doubted.lock().unwrap_or_else(PoisonError::into_inner),
+        };
+        let mut open = None;
+        let Choice { rule, selection } = chooser.choose(unit, rng, |rng| {
+            let (selection, locked) = self.select_by_policy(&fold, rng, now_ms);
+            open = Some(locked);
+            selection
+        });
+        let ranker = selection.duel.first;
+        match (rule, unit) {
+            (Rule::Outside, _) => self.traffic.shown_outside(),
+            (Rule::Alone(_), Some(unit)) => {
+                if fold.alone().is_some_and(|alone| !alone.has_issued(unit)) {
+                    self.unlogged.shown_alone(unit);
+                }
+            }
+            (Rule::Winner, _) | (Rule::Alone(_), None) => {}
+            (Rule::Watch | Rule::Canary | Rule::Claim | Rule::Doubt | Rule::Policy, _) => {
+                let open = open.unwrap_or_else(|| self.open_duels());
+                let chosen = issue(&fold, open, rule, selection, rng, now_ms);
+                if rule == Rule::Policy && selection.duel.is_self() {
+                    self.unlogged.count_self_duel(ranker);
+                }
+                return Ok(chosen);
+            }
+        }
+        Ok(Chosen { rule, selection, first_left: true, chosen_at: fold.position() })
+    }
+
+    /// The duel that the policy selects, for a lease of its batch. It is counted as issued.
+    pub fn choose_for_lease(
+        &self,
+        rng: &mut PolicyRng,
+        now_ms: i64,
+    ) -> Result<Chosen, EngineError> {
+        let fold = self.fold()?;
+        let (selection, open) = self.select_by_policy(&fold, rng, now_ms);
+        Ok(issue(&fold, open, Rule::Policy, selection, rng, now_ms))
+    }
+
+    /// The ranker that a concluded experiment shows. This experiment may have been loaded before a
+    /// newer winner was enlisted: it has no data about that one.
+    fn concluded_on(&self) -> Option<usize> {
+        let (status, winner) = self.with_record(|record| (record.status, record.winner));
+        let winner = winner.filter(|_| status == Status::Concluded).map(usize::from);
+        winner.filter(|&winner| winner < self.spec.rankers.len())
+    }
+
+    fn select_by_policy(
+        &self,
+        fold: &Fold,
+        rng: &mut PolicyRng,
+        now_ms: i64,
+    ) -> (Selection, MutexGuard<'_, OpenDuels>) {
         let policy = fold.policy();
-        let (selection, open) = if policy.uses_in_flight() {
+        if policy.uses_in_flight() {
             let mut open = self.open_duels();
-            (select(&fold, open.in_flight_at(now_ms, policy.batch()), rng), open)
-        } else {
-            // selecting can take long, and does not need the lock
-            (select(&fold, &InFlight::new(), rng), self.open_duels())
-        };
-        Ok(issue(&fold, open, selection, rng, now_ms))
-    }
-
-    /// The page of a unit that sees one ranker alone, which is noted. `winner` is that of a concluded
-    /// experiment.
-    pub fn select_alone(
-        &self,
-        unit: u64,
-        arm: Arm,
-        winner: Option<usize>,
-    ) -> Result<Option<Selected>, EngineError> {
-        let fold = self.fold()?;
-        let leader = || {
-            let verdict = fold.verdict().winner();
-            winner.or(verdict).unwrap_or_else(|| fold.policy().champion())
-        };
-        let Some(control) = self.spec.active_control() else { return Ok(None) };
-        let (ranker, other) = match arm {
-            Arm::Leader => (leader(), control),
-            Arm::Control => (control, leader()),
-        };
-        if fold.alone().is_some_and(|alone| !alone.has_issued(unit)) {
-            self.unlogged.shown_alone(unit);
+            let in_flight = open.in_flight_at(now_ms, policy.batch());
+            return (policy.select(in_flight, rng), open);
         }
-        let mut selected = Selected::alone(ranker, fold.position());
-        selected.selection.ticket = DuelToken::ticket_alone(other);
-        Ok(Some(selected))
-    }
-
-    /// Now and then, a duel of the canary, which is counted as issued.
-    pub fn select_canary(
-        &self,
-        rng: &mut PolicyRng,
-        now_ms: i64,
-    ) -> Result<Option<Selected>, EngineError> {
-        let share = self.spec.pages.canary_share;
-        if share == 0.0 || !rng.random_bool(share) {
-            return Ok(None);
-        }
-        let Some([ranker, twin]) = self.spec.canary() else { return Ok(None) };
-        if self.spec.is_retired(ranker) {
-            return Ok(None);
-        }
-        let (fold, open) = (self.fold()?, self.open_duels());
-        Ok(Some(issue(&fold, open, Selection::of(ranker, twin), rng, now_ms)))
-    }
-
-    /// Now and then, a duel of the winner of a concluded experiment, which is counted as issued:
-    /// with the rival of a segment that is not settled, or else with the control, or without one
-    /// with the rival that it has met most often. It shows whether the verdict is still true.
-    pub fn select_watch(
-        &self,
-        winner: usize,
-        rng: &mut PolicyRng,
-        now_ms: i64,
-    ) -> Result<Option<Selected>, EngineError> {
-        let share = self.spec.watch;
-        if share == 0.0 || !rng.random_bool(share) {
-            return Ok(None);
-        }
-        let fold = self.fold()?;
-        // on another ranker than the verdict's, there is nothing to watch
-        if fold.verdict().verdict().is_none_or(|verdict| verdict.winner() != winner) {
-            return Ok(None);
-        }
-        let of_segment = fold.segments().and_then(|segments| segments.select(winner, rng));
-        let control = fold.claims().and_then(|claims| claims.control());
-        let tally = fold.policy().tally();
-        let rivals = fold.roster().active().iter().filter(|&&rival| rival != winner);
-        // of equal ones the first
-        let most_met = rivals.rev().max_by_key(|&&rival| tally.half_plays(winner, rival)).copied();
-        let rival = control.filter(|&control| control != winner).or(most_met);
-        let Some(selection) = of_segment.or(rival.map(|rival| Selection::of(winner, rival))) else {
-            return Ok(None);
-        };
-        Ok(Some(issue(&fold, self.open_duels(), selection, rng, now_ms)))
+        // selecting can take long, and does not need the lock
+        let selection = policy.select(&InFlight::new(), rng);
+        (selection, self.open_duels())
     }
 
     /// Read the duels of this process that are in flight.
@@ -191,24 +135,20 @@ impl LoadedExperiment {
     pub fn traffic_counts(&self, now_ms: i64) -> TrafficCounts {
         self.traffic.counts(&mut self.open_duels(), now_ms)
     }
-
-    /// Count a self-duel that was issued.
-    pub fn count_self_duel(&self, ranker: usize) {
-        self.unlogged.count_self_duel(ranker);
-    }
 }
 
 /// Toss for the sides of a selection, and count it as issued.
 fn issue(
     fold: &Fold,
     mut open: MutexGuard<'_, OpenDuels>,
+    rule: Rule,
     selection: Selection,
     rng: &mut PolicyRng,
     now_ms: i64,
-) -> Selected {
-    let selected = Selected { selection, first_left: rng.random(), chosen_at: fold.position() };
+) -> Chosen {
+    let chosen = Chosen { rule, selection, first_left: rng.random(), chosen_at: fold.position() };
     // the batch that the duel is counted for
     open.in_flight_at(now_ms, fold.policy().batch());
-    open.issue(&selection, selected.first_left, now_ms);
-    selected
+    open.issue(&selection, chosen.first_left, now_ms);
+    chosen
 }

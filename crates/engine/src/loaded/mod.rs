@@ -4,7 +4,6 @@ mod duels;
 mod experiment;
 mod folding;
 mod open;
-mod shares;
 
-pub use duels::Selected;
+pub use duels::Chosen;
 pub use experiment::{LoadedExperiment, Process};
