@@ -155,9 +155,7 @@ struct AgainstControl {
 
 fn empty(view: &View) -> Answer {
     let (duels, issued) = (view.verdict.duels, view.traffic.counts.pairs);
-    // callers of a segment's experiment go on with the name of the whole
-    let from = view.loaded.spec.split_from.as_ref();
-    let name = from.map_or(&view.record.name, |from| &from.experiment);
+    let name = &view.record.name;
     Answer {
         mark: Mark::None,
         state: html! { @if duels == 0 { "No answers yet" } @else { "No result yet" } },
@@ -171,7 +169,6 @@ fn empty(view: &View) -> Answer {
                 (counted(duels, "answer is", "answers are")) " in, and none prefers a ranker: these pages had no click, or as many for both."
             } @else {
                 "Ask for pages with " code { "POST /v1/experiments/" (name) "/next-duel" }
-                @if let Some(from) = from { " and the segment " bdi { (from.segment) } }
                 ", show them, and send what was clicked to " code { "/v1/experiments/" (name) "/feedback" } "."
             }
         },

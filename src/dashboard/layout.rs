@@ -4,7 +4,6 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::service::reports::alarms::Alarm;
 use crate::service::reports::grouped::grouped;
-use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
 
@@ -396,20 +395,4 @@ fn tied(text: &str) -> String {
         if follows && letter == ' ' { '\u{a0}' } else { letter }
     };
     text.chars().map(tie).collect()
-}
-
-/// Where an experiment comes from and which of its segments have left it, in sentences.
-pub(crate) fn splits(spec: &ExperimentSpec) -> Markup {
-    html! {
-        @if let Some(from) = &spec.split_from {
-            " It was the segment " bdi { (from.segment) } " of " (link(&from.experiment)) "."
-        }
-        @for split in &spec.splits {
-            " The segment " bdi { (split.segment) } " is an experiment of its own: " (link(&split.experiment)) "."
-        }
-    }
-}
-
-fn link(experiment: &str) -> Markup {
-    html! { a href={ "/experiments/" (experiment) } { (experiment) } }
 }

@@ -75,9 +75,7 @@ fn meta(view: &View) -> Markup {
         @if let Some(waiting) = view.waiting() { " and " (number(waiting.answers)) " wait" }
         "."
         @if !spec.owner.is_empty() { " Ask " bdi { (spec.owner) } "." }
-        (layout::splits(spec))
         @if spec.roster_changes.changes() > 0 { " The rankers have changed: only pages since then count." }
-        @else if !spec.splits.is_empty() { " Only pages since then count." }
     }
 }
 

@@ -204,7 +204,7 @@ async fn next_duel(
                 "`length`, `offset` and `pinned` go with `rankings` only",
             ));
         }
-        let loaded = state.service.experiment_for(&name, segment).await?;
+        let loaded = state.service.experiment(&name).await?;
         return one(&state.service, &loaded, audience);
     };
     let length = length

@@ -9,14 +9,13 @@ use crate::service::error::ServiceError;
 use crate::service::lifecycle::audited_status;
 use crate::service::settings_changes::SettingsChange;
 use crate::service::spec_changes::Excluded;
-use crate::service::{Service, lifecycle, roster_changes, settings_changes, spec_changes, splits};
+use crate::service::{Service, lifecycle, roster_changes, settings_changes, spec_changes};
 use dueling_bandits::PolicySpec;
 use rankduel_engine::access::Actor;
 use rankduel_engine::consistency::sound_spec;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, Event, Status};
 use rankduel_store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Nonce};
 
@@ -64,12 +63,6 @@ pub enum Requested {
     },
     /// Units whose answers no longer count: the log is folded anew without them.
     Exclude(Excluded),
-    /// A declared segment becomes an experiment of its own, with this name or one made of both
-    /// names. What is claimed about all traffic starts again.
-    Split {
-        segment: Segment,
-        experiment: Option<String>,
-    },
     /// Another status. Concluding sets the winner: this one, or the leader that every report names.
     Status {
         status: Status,
@@ -88,7 +81,6 @@ pub(super) struct Newest<'a> {
     pub spec: &'a ExperimentSpec,
     /// The winner of a conclusion that names none.
     pub leader: Option<&'a str>,
-    pub by: &'a Actor,
 }
 
 /// The change to write for a request; `None` if the experiment already is as requested.
@@ -103,9 +95,6 @@ impl Requested {
             Self::Enlist(ranker) => roster_changes::enlist(on, ranker),
             Self::Retire { id, reason } => roster_changes::retire(on, id, reason.as_deref()),
             Self::Exclude(excluded) => spec_changes::exclude(on, excluded),
-            Self::Split { segment, experiment } => {
-                splits::split(on, *segment, experiment.as_deref())
-            }
             Self::Status { status, winner } => lifecycle::status(on, *status, winner.as_deref()),
             Self::Archive => lifecycle::archived(on),
             Self::Settings(settings) => settings_changes::set(on, settings),
@@ -136,11 +125,11 @@ pub async fn change(
             // another process made a change for which the log is folded anew
             continue;
         }
-        if spec.roster_changes != loaded.spec.roster_changes || spec.splits != loaded.spec.splits {
-            let why = "its log and its record have different rankers or segments".into();
+        if spec.roster_changes != loaded.spec.roster_changes {
+            let why = "its log and its record have different rankers".into();
             return Err(ServiceError::unreadable(name, why));
         }
-        let on = Newest { service, loaded: &loaded, record: &record, spec: &spec, leader, by };
+        let on = Newest { service, loaded: &loaded, record: &record, spec: &spec, leader };
         let Some(Decided { mut change, event, action, before, after }) = requested.decide(&on)?
         else {
             return service.experiment(name).await;
@@ -164,10 +153,9 @@ pub(crate) fn check(
     service: &Service,
     loaded: &LoadedExperiment,
     requested: &Requested,
-    by: &Actor,
 ) -> Result<(), ServiceError> {
     let record = loaded.record();
-    let on = Newest { service, loaded, record: &record, spec: &loaded.spec, leader: None, by };
+    let on = Newest { service, loaded, record: &record, spec: &loaded.spec, leader: None };
     requested.decide(&on).map(drop)
 }
 
@@ -197,7 +185,6 @@ async fn commit_change(
 ) -> Result<(), ServiceError> {
     let event = NewEvent::new(nonce, Event::Control(event));
     let store = &service.engine.store;
-    let creates = change.creates.as_ref().map(|new| new.name.clone()).unwrap_or_default();
     match store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
         Changed::Done(record) => {
             if let Err(error) = fold_change(service, loaded, record).await {
@@ -211,7 +198,6 @@ async fn commit_change(
             loaded.catch_up_with(&**store, record).await?;
             Err(ServiceError::Stale { expected: seen.version, current })
         }
-        Changed::NameTaken => Err(ServiceError::Exists(creates)),
         Changed::Missing => Err(ServiceError::not_found(&loaded.name)),
     }
 }

@@ -1,7 +1,5 @@
 //! How a `duel_id` of a request is checked.
 
-use std::sync::Arc;
-
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::telemetry::duels;
@@ -17,26 +15,23 @@ impl Service {
         Ok(refreshed.map_err(EngineError::from)?)
     }
 
-    /// The duel that `duel_id` names, with its experiment: this one, or one that a segment of this
-    /// one was split off into.
+    /// The duel of this experiment that `duel_id` names.
     pub(super) async fn open_duel_id(
         &self,
-        loaded: Arc<LoadedExperiment>,
+        loaded: &LoadedExperiment,
         duel_id: &str,
-    ) -> Result<(Arc<LoadedExperiment>, DuelId), ServiceError> {
+    ) -> Result<DuelId, ServiceError> {
         let mut opened = self.engine.signing_keys.current().open(duel_id);
         if opened == Err(TokenError::UnknownKey) {
             self.refresh_signing_keys().await?;
             opened = self.engine.signing_keys.current().open(duel_id);
         }
         let id = opened.map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
-        let issuer = match id.duel.experiment {
-            own if own == loaded.id => Some(loaded),
-            other => self.split_off_with_id(&loaded, other).await?,
-        };
-        let issuer = issuer.ok_or_else(|| ServiceError::InvalidDuel(OTHER_EXPERIMENT.into()))?;
+        if id.duel.experiment != loaded.id {
+            return Err(ServiceError::InvalidDuel(OTHER_EXPERIMENT.into()));
+        }
         duels::mention(id.duel.nonce);
-        Ok((issuer, id))
+        Ok(id)
     }
 }
 

@@ -103,7 +103,7 @@ impl Service {
         name: &str,
         audience: NamedAudience<'_>,
     ) -> Result<IssuedDuel, ServiceError> {
-        let loaded = self.experiment_for(name, audience.segment).await?;
+        let loaded = self.experiment(name).await?;
         self.issue_one(&loaded, audience)
     }
 

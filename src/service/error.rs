@@ -30,8 +30,6 @@ pub enum ServiceError {
     NotConcluded(String),
     #[error("experiment `{0}` is archived: it can be read, but not changed")]
     Archived(String),
-    #[error("experiment `{name}` gets the pages of a segment of `{by}`; archive `{by}` first")]
-    InUse { name: String, by: String },
     #[error("policy `{0}` does not run in batches")]
     NotInBatches(&'static str),
     /// Another batch is open, or none.

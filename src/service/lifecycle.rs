@@ -8,7 +8,6 @@ use crate::service::Service;
 use crate::service::change::{CHANGED, Decided, Decision, Newest, Requested, change};
 use crate::service::error::ServiceError;
 use crate::service::reports::leader::lead;
-use crate::service::splits::refuse_serving;
 use rankduel_engine::access::Actor;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{ExperimentSpec, MAX_SEED, name_error};
@@ -37,7 +36,17 @@ pub async fn create(
         Some(seed) => seed,
         None => entropy::number().map_err(EngineError::from)? & MAX_SEED,
     };
-    let new = new_experiment(name, spec, seed, by, service.now_ms())?;
+    let (text, now) = (spec.to_text(), service.now_ms());
+    let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
+        .changed(None, serde_json::from_str(&text).ok());
+    let new = NewExperiment {
+        id: entropy::experiment_id().map_err(EngineError::from)?,
+        name: name.into(),
+        spec: text,
+        seed,
+        created_at: now,
+        audit: Some(audit),
+    };
     let is_new = match service.engine.store.create_experiment(&new).await? {
         Created::New(_) => true,
         Created::Taken(record) if record.archived_at.is_some() => {
@@ -53,28 +62,6 @@ pub async fn create(
         }
     };
     Ok(CreatedExperiment { loaded: service.engine.registry.get(name).await?, is_new })
-}
-
-/// An experiment to store, with its note in the audit log.
-pub(super) fn new_experiment(
-    name: &str,
-    spec: &ExperimentSpec,
-    seed: u64,
-    by: &Actor,
-    now: i64,
-) -> Result<NewExperiment, EngineError> {
-    let text = spec.to_text();
-    let audit = AuditNote::of_experiment(by, "experiment-created", name, now)
-        .changed(None, serde_json::from_str(&text).ok());
-    let id = entropy::experiment_id()?;
-    Ok(NewExperiment {
-        id,
-        name: name.into(),
-        spec: text,
-        seed,
-        created_at: now,
-        audit: Some(audit),
-    })
 }
 
 /// If a conclusion without a winner is requested: the leader that every report names.
@@ -116,7 +103,6 @@ pub async fn archive(
     expected_version: Option<u64>,
     by: &Actor,
 ) -> Result<(), ServiceError> {
-    refuse_serving(service, &*service.experiment(name).await?).await?;
     match change(service, name, expected_version, &Requested::Archive, by).await {
         Ok(_) | Err(ServiceError::Archived(_)) => Ok(()),
         Err(error) => Err(error),

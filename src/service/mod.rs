@@ -20,7 +20,6 @@ pub mod retention;
 mod roster_changes;
 pub mod settings_changes;
 pub mod spec_changes;
-pub mod splits;
 pub(crate) mod threads;
 pub mod transfer;
 pub mod units;

@@ -134,8 +134,7 @@ impl Service {
     ) -> Result<T, ServiceError> {
         let loaded = self.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
-        let (loaded, mut id) = self.open_duel_id(loaded, duel_id).await?;
-        loaded.with_record(refuse_archived)?;
+        let mut id = self.open_duel_id(&loaded, duel_id).await?;
         id.duel.audience = id.duel.audience.or(UnitHasher::of(&loaded).audience(audience));
         if self.now_ms() > id.duel.expires_at {
             return Err(ServiceError::Expired(id.duel.expires_at));
@@ -160,11 +159,11 @@ impl Service {
         audience: NamedAudience<'_>,
         finish: impl FnOnce(IssuedDuel, IssuedPage) -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let loaded = self.experiment_for(name, audience.segment).await?;
+        let loaded = self.experiment(name).await?;
         ServiceError::unless_valid(wrong_rankers(&loaded, &rankings))?;
         check_page(&page)?;
         let duel = self.select_and_issue(&loaded, audience, DuelPurpose::Page)?;
-        let (loaded, id) = self.open_duel_id(loaded, &duel.duel_id).await?;
+        let id = self.open_duel_id(&loaded, &duel.duel_id).await?;
         let pointers = [&duel.left, &duel.right].map(|ranker| ranking_pointer(ranker));
         let left = rankings.remove(&duel.left).unwrap_or_default();
         let right = rankings.remove(&duel.right).unwrap_or_default();

@@ -54,7 +54,6 @@ mod settings;
 mod shares;
 mod shell;
 mod smuggling;
-mod split;
 mod stability;
 mod standings;
 mod startup;

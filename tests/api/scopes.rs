@@ -218,39 +218,6 @@ async fn a_key_for_one_experiment_gives_access_to_no_other() {
         .problem(ProblemKind::Forbidden);
 }
 
-#[tokio::test]
-async fn a_key_for_the_whole_serves_a_segment_that_was_split_off() {
-    let database = fresh_database(Kind::Sqlite).await;
-    let store = database.store().await;
-    let all = key(&store, &[Scope::Admin], None).await.0;
-    let backend = key(&store, &[Scope::Decide, Scope::Feedback], Some(&["search"])).await.0;
-    let owner = key(&store, &[Scope::Admin], Some(&["search"])).await.0;
-    let server = Server::start(store).await;
-    let body = json!({"name": "search", "rankers": ["a", "b"], "segments": ["mobile", "tablet"]});
-    let created = send(&server, Some(&all), "POST", "/v1/experiments", Some(&body)).await;
-    assert_eq!(created.status, 201);
-    let change = async |key: &str, segment: &str| {
-        let body = json!({"split": {"segment": segment, "experiment": segment}}).to_string();
-        let key = format!("Bearer {key}");
-        let headers = [JSON, ("if-match", "*"), ("authorization", &*key)];
-        server.send("PATCH", "/v1/experiments/search", &headers, body.into_bytes()).await
-    };
-    // whoever splits makes an experiment with this name
-    change(&owner, "tablet").await.problem(ProblemKind::Forbidden);
-    assert_eq!(change(&all, "mobile").await.status, 200);
-
-    let call = async |path: &str, body: Value| {
-        send(&server, Some(&backend), "POST", &format!("/v1/experiments/{path}"), Some(&body)).await
-    };
-    let duel = call("search/next-duel", json!({"segment": "mobile"})).await.json(200);
-    assert_eq!(duel["experiment"], "mobile");
-    let answer = json!({"duel_id": duel["duel_id"], "outcome": "left"});
-    assert_eq!(call("search/feedback", answer.clone()).await.json(200)["status"], "recorded");
-    // by its own name it is another experiment
-    call("mobile/next-duel", json!({})).await.problem(ProblemKind::Forbidden);
-    call("mobile/feedback", answer).await.problem(ProblemKind::Forbidden);
-}
-
 async fn a_key_ends_when_it_expires_or_is_revoked(database: TestDatabase) {
     let store = database.store().await;
     let (admin, id) = key(&store, &[Scope::Admin], None).await;

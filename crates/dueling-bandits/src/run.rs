@@ -13,10 +13,8 @@ use crate::claims::control::{ControlClaims, Goal, NextPage};
 use crate::claims::drift::Drift;
 use crate::claims::segments::SegmentClaims;
 use crate::evidence::balance::Cell;
-use crate::evidence::cohorts::{Added, Admission, Completed, EqualAnswers};
-use crate::evidence::{
-    Cohorts, Counted, Race, SeenUnits, Target, TimedAnswer, VerdictTracker, View,
-};
+use crate::evidence::cohorts::{Admission, Completed, EqualAnswers};
+use crate::evidence::{Cohorts, Counted, Race, Target, TimedAnswer, VerdictTracker, View};
 use crate::run::changes::{Change, Changes};
 use crate::{
     Duel, Observation, Policy, PolicyRng, Roster, RosterError, Selection, VerdictPlanning,
@@ -312,7 +310,7 @@ impl Run {
     ) {
         let &TimedAnswer { duel, outcome, score, segment, .. } = answer;
         self.policy.observe_deferred(&Observation { duel, outcome, batch, ticket });
-        let added = self.admit(answer);
+        let added = self.cohorts.add(answer);
         let admission = added.admission;
         let (tally, active) = (self.policy.tally(), self.roster.active());
         if admission == Admission::Counted {
@@ -346,17 +344,6 @@ impl Run {
         self.show_changed_evidence(added.no_longer_expected.is_empty().then_some(duel));
         if counts_now {
             self.check_drift(answer.issued_at, at);
-        }
-    }
-
-    /// Decide whether an answer counts. Those of a segment that is another experiment's are late.
-    fn admit(&mut self, answer: &TimedAnswer) -> Added {
-        let is_split = |claims: &SegmentClaims| {
-            usize::from(answer.segment).checked_sub(1).is_some_and(|place| claims.is_split(place))
-        };
-        match self.segments.as_deref().is_some_and(is_split) {
-            true => self.cohorts.add_late(answer),
-            false => self.cohorts.add(answer),
         }
     }
 
@@ -484,30 +471,6 @@ impl Run {
             self.change(Change::Retired(ranker as u16), at);
         }
         Ok(())
-    }
-
-    /// The traffic of a segment, from 0, is another experiment's from this time on. What is claimed
-    /// about all traffic starts again, as after a change of the roster: before it and after it are
-    /// two populations. Returns `false`, and changes nothing, if it is no segment of this run.
-    pub fn split(&mut self, segment: usize, at: i64) -> bool {
-        if !self.segments.as_mut().is_some_and(|segments| segments.split(segment)) {
-            return false;
-        }
-        self.restart_verdict(at);
-        if let Some(drift) = &mut self.drift {
-            drift.restart();
-        }
-        if let Some(claims) = &self.claims
-            && let Some(control) = self.next_control().or(claims.control())
-        {
-            self.change(Change::Control(control as u16), at);
-        }
-        true
-    }
-
-    /// No answer of these units counts: see [`Cohorts::exclude_units_seen_elsewhere`].
-    pub fn exclude_units_seen_elsewhere(&mut self, units: SeenUnits) {
-        self.cohorts.exclude_units_seen_elsewhere(units);
     }
 
     /// An alarm about drift was raised: the verdict starts again, if it is to.

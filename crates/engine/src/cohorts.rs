@@ -31,9 +31,6 @@ impl Engine {
         if loaded.is_broken() || loaded.with_record(|record| record.archived_at.is_some()) {
             return Ok(());
         }
-        if loaded.fold()?.awaits_units() && !self.append_known_units(loaded).await? {
-            return Ok(());
-        }
         let Some(until) = loaded.complete_until(self.now_ms(), self.store.serves_one_process())?
         else {
             return Ok(());

@@ -163,14 +163,6 @@ impl LoggedChanges {
                     ));
                 }
             }
-            ControlEvent::Split { segment, experiment } => {
-                if spec.split_of(*segment).is_none_or(|split| split.experiment != *experiment) {
-                    wrong = Some(format!(
-                        "log entry {position} splits off `{segment}` as `{experiment}`, and its \
-                         record does not"
-                    ));
-                }
-            }
             ControlEvent::Interleaving { .. }
             | ControlEvent::RankerRetired { .. }
             | ControlEvent::Settings { .. } => {}
@@ -179,7 +171,6 @@ impl LoggedChanges {
             | ControlEvent::Clicks(_)
             | ControlEvent::Settled {}
             | ControlEvent::Notified {}
-            | ControlEvent::KnownUnits { .. }
             | ControlEvent::Values { .. }
             | ControlEvent::ValuesComplete { .. }
             | ControlEvent::CohortsComplete { .. } => return None,

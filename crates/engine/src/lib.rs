@@ -30,7 +30,6 @@ pub mod error;
 pub mod experiment_spec;
 pub mod extensions;
 pub mod fold;
-mod known_units;
 pub mod loaded;
 pub mod log_regression;
 pub mod maintenance;

@@ -86,10 +86,6 @@ impl Engine {
         if loaded.is_broken() || loaded.with_record(|record| record.archived_at.is_some()) {
             return Ok(());
         }
-        // the first page must not count before it is known which ones never do
-        if loaded.fold()?.awaits_units() {
-            return Ok(());
-        }
         let now = self.now_ms() - SLACK_MS;
         let Some(until) = loaded.fold()?.guardrails().and_then(|it| it.due(now)) else {
             return Ok(());

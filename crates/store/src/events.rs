@@ -203,21 +203,6 @@ pub enum ControlEvent {
     /// No answer of these units counts, in the whole log: the state is the fold of all other
     /// answers.
     UnitsExcluded(Exclusion),
-    /// A segment is an experiment of its own from here on.
-    Split {
-        /// The segment.
-        segment: Segment,
-        /// The name of its experiment.
-        experiment: String,
-    },
-    /// The units of the experiment that this one was split from, before the split.
-    KnownUnits {
-        /// Those that answered there, as a filter in base64. None of their answers counts.
-        units: String,
-        /// With metrics, those that saw a page there. No value of their pages counts.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        shown: Option<String>,
-    },
 }
 
 impl ControlEvent {

@@ -75,8 +75,6 @@ pub struct Change {
     pub interleaving: Option<String>,
     /// New specification, as canonical JSON.
     pub spec: Option<String>,
-    /// An experiment to create in the same transaction, at the time of the change.
-    pub creates: Option<Box<NewExperiment>>,
 }
 
 impl Change {
@@ -201,8 +199,6 @@ pub enum Changed {
     Done(ExperimentRecord),
     /// The current record, whose version is not the expected one. Nothing was changed.
     Stale(ExperimentRecord),
-    /// The name of [`Change::creates`] is that of another experiment. Nothing was changed.
-    NameTaken,
     /// The experiment does not exist.
     Missing,
 }

@@ -6,11 +6,9 @@ use super::super::page::Page;
 use crate::http::problem::ApiResult;
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::single_flight::Computed;
-use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
-use rankduel_store::audience::Segment;
 use rankduel_store::events::Status;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +23,7 @@ pub(crate) enum Action {
     Exclude,
     Policy,
     Interleaving,
-    Split,
     Settings,
-}
-
-/// The declared segments that are no experiments of their own.
-pub(super) fn own_segments(spec: &ExperimentSpec) -> Vec<&str> {
-    let own = spec.segments.iter().filter(|segment| spec.split_of(**segment).is_none());
-    own.map(Segment::as_str).collect()
 }
 
 pub(crate) struct Subject {
@@ -88,8 +79,8 @@ impl Action {
     pub const ON_STATE: [Self; 6] =
         [Self::Pause, Self::Resume, Self::Conclude, Self::Archive, Self::Settings, Self::Exclude];
 
-    const OTHERS: [Self; 6] =
-        [Self::Control, Self::Enlist, Self::Retire, Self::Policy, Self::Interleaving, Self::Split];
+    const OTHERS: [Self; 5] =
+        [Self::Control, Self::Enlist, Self::Retire, Self::Policy, Self::Interleaving];
 
     /// The name in paths, the title, and the sentence after the change.
     fn words(self) -> [&'static str; 3] {
@@ -107,9 +98,6 @@ impl Action {
             Self::Policy => ["policy", "Change the policy", "The policy is changed."],
             Self::Interleaving => {
                 ["interleaving", "Change the interleaving", "The interleaving is changed."]
-            }
-            Self::Split => {
-                ["split", "Split a segment off", "The segment is an experiment of its own."]
             }
             Self::Settings => ["settings", "Change the settings", "The settings are changed."],
         }
@@ -135,7 +123,7 @@ impl Action {
     }
 
     pub fn is_final(self) -> bool {
-        matches!(self, Self::Archive | Self::Retire | Self::Exclude | Self::Split)
+        matches!(self, Self::Archive | Self::Retire | Self::Exclude)
     }
 
     /// Why the experiment does not take the change now, as a sentence.
@@ -160,12 +148,6 @@ impl Action {
             }
             Self::Enlist | Self::Retire if status == Status::Concluded => {
                 "The rankers of a concluded experiment cannot be changed. Resume it first."
-            }
-            Self::Split if status == Status::Concluded => {
-                "The segments of a concluded experiment cannot be split off. Resume it first."
-            }
-            Self::Split if own_segments(spec).is_empty() => {
-                "The experiment has no declared segment that it could split off."
             }
             Self::Enlist | Self::Retire => {
                 let why = spec.policy.description().fixed_rankers?;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::super::page::{Page, missing};
-use super::action::{Action, Subject, own_segments};
+use super::action::{Action, Subject};
 use super::fields::{self, Field, Kind, fields};
 use super::flow::{About, Change, Parameters, Question};
 use super::form::{Errors, Values};
@@ -64,9 +64,6 @@ impl Change for OfExperiment {
                 hashes: Lines, "/exclude/hashes", "Hashes of units", "One on a line, as these pages and exports show them.";
                 reason: Text, "/exclude/reason", "Reason", "It must not depend on who won the duels of the units.";
             }.into(),
-            Action::Split => fields! {
-                segment: Text, "/split/segment", "Segment", "A declared one; it gets an experiment of its own.";
-            }.into(),
             Action::Policy => policies::FIELDS.into(),
             Action::Interleaving => methods::FIELDS.into(),
             Action::Settings => settings::fields(),
@@ -81,10 +78,6 @@ impl Change for OfExperiment {
             Action::Control => {
                 let control = spec.control.as_deref();
                 Values::default().with("control", control.unwrap_or_default())
-            }
-            Action::Split => {
-                let segments = own_segments(spec);
-                Values::default().with("segment", segments.first().copied().unwrap_or_default())
             }
             Action::Policy => Values::default().with("policy", spec.policy.kind()),
             Action::Interleaving => methods::values(&subject.method().unwrap_or_default()),
@@ -120,7 +113,7 @@ impl Change for OfExperiment {
         let (service, loaded) = (&page.state.service, &self.subject.loaded);
         match self.action {
             Action::Archive => Ok(()),
-            _ => check_change(service, loaded, extract::object(body)?, &page.caller.actor()),
+            _ => check_change(service, loaded, extract::object(body)?),
         }
     }
 
@@ -172,11 +165,6 @@ impl Change for OfExperiment {
             Action::Exclude => html! {
                 "No answer of these units counts in " code { (name) } ", before and after this change: the counts, the policy "
                 "and the verdict become those without them. A conclusion stays."
-            },
-            Action::Split => html! {
-                "The segment " code { (values.get("segment")) } " of " code { (name) } " becomes an experiment of its own, "
-                code { (name) "." (values.get("segment")) } ". Callers go on calling " code { (name) } ". Its verdict starts "
-                "anew, and nobody who has answered before counts in the new experiment."
             },
             Action::Policy => html! {
                 "Policy " code { (values.get("policy")) } " will select the duels of " code { (name) } " from the next "

@@ -6,11 +6,11 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::super::layout::{
-    Tab, enumerated, fact, head, margin_points, name, number, part, seconds, splits, table,
-    timestamp, with_code,
+    Tab, enumerated, fact, head, margin_points, name, number, part, seconds, table, timestamp,
+    with_code,
 };
 use super::super::page::Page;
-use super::action::{Action, Subject, own_segments};
+use super::action::{Action, Subject};
 use super::flow::Parameters;
 use super::{methods, policies};
 use crate::http::problem::ApiResult;
@@ -124,18 +124,14 @@ fn retire(subject: &Subject, id: &str) -> Markup {
     }
 }
 
-/// The declared segments, and where an experiment comes from that was one.
+/// The declared segments.
 fn segments(subject: &Subject) -> Markup {
-    let spec = &subject.loaded.spec;
-    if spec.segments.is_empty() && spec.split_from.is_none() {
+    let segments: Vec<_> =
+        subject.loaded.spec.segments.iter().map(|it| html! { bdi { (it) } }).collect();
+    if segments.is_empty() {
         return Markup::default();
     }
-    let own: Vec<_> = own_segments(spec).iter().map(|own| html! { bdi { (own) } }).collect();
-    let content = html! {
-        p { @if own.is_empty() { "None of its own." } @else { (enumerated(&own)) "." } (splits(spec)) }
-        (links(subject, [Action::Split]))
-    };
-    part("segments", "Segments", &content)
+    part("segments", "Segments", &html! { p { (enumerated(&segments)) "." } })
 }
 
 /// How the rankers of a page are selected and merged.

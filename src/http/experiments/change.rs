@@ -25,7 +25,6 @@ use crate::service::{self, Service};
 use rankduel_engine::access::Actor;
 use rankduel_engine::experiment_spec::{ConcludeAtChange, Ranker};
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::audience::Segment;
 use rankduel_store::events::{Status, UnitHash};
 
 /// One change of an experiment. The settings `description`, `owner`, `conclude_at`,
@@ -78,21 +77,6 @@ pub(crate) struct ExperimentChange {
     /// Units, such as machines, whose answers do not count, before and after the change.
     #[schema(value_type = Option<ExcludeBody>, nullable = false)]
     exclude: Option<Object<ExcludeBody>>,
-    /// A declared segment that becomes an experiment of its own. Callers go on calling this one.
-    #[schema(value_type = Option<SplitBody>, nullable = false)]
-    split: Option<Object<SplitBody>>,
-}
-
-/// A segment to split off.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SplitBody {
-    /// One of the declared `segments`.
-    #[schema(value_type = String, example = "mobile")]
-    segment: Segment,
-    /// The name of its experiment; by default that of this one, a dot and the segment.
-    #[schema(nullable = false)]
-    experiment: Option<String>,
 }
 
 /// Units to exclude: at least one, as `units`, as `hashes` or both.
@@ -115,8 +99,7 @@ pub(crate) struct ExcludeBody {
 /// Change an experiment
 ///
 /// Pauses, resumes or concludes the experiment, changes its interleaving, its policy or settings,
-/// names the control, adds or retires a ranker, excludes units, or splits a segment off; one change
-/// in each request.
+/// names the control, adds or retires a ranker, or excludes units; one change in each request.
 ///
 /// Excluding units folds the log anew without their answers. A new policy learns from every
 /// comparison in the log, and feedback on duels of the old policy still counts. The policy takes an
@@ -141,9 +124,6 @@ pub(crate) async fn change(
             "Send `If-Match` with the experiment's `ETag` as you read it, or `If-Match: *` to change any version.",
         )
     })?;
-    if let Some(Object(SplitBody { experiment: Some(own), .. })) = &body.split {
-        caller.require_experiment(own)?;
-    }
     let (version, by) = (expected.version(), caller.actor());
     let loaded = change_experiment(&state.service, &name, version, body, &by).await?;
     Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK))
@@ -167,10 +147,9 @@ pub(crate) fn check_change(
     service: &Service,
     loaded: &LoadedExperiment,
     body: ExperimentChange,
-    by: &Actor,
 ) -> ApiResult<()> {
     require_one_change(&body)?;
-    Ok(service::change::check(service, loaded, &requested(body, loaded)?, by)?)
+    Ok(service::change::check(service, loaded, &requested(body, loaded)?)?)
 }
 
 /// The change that a body asks for.
@@ -186,9 +165,6 @@ fn requested(body: ExperimentChange, loaded: &LoadedExperiment) -> ApiResult<Req
         ExperimentChange { exclude: Some(Object(exclude)), .. } => {
             let ExcludeBody { units, hashes, reason } = exclude;
             Requested::Exclude(Excluded { units, hashes, reason })
-        }
-        ExperimentChange { split: Some(Object(SplitBody { segment, experiment })), .. } => {
-            Requested::Split { segment, experiment }
         }
         ExperimentChange { status: Some(status), winner, .. } => {
             Requested::Status { status, winner }
@@ -209,7 +185,7 @@ fn requested(body: ExperimentChange, loaded: &LoadedExperiment) -> ApiResult<Req
                 SettingsChange { description, owner, answer_window_seconds, conclude_at, coverage };
             if change.is_empty() {
                 let detail = "send `status`, `interleaving`, `policy`, `control`, `enlist`, `retire`, \
-                              `exclude`, `split`, or settings: `description`, `owner`, `conclude_at`, \
+                              `exclude`, or settings: `description`, `owner`, `conclude_at`, \
                               `answer_window_seconds`, `coverage`";
                 return Err(invalid("", detail));
             }
@@ -236,7 +212,6 @@ fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
         ("/enlist", body.enlist.is_some()),
         ("/retire", body.retire.is_some()),
         ("/exclude", body.exclude.is_some()),
-        ("/split", body.split.is_some()),
         ("/interleaving", body.interleaving.is_some()),
         ("/status", body.status.is_some() || body.winner.is_some()),
     ];

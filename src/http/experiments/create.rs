@@ -191,8 +191,6 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         control: body.control,
         former_controls: Vec::new(),
         segments: body.segments.unwrap_or_default(),
-        splits: Vec::new(),
-        split_from: None,
         errors: body.errors,
         goal: body.goal.unwrap_or_default(),
         drift,

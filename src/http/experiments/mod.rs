@@ -18,8 +18,8 @@ use super::extract::PathName;
 use super::operations::Routes;
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{
-    CannotReplay, ExperimentArchived, ExperimentExists, ExperimentInUse, NotConcluded,
-    PreconditionFailed, PreconditionRequired, RankersFixed,
+    CannotReplay, ExperimentArchived, ExperimentExists, NotConcluded, PreconditionFailed,
+    PreconditionRequired, RankersFixed,
 };
 use super::state::AppState;
 use crate::service::lifecycle;
@@ -38,14 +38,13 @@ pub(crate) fn routes() -> Routes {
             ADMIN,
             &[
                 ExperimentArchived,
-                ExperimentExists,
                 CannotReplay,
                 RankersFixed,
                 PreconditionFailed,
                 PreconditionRequired,
             ],
         )
-        .operation(routes!(archive), ADMIN, &[NotConcluded, ExperimentInUse, PreconditionFailed])
+        .operation(routes!(archive), ADMIN, &[NotConcluded, PreconditionFailed])
 }
 
 /// Read an experiment

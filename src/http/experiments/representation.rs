@@ -17,7 +17,7 @@ use crate::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{
-    ConcludeAt, Errors, ExperimentSpec, Metric, OnDrift, ShareBounds, Shares, Split, SplitFrom,
+    ConcludeAt, Errors, ExperimentSpec, Metric, OnDrift, ShareBounds, Shares,
 };
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::CurrentMethod;
@@ -51,13 +51,6 @@ pub(crate) struct Experiment {
     pub control: Option<String>,
     #[schema(value_type = Vec<String>)]
     pub segments: Vec<Segment>,
-    /// Omitted without any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub splits: Vec<Split>,
-    /// Omitted if it was no segment of another experiment.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub split_from: Option<SplitFrom>,
     /// Omitted if each claim has the error one minus `confidence`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
@@ -155,8 +148,6 @@ impl Experiment {
             duel_ttl_seconds: spec.duel_ttl_seconds,
             control: spec.control.clone(),
             segments: spec.segments.clone(),
-            splits: spec.splits.clone(),
-            split_from: spec.split_from.clone(),
             errors: spec.errors,
             goal: spec.goal,
             interleaving: current.method,

@@ -79,10 +79,6 @@ problems! {
     NotConcluded: "not-concluded", CONFLICT, "The experiment is not concluded",
         "This request requires a concluded experiment, one whose winner is decided.",
         "Conclude the experiment first.";
-    ExperimentInUse: "experiment-in-use", CONFLICT, "The experiment is in use",
-        "The experiment was a segment of another one, whose callers still get their pages of this \
-         segment from it.",
-        "Archive the other experiment first.";
     NotABatchPolicy: "not-a-batch-policy", CONFLICT, "The policy has no batches",
         "The experiment's policy chooses one duel at a time. It has no batches to read or to report \
          results for.",

@@ -26,7 +26,6 @@ impl From<ServiceError> for Problem {
             ServiceError::Paused(_) => ProblemKind::ExperimentPaused,
             ServiceError::NotConcluded(_) => ProblemKind::NotConcluded,
             ServiceError::Archived(_) => ProblemKind::ExperimentArchived,
-            ServiceError::InUse { .. } => ProblemKind::ExperimentInUse,
             ServiceError::NotInBatches(_) => ProblemKind::NotABatchPolicy,
             ServiceError::BatchNotOpen { .. } => ProblemKind::BatchNotOpen,
             ServiceError::FixedRankers(_) => ProblemKind::RankersFixed,

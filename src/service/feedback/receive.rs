@@ -1,6 +1,5 @@
 //! Receiving feedback.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tracing::Instrument as _;
@@ -12,7 +11,6 @@ use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
 use super::values::{self, ValuesReceipt};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
-use crate::service::duel_id::OTHER_EXPERIMENT;
 use crate::service::error::ServiceError;
 use crate::service::units::UnitHasher;
 use crate::telemetry::{duels, export};
@@ -38,93 +36,20 @@ pub async fn receive(
     name: &str,
     feedback: Vec<Feedback>,
 ) -> Result<Vec<Receipt>, ServiceError> {
-    let loaded = service.experiment(name).await?;
-    let now = service.now_ms();
-    let Checked { loaded, request, foreign } = check_or_refresh(service, loaded, feedback).await?;
-    match foreign {
-        Some(feedback) => receive_each(service, &loaded, request, feedback, now).await,
-        None => record(service, &loaded, request, now).await,
-    }
-}
-
-/// Feedback that was checked against an experiment.
-struct Checked {
-    loaded: Arc<LoadedExperiment>,
-    request: CheckedRequest,
-    /// The feedback, if some of it names duels of other experiments: they may be segments that were
-    /// split off from this one.
-    foreign: Option<Vec<Feedback>>,
-}
-
-/// Check feedback. If it needs a key, a ranker or a method that is not known here, read those from
-/// the store and check again.
-async fn check_or_refresh(
-    service: &Service,
-    mut loaded: Arc<LoadedExperiment>,
-    feedback: Vec<Feedback>,
-) -> Result<Checked, ServiceError> {
+    let mut loaded = service.experiment(name).await?;
     loaded.with_record(refuse_archived)?;
-    let (mut request, mut unchecked) = check_once(service, &loaded, feedback).await?;
-    if let Some(feedback) = unchecked.take_if(|_| request.has_unknown_key || request.is_ahead) {
+    let now = service.now_ms();
+    let (mut request, unchecked) = check(service, &loaded, feedback).await?;
+    if let Some(feedback) = unchecked {
         if request.has_unknown_key {
             service.refresh_signing_keys().await?;
         }
         if request.is_ahead {
             loaded.catch_up(&*service.engine.store).await?;
-            loaded = service.experiment(&loaded.name).await?;
+            loaded = service.experiment(name).await?;
         }
-        (request, unchecked) = check_once(service, &loaded, feedback).await?;
+        (request, _) = check(service, &loaded, feedback).await?;
     }
-    let foreign = unchecked.filter(|_| request.names_others());
-    Ok(Checked { loaded, request, foreign })
-}
-
-/// Receive feedback of which some is about duels of other experiments. Each item goes to the
-/// experiment that issued its duel, if a segment of this one was split off into it. If one
-/// experiment refuses its part, others may have recorded theirs; a repeat is safe.
-async fn receive_each(
-    service: &Service,
-    loaded: &Arc<LoadedExperiment>,
-    request: CheckedRequest,
-    feedback: Vec<Feedback>,
-    now: i64,
-) -> Result<Vec<Receipt>, ServiceError> {
-    let mut issuers = BTreeMap::new();
-    // items with their places in the request, by the id of the issuer; `None` for this experiment
-    let mut parts: BTreeMap<_, (Vec<usize>, Vec<Feedback>)> = BTreeMap::new();
-    let mut receipts = vec![None; feedback.len()];
-    for (place, (item, feedback)) in request.items.iter().zip(feedback).enumerate() {
-        let mut issuer = None;
-        if let CheckedItem::OfOther(id) = item {
-            if !issuers.contains_key(id) {
-                issuers.insert(*id, service.split_off_with_id(loaded, *id).await?);
-            }
-            issuer = issuers.get(id).and_then(Option::as_ref).map(|issuer| issuer.id);
-        }
-        let (places, items) = parts.entry(issuer).or_default();
-        places.push(place);
-        items.push(feedback);
-    }
-    for (issuer, (places, feedback)) in parts {
-        let issuer = issuer.and_then(|id| issuers.get(&id)?.clone());
-        let issuer = issuer.unwrap_or_else(|| Arc::clone(loaded));
-        let Checked { loaded, request, .. } = check_or_refresh(service, issuer, feedback).await?;
-        let received = record(service, &loaded, request, now).await?;
-        for (place, receipt) in places.into_iter().zip(received) {
-            receipts[place] = Some(receipt);
-        }
-    }
-    let missing = || ServiceError::internal("an item of feedback has no result");
-    receipts.into_iter().map(|receipt| receipt.ok_or_else(missing)).collect()
-}
-
-/// Record checked feedback. Returns one result for each item, in order.
-async fn record(
-    service: &Service,
-    loaded: &Arc<LoadedExperiment>,
-    request: CheckedRequest,
-    now: i64,
-) -> Result<Vec<Receipt>, ServiceError> {
     for &duel in &request.duels {
         duels::mention(duel);
     }
@@ -135,15 +60,14 @@ async fn record(
         }
     }
     let (received, valued) = tokio::try_join!(
-        append_or_find(service, loaded, request.events, now),
-        values::record(service, loaded, request.values),
+        append_or_find(service, &loaded, request.events, now),
+        values::record(service, &loaded, request.values),
     )?;
     let missing = || ServiceError::internal("an item of feedback has no result");
     request
         .items
         .into_iter()
         .map(|item| match item {
-            CheckedItem::OfOther(_) => Ok(Receipt::invalid(OTHER_EXPERIMENT)),
             CheckedItem::Refused(receipt) => Ok(receipt),
             CheckedItem::Counted { event, values, mut ignored } => {
                 let of_values = values.map(|at| valued.get(at).ok_or_else(missing)).transpose()?;
@@ -176,9 +100,8 @@ async fn record(
 }
 
 /// Check feedback. Returns the feedback too if it has to be checked again: if it needs a key, a
-/// ranker or a method that is not known here, or if some of it may belong to a segment that was
-/// split off.
-async fn check_once(
+/// ranker or a method that is not known here.
+async fn check(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
     feedback: Vec<Feedback>,
@@ -197,9 +120,7 @@ async fn check_once(
         let of = (loaded.id, &loaded.spec);
         let request = CheckedRequest::check(&keys, of, units, now, knows, &feedback);
         // the feedback is freed here unless it is still needed, because that takes long as well
-        let may_be_split = !loaded.spec.segments.is_empty() && request.names_others();
-        let is_unsure = request.has_unknown_key || request.is_ahead || may_be_split;
-        let unchecked = is_unsure.then_some(feedback);
+        let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
         (request, unchecked)
     };
     service.run_by_cost(nanoseconds, check).await

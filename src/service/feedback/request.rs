@@ -10,7 +10,7 @@ use super::clicks::{clicks_event, read_clicks};
 use super::content::{Feedback, FeedbackContent, IgnoredValue, Receipt, ShownOutcome};
 use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
 use super::values::{self, ReadValues};
-use crate::service::duel_id::not_valid;
+use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
 use crate::service::units::{NamedAudience, UnitHasher};
 use dueling_bandits::Answer;
 use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError};
@@ -38,9 +38,7 @@ pub(super) enum CheckedItem {
         /// Values of metrics that do not count.
         ignored: Vec<IgnoredValue>,
     },
-    /// It names a duel of this other experiment.
-    OfOther(ExperimentId),
-    /// It names no duel, or its clicks are not valid.
+    /// It names no duel of this experiment, or its clicks are not valid.
     Refused(Receipt),
 }
 
@@ -104,11 +102,14 @@ impl CheckedRequest {
         for item in feedback {
             let number = opened.open(&item.duel_id);
             let checked = match opened.get(number) {
-                Ok(opened) if opened.duel.experiment == experiment && !knows(opened) => {
+                Ok(opened) if opened.duel.experiment != experiment => {
+                    CheckedItem::Refused(Receipt::invalid(OTHER_EXPERIMENT))
+                }
+                Ok(opened) if !knows(opened) => {
                     request.is_ahead = true;
                     CheckedItem::Refused(Receipt::invalid(AHEAD))
                 }
-                Ok(opened) if opened.duel.experiment == experiment => {
+                Ok(opened) => {
                     request.duels.insert(opened.duel.nonce);
                     let named = NamedAudience { unit: item.unit.as_deref(), segment: item.segment };
                     // the audience that the duel was issued for stands
@@ -118,7 +119,6 @@ impl CheckedRequest {
                     });
                     drafts.add_item(opened, item.content.as_ref(), audience, spec, values)
                 }
-                Ok(opened) => CheckedItem::OfOther(opened.duel.experiment),
                 Err(error) => {
                     request.has_unknown_key |= *error == TokenError::UnknownKey;
                     CheckedItem::Refused(Receipt::invalid(not_valid(*error)))
@@ -129,11 +129,6 @@ impl CheckedRequest {
         request.events = drafts.drafts.into_iter().map(Draft::event).collect();
         request.values = drafts.values;
         request
-    }
-
-    /// Whether an item names a duel of another experiment.
-    pub fn names_others(&self) -> bool {
-        self.items.iter().any(|item| matches!(item, CheckedItem::OfOther(_)))
     }
 }
 

@@ -205,7 +205,7 @@ impl Service {
         audience: NamedAudience<'_>,
     ) -> Result<ValuesOfPage, ServiceError> {
         let loaded = self.experiment(name).await?;
-        let (loaded, DuelId { duel, .. }) = self.open_duel_id(loaded, duel_id).await?;
+        let DuelId { duel, .. } = self.open_duel_id(&loaded, duel_id).await?;
         let unit = duel.audience.or(UnitHasher::of(&loaded).audience(audience)).unit;
         let ReadValues { mut counted, mut ignored, .. } =
             read(&loaded.spec, &duel, metrics, unit, self.now_ms());

@@ -47,8 +47,7 @@ impl SegmentsView {
         let (names, id) = (&loaded.spec.segments, |it: usize| loaded.spec.rankers[it].id.as_str());
         let ranker = held.winner().map(|winner| id(winner).to_owned());
         let named = |is: &dyn Fn(usize) -> bool| {
-            let own = (0..names.len()).filter(|&place| !held.is_split(place));
-            let places = own.filter(|&place| ranker.is_some() && is(place));
+            let places = (0..names.len()).filter(|&place| ranker.is_some() && is(place));
             places.map(|place| names[place]).collect::<Vec<_>>()
         };
         let pages = |place: usize| held.wins_and_losses(place).iter().sum::<f64>();
@@ -116,7 +115,7 @@ fn list(segments: &[Segment]) -> String {
     segments.iter().map(|segment| format!("`{segment}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The claims: `hurt` of each declared segment that is no experiment of its own, then `unhurt`.
+/// The claims: `hurt` of each declared segment, then `unhurt`.
 pub(super) fn segment_claims(
     loaded: &LoadedExperiment,
     held: &SegmentClaims,
@@ -125,8 +124,7 @@ pub(super) fn segment_claims(
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let new =
         |claim, error| Claim { ranker: held.winner().map(id), ..Claim::new(claim, margin, error) };
-    let own = loaded.spec.segments.iter().enumerate().filter(|(place, _)| !held.is_split(*place));
-    let hurt = own.map(|(place, &segment)| {
+    let hurt = loaded.spec.segments.iter().enumerate().map(|(place, &segment)| {
         let (progress, [wins, losses]) = (held.hurt(place), held.wins_and_losses(place));
         let win_rate = (wins + losses > 0.0).then(|| wins / (wins + losses));
         Claim {

@@ -24,7 +24,7 @@
 use std::collections::BTreeMap;
 
 use super::Latch;
-use crate::evidence::SeenUnits;
+use crate::evidence::seen_units::SeenUnits;
 use crate::math::mixture::ln_against_fair_coin;
 use crate::rng::mix;
 

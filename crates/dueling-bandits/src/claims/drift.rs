@@ -133,8 +133,6 @@ pub struct Drift {
     /// The newest block that ended in a change point; 0 before the first.
     block: u64,
     raised: u32,
-    /// How often it started again without an alarm.
-    restarts: u32,
     alarms: Vec<Alarm>,
 }
 
@@ -159,7 +157,6 @@ impl Drift {
             points: Vec::new(),
             block: 0,
             raised: 0,
-            restarts: 0,
             alarms: Vec::new(),
         }
     }
@@ -228,33 +225,26 @@ impl Drift {
         }
     }
 
-    /// Start again: the answers from here on are of other traffic.
-    pub(crate) fn restart(&mut self) {
-        self.restarts = self.restarts.saturating_add(1);
-        self.forget();
-    }
-
     /// Start again from nothing.
     fn forget(&mut self) {
         *self = Self {
             answers: self.answers,
             from: self.answers,
             raised: self.raised,
-            restarts: self.restarts,
             alarms: std::mem::take(&mut self.alarms),
             ..Self::new(self.rankers.into())
         };
     }
 
-    /// The evidence that preferences have changed since the start, the newest restart or the newest
-    /// alarm, as of the answers that were counted.
+    /// The evidence that preferences have changed since the start or the newest alarm, as of the
+    /// answers that were counted.
     pub fn evidence(&self) -> f64 {
         self.evaluate(|_| true).0
     }
 
     /// The error of the present process.
     pub fn error(&self) -> f64 {
-        let number = f64::from(self.raised) + f64::from(self.restarts) + 1.0;
+        let number = f64::from(self.raised) + 1.0;
         ERROR / (number * (number + 1.0))
     }
 
@@ -268,7 +258,7 @@ impl Drift {
         self.raised
     }
 
-    /// Counted answers since the start, the newest restart or the newest alarm.
+    /// Counted answers since the start or the newest alarm.
     pub fn answers(&self) -> u64 {
         self.answers - self.from
     }

@@ -67,7 +67,7 @@ mod metric;
 mod pages;
 
 pub use metric::Metric;
-pub use pages::{Page, PageState, ShownUnits, Values};
+pub use pages::{Page, PageState, Values};
 
 /// Share of the error for the rankers, and the control, that were first.
 const FIRST: f64 = 0.9;
@@ -134,8 +134,6 @@ pub struct Guardrails {
     /// By the start of the cohort.
     open: BTreeMap<i64, Cohort>,
     seen: SeenUnits,
-    /// Units whose pages do not count.
-    elsewhere: Option<Box<ShownUnits>>,
     /// Rankers of the start.
     initial: u16,
     /// By ranker, metric and kind.
@@ -209,7 +207,6 @@ impl Guardrails {
             complete_until: i64::MIN,
             open: BTreeMap::new(),
             seen: SeenUnits::default(),
-            elsewhere: None,
             initial: rankers as u16,
             tables: vec![Table::default(); rankers * metrics.len() * KINDS.len()],
             sums: metrics.iter().map(Sum::new).collect(),
@@ -245,7 +242,6 @@ impl Guardrails {
             && self.sums.iter().all(|it| it.sum.is_finite() && it.values >= 1.0)
             && (1..=rankers).contains(&usize::from(self.initial))
             && self.seen.is_sound()
-            && self.elsewhere.as_ref().is_none_or(|units| units.is_sound())
             && self.open.values().flat_map(BTreeMap::values).all(page)
             && controls.into_iter().all(|control| usize::from(control) < rankers)
             && (self.control.is_none() || self.controls > 0);
@@ -271,8 +267,7 @@ impl Guardrails {
         let pages: usize = self.open.values().map(BTreeMap::len).sum();
         let rules = self.rules.len() * size_of::<Rule>();
         let tables = self.tables.len() * size_of::<Table>();
-        let elsewhere = self.elsewhere.as_ref().map_or(0, |units| units.bytes());
-        self.seen.bytes() + elsewhere + page * pages + tables + rules
+        self.seen.bytes() + page * pages + tables + rules
     }
 
     /// The ranker that differences are to.

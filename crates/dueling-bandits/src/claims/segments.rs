@@ -28,9 +28,6 @@
 //! have come next and how it does in the segments. So each start takes the stakes that its winner
 //! would have had, whether there was one or not.
 //!
-//! A segment whose traffic becomes another experiment's leaves the claims. The others keep theirs,
-//! which are about the same pages as before.
-//!
 //! Equal parts tell three bad segments of sixteen in half of the pages that stakes on the leading
 //! claim need.
 
@@ -67,8 +64,6 @@ const WINNER: Direction = Direction::Behind;
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SegmentClaims {
     segments: u8,
-    /// A bit for each segment whose traffic is another experiment's now.
-    split: u16,
     reserve: Reserve,
     /// Comparisons that count.
     comparisons: u64,
@@ -91,7 +86,6 @@ impl SegmentClaims {
         let segments = segments.min(SEGMENTS_MAX);
         let mut claims = Self {
             segments: segments as u8,
-            split: 0,
             reserve: Reserve::without_doublings(),
             comparisons: 0,
             winner: None,
@@ -109,7 +103,6 @@ impl SegmentClaims {
         let known = |ranker: u16| usize::from(ranker) < rankers;
         let expected = if self.winner.is_some() { self.segments() } else { 0 };
         let is_sound = self.segments() <= SEGMENTS_MAX
-            && u32::from(self.split) >> self.segments == 0
             && self.reserve.is_sound()
             && self.winner.is_none_or(|(winner, _)| known(winner))
             && self.rivals.len() == expected
@@ -126,27 +119,6 @@ impl SegmentClaims {
     /// Number of segments.
     pub fn segments(&self) -> usize {
         self.segments.into()
-    }
-
-    /// The traffic of a segment, from 0, is another experiment's from here on: nothing is claimed
-    /// about it. The other segments keep their pages and so their claims. Returns whether it was
-    /// this one's.
-    pub(crate) fn split(&mut self, segment: usize) -> bool {
-        let is_own = segment < self.segments() && !self.is_split(segment);
-        if is_own {
-            self.split |= 1 << segment;
-        }
-        is_own
-    }
-
-    /// Whether the traffic of a segment, from 0, is another experiment's.
-    pub fn is_split(&self, segment: usize) -> bool {
-        segment < SEGMENTS_MAX && self.split >> segment & 1 == 1
-    }
-
-    /// How many segments are other experiments.
-    pub fn splits(&self) -> usize {
-        self.split.count_ones() as usize
     }
 
     /// The ranker that the claims are about: the newest winner.
@@ -290,9 +262,6 @@ impl SegmentClaims {
 
     /// How far the claim is that the winner loses to its rival in a segment.
     pub fn hurt(&self, segment: usize) -> Progress {
-        if self.is_split(segment) {
-            return Progress::OutOfReach;
-        }
         let progress = match self.winner {
             Some(_) => self.contests.view(segment, RIVAL).progress(self.contests.rungs().better()),
             None => Progress::Open { comparisons: None },
@@ -301,11 +270,6 @@ impl SegmentClaims {
             Progress::Open { .. } if self.is_too_small(segment) => Progress::OutOfReach,
             progress => progress,
         }
-    }
-
-    /// The segments with claims: with a winner, those that are no experiments of their own.
-    fn own(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.rivals.len()).filter(|&place| !self.is_split(place))
     }
 
     /// After how many comparisons it was proven that the winner is not hurt in a segment, as a part
@@ -317,7 +281,7 @@ impl SegmentClaims {
     /// After how many comparisons it was proven that the winner is hurt in no segment; `None` if it
     /// is not.
     pub fn unhurt_after(&self) -> Option<u64> {
-        let reached = self.own().map(|place| self.unhurt_in(place));
+        let reached = (0..self.rivals.len()).map(|place| self.unhurt_in(place));
         reached.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
@@ -355,9 +319,7 @@ impl SegmentClaims {
             let hurt = self.contests.view(segment, RIVAL).stage(self.contests.rungs().better());
             hurt != Stage::Open || self.unhurt_in(segment).is_some()
         };
-        self.is_split(segment)
-            || self.winner.is_some() && is_decided()
-            || self.is_too_small(segment)
+        self.winner.is_some() && is_decided() || self.is_too_small(segment)
     }
 
     /// Whether each segment is settled for this winner: that it is hurt there is proven, disproven
@@ -371,7 +333,7 @@ impl SegmentClaims {
         let better = self.contests.rungs().better();
         let is_hurt =
             move |place: &usize| self.contests.view(*place, RIVAL).reached_at(better).is_some();
-        self.own().filter(is_hurt)
+        (0..self.rivals.len()).filter(is_hurt)
     }
 
     /// The rivals of this winner in the segments that are not settled, ascending.

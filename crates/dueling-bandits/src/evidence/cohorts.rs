@@ -38,8 +38,7 @@
 //! unit that arrived sooner, it can take the place of another unit in a full cohort, and it can
 //! make its unit known without counting. Such answers are
 //! [reported](Added::no_longer_expected). The expectation fails only where the filter of known
-//! units takes a new unit for a known one, or where a unit of another experiment becomes known
-//! while it waits, which is found when the cohort is complete.
+//! units takes a new unit for a known one, which is found when the cohort is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,8 +69,6 @@ pub struct Cohorts {
     /// By the start of the cohort.
     open: BTreeMap<i64, Cohort>,
     seen: SeenUnits,
-    /// The units of another experiment, whose answers never count here.
-    elsewhere: Option<Box<SeenUnits>>,
     left_out: LeftOut,
     /// Answers that count or wait, those without a winner too: with and without a unit.
     with_unit: u64,
@@ -99,7 +96,6 @@ impl Cohorts {
     pub fn restored(self, rankers: usize) -> Option<Self> {
         let is_sound = self.duels.answered <= self.duels.issued
             && self.seen.is_sound()
-            && self.elsewhere.as_ref().is_none_or(|units| units.is_sound())
             && self.windows.is_sound()
             && self.open.values().all(|cohort| cohort.is_sound(rankers));
         is_sound.then_some(())?;
@@ -195,8 +191,7 @@ impl Cohorts {
     pub fn bytes(&self) -> usize {
         let place = size_of::<(u64, i64)>() + MAP_BYTES;
         let cohorts = self.open.values().map(Cohort::bytes).sum::<usize>();
-        let elsewhere = self.elsewhere.as_ref().map_or(0, |units| units.bytes());
-        self.seen.bytes() + elsewhere + cohorts + place * self.places.len()
+        self.seen.bytes() + cohorts + place * self.places.len()
     }
 
     /// The end of the oldest cohort that has answers.
@@ -212,30 +207,6 @@ impl Cohorts {
     /// How many units are known: an answer of each counts, or taught the policy without counting.
     pub fn units(&self) -> u64 {
         self.seen.inserted()
-    }
-
-    /// The known units themselves, and those whose answers wait.
-    pub fn known_units(&self) -> SeenUnits {
-        let mut units = self.seen.clone();
-        for answer in self.open.values().flat_map(|cohort| cohort.units.values()) {
-            units.insert(answer.unit);
-        }
-        units
-    }
-
-    /// The units of another experiment that never count here; `None` before they were read.
-    pub fn units_seen_elsewhere(&self) -> Option<&SeenUnits> {
-        self.elsewhere.as_deref()
-    }
-
-    /// No answer of these units counts, not even one that waits: they answered in another
-    /// experiment before this one started.
-    pub fn exclude_units_seen_elsewhere(&mut self, units: SeenUnits) {
-        self.elsewhere = Some(Box::new(units));
-    }
-
-    fn is_of_elsewhere(&self, unit: u64) -> bool {
-        self.elsewhere.as_ref().is_some_and(|units| units.contains(unit))
     }
 
     /// The probability that a new unit is taken for a known one.
@@ -260,15 +231,12 @@ impl Cohorts {
         }
         if self.window_ms() == 0 {
             let admission = match unit {
-                Some(unit) if self.is_of_elsewhere(unit) || !self.seen.insert(unit) => {
-                    self.left_out.add(Reason::RepeatedUnit)
-                }
+                Some(unit) if !self.seen.insert(unit) => self.left_out.add(Reason::RepeatedUnit),
                 unit => self.admitted(unit.is_some(), Admission::Counted),
             };
             return admission.into();
         }
-        let is_known = |unit| self.seen.contains(unit) || self.is_of_elsewhere(unit);
-        if unit.is_some_and(is_known) {
+        if unit.is_some_and(|unit| self.seen.contains(unit)) {
             return self.left_out.add(Reason::RepeatedUnit).into();
         }
         let start = self.start_of_cohort(issued_at);
@@ -299,15 +267,6 @@ impl Cohorts {
         match self.verdict_counts(start) {
             true => Admission::Waits,
             false => Admission::WaitsUnexpected,
-        }
-    }
-
-    /// An answer arrived that is too late whenever its duel was issued. The policy has learned from
-    /// it.
-    pub fn add_late(&mut self, answer: &TimedAnswer) -> Added {
-        match code_of(answer) {
-            Some(_) => self.leave_out(Reason::Late, answer.unit),
-            None => self.add(answer),
         }
     }
 
@@ -426,8 +385,7 @@ impl Cohorts {
             anonymous.map(|answers| Completed { answers, counts: true, expected }).collect();
         for (key, answer) in cohort.units {
             self.places.remove(&(key, start));
-            let is_new = self.seen.insert(answer.unit);
-            let counts = is_new && !self.is_of_elsewhere(answer.unit);
+            let counts = self.seen.insert(answer.unit);
             if !counts {
                 self.with_unit -= 1;
                 self.left_out.add(Reason::RepeatedUnit);

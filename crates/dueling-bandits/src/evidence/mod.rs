@@ -59,7 +59,6 @@ pub use history::History;
 pub use posterior::{Estimate, Posterior};
 pub use race::{Race, RacePoint};
 pub use scores::Score;
-pub use seen_units::SeenUnits;
 pub use sequence::{Sequence, Sequences};
 pub use verdict::{Counted, Standing, Target, Verdict, VerdictTracker};
 pub use view::View;

@@ -10,7 +10,6 @@ mod drift;
 mod guardrails;
 mod page_metrics;
 mod segments;
-mod split;
 
 /// The first claim of this kind about a ranker.
 fn claim(rails: &Guardrails, ranker: usize, side: Side) -> Claim {

@@ -9,18 +9,15 @@ pub struct Changes {
     pub settings: u64,
     /// Entries that exclude units.
     pub exclusions: usize,
-    /// Segments that were split off.
-    pub splits: usize,
 }
 
 impl Changes {
-    fn named(self) -> [(&'static str, u64); 5] {
+    fn named(self) -> [(&'static str, u64); 4] {
         [
             ("the policy", self.policy as u64),
             ("the control", self.control as u64),
             ("settings", self.settings),
             ("the excluded units", self.exclusions as u64),
-            ("the segments that were split off", self.splits as u64),
         ]
     }
 

@@ -14,7 +14,6 @@ mod segments;
 mod settings;
 mod shares;
 mod spec;
-mod split;
 
 pub use changes::Changes;
 pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
@@ -32,7 +31,6 @@ pub use spec::{
     DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_CONTROLS, MAX_DUEL_TTL_SECONDS, MAX_POLICIES,
     MAX_SEED, MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,
 };
-pub use split::{Split, SplitFrom};
 
 /// Whether a field has the default of its type, and is left out.
 fn is_default<T: Default + PartialEq>(field: &T) -> bool {

@@ -17,7 +17,6 @@ use super::ranker::Ranker;
 use super::segments::segment_errors;
 use super::settings::{Settings, text_errors};
 use super::shares::Shares;
-use super::split::{Split, SplitFrom, split_errors};
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::run::Targets;
@@ -80,12 +79,6 @@ pub struct ExperimentSpec {
     /// The declared segments, about which claims are made. Labels beyond these count as the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<Segment>,
-    /// The segments that are experiments of their own: one for each such entry of the log.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub splits: Vec<Split>,
-    /// The experiment that this one was a segment of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split_from: Option<SplitFrom>,
     /// How the claims divide one error; without it, each kind has that error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
@@ -255,7 +248,6 @@ impl ExperimentSpec {
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors.extend(self.control_error());
         errors.extend(segment_errors(self));
-        errors.extend(split_errors(self));
         errors.extend(division_errors(self));
         errors.extend(watch_error(self.watch, self.drift));
         errors.extend(self.coverage_error());
@@ -471,7 +463,6 @@ impl ExperimentSpec {
             control: self.former_controls.len(),
             settings: self.settings_changes,
             exclusions: self.exclusions.len(),
-            splits: self.splits.len(),
         }
     }
 
@@ -487,7 +478,6 @@ impl ExperimentSpec {
             control,
             former_controls: Vec::new(),
             former_policies: Vec::new(),
-            splits: Vec::new(),
             roster_changes,
             exclusions: Vec::new(),
             settings_changes: 0,

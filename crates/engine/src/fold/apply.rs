@@ -5,12 +5,10 @@ use super::methods::MethodVersion;
 use crate::clock;
 use crate::experiment_spec::Changes;
 use crate::fold::open_pages::{ClickedPage, sheet_of};
-use crate::known_units::units_from_text;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use crate::status::status_error;
-use dueling_bandits::claims::guardrails::ShownUnits;
 use dueling_bandits::evidence::balance::Cell;
-use dueling_bandits::evidence::{EqualAnswers, Score, SeenUnits, TimedAnswer};
+use dueling_bandits::evidence::{EqualAnswers, Score, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
 use dueling_bandits::{
     Answer, Bandit, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, TieRule,
@@ -140,15 +138,6 @@ impl Fold {
             ControlEvent::RankerEnlisted { ranker, .. } => self.enlist(*ranker, recorded_at)?,
             ControlEvent::RankerRetired { ranker, .. } => self.retire(*ranker, recorded_at)?,
             ControlEvent::ControlNamed { ranker } => self.name_control(*ranker, recorded_at)?,
-            ControlEvent::Split { segment, .. } => {
-                let place = self.segments.iter().position(|own| own == segment);
-                if !place.is_some_and(|place| self.run.split(place, recorded_at)) {
-                    return Err(format!("it splits off `{segment}`, which is no segment"));
-                }
-            }
-            ControlEvent::KnownUnits { units, shown } => {
-                self.exclude_units_seen_elsewhere(units, shown.as_deref())?;
-            }
             ControlEvent::SelfDuels { counts, alone } => {
                 let arms = self.arms_of(alone)?;
                 for &(ranker, _) in counts {
@@ -254,26 +243,6 @@ impl Fold {
         if let Some(guardrails) = &mut self.state.guardrails {
             guardrails.name_control(ranker.into(), at);
         }
-        Ok(())
-    }
-
-    /// The units that answered, and with metrics those that saw a page, in the experiment that this
-    /// one was a segment of.
-    fn exclude_units_seen_elsewhere(
-        &mut self,
-        units: &str,
-        shown: Option<&str>,
-    ) -> Result<(), String> {
-        let units = units_from_text::<SeenUnits>(units)
-            .filter(|units| units.is_sound() && self.awaits_units())
-            .ok_or("it names units, and nobody asked")?;
-        let shown = shown.and_then(units_from_text::<ShownUnits>);
-        match (&mut self.state.guardrails, shown.filter(ShownUnits::is_sound)) {
-            (Some(guardrails), Some(shown)) => guardrails.exclude_units_seen_elsewhere(shown),
-            (None, None) => {}
-            _ => return Err("it names other units than the metrics need".into()),
-        }
-        self.run.exclude_units_seen_elsewhere(units);
         Ok(())
     }
 

@@ -11,7 +11,6 @@ use crate::experiment_spec::{ExperimentSpec, OnDrift};
 use crate::fold::open_pages::ClickedPage;
 use crate::page_rules::MAX_METHOD_VERSIONS;
 use dueling_bandits::Roster;
-use dueling_bandits::claims::guardrails::Guardrails;
 use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::{Run, SavedRun};
@@ -39,10 +38,7 @@ impl Fold {
             let guardrails = values::restored(*saved, spec, seed, rankers)?;
             state.guardrails = Some(Box::new(guardrails));
         }
-        let units_are_known = run.cohorts().units_seen_elsewhere().is_some();
-        let fold = Self::with(spec, seed, run, state, held_out);
-        let agrees = |it: &Guardrails| it.units_seen_elsewhere().is_some() == units_are_known;
-        fold.guardrails().is_none_or(agrees).then_some(fold)
+        Some(Self::with(spec, seed, run, state, held_out))
     }
 
     /// Whether bytes are what [`Fold::save`] wrote, for whichever spec.
@@ -101,9 +97,7 @@ fn has_parts_of(run: &Run, spec: &ExperimentSpec, state: &State) -> bool {
     let has_control = spec.first_control().is_some() || state.controls_seen > 0;
     run.claims().is_some() == has_control
         && run.segments().map_or(0, SegmentClaims::segments) == spec.segments.len()
-        && run.segments().map_or(0, SegmentClaims::splits) <= spec.splits.len()
         && run.drift().is_some() == (spec.drift != OnDrift::Off)
-        && (spec.split_from.is_some() || run.cohorts().units_seen_elsewhere().is_none())
 }
 
 /// The parts of a saved fold; `None` if the bytes are damaged or of another layout.

@@ -75,8 +75,6 @@ pub struct Fold {
     pub(super) alone_share: f64,
     /// The declared segments.
     pub(super) segments: Vec<Segment>,
-    /// Whether it was a segment of another experiment.
-    pub(super) is_split_off: bool,
     on_drift: OnDrift,
 }
 
@@ -201,7 +199,6 @@ impl Fold {
             goal: spec.goal,
             alone_share: spec.alone,
             segments: spec.segments.clone(),
-            is_split_off: spec.split_from.is_some(),
             on_drift: spec.drift,
         };
         fold.run.restart_on_drift(fold.restarts_on_drift());
@@ -295,14 +292,7 @@ impl Fold {
             control: self.state.controls_seen,
             settings: self.state.settings_changes_seen,
             exclusions: self.state.excluded.seen(),
-            splits: self.segments().map_or(0, SegmentClaims::splits),
         }
-    }
-
-    /// Whether the units of the experiment that it was a segment of are not known yet. Until then,
-    /// no answer may count.
-    pub fn awaits_units(&self) -> bool {
-        self.is_split_off && self.cohorts().units_seen_elsewhere().is_none()
     }
 
     /// The claims that are proven, apart from drift.

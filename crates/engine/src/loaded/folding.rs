@@ -247,8 +247,7 @@ impl LoadedExperiment {
             ControlEvent::Policy { .. }
             | ControlEvent::UnitsExcluded(_)
             | ControlEvent::Settings { .. }
-            | ControlEvent::ControlNamed { .. }
-            | ControlEvent::Split { .. } => Change::default(),
+            | ControlEvent::ControlNamed { .. } => Change::default(),
             ControlEvent::Interleaving { version, method } => Change {
                 interleaving: Some(interleaving_text(*version, method)),
                 ..Change::default()

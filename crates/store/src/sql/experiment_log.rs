@@ -26,10 +26,26 @@ const PRUNE_STEP: i64 = 10_000;
 #[async_trait]
 impl<B: Backend> ExperimentLog for B {
     async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
+        let record = &ExperimentRecord {
+            id: new.id,
+            name: new.name.clone(),
+            spec: new.spec.clone(),
+            seed: new.seed,
+            status: Status::Running,
+            winner: None,
+            version: 1,
+            head: 0,
+            created_at: new.created_at,
+            updated_at: new.created_at,
+            archived_at: None,
+            pruned_to: 0,
+            interleaving: None,
+        };
         self.attempt(|| async {
             let mut transaction = self.begin().await?;
-            let created = create(&mut transaction, new, new.created_at).await?;
+            let created = insert_experiment(&mut transaction, record).await?;
             if let Created::New(_) = &created {
+                add_notes(&mut transaction, &new.audit).await?;
                 transaction.commit().await?;
             }
             Ok(created)
@@ -81,11 +97,6 @@ impl<B: Backend> ExperimentLog for B {
             let Some(before) = locked.pop() else { return Ok(Changed::Missing) };
             if before.version != expected_version {
                 return Ok(Changed::Stale(before));
-            }
-            if let Some(new) = &change.creates
-                && !matches!(create(&mut transaction, new, recorded_at).await?, Created::New(_))
-            {
-                return Ok(Changed::NameTaken);
             }
             let after = change.applied_to(&before, recorded_at);
             let values = values![
@@ -232,34 +243,6 @@ impl<B: Backend> ExperimentLog for B {
         transaction.commit().await?;
         Ok(imported)
     }
-}
-
-/// Add a new experiment with its note, unless its name is taken.
-async fn create(
-    transaction: &mut impl Transaction,
-    new: &NewExperiment,
-    created_at: i64,
-) -> Result<Created, StoreError> {
-    let record = ExperimentRecord {
-        id: new.id,
-        name: new.name.clone(),
-        spec: new.spec.clone(),
-        seed: new.seed,
-        status: Status::Running,
-        winner: None,
-        version: 1,
-        head: 0,
-        created_at,
-        updated_at: created_at,
-        archived_at: None,
-        pruned_to: 0,
-        interleaving: None,
-    };
-    let created = insert_experiment(transaction, &record).await?;
-    if let Created::New(_) = &created {
-        add_notes(transaction, &new.audit).await?;
-    }
-    Ok(created)
 }
 
 /// Add an experiment, unless its name is taken.

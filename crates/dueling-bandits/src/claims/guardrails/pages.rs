@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::guardrails::{Guardrails, KINDS, Kind};
-use crate::evidence::SeenUnits;
 use crate::rng::mix;
 
 /// Most pages of one cohort.
@@ -18,33 +17,6 @@ const ANY: u64 = u16::MAX as u64 + 1;
 /// The hash under which a unit is kept that saw a ranker together with `other`, or with [`ANY`].
 fn seen_with(unit: u64, ranker: u16, other: u64) -> u64 {
     mix(unit) ^ mix(u64::from(ranker) << 32 | other)
-}
-
-/// The units that saw a page of an experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShownUnits {
-    /// Rankers of that experiment.
-    rankers: u16,
-    seen: SeenUnits,
-}
-
-impl ShownUnits {
-    /// Whether a unit saw any page, or looks like one that did: a new one is mistaken with up to
-    /// `rankers + 1` times the probability of a [`SeenUnits`].
-    pub fn contains(&self, unit: u64) -> bool {
-        let saw = |ranker: u16| self.seen.contains(seen_with(unit, ranker, ANY));
-        (0..self.rankers).any(saw) || self.seen.contains(mix(unit ^ ALONE))
-    }
-
-    /// Bytes in memory.
-    pub fn bytes(&self) -> usize {
-        self.seen.bytes()
-    }
-
-    /// Whether decoded units are possible.
-    pub fn is_sound(&self) -> bool {
-        self.seen.is_sound()
-    }
 }
 
 /// A page that was issued.
@@ -210,28 +182,6 @@ impl Guardrails {
         }
     }
 
-    /// The units that saw a page so far, also of those that wait for their values.
-    pub fn shown_units(&self) -> ShownUnits {
-        let mut seen = self.seen.clone();
-        let open = self.open.values().flat_map(BTreeMap::values);
-        for hash in open.flat_map(|(page, _)| page.hashes()) {
-            seen.insert(hash);
-        }
-        let rankers = self.tables.len() / (self.rules.len() * KINDS.len());
-        ShownUnits { rankers: rankers as u16, seen }
-    }
-
-    /// No page of these units counts, not even one that waits: they saw another experiment before
-    /// this one started.
-    pub fn exclude_units_seen_elsewhere(&mut self, units: ShownUnits) {
-        self.elsewhere = Some(Box::new(units));
-    }
-
-    /// The units of another experiment whose pages never count here; `None` before they were read.
-    pub fn units_seen_elsewhere(&self) -> Option<&ShownUnits> {
-        self.elsewhere.as_deref()
-    }
-
     /// Whether a page is the first one of its unit that counts for a ranker.
     fn is_first(&mut self, page: &Page, side: usize, kind: Kind) -> bool {
         page.hash(side, kind).is_none_or(|hash| self.seen.insert(hash))
@@ -257,10 +207,7 @@ impl Guardrails {
             pages.sort_unstable_by_key(|((_, nonce), (page, _))| (page.issued_at, *nonce));
             let mut changed = Vec::new();
             for ((_, nonce), (page, values)) in &pages {
-                let elsewhere = self.elsewhere.as_ref().zip(page.unit);
-                if !elsewhere.is_some_and(|(units, unit)| units.contains(unit)) {
-                    self.count(*nonce, page, values, &mut changed);
-                }
+                self.count(*nonce, page, values, &mut changed);
             }
             changed.sort_unstable();
             changed.dedup();

@@ -73,29 +73,6 @@ fn silence_proves_neither_claim() {
     }
 }
 
-#[test]
-fn units_that_saw_another_experiment_never_count() {
-    let mut whole = Pages::new(guardrails(LATENCY, 3, Some(0), 1));
-    whole.add([0, 1], Some(1), [Some(0.1); 2]);
-    let alone = Page { alone: Some(2), ..page([2, 0], Some(2), 9_000_000) };
-    assert!(whole.rails.add(2, alone, [&[]; 2]), "its window is open");
-    assert!(
-        whole.rails.add(3, page([1, 2], Some(3), 9_000_000), [&[]; 2]),
-        "and it has no value yet"
-    );
-    let shown = whole.rails.shown_units();
-    assert!(shown.is_sound() && [1, 2, 3].iter().all(|&unit| shown.contains(unit)));
-    assert!((4..1000).all(|unit| !shown.contains(unit)));
-
-    let mut own = Pages::new(guardrails(LATENCY, 2, Some(0), 1));
-    own.rails.exclude_units_seen_elsewhere(shown);
-    for unit in 1..=6 {
-        own.add([0, 1], Some(unit), [Some(0.1); 2]);
-    }
-    assert_eq!(own.claim(1, Side::Harm).pages, 3, "those of units 4, 5 and 6");
-    assert!(!own.rails.shown_units().contains(1), "it never counted here");
-}
-
 fn page(pair: [u16; 2], unit: Option<u64>, issued_at: i64) -> Page {
     Page { issued_at, pair, alone: None, unit }
 }
