@@ -51,7 +51,6 @@ mod scores;
 mod segment_claims;
 mod segments;
 mod settings;
-mod shares;
 mod shell;
 mod smuggling;
 mod stability;

@@ -28,10 +28,6 @@ fn of_page(members: Value) -> Value {
     metric(with(json!({"name": "revenue", "of": "page", "cap": 10}), members))
 }
 
-fn shares(shares: Value) -> Value {
-    json!({ "shares": shares })
-}
-
 fn conclude_at(conclude_at: Value) -> Value {
     json!({ "conclude_at": conclude_at })
 }
@@ -70,13 +66,6 @@ async fn settings_that_cannot_work_are_refused(database: TestDatabase) {
         (json!({"drift": "tell", "watch": -0.1}), "/watch"),
         (json!({"drift": "off", "watch": 0.1}), "/watch"),
         (json!({"drift": "sometimes"}), "/drift"),
-        (shares(json!({"d": {"floor": 0.1}})), "/shares/d"),
-        (shares(json!({"a": {"floor": 0.5, "cap": 0.4}})), "/shares/a"),
-        (shares(json!({"a": {"floor": -0.1}})), "/shares/a"),
-        (shares(json!({"a": {"cap": 1.1}})), "/shares/a"),
-        (shares(json!({"a": {"floor": 0.9}, "b": {"floor": 0.9}, "c": {"floor": 0.9}})), "/shares"),
-        (shares(json!({"a": {"cap": 0.5}, "b": {"cap": 0.5}, "c": {"cap": 0.5}})), "/shares"),
-        (json!({"shares": {"a": {"floor": 0.1}}, "policy": pcomp}), "/shares"),
         (metric(json!({"name": "Latency", "cap": 1, "limit": 0.5})), "/metrics/0/name"),
         (metric(json!({"name": "latency", "cap": 0, "limit": 0.5})), "/metrics/0/cap"),
         (metric(json!({"name": "latency", "cap": 1e300, "limit": 1e299})), "/metrics/0/cap"),

@@ -23,7 +23,7 @@ use crate::schemas;
 use crate::service::lifecycle::{self, CreatedExperiment};
 use rankduel_engine::experiment_spec::{
     ConcludeAt, DEFAULT_DUEL_TTL_SECONDS, DEFAULT_VALUE_WINDOW_SECONDS, DEFAULT_WATCH, Errors,
-    ExperimentSpec, Metric, OnDrift, Ranker, ShareBounds, Shares, WHOLE_COVERAGE,
+    ExperimentSpec, Metric, OnDrift, Ranker, WHOLE_COVERAGE,
 };
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use rankduel_store::audience::Segment;
@@ -93,9 +93,6 @@ pub(crate) struct NewExperimentBody {
     /// unit; 0 by default. Their clicks do not count for preferences.
     #[schema(minimum = 0, maximum = 0.5, nullable = false)]
     alone: Option<f64>,
-    /// By the ranker's id.
-    #[schema(value_type = Option<BTreeMap<String, ShareBounds>>, nullable = false, example = json!({"bm25": {"floor": 0.2}, "neural": {"cap": 0.3}}))]
-    shares: Option<Shares>,
     /// Metrics of rankers on each page, such as their latency, and the limits above which a ranker
     /// does harm.
     #[serde(default)]
@@ -197,7 +194,6 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         watch: body.watch.unwrap_or(if drift == OnDrift::Off { 0.0 } else { DEFAULT_WATCH }),
         coverage: body.coverage.unwrap_or(WHOLE_COVERAGE),
         alone: body.alone.unwrap_or_default(),
-        shares: body.shares.unwrap_or_default(),
         metrics: body.metrics,
         value_window_seconds: body
             .value_window_seconds

@@ -16,9 +16,7 @@ use crate::http::problem::ApiResult;
 use crate::schemas;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{
-    ConcludeAt, Errors, ExperimentSpec, Metric, OnDrift, ShareBounds, Shares,
-};
+use rankduel_engine::experiment_spec::{ConcludeAt, Errors, ExperimentSpec, Metric, OnDrift};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_rules::CurrentMethod;
 use rankduel_store::ExperimentRecord;
@@ -75,9 +73,6 @@ pub(crate) struct Experiment {
     pub watch: f64,
     pub coverage: f64,
     pub alone: f64,
-    #[serde(skip_serializing_if = "Shares::is_empty")]
-    #[schema(value_type = BTreeMap<String, ShareBounds>)]
-    pub shares: Shares,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Metric>,
     /// Omitted without metrics.
@@ -171,7 +166,6 @@ impl Experiment {
             watch: spec.watch,
             coverage: spec.coverage,
             alone: spec.alone,
-            shares: spec.shares.clone(),
             metrics: spec.metrics.clone(),
             value_window_seconds: (!spec.metrics.is_empty()).then_some(spec.value_window_seconds),
             version: record.version,

@@ -12,7 +12,6 @@ pub mod page_rules;
 mod ranker;
 mod segments;
 mod settings;
-mod shares;
 mod spec;
 
 pub use changes::Changes;
@@ -26,7 +25,6 @@ pub use field_error::{FirstErrors, excerpt};
 pub use metrics::{Better, DEFAULT_VALUE_WINDOW_SECONDS, METRICS_MAX, Metric, MetricOf, OnHarm};
 pub use ranker::Ranker;
 pub use settings::{MAX_DESCRIPTION_CHARS, MAX_OWNER_CHARS, Settings};
-pub use shares::{ShareBounds, Shares};
 pub use spec::{
     DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_CONTROLS, MAX_DUEL_TTL_SECONDS, MAX_POLICIES,
     MAX_SEED, MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,

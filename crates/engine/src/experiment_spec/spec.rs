@@ -16,7 +16,6 @@ use super::page_rules::PageRules;
 use super::ranker::Ranker;
 use super::segments::segment_errors;
 use super::settings::{Settings, text_errors};
-use super::shares::Shares;
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::run::Targets;
@@ -98,9 +97,6 @@ pub struct ExperimentSpec {
     /// Share of units that see the leader or the control alone.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub alone: f64,
-    /// Bounds of the share of duels on which a ranker is shown.
-    #[serde(default, skip_serializing_if = "Shares::is_empty")]
-    pub shares: Shares,
     /// Metrics of rankers, with the limits that are guarded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Metric>,
@@ -252,7 +248,6 @@ impl ExperimentSpec {
         errors.extend(watch_error(self.watch, self.drift));
         errors.extend(self.coverage_error());
         errors.extend(self.alone_error());
-        errors.extend(self.share_errors());
         errors.extend(metrics::errors(self));
         errors.extend(exclusions::errors(&self.exclusions, "/exclude"));
         errors.into_vec()

@@ -51,7 +51,6 @@ impl Chances {
         let share = canary.map_or(0.0, |_| spec.pages.canary_share);
         match canary {
             Some([ranker, twin]) if duel == Duel::new(ranker, twin) => Some(shared * share),
-            _ if !spec.shares.is_empty() => None,
             _ => self
                 .odds
                 .of(duel)
