@@ -183,7 +183,7 @@ impl Bandit for MeanBandit {
         if let [winner] = self.active[..] {
             return Selection::of(winner, winner);
         }
-        let pending = ucb::pending(in_flight, self.tally.rankers(), |_, _| 0.5);
+        let pending = ucb::pending(in_flight, self.tally.rankers());
         let plays = |b: usize| self.standings[b].plays as f64 + pending[b];
         let fewest = self.active.iter().map(|&b| plays(b)).fold(f64::INFINITY, f64::min);
         let tied = self.active.iter().copied().filter(|&b| plays(b) == fewest);

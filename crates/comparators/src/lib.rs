@@ -31,11 +31,9 @@
 
 pub mod btm;
 mod coin;
-pub mod cw_rmed;
-pub mod doubler;
+pub mod ecw_rmed;
 pub mod interleaved_filter;
 pub mod merge;
-pub mod multi_sbm;
 mod parameters;
 pub mod pbr;
 pub mod rank_el;
@@ -48,8 +46,6 @@ pub mod self_sparring;
 pub mod sparring;
 mod spec;
 mod ucb;
-pub mod vdb;
-pub mod winner_stays;
 
 pub use parameters::Parameters;
 pub use registry::Comparator;

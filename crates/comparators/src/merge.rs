@@ -1,7 +1,5 @@
 //! MergeRUCB (Zoghi, Whiteson, de Rijke, "MergeRUCB: A Method for Large-Scale Online Ranker
-//! Evaluation", WSDM 2015) and MergeDTS (Li, Markov, de Rijke, Zoghi, "MergeDTS: A Method for
-//! Effective Large-Scale Online Ranker Evaluation", ACM TOIS 2020). Step numbers are those of
-//! `lab/notes/comparators.md` §5 and §16.1.
+//! Evaluation", WSDM 2015). Step numbers are those of `lab/notes/comparators.md` §5.
 //!
 //! Rankers are compared within small batches of rankers (not batches of comparisons). Losers are
 //! removed for good, and batches that become small are merged. Each selection draws a batch at
@@ -35,26 +33,6 @@ impl Default for MergeRucb {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MergeDts {
-    /// `p`: the number of rankers in a batch at the start.
-    pub batch_size: usize,
-    /// Width of the confidence bounds.
-    pub alpha: f64,
-    /// `C` of `ln(t + C)`.
-    pub constant: f64,
-}
-
-impl Default for MergeDts {
-    fn default() -> Self {
-        Self {
-            batch_size: 16,
-            alpha: 0.262144, // 0.8⁶
-            constant: 400_000.0,
-        }
-    }
-}
-
 impl MergeRucb {
     /// `C(δ) = ⌈((4α-1) K² / ((2α-1) δ))^(1/(2α-1))⌉`.
     fn constant(&self, rankers: usize) -> f64 {
@@ -66,48 +44,25 @@ impl MergeRucb {
     }
 }
 
-fn require_shared(batch_size: usize, alpha: f64) -> Result<(), InvalidPolicy> {
-    require((2..=64).contains(&batch_size), "batch_size", batch_size, "from 2 to 64")?;
-    require(alpha > 0.0 && alpha.is_finite(), "alpha", alpha, "a finite number above 0")
-}
-
-fn require_constant(constant: f64) -> Result<(), InvalidPolicy> {
-    require(
-        constant >= 1.0 && constant.is_finite(),
-        "constant",
-        constant,
-        "a finite number of at least 1",
-    )
-}
-
 impl Parameters for MergeRucb {
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        require_shared(self.batch_size, self.alpha)?;
+        let (size, alpha) = (self.batch_size, self.alpha);
+        require((2..=64).contains(&size), "batch_size", size, "from 2 to 64")?;
+        require(alpha > 0.0 && alpha.is_finite(), "alpha", alpha, "a finite number above 0")?;
         require(self.delta > 0.0 && self.delta < 1.0, "delta", self.delta, "between 0 and 1")?;
         if self.constant.is_none() {
-            let alpha = self.alpha;
             require(alpha > 0.5, "alpha", alpha, "above 0.5 unless `constant` is given")?;
             let wanted = "larger: the constant computed from it is too large for a number";
             require(self.constant(rankers).is_finite(), "alpha", alpha, wanted)?;
         }
-        require_constant(self.constant(rankers))
+        let constant = self.constant(rankers);
+        let wanted = "a finite number of at least 1";
+        require(constant >= 1.0 && constant.is_finite(), "constant", constant, wanted)
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
         let &Self { batch_size, alpha, .. } = self;
         let constant = self.constant(setup.rankers);
-        Box::new(Tournament::merge_rucb(setup, Rules { batch_size, alpha, constant }))
-    }
-}
-
-impl Parameters for MergeDts {
-    fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
-        require_shared(self.batch_size, self.alpha)?;
-        require_constant(self.constant)
-    }
-
-    fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        let &Self { batch_size, alpha, constant } = self;
-        Box::new(Tournament::merge_dts(setup, Rules { batch_size, alpha, constant }))
+        Box::new(Tournament::new(setup, Rules { batch_size, alpha, constant }))
     }
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::coin;
 use crate::parameters::Parameters;
 use crate::ucb::{self, Machine};
+use dueling_bandits::parameters::require;
 use dueling_bandits::{
     Bandit, InFlight, InvalidPolicy, Observation, PolicyRng, Selection, Setup, Tally,
 };
@@ -27,24 +28,24 @@ pub struct Sparring {
 
 impl Default for Sparring {
     fn default() -> Self {
-        Self { alpha: ucb::DEFAULT_ALPHA }
+        // as in the experiments of later papers
+        Self { alpha: 3.0 }
     }
 }
 
 impl Parameters for Sparring {
     fn validate(&self, _rankers: usize) -> Result<(), InvalidPolicy> {
-        ucb::validate_alpha(self.alpha)
+        let alpha = self.alpha;
+        require(alpha.is_finite() && alpha >= 0.0, "alpha", alpha, "a finite number of at least 0")
     }
 
     fn start(&self, Setup { rankers, seed }: Setup) -> Box<dyn Bandit> {
         Box::new(Machines {
             alpha: self.alpha,
             seed,
-            left_order: ucb::order(rankers, seed, 0),
-            right_order: ucb::order(rankers, seed, 1),
             tally: Tally::new(rankers),
-            left: Machine::new(rankers),
-            right: Machine::new(rankers),
+            left: Machine::new(rankers, seed, 0),
+            right: Machine::new(rankers, seed, 1),
         })
     }
 }
@@ -53,8 +54,6 @@ impl Parameters for Sparring {
 struct Machines {
     alpha: f64,
     seed: u64,
-    left_order: Vec<u16>,
-    right_order: Vec<u16>,
     tally: Tally,
     left: Machine,
     right: Machine,
@@ -66,19 +65,20 @@ impl Bandit for Machines {
     }
 
     fn select(&self, in_flight: &InFlight, _rng: &mut PolicyRng) -> Selection {
-        let pending = ucb::pending(in_flight, self.tally.rankers(), |_, _| 0.5);
+        let pending = ucb::pending(in_flight, self.tally.rankers());
         Selection::of(
-            self.left.advance(self.alpha, &self.left_order, &pending),
-            self.right.advance(self.alpha, &self.right_order, &pending),
+            self.left.advance(self.alpha, &pending),
+            self.right.advance(self.alpha, &pending),
         )
     }
 
     fn observe(&mut self, observation: &Observation) {
         let duel = observation.duel;
         self.tally.record(duel, observation.outcome);
-        if let Some(reward) = ucb::second_reward(observation.outcome) {
-            self.left.feedback(duel.first, 1, 2 - reward);
-            self.right.feedback(duel.second, 1, reward);
+        let (first, second) = observation.outcome.half_wins();
+        if first + second > 0 {
+            self.left.feedback(duel.first, 1, u64::from(first));
+            self.right.feedback(duel.second, 1, u64::from(second));
         }
     }
 
@@ -91,6 +91,12 @@ impl Bandit for Machines {
 
     /// The ranker that the two machines have played most often.
     fn champion(&self) -> usize {
-        ucb::most(self.left.plays().iter().zip(self.right.plays()).map(|(l, r)| l + r))
+        let mut best = (0, 0);
+        for (arm, (l, r)) in self.left.plays().iter().zip(self.right.plays()).enumerate() {
+            if l + r > best.1 {
+                best = (arm, l + r);
+            }
+        }
+        best.0
     }
 }

@@ -5,11 +5,6 @@ use rand_distr::{Distribution, Exp1, Gamma};
 
 use crate::{PolicyRng, Tally};
 
-/// `θ[i][j] ~ Beta(W[i][j]+1, W[j][i]+1)`.
-pub fn theta(tally: &Tally, i: usize, j: usize, rng: &mut PolicyRng) -> f64 {
-    theta_of(tally.wins(i, j), tally.wins(j, i), rng)
-}
-
 /// `θ ~ Beta(wins+1, losses+1)`.
 pub fn theta_of(wins: f64, losses: f64, rng: &mut PolicyRng) -> f64 {
     sampler(wins, losses)(rng)

@@ -1,4 +1,4 @@
-//! The batches of rankers of MergeRUCB and MergeDTS: draw, prune and merge them.
+//! The batches of rankers of MergeRUCB: draw, prune and merge them.
 
 use rand::seq::SliceRandom;
 
@@ -55,17 +55,6 @@ impl RankerBatches {
                 Some(place) => batch.remove(place),
                 None => break,
             };
-        }
-    }
-
-    /// MergeDTS, point 1: a ranker that is alone joins the next batch.
-    pub fn join_singletons(&mut self) {
-        while self.batches.len() > 1
-            && let Some(at) = self.batches.iter().position(|batch| batch.len() == 1)
-        {
-            let alone = self.batches.remove(at);
-            let next = at % self.batches.len();
-            self.batches[next].extend(alone);
         }
     }
 

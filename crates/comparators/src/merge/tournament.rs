@@ -1,9 +1,6 @@
-//! The state of MergeRUCB and MergeDTS.
-
-use smallvec::SmallVec;
+//! The state of MergeRUCB.
 
 use crate::merge::ranker_batches::RankerBatches;
-use dueling_bandits::pairwise_sampling::{PairwiseSample, WinProbabilities};
 use dueling_bandits::policies::choose;
 use dueling_bandits::{
     Bandit, Duel, InFlight, Observation, PolicyRng, Selection, Setup, Tally, step_rng,
@@ -24,21 +21,12 @@ pub(super) struct Tournament {
     seed: u64,
     tally: Tally,
     batches: RankerBatches,
-    /// MergeDTS only. Follows from the tally.
-    win_probabilities: Option<WinProbabilities>,
 }
 
 impl Tournament {
-    pub(super) fn merge_rucb(Setup { rankers, seed }: Setup, rules: Rules) -> Self {
+    pub(super) fn new(Setup { rankers, seed }: Setup, rules: Rules) -> Self {
         let batches = RankerBatches::new(rankers, rules.batch_size, &mut step_rng(seed, 0));
-        Self { rules, seed, tally: Tally::new(rankers), batches, win_probabilities: None }
-    }
-
-    pub(super) fn merge_dts(setup: Setup, rules: Rules) -> Self {
-        let mut tournament = Self::merge_rucb(setup, rules);
-        tournament.batches.join_singletons();
-        let win_probabilities = WinProbabilities::new(setup.rankers, &tournament.tally);
-        Self { win_probabilities: Some(win_probabilities), ..tournament }
+        Self { rules, seed, tally: Tally::new(rankers), batches }
     }
 
     /// `α ln(t + C)`.
@@ -46,13 +34,8 @@ impl Tournament {
         self.rules.alpha * libm::log(self.tally.steps() as f64 + 1.0 + self.rules.constant)
     }
 
-    /// Step 2 of MergeRUCB.
-    fn select_rucb(
-        &self,
-        batch: &[u16],
-        in_flight: &InFlight,
-        rng: &mut PolicyRng,
-    ) -> Option<Duel> {
+    /// Step 2, in a batch of two or more.
+    fn pair(&self, batch: &[u16], in_flight: &InFlight, rng: &mut PolicyRng) -> Option<Duel> {
         let members = || batch.iter().map(|&i| usize::from(i));
         let c = choose::uniform(members(), rng)?;
         let width = self.width();
@@ -62,34 +45,6 @@ impl Tournament {
             rng,
         )?;
         Some(Duel::new(c, d))
-    }
-
-    /// Points 2 and 3 of MergeDTS.
-    fn select_dts(
-        &self,
-        win_probabilities: &WinProbabilities,
-        batch: &[u16],
-        rng: &mut PolicyRng,
-    ) -> Option<Duel> {
-        let members = || batch.iter().map(|&i| usize::from(i)).enumerate();
-        let draw = PairwiseSample::new(win_probabilities, &self.tally, rng);
-        let mut score = SmallVec::<[u16; dueling_bandits::MAX_RANKERS]>::from_elem(0, batch.len());
-        for (at, i) in members() {
-            let row = draw.row(i);
-            for (other, j) in members().skip(at + 1) {
-                score[if row.wins(j) { at } else { other }] += 1;
-            }
-        }
-        let c = choose::argmax(members().map(|(at, i)| (i, score[at])), rng)?;
-        // the opponent that is most likely to lose
-        let mut weakest: Option<(usize, f64)> = None;
-        for (_, j) in members().filter(|&(_, j)| j != c) {
-            let phi = dueling_bandits::beta_sampling::theta(&self.tally, j, c, rng);
-            if weakest.is_none_or(|(_, least)| phi < least) {
-                weakest = Some((j, phi));
-            }
-        }
-        weakest.map(|(d, _)| Duel::new(c, d))
     }
 }
 
@@ -110,11 +65,8 @@ impl Bandit for Tournament {
 
     fn select(&self, in_flight: &InFlight, rng: &mut PolicyRng) -> Selection {
         let batch = self.batches.current(rng);
-        let duel = match &self.win_probabilities {
-            _ if batch.len() == 1 => None,
-            Some(win_probabilities) => self.select_dts(win_probabilities, batch, rng),
-            None => self.select_rucb(batch, in_flight, rng),
-        };
+        let several = batch.len() > 1;
+        let duel = several.then(|| self.pair(batch, in_flight, rng)).flatten();
         let alone = usize::from(batch[0]);
         duel.map_or(Selection::of(alone, alone), |Duel { first, second }| {
             Selection::of(first, second)
@@ -132,10 +84,6 @@ impl Bandit for Tournament {
         if let Some(at) = self.batches.common(first, second) {
             let tally = &self.tally;
             self.batches.prune(at, |i, j| upper(tally, i, j, width, 0) < 0.5, &mut rng);
-        }
-        if let Some(win_probabilities) = &mut self.win_probabilities {
-            self.batches.join_singletons();
-            win_probabilities.update(&self.tally, first, second);
         }
         self.batches.merge(self.tally.rankers(), self.rules.batch_size, &mut rng); // step 6
     }

@@ -5,14 +5,12 @@
 mod arena;
 mod btm;
 mod contract;
-mod cw_plans;
-mod cw_rmed;
-mod doubler;
+mod ecw_plans;
+mod ecw_rmed;
 mod explore;
 mod growth;
 mod interleaved_filter;
 mod merge;
-mod multi_sbm;
 mod reference;
 mod rmed;
 mod rucb;
@@ -22,8 +20,6 @@ mod sparring;
 #[allow(dead_code, reason = "shared with the tests of the served policies")]
 #[path = "../../../dueling-bandits/tests/all/policies/support.rs"]
 mod support;
-mod vdb;
-mod winner_stays;
 
 use comparators::Comparator;
 use dueling_bandits::Setup;

@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with the tests of the served policies")]
 #[path = "../../../../dueling-bandits/tests/all/reference/counts.rs"]
 mod counts;
-pub mod cw_rmed;
+pub mod ecw_rmed;
 pub mod rmed;
 pub mod rucb;
 

@@ -1,44 +1,26 @@
-//! RMED1, RMED2 and RMED2FH (Komiyama et al., COLT 2015, Algorithms 1 to 3), with the steps of
+//! RMED1 (Komiyama et al., COLT 2015, Algorithms 1 and 2), with the steps of
 //! `crates/lab/notes/comparators.md` §6.
 
 use dueling_bandits::{Duel, Outcome, PolicyRng};
 
 use super::{Reference, ReferencePolicy, divergence_from_half};
 
-#[derive(Debug, Clone, Copy)]
-pub enum Version {
-    One,
-    /// With `α`.
-    Two(f64),
-    /// With `α` and `T`.
-    FixedHorizon(f64, f64),
-}
-
 #[derive(Debug, Clone)]
 pub struct ReferenceRmed {
     pub reference: Reference,
     /// `I_i`, computed from the counts of `reference`.
     divergence: Vec<f64>,
-    version: Version,
     queue: Vec<(usize, usize)>,
-    /// `b̂` of RMED2FH.
-    frozen: Vec<Option<usize>>,
     remaining: Vec<usize>,
     next: Vec<usize>,
 }
 
 impl ReferenceRmed {
-    pub fn new(rankers: usize, version: Version) -> Self {
-        let draws = match version {
-            Version::FixedHorizon(alpha, horizon) => (alpha * horizon.ln().ln()).ceil() as usize,
-            Version::One | Version::Two(_) => 1,
-        };
+    pub fn new(rankers: usize) -> Self {
         Self {
-            version,
-            frozen: Vec::new(),
             reference: Reference::new(rankers, 1.0),
             divergence: vec![0.0; rankers],
-            queue: (0..draws).flat_map(|_| pairs(rankers)).collect(),
+            queue: pairs(rankers).collect(),
             remaining: (0..rankers).collect(),
             next: Vec::new(),
         }
@@ -58,36 +40,6 @@ impl ReferenceRmed {
     fn star(&self) -> usize {
         Reference::best(&self.reference.active(), |i| -self.divergence[i])[0]
     }
-
-    /// `b̂(i)`.
-    fn cheapest(&self, i: usize) -> Option<usize> {
-        let (reference, star) = (&self.reference, self.star());
-        let others: Vec<_> = self.opponents(i).filter(|&j| reference.mean(i, j) < 0.5).collect();
-        let gaps = |j: usize| reference.mean(star, i) + reference.mean(star, j) - 1.0;
-        let ratio = |j: usize| gaps(j) / divergence_from_half(reference.mean(i, j));
-        Reference::best(&others, |j| -ratio(j)).first().copied()
-    }
-
-    /// Step 2.
-    fn scarce(&self) -> Option<(usize, usize)> {
-        let Version::Two(alpha) = self.version else { return None };
-        let t = self.reference.steps as f64 + 1.0;
-        let needed = if t < 3.0 { 0.0 } else { alpha * t.ln().ln() };
-        pairs(self.reference.rankers()).find(|&(i, j)| self.reference.plays(i, j) < needed)
-    }
-
-    /// The opponent of `l` by Algorithm 3.
-    fn cheap_opponent(&self, l: usize) -> Option<usize> {
-        let (b, x) = match self.version {
-            Version::One => (None, 0.0),
-            Version::Two(_) => (self.cheapest(l), (self.reference.steps as f64 + 1.0).ln().ln()),
-            Version::FixedHorizon(_, horizon) => (self.frozen[l], horizon.ln().ln()),
-        };
-        let plays = |j: usize| self.reference.plays(l, j);
-        let fits =
-            |&b: &usize| self.opponents(l).any(|j| j == b) && plays(self.star()) >= plays(b) / x;
-        b.filter(|b| x > 0.0 && fits(b))
-    }
 }
 
 fn pairs(rankers: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -99,13 +51,7 @@ impl ReferencePolicy for ReferenceRmed {
         if let Some(&(i, j)) = self.queue.first() {
             return Duel::new(i, j);
         }
-        if let Some((i, j)) = self.scarce() {
-            return Duel::new(i, j);
-        }
         let (l, star) = (self.remaining[0], self.star());
-        if let Some(b) = self.cheap_opponent(l) {
-            return Duel::new(l, b);
-        }
         let opponents: Vec<_> = self.opponents(l).collect();
         if opponents.is_empty() || opponents.contains(&star) {
             return Duel::new(l, star);
@@ -115,7 +61,6 @@ impl ReferencePolicy for ReferenceRmed {
     }
 
     fn fold(&mut self, duel: Duel, outcome: Outcome) {
-        let is_forced = self.queue.is_empty() && self.scarce().is_some();
         self.reference.record(duel, outcome);
         self.divergence = self.divergences();
         if outcome == Outcome::None && !duel.is_self() {
@@ -123,12 +68,6 @@ impl ReferencePolicy for ReferenceRmed {
         }
         if !self.queue.is_empty() {
             self.queue.remove(0);
-            if self.queue.is_empty() {
-                self.frozen = (0..self.reference.rankers()).map(|i| self.cheapest(i)).collect();
-            }
-            return;
-        }
-        if is_forced {
             return;
         }
         self.remaining.retain(|&l| l != duel.first);

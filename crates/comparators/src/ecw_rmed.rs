@@ -1,7 +1,7 @@
-//! CW-RMED and ECW-RMED (Komiyama, Honda, Nakagawa, "Copeland Dueling Bandit Problem: Regret Lower
-//! Bound, Optimal Algorithm, and Computationally Efficient Algorithm", ICML 2016, Algorithm 1).
-//! Step numbers are those of `lab/notes/comparators.md` §7, which also says where the paper's line
-//! 15 and its box are defective.
+//! ECW-RMED (Komiyama, Honda, Nakagawa, "Copeland Dueling Bandit Problem: Regret Lower Bound,
+//! Optimal Algorithm, and Computationally Efficient Algorithm", ICML 2016, Algorithm 1). Step numbers
+//! are those of `lab/notes/comparators.md` §7, which also says where the paper's line 15 and its box
+//! are defective.
 //!
 //! Steps 1 and 2 select, steps 3 and 4 fold. Draws and orders are those of [`super::rmed`]:
 //!
@@ -19,46 +19,29 @@ use crate::parameters::Parameters;
 use dueling_bandits::parameters::require;
 use dueling_bandits::{Bandit, InvalidPolicy, Setup};
 
-use state::{Optimum, State};
+use state::State;
 
 /// Largest number of rankers. The forced exploration takes some 11 duels a pair in 10⁵ steps, and a
 /// step costs more than K² operations.
 const MOST_RANKERS: usize = 32;
 
-/// When step 3 plans the next list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evaluate {
-    /// After every draw, as published.
-    #[default]
-    Draw,
-    /// Once all pairs of the list are drawn. Takes a fraction of the time, and gives a different
-    /// sequence of duels.
-    Loop,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CwRmed {
+pub struct EcwRmed {
     /// Every pair is compared `alpha sqrt(ln t)` times.
     pub alpha: f64,
     /// Pairs closer to 1/2 than `beta / ln ln t` are compared again.
     pub beta: f64,
     /// Whether the feasible set has the box that the paper prints.
     pub literal: bool,
-    pub evaluate: Evaluate,
 }
 
-impl Default for CwRmed {
+impl Default for EcwRmed {
     fn default() -> Self {
-        Self { alpha: 3.0, beta: 0.01, literal: false, evaluate: Evaluate::default() }
+        Self { alpha: 3.0, beta: 0.01, literal: false }
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EcwRmed(pub CwRmed);
-
-impl Parameters for CwRmed {
+impl Parameters for EcwRmed {
     fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
         let (alpha, beta) = (self.alpha, self.beta);
         require(alpha > 0.0 && alpha <= 100.0, "alpha", alpha, "above 0 and at most 100")?;
@@ -67,9 +50,8 @@ impl Parameters for CwRmed {
             return Err(InvalidPolicy::new(
                 "kind",
                 format!(
-                    "CW-RMED and ECW-RMED explore every pair and allow at most {MOST_RANKERS} \
-                     rankers; this experiment has {rankers}. `d-ts-plus` serves the same purpose \
-                     with more rankers"
+                    "ECW-RMED explores every pair and allows at most {MOST_RANKERS} rankers; this \
+                     experiment has {rankers}. `d-ts-plus` serves the same purpose with more rankers"
                 ),
             ));
         }
@@ -77,16 +59,6 @@ impl Parameters for CwRmed {
     }
 
     fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        Box::new(State::new(setup.rankers, self.clone(), Optimum::LinearProgram))
-    }
-}
-
-impl Parameters for EcwRmed {
-    fn validate(&self, rankers: usize) -> Result<(), InvalidPolicy> {
-        self.0.validate(rankers)
-    }
-
-    fn start(&self, setup: Setup) -> Box<dyn Bandit> {
-        Box::new(State::new(setup.rankers, self.0.clone(), Optimum::ClosedForm))
+        Box::new(State::new(setup.rankers, self.clone()))
     }
 }

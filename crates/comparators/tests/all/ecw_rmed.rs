@@ -1,24 +1,19 @@
-//! CW-RMED and ECW-RMED: the forced exploration and the lists of pairs.
+//! ECW-RMED: the forced exploration and the lists of pairs.
 
 use dueling_bandits::{InFlight, Outcome};
 use rand::RngExt;
 
 use crate::arena::{answer, fold, matrix};
-use crate::reference::cw_rmed::ReferenceCwRmed;
+use crate::reference::ecw_rmed::ReferenceEcwRmed;
 use crate::support::{ReferencePolicy, rng, start};
 
 #[test]
-fn both_are_the_reference_implementation() {
+fn is_the_reference_implementation() {
     let rankers = matrix("cyclic-4");
-    for (text, is_efficient, by_loop, literal) in [
-        ("ecw-rmed", true, false, false),
-        ("ecw-rmed:literal=true", true, false, true),
-        ("ecw-rmed:evaluate=loop", true, true, false),
-        ("cw-rmed", false, false, false),
-    ] {
+    for (text, literal) in [("ecw-rmed", false), ("ecw-rmed:literal=true", true)] {
         let mut rng = rng(63);
         let mut policy = start(text, 4, 1);
-        let mut reference = ReferenceCwRmed::new(4, is_efficient, by_loop, literal);
+        let mut reference = ReferenceEcwRmed::new(4, literal);
         let mut unforced = 0;
         for step in 0..600 {
             let selection = policy.select(&InFlight::new(), &mut rng);

@@ -1,6 +1,6 @@
-//! The plans of CW-RMED and ECW-RMED: the worked examples, and all constraints by enumeration.
+//! The plans of ECW-RMED: the worked examples, and all constraints by enumeration.
 
-use comparators::cw_rmed::exploration::{Plan, Tournament};
+use comparators::ecw_rmed::exploration::{Plan, Tournament};
 use dueling_bandits::math::divergence;
 use rand::RngExt;
 
@@ -58,13 +58,12 @@ const MSLR_5: &[&[f64]] = &[
 
 #[test]
 fn worked_examples() {
-    // comparisons of a pair whose better ranker wins 0.6, 0.8 and 0.9
-    let [q6, q8, q9] = [0.6, 0.8, 0.9].map(|p| 1.0 / divergence::from_half(p));
-    // for each winner the cost of its efficient and of its optimal plan, and one efficient plan
-    let (cyclic, gap) = ([(0, 49.663496, 27.548665)], [(0, 1252.510763, 11.024943)]);
-    let multi = [0, 1, 2].map(|winner| (winner, 3.242630, 3.242630));
-    let mslr =
-        [(0, 727.127847), (1, 261.954469), (2, 9114.374982)].map(|(i, cost)| (i, cost, cost));
+    // comparisons of a pair whose better ranker wins 0.6 and 0.8
+    let [q6, q8] = [0.6, 0.8].map(|p| 1.0 / divergence::from_half(p));
+    // for each winner the cost of its plan, and one plan
+    let (cyclic, gap) = ([(0, 49.663496)], [(0, 1252.510763)]);
+    let multi = [0, 1, 2].map(|winner| (winner, 3.242630));
+    let mslr = [(0, 727.127847), (1, 261.954469), (2, 9114.374982)];
     let of_cyclic = [(1, 0, q6), (2, 0, q6), (3, 0, q6)];
     let of_gap = [(1, 0, q8), (2, 0, q8), (4, 1, q8), (3, 0, 4999.666627)];
     let of_multi = [(2, 0, q8), (2, 1, q8), (3, 0, q8), (4, 0, q8)];
@@ -77,18 +76,11 @@ fn worked_examples() {
     ] {
         let tournament = of(matrix);
         assert!(tournament.candidates().eq(costs.iter().map(|of| of.0)));
-        for &(winner, efficient, optimal) in costs {
-            assert_close(tournament.efficient_plan(winner).cost, efficient);
-            let found = tournament.optimal_plan(winner).cost;
-            assert!((found - optimal).abs() < 1e-5 * optimal, "{found}, expected {optimal}");
+        for &(winner, cost) in costs {
+            assert_close(tournament.efficient_plan(winner).cost, cost);
         }
         assert_plan(matrix.len(), &tournament.efficient_plan(planned), plan);
     }
-    let of_optimum: Vec<_> = (1..4)
-        .map(|i| (i, 0, q6 / 2.0))
-        .chain([(2, 1), (3, 1), (3, 2)].map(|(i, j)| (i, j, q9 / 2.0)))
-        .collect();
-    assert_plan(4, &of(CYCLIC_4).optimal_plan(0), &of_optimum);
 }
 
 /// The smallest constraint of the feasible set, by enumeration of all constraints.
@@ -143,15 +135,11 @@ fn the_binding_constraint_is_the_smallest_of_all() {
             // without constraints, everything is feasible
             let expected = smallest_by_enumeration(&rows, i1, &x).unwrap_or(1.0);
             assert_close(tournament.least_evidence(i1, |i, j| x[i][j]), expected);
-            // both plans meet all constraints, and the optimum costs no more
-            let (efficient, optimal) = (tournament.efficient_plan(i1), tournament.optimal_plan(i1));
-            for plan in [&efficient, &optimal] {
-                let amounts = |i: usize, j: usize| {
-                    plan.comparisons(i, j) * divergence::from_half(matrix[i][j])
-                };
-                assert!(tournament.least_evidence(i1, amounts) >= 1.0 - 1e-7);
-            }
-            assert!(optimal.cost <= efficient.cost * (1.0 + 1e-9) + 1e-9);
+            // the plan meets all constraints
+            let plan = tournament.efficient_plan(i1);
+            let amounts =
+                |i: usize, j: usize| plan.comparisons(i, j) * divergence::from_half(matrix[i][j]);
+            assert!(tournament.least_evidence(i1, amounts) >= 1.0 - 1e-7);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The state of CW-RMED and ECW-RMED.
+//! The state of ECW-RMED.
 
-use crate::cw_rmed::exploration::Tournament;
-use crate::cw_rmed::{CwRmed, Evaluate};
+use crate::ecw_rmed::EcwRmed;
+use crate::ecw_rmed::exploration::Tournament;
 use dueling_bandits::math::divergence;
 use dueling_bandits::policies::choose;
 use dueling_bandits::{Bandit, Duel, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
@@ -9,16 +9,9 @@ use dueling_bandits::{Bandit, Duel, InFlight, Observation, Outcome, PolicyRng, S
 /// Ticket of a duel of step 1.
 const FORCED: u64 = 1;
 
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Optimum {
-    LinearProgram,
-    ClosedForm,
-}
-
 #[derive(Debug)]
 pub(super) struct State {
-    parameters: CwRmed,
-    optimum: Optimum,
+    parameters: EcwRmed,
     tally: Tally,
     /// `L_R`: the pairs to draw in this loop, at [`place`].
     remaining: Vec<bool>,
@@ -39,10 +32,10 @@ fn places(rankers: usize) -> impl Iterator<Item = Duel> {
 }
 
 impl State {
-    pub(super) fn new(rankers: usize, parameters: CwRmed, optimum: Optimum) -> Self {
+    pub(super) fn new(rankers: usize, parameters: EcwRmed) -> Self {
         let remaining: Vec<bool> = places(rankers).map(|pair| !pair.is_self()).collect();
         let next = vec![false; remaining.len()];
-        Self { parameters, optimum, tally: Tally::new(rankers), remaining, next }
+        Self { parameters, tally: Tally::new(rankers), remaining, next }
     }
 
     /// Step 1: whether a pair has too few comparisons, or a mean too close to 1/2, at the next step
@@ -75,11 +68,8 @@ impl State {
     /// Steps 3 and 4, after a draw of the pair at `drawn`, which was in the list.
     fn draw(&mut self, drawn: usize) {
         self.remaining[drawn] = false;
-        let is_worked_off = !self.remaining.contains(&true);
-        if self.parameters.evaluate == Evaluate::Draw || is_worked_off {
-            self.plan_next();
-        }
-        if is_worked_off {
+        self.plan_next();
+        if !self.remaining.contains(&true) {
             // never empty: every plan includes the pair of a winner with itself
             std::mem::swap(&mut self.remaining, &mut self.next);
             self.next.fill(false);
@@ -106,10 +96,7 @@ impl State {
         let (winner, plan) = match sure_of {
             Some(winner) => (winner, None),
             None => {
-                let plans = tournament.candidates().map(|i1| match self.optimum {
-                    Optimum::LinearProgram => (i1, tournament.optimal_plan(i1)),
-                    Optimum::ClosedForm => (i1, tournament.efficient_plan(i1)),
-                });
+                let plans = tournament.candidates().map(|i1| (i1, tournament.efficient_plan(i1)));
                 match plans.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)) {
                     Some((winner, plan)) => (winner, Some(plan)),
                     None => (0, None), // a tournament always has a Copeland winner

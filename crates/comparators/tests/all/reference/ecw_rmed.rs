@@ -1,7 +1,7 @@
-//! CW-RMED and ECW-RMED (Komiyama et al., ICML 2016, Algorithm 1), with the steps of
-//! `crates/lab/notes/comparators.md` §7. The optima are the crate's own, which have their own tests.
+//! ECW-RMED (Komiyama et al., ICML 2016, Algorithm 1), with the steps of
+//! `crates/lab/notes/comparators.md` §7. The optimum is the crate's own, which has its own tests.
 
-use comparators::cw_rmed::exploration::Tournament;
+use comparators::ecw_rmed::exploration::Tournament;
 use dueling_bandits::{Duel, Outcome, PolicyRng};
 
 use super::{Reference, ReferencePolicy, divergence_from_half};
@@ -9,23 +9,19 @@ use super::{Reference, ReferencePolicy, divergence_from_half};
 type Pair = (usize, usize);
 
 #[derive(Debug, Clone)]
-pub struct ReferenceCwRmed {
+pub struct ReferenceEcwRmed {
     reference: Reference,
-    /// Whether the optimum is that of ECW-RMED.
-    is_efficient: bool,
-    /// Whether step 3 is only done at the end of a loop.
-    by_loop: bool,
     /// Whether the feasible set has the box that the paper prints.
     literal: bool,
     remaining: Vec<Pair>,
     next: Vec<Pair>,
 }
 
-impl ReferenceCwRmed {
-    pub fn new(rankers: usize, is_efficient: bool, by_loop: bool, literal: bool) -> Self {
+impl ReferenceEcwRmed {
+    pub fn new(rankers: usize, literal: bool) -> Self {
         let reference = Reference::new(rankers, 3.0);
         let remaining = pairs(rankers).filter(|(i, j)| i != j).collect();
-        Self { reference, is_efficient, by_loop, literal, remaining, next: Vec::new() }
+        Self { reference, literal, remaining, next: Vec::new() }
     }
 
     /// Step 1.
@@ -50,11 +46,7 @@ impl ReferenceCwRmed {
         if let Some(sure) = tournament.candidates().find(|&i1| in_box && least(i1) >= 1.0 - 1e-12) {
             return vec![(sure, sure)];
         }
-        let plan = |i1: usize| match self.is_efficient {
-            true => tournament.efficient_plan(i1),
-            false => tournament.optimal_plan(i1),
-        };
-        let plans = tournament.candidates().map(|i1| (i1, plan(i1)));
+        let plans = tournament.candidates().map(|i1| (i1, tournament.efficient_plan(i1)));
         let (i1, plan) =
             plans.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)).expect("a winner");
         let more = |&(i, j): &Pair| {
@@ -66,11 +58,9 @@ impl ReferenceCwRmed {
     /// The newest step was a draw of the list.
     fn draw(&mut self, drawn: Pair) {
         self.remaining.retain(|&pair| pair != drawn);
-        if !self.by_loop || self.remaining.is_empty() {
-            let new = |pair: &Pair| !self.remaining.contains(pair) && !self.next.contains(pair);
-            let new: Vec<Pair> = self.candidates().into_iter().filter(new).collect();
-            self.next.extend(new);
-        }
+        let new = |pair: &Pair| !self.remaining.contains(pair) && !self.next.contains(pair);
+        let new: Vec<Pair> = self.candidates().into_iter().filter(new).collect();
+        self.next.extend(new);
         if self.remaining.is_empty() {
             self.remaining = std::mem::take(&mut self.next);
             self.remaining.sort_unstable();
@@ -83,7 +73,7 @@ fn pairs(rankers: usize) -> impl Iterator<Item = Pair> {
     (0..rankers).flat_map(|i| (0..=i).map(move |j| (i, j)))
 }
 
-impl ReferencePolicy for ReferenceCwRmed {
+impl ReferencePolicy for ReferenceEcwRmed {
     fn select(&self, _rng: &mut PolicyRng) -> Duel {
         let (i, j) = self.scarce().unwrap_or_else(|| self.remaining[0]);
         Duel::new(i, j)

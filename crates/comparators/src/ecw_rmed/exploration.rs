@@ -1,10 +1,8 @@
-//! How often each pair must be compared to be certain of a Copeland winner: the optima of CW-RMED
-//! and ECW-RMED (`lab/notes/comparators.md` §7).
+//! How often each pair must be compared to be certain of a Copeland winner: the optimum of ECW-RMED
+//! (`lab/notes/comparators.md` §7).
 //!
 //! Amounts are `x[i][j] = q[i][j] d(ν[i][j])` in `[0, 1]`. An amount of 1 is the most evidence that
 //! is ever needed to decide which ranker of the pair is better.
-
-use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOptions, Variable};
 
 /// A tournament: which ranker beats which, by how much, and the cost of each duel.
 #[derive(Debug)]
@@ -45,13 +43,6 @@ impl Plan {
         self.comparisons[j * self.rankers + i] = comparisons;
         self.cost += regret * comparisons;
     }
-}
-
-/// One constraint of the CW feasible set: the `x` of these pairs sum to at least 1.
-#[derive(Debug, Clone, PartialEq)]
-struct Constraint {
-    sum: f64,
-    pairs: Vec<(usize, usize)>,
 }
 
 impl Tournament {
@@ -98,22 +89,17 @@ impl Tournament {
     }
 
     /// The smallest constraint sum of `R_{i1}` at `x`; 1 if there are no constraints. `x` is in
-    /// `R_{i1}` iff the result is at least 1.
+    /// `R_{i1}` iff the result is at least 1. A constraint is built from the smallest amounts that
+    /// it can contain.
     pub fn least_evidence(&self, i1: usize, x: impl Fn(usize, usize) -> f64) -> f64 {
-        self.binding(i1, x).map_or(1.0, |constraint| constraint.sum)
-    }
-
-    /// The constraint of `R_{i1}` with the smallest sum, built from the smallest amounts that it
-    /// can contain.
-    fn binding(&self, i1: usize, x: impl Fn(usize, usize) -> f64) -> Option<Constraint> {
-        let sorted = |i: usize, others: &[usize], without: usize| -> Vec<(f64, (usize, usize))> {
-            let amounts = others.iter().filter(|&&j| j != without).map(|&j| (x(i, j), (i, j)));
-            let mut amounts: Vec<_> = amounts.collect();
-            amounts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let sorted = |i: usize, others: &[usize], without: usize| -> Vec<f64> {
+            let others = others.iter().filter(|&&j| j != without);
+            let mut amounts: Vec<f64> = others.map(|&j| x(i, j)).collect();
+            amounts.sort_by(f64::total_cmp);
             amounts
         };
         let (first, second) = self.least;
-        let mut least: Option<Constraint> = None;
+        let mut least: Option<f64> = None;
         for i2 in (0..self.rankers).filter(|&i2| i2 != i1) {
             let own = sorted(i1, &self.inferiors[i1], i2);
             let theirs = sorted(i2, &self.superiors[i2], i1);
@@ -130,21 +116,17 @@ impl Tournament {
                     if from_own > own.len() || from_theirs > theirs.len() {
                         continue;
                     }
-                    let chosen = || own[..from_own].iter().chain(&theirs[..from_theirs]);
+                    let chosen = own[..from_own].iter().chain(&theirs[..from_theirs]);
                     let extra = if inside { x(i1, i2) } else { 0.0 };
-                    let sum = extra + chosen().map(|(amount, _)| amount).sum::<f64>();
-                    if least.as_ref().is_none_or(|least| sum < least.sum) {
-                        let mut pairs: Vec<_> = chosen().map(|&(_, pair)| pair).collect();
-                        pairs.extend(inside.then_some((i1, i2)));
-                        least = Some(Constraint { sum, pairs });
-                    }
+                    let sum = extra + chosen.sum::<f64>();
+                    least = Some(least.map_or(sum, |least| least.min(sum)));
                 }
             }
         }
-        least
+        least.unwrap_or(1.0)
     }
 
-    /// `C^E*_{i1}`: the optimum of ECW-RMED, in closed form.
+    /// `C^E*_{i1}`: the optimum, in closed form.
     pub fn efficient_plan(&self, i1: usize) -> Plan {
         let mut plan = Plan::none(self.rankers);
         for &j in &self.inferiors[i1] {
@@ -175,56 +157,5 @@ impl Tournament {
             }
         }
         plan
-    }
-
-    /// `C*_{i1}`: the optimum of CW-RMED. It is a linear program; constraints are added when they
-    /// are violated. If the solver fails, returns the plan of [`Tournament::efficient_plan`], which
-    /// meets all constraints at a higher cost.
-    pub fn optimal_plan(&self, i1: usize) -> Plan {
-        self.solve(i1).unwrap_or_else(|| self.efficient_plan(i1))
-    }
-
-    fn solve(&self, i1: usize) -> Option<Plan> {
-        let mut problem = Problem::new(OptimizationDirection::Minimize);
-        let mut variables: Vec<Option<Variable>> = vec![None; self.rankers * self.rankers];
-        for (i, j) in self.decided_pairs() {
-            let variable = problem.add_var(self.regret(i, j) / self.divergence(i, j), (0.0, 1.0));
-            variables[i * self.rankers + j] = Some(variable);
-            variables[j * self.rankers + i] = Some(variable);
-        }
-        let variable = |(i, j): (usize, usize)| variables[i * self.rankers + j];
-        let mut options = SolveOptions::default();
-        options.tolerances.feasibility = 1e-10;
-        let mut amounts = vec![0.0; self.rankers * self.rankers];
-        let mut known: Vec<Constraint> = Vec::new();
-        while let Some(violated) = self.binding(i1, |i, j| amounts[i * self.rankers + j]) {
-            if violated.sum >= 1.0 - 1e-8 {
-                break;
-            }
-            // a repeated constraint is met as well as the solver can
-            if known.iter().any(|constraint| constraint.pairs == violated.pairs) {
-                return None;
-            }
-            let terms: Option<Vec<_>> =
-                violated.pairs.iter().map(|&pair| Some((variable(pair)?, 1.0))).collect();
-            problem.add_constraint(terms?, ComparisonOp::Ge, 1.0);
-            known.push(violated);
-            let solution = problem.solve_with(options.clone()).ok()?.into_solution().ok()?;
-            for (amount, variable) in amounts.iter_mut().zip(&variables) {
-                *amount = variable.map_or(0.0, |variable| solution.var_value(variable));
-            }
-        }
-        let mut plan = Plan::none(self.rankers);
-        for (i, j) in self.decided_pairs() {
-            let comparisons = amounts[i * self.rankers + j] / self.divergence(i, j);
-            plan.set(i, j, comparisons, self.regret(i, j));
-        }
-        Some(plan)
-    }
-
-    /// The pairs `i > j` in which one ranker is better.
-    fn decided_pairs(&self) -> impl Iterator<Item = (usize, usize)> {
-        let pairs = (0..self.rankers).flat_map(|i| (0..i).map(move |j| (i, j)));
-        pairs.filter(|&(i, j)| self.divergence(i, j) > 0.0)
     }
 }
