@@ -1,7 +1,7 @@
 //! ECW-RMED (Komiyama, Honda, Nakagawa, "Copeland Dueling Bandit Problem: Regret Lower Bound,
-//! Optimal Algorithm, and Computationally Efficient Algorithm", ICML 2016, Algorithm 1). Step numbers
-//! are those of `lab/notes/comparators.md` §7, which also says where the paper's line 15 and its box
-//! are defective.
+//! Optimal Algorithm, and Computationally Efficient Algorithm", ICML 2016, Algorithm 1). Step
+//! numbers are those of `lab/notes/comparators.md` §7, which also says where the paper's line 15 and
+//! its box are defective.
 //!
 //! Steps 1 and 2 select, steps 3 and 4 fold. Draws and orders are those of [`super::rmed`]:
 //!
