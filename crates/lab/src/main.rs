@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use commands::CommandError;
-use commands::{bench, calibrate, estimate, figures, plans, sensitivity, simulate};
+use commands::{calibrate, estimate, figures, plans, simulate};
 
-/// Simulations of dueling bandits and interleaving, and load on running servers.
+/// Simulations of dueling bandits and interleaving.
 #[derive(Debug, Parser)]
 #[command(name = "lab", version, about, max_term_width = 100)]
 struct Cli {
@@ -23,9 +23,7 @@ enum Command {
     Calibrate(calibrate::Arguments),
     Plans(plans::Arguments),
     Estimate(estimate::Arguments),
-    Sensitivity(sensitivity::Arguments),
     Figures(figures::Arguments),
-    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -34,9 +32,7 @@ fn main() -> ExitCode {
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Plans(arguments) => plans::run(&arguments),
         Command::Estimate(arguments) => estimate::run(&arguments),
-        Command::Sensitivity(arguments) => sensitivity::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
-        Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,4 @@
-//! Options and inputs that the commands `estimate` and `sensitivity` share: judged documents and
-//! simulated users.
+//! Inputs of `lab estimate`: judged documents and simulated users.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

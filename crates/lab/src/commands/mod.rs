@@ -3,7 +3,6 @@
 //! Exit codes: 0 for success; 1 for a failure while running; 2 for a wrong call, including a
 //! malformed input file.
 
-pub mod bench;
 pub mod calibrate;
 mod calibrate_claims;
 pub mod estimate;
@@ -11,7 +10,6 @@ pub mod figures;
 mod letor;
 mod output;
 pub mod plans;
-pub mod sensitivity;
 pub mod simulate;
 mod workers;
 

@@ -98,7 +98,7 @@ pub fn compare_all(
 }
 
 /// The pairs `i < j` of positions in `rankers`, row by row.
-pub fn pairs(rankers: &[usize]) -> Vec<(usize, usize)> {
+fn pairs(rankers: &[usize]) -> Vec<(usize, usize)> {
     let later = |at: usize| rankers[at + 1..].iter().copied();
     rankers.iter().enumerate().flat_map(|(at, &i)| later(at).map(move |j| (i, j))).collect()
 }
@@ -111,11 +111,11 @@ fn compare(
 ) -> PairCount {
     // A pair has one random stream, whichever ranker is the first.
     let features = [first.min(second), first.max(second)].map(|at| pages.data.features[at]);
-    let mut rng = pages.generator(b"", features, block);
+    let mut rng = pages.generator(features, block);
     let (mut count, mut page) = (PairCount::default(), Page::default());
     for _ in 0..comparisons {
         pages.show((first, second), &mut rng, &mut page);
-        if let Some(earned) = pages.credit(&page, &page.clicked, &mut rng) {
+        if let Some(earned) = pages.credit(&page, &mut rng) {
             count.record(&earned);
         }
     }

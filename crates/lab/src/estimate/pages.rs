@@ -11,7 +11,6 @@ use interleaving::{
 };
 
 /// Where the pages of a simulation come from.
-#[derive(Clone, Copy)]
 pub struct Pages<'a> {
     /// The queries and the rankers.
     pub data: &'a DataSet,
@@ -30,7 +29,7 @@ pub(super) struct Page {
     left: Vec<u32>,
     right: Vec<u32>,
     /// The clicked positions, in the order of the clicks.
-    pub clicked: Vec<usize>,
+    clicked: Vec<usize>,
     sheet: Option<CreditSheet>,
 }
 
@@ -59,22 +58,16 @@ impl Pages<'_> {
         page.sheet = Some(CreditSheet::of(&self.method, &lists, &shown));
     }
 
-    /// The credit of clicks on a page that was shown. `None` never happens: a click model only
+    /// The credit of the clicks on a page that was shown. `None` never happens: a click model only
     /// clicks positions that are shown.
-    pub(super) fn credit(
-        &self,
-        page: &Page,
-        clicked: &[usize],
-        rng: &mut PolicyRng,
-    ) -> Option<Credit> {
-        let clicks: Vec<Click> = clicked.iter().copied().map(Click::at).collect();
+    pub(super) fn credit(&self, page: &Page, rng: &mut PolicyRng) -> Option<Credit> {
+        let clicks: Vec<Click> = page.clicked.iter().copied().map(Click::at).collect();
         credit(&self.method, page.sheet.as_ref()?, &clicks, &mut FastCoins(rng)).ok()
     }
 
     /// The generator of a part of the work with two features.
-    pub(super) fn generator(&self, purpose: &[u8], features: [u32; 2], part: u64) -> PolicyRng {
+    pub(super) fn generator(&self, features: [u32; 2], part: u64) -> PolicyRng {
         let mut hash = Sha256::new();
-        hash.update(purpose);
         hash.update(self.seed.to_le_bytes());
         features.iter().for_each(|feature| hash.update(feature.to_le_bytes()));
         hash.update(part.to_le_bytes());

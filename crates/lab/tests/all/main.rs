@@ -1,7 +1,6 @@
 //! The tests of the crate in one binary. Commands run as processes; the others test the library.
 
 mod balance;
-mod bench;
 mod calibrate;
 mod estimate;
 mod figures;
@@ -10,7 +9,6 @@ mod letor;
 mod plans;
 mod plots;
 mod run;
-mod sensitivity;
 mod simulate;
 mod tournaments;
 
