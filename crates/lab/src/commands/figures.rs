@@ -10,18 +10,17 @@ use super::CommandError;
 use super::output::{Output, print};
 use super::workers::Workers;
 use lab::simulate::figures::{
-    Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, gaps, spread, subsets,
-    winners,
+    Content, FIGURES, Figure, FoundMatrix, MatrixSource, Size, delay, gaps, subsets, winners,
 };
-use lab::simulate::plot::{Bars, Plot};
 use lab::simulate::{Report, Tournament, curves_csv, report};
 use lab::values::count;
 
 /// Reproduce the figures of the papers
 ///
-/// Writes NAME.svg, NAME.csv and NAME.txt (the command that reproduces it) for each figure to a
-/// folder. Without --full, the figures have a reduced size and take some minutes together. With
-/// --full, they have the number of runs and steps of the papers, which takes hours to days.
+/// Writes NAME.csv and NAME.txt (the command that reproduces it) for each figure to a folder;
+/// crates/lab/plot.py draws them. Without --full, the figures have a reduced size and take some
+/// minutes together. With --full, they have the number of runs and steps of the papers, which takes
+/// hours to days.
 ///
 /// Some matrices of the papers cannot be distributed. --data names a folder with these matrices as
 /// CSV files. Without it, a built-in matrix replaces each of them, and the output names it.
@@ -101,9 +100,6 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         let made = made.with_context(|| format!("{} has no data", plan.figure.name))?;
         let name = plan.figure.name;
         output.write(&format!("{name}.csv"), &made.csv)?;
-        if let Some(svg) = made.svg {
-            output.write(&format!("{name}.svg"), &svg)?;
-        }
         output.write(&format!("{name}.txt"), &arguments.command(plan))?;
         print(&format!("{}\n", made.summary))?;
     }
@@ -122,7 +118,6 @@ struct Made {
     /// For standard output.
     summary: String,
     csv: String,
-    svg: Option<String>,
 }
 
 impl Arguments {
@@ -200,44 +195,31 @@ impl Arguments {
 impl Plan {
     /// Makes the figure; `None` if it was interrupted too early.
     fn make(&self, arguments: &Arguments, workers: &Workers) -> anyhow::Result<Option<Made>> {
-        let title = || self.figure.caption.to_string();
-        let note = |note: &str| format!("{}; {note}", self.found.words());
-        let plot_svg = |plot: Plot| Plot { note: note(&plot.note), ..plot }.svg();
-        let bars_svg = |bars: Bars| Bars { note: note(&bars.note), ..bars }.svg();
         let matrix = &self.found.matrix;
         let sizes = subsets::sizes(matrix.rankers(), arguments.full);
         let (subsets, seed) = (self.size.runs, arguments.seed);
         let of_subsets = subsets * sizes.len() as u64;
         match &self.figure.content {
-            Content::Regret(figure) => {
+            Content::Regret(_) => {
                 let reports = self.reports(workers);
-                let plot = figure.plot(title(), &reports);
-                Ok(plot.map(|plot| made(&reports, &reports, plot_svg(plot))))
+                Ok(made(&reports, curves_csv::write(&reports)))
             }
-            Content::Spread(_) => {
+            Content::Spread(_) | Content::Delay(..) => {
                 let reports = self.reports(workers);
-                let bars = reports.first().map(|report| spread::bars(title(), report));
-                Ok(bars.map(|bars| made(&reports, &ends(&reports), bars_svg(bars))))
-            }
-            Content::Delay(late, figure) => {
-                let reports = self.reports(workers);
-                let measured: Vec<(u64, &Report)> =
-                    late.values().iter().copied().zip(&reports).collect();
-                let plot = delay::plot(*late, title(), figure, &measured);
-                Ok(plot.map(|plot| made(&reports, &ends(&reports), plot_svg(plot))))
+                let ends: Vec<Report> = reports.iter().cloned().map(Report::at_horizon).collect();
+                Ok(made(&reports, curves_csv::write(&ends)))
             }
             Content::Bounds(figure) => {
                 let reports = self.reports(workers);
                 let csv = gaps::bounds_csv(figure, matrix, &reports);
-                Ok((!reports.is_empty()).then(|| Made { summary: csv.clone(), csv, svg: None }))
+                Ok((!reports.is_empty()).then(|| Made { summary: csv.clone(), csv }))
             }
             Content::GapAdvantage(_) => {
                 let found = workers.work(of_subsets, |progress| {
                     gaps::measure(matrix, &sizes, subsets, seed, progress)
                 });
                 let csv = gaps::csv(&found);
-                let svg = plot_svg(gaps::advantages(title(), &found));
-                Ok(Some(Made { summary: csv.clone(), csv, svg: Some(svg) }))
+                Ok(Some(Made { summary: csv.clone(), csv }))
             }
             Content::CondorcetSubsets(_) | Content::WinnerOverlap(_) => {
                 let overlaps = matches!(self.figure.content, Content::WinnerOverlap(_));
@@ -248,8 +230,7 @@ impl Plan {
                     true => winners::overlap_csv(&counts),
                     false => winners::subsets_csv(&counts),
                 };
-                let svg = (!overlaps).then(|| plot_svg(winners::plot(title(), &counts)));
-                Ok(Some(Made { summary: csv.clone(), csv, svg }))
+                Ok(Some(Made { summary: csv.clone(), csv }))
             }
         }
     }
@@ -259,13 +240,8 @@ impl Plan {
     }
 }
 
-/// A figure of these reports, of which some curves are written.
-fn made(reports: &[Report], written: &[Report], svg: String) -> Made {
+/// A figure of these reports; `None` without any.
+fn made(reports: &[Report], csv: String) -> Option<Made> {
     let summary = reports.iter().map(report::table).collect::<Vec<_>>().join("\n");
-    Made { summary, csv: curves_csv::write(written), svg: Some(svg) }
-}
-
-/// The reports at the horizon alone.
-fn ends(reports: &[Report]) -> Vec<Report> {
-    reports.iter().cloned().map(Report::at_horizon).collect()
+    (!reports.is_empty()).then_some(Made { summary, csv })
 }

@@ -1,5 +1,5 @@
-//! Results on standard output, and a folder of results: curves, plots, and the command that
-//! reproduces them.
+//! Results on standard output, and a folder of results: curves, and the command that reproduces
+//! them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -58,13 +58,6 @@ impl Output {
         let path = self.folder.join(name);
         fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))
     }
-}
-
-/// The name of a matrix or figure in a file name.
-pub(super) fn file_stem(name: &str) -> String {
-    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let stem = last.strip_suffix(".csv").unwrap_or(last);
-    stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
 /// This call as a line for a shell, after a comment with the version of the program.

@@ -8,12 +8,11 @@ use clap::Args;
 use serde_json::Value;
 
 use super::CommandError;
-use super::output::{Format, Output, file_stem, this_command};
+use super::output::{Format, Output, this_command};
 use super::workers::Workers;
 use comparators::Spec;
 use dueling_bandits::TieRule;
 use dueling_bandits::preference::{PreferenceMatrix, RegretKind};
-use lab::simulate::plot::Scale;
 use lab::simulate::{Delay, Entrant, Feedback, Report, Tournament, curves_csv, report};
 use lab::values::{choice, count, delay, probability};
 
@@ -85,8 +84,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// Also write the curves and every run (CSV), a plot for each matrix (SVG) and this command to
-    /// a folder
+    /// Also write the curves and every run (CSV) and this command to a folder. crates/lab/plot.py
+    /// draws the curves
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -187,20 +186,10 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Writes `curves.csv`, `runs.csv`, `regret-MATRIX.svg` for each matrix, and `command.txt`.
+/// Writes `curves.csv`, `runs.csv` and `command.txt`.
 fn write_out(output: &Output, reports: &[Report]) -> anyhow::Result<()> {
     output.write("curves.csv", &curves_csv::write(reports))?;
     output.write("runs.csv", &curves_csv::write_runs(reports))?;
-    let mut names: Vec<String> = Vec::new();
-    for report in reports {
-        let mut name = format!("regret-{}", file_stem(&report.matrix));
-        if names.contains(&name) {
-            // Two files with the same name in different folders.
-            name = format!("{name}-{}", names.len() + 1);
-        }
-        output.write(&format!("{name}.svg"), &report.plot(Scale::Linear).svg())?;
-        names.push(name);
-    }
     output.write("command.txt", &this_command())
 }
 

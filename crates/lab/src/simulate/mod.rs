@@ -3,8 +3,7 @@
 //! - [`Tournament`] and [`run_all`]: many runs of many policies on all cores. A run uses the same
 //!   [`Policy`](dueling_bandits::Policy) trait as the server.
 //! - [`Feedback`]: ties, pages without clicks, delay, loss, and several servers.
-//! - [`Report`]: the curves of regret, as JSON, table or plot; [`curves_csv`]: as CSV.
-//! - [`plot`]: plots as SVG.
+//! - [`Report`]: the curves of regret, as JSON or table; [`curves_csv`]: as CSV.
 //! - [`calibration`]: the estimates of the service compared with the truth.
 //! - [`claims`]: the claims beside the verdict.
 //! - [`plans`]: plans compared with experiments.
@@ -20,7 +19,6 @@ mod feedback;
 pub mod figures;
 mod information_bound;
 pub mod plans;
-pub mod plot;
 pub mod production;
 mod progress;
 mod replicas;

@@ -1,11 +1,10 @@
-//! The result of a tournament: regret curves, as JSON, table or plot.
+//! The result of a tournament: regret curves, as JSON or table.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 use special::Beta;
 
-use super::plot::{Look, Plot, PlotPoint, Scale, Series, grouped, legend};
 use super::run::Run;
 use super::tournament::Tournament;
 use dueling_bandits::preference::RegretKind;
@@ -85,23 +84,6 @@ impl Point {
             deviation_half_interval,
         }
     }
-
-    /// Whether the median differs from the mean by more than a quarter: a few bad runs make the
-    /// mean and its interval.
-    fn is_skewed(&self) -> bool {
-        (self.mean - self.median).abs() > 0.25 * self.mean
-    }
-
-    /// The point in a plot, with its 95 % confidence interval.
-    pub fn plotted(&self) -> PlotPoint {
-        let half_band = self.half_interval.unwrap_or(0.0);
-        PlotPoint {
-            x: self.step as f64,
-            y: self.mean,
-            low: self.mean - half_band,
-            high: self.mean + half_band,
-        }
-    }
 }
 
 /// The 97.5 % quantile of Student's t with `freedom` degrees of freedom. With a few runs, 1.96
@@ -167,36 +149,6 @@ impl Report {
         })
     }
 
-    /// The report as a plot over logarithmic time, with the 95 % confidence band of the mean. The
-    /// plot omits the first thousandth of the time, in which policies learn little.
-    pub fn plot(&self, y_scale: Scale) -> Plot {
-        let first_step = self.horizon / 1000;
-        let steps = grouped(self.horizon);
-        let runs = if self.runs == 1 {
-            format!("one run of {steps} steps")
-        } else {
-            format!(
-                "mean of {} runs of {steps} steps, with the 95 % confidence interval of the mean",
-                self.runs
-            )
-        };
-        Plot {
-            title: self.matrix.clone(),
-            x_label: "time t (steps)".into(),
-            y_label: format!("cumulative {} regret (steps)", self.regret_name()),
-            x_scale: Scale::Log,
-            y_scale,
-            top: None,
-            series: self
-                .policies
-                .iter()
-                .zip(legend::looks(self.policies.iter().map(|curve| curve.policy.as_str())))
-                .map(|(curve, look)| curve.series(first_step, look))
-                .collect(),
-            note: runs,
-        }
-    }
-
     /// The report with the horizon as its only checkpoint.
     pub fn at_horizon(mut self) -> Self {
         for curve in &mut self.policies {
@@ -212,19 +164,6 @@ impl Report {
             RegretKind::Borda => "Borda",
             RegretKind::Weak => "weak Condorcet",
         }
-    }
-}
-
-impl Curve {
-    /// The curve in a plot, from `first_step` on. It has its median beside it if a few bad runs make
-    /// the mean.
-    pub fn series(&self, first_step: u64, look: Look) -> Series {
-        let shown = self.checkpoints.iter().filter(|point| point.step >= first_step);
-        let points = shown.clone().map(Point::plotted).collect();
-        let is_skewed = self.checkpoints.last().is_some_and(Point::is_skewed);
-        let medians = shown.filter(|_| is_skewed).map(|point| (point.step as f64, point.median));
-        let series = Series::curve(legend::words(&self.policy), look, points);
-        Series { medians: medians.collect(), ..series }
     }
 }
 

@@ -7,7 +7,6 @@ mod figures;
 mod information_bound;
 mod letor;
 mod plans;
-mod plots;
 mod run;
 mod simulate;
 mod tournaments;

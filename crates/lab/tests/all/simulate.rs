@@ -155,7 +155,7 @@ fn the_table_is_labelled() {
 }
 
 #[test]
-fn a_folder_of_results_has_curves_plots_and_the_command() {
+fn a_folder_of_results_has_curves_and_the_command() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("new/it's");
     let arguments = format!(
@@ -194,11 +194,6 @@ fn a_folder_of_results_has_curves_plots_and_the_command() {
     let last = reports[1]["policies"][0]["checkpoints"].as_array().unwrap().last().unwrap();
     let mean = ends.iter().sum::<f64>() / 3.0;
     assert!((mean - last["mean"].as_f64().unwrap()).abs() < 1e-3 * mean, "{ends:?}");
-    for plot in ["regret-arxiv-6.svg", "regret-btl-5-1.svg"] {
-        let svg = std::fs::read_to_string(folder.join(plot)).unwrap();
-        assert!(svg.starts_with("<?xml") && svg.contains("Cumulative Copeland regret"), "{svg}");
-        assert!(svg.contains(">Uniform pairs</text>") && svg.contains("Mean of 3 runs"));
-    }
     let command = std::fs::read_to_string(folder.join("command.txt")).unwrap();
     let quoted = format!("'{}'", folder.display().to_string().replace('\'', r"'\''"));
     let words = arguments.replace(&folder.display().to_string(), &quoted);

@@ -3,7 +3,6 @@
 use super::delay::Late;
 use super::matrix_source::MatrixSource;
 use super::regret::{Line, RegretFigure, Size};
-use crate::simulate::plot::Scale;
 use crate::simulate::tournament::Drawn;
 use dueling_bandits::preference::RegretKind;
 
@@ -80,8 +79,7 @@ const BTL_100: MatrixSource = file("syn_btl_100.csv", "btl:100:1");
 const HARD_100: MatrixSource =
     MatrixSource { drawn: Some(Drawn::OneWinner), ..built_in("hard:100:1") };
 
-/// The policies of each figure. Their order decides the colours; legends are in the order of
-/// regret.
+/// The policies of each figure.
 #[rustfmt::skip] // tables
 mod lines {
     use super::super::regret::Line;
@@ -115,7 +113,6 @@ mod lines {
         // As in the library that the paper used: a tight radius, and no ranker meets itself.
         curve("btm:gamma=1.3,kappa=1,self_pairs=false"),
     ];
-    /// The number of batches of the other figures comes first, so that it looks as it does there.
     pub const BATCHES: &[Line] = &[curve("scomp2:elimination=kl-published,batches=16"),
         curve("scomp2:elimination=kl-published,batches=8"),
         curve("scomp2:elimination=kl-published,batches=2"), curve("rmed1")];
@@ -139,7 +136,7 @@ const SERVICE: &str = "No paper: the effect of a service on a policy";
 const SAVAGE_PAPER: &str =
     "Urvoy, Clérot, Féraud and Naamane, Generic Exploration and K-armed Voting Bandits, ICML 2013";
 
-/// Copeland regret over logarithmic time, of this number of steps and of runs.
+/// Copeland regret of this number of steps and of runs.
 const fn copeland(
     lines: &'static [Line],
     matrix: MatrixSource,
@@ -152,24 +149,10 @@ const fn copeland(
         regret: RegretKind::Copeland,
         reduced: Size { horizon: reduced.0, runs: reduced.1 },
         full: Size { horizon: full.0, runs: full.1 },
-        x_scale: Scale::Log,
-        y_scale: Scale::Linear,
-        frame: None,
     }
 }
 
-/// The same with a logarithmic axis of regret.
-const fn log(figure: RegretFigure) -> RegretFigure {
-    RegretFigure { y_scale: Scale::Log, ..figure }
-}
-
-/// The same in a frame that ends at this multiple of the regret of this policy.
-const fn framed(figure: RegretFigure, policy: &'static str, multiple: f64) -> RegretFigure {
-    RegretFigure { frame: Some((policy, multiple)), ..figure }
-}
-
-/// Condorcet regret over linear time, with 10⁵ steps and 10 runs, as in all figures of the paper on
-/// batches.
+/// Condorcet regret of 10⁵ steps and 10 runs, as in all figures of the paper on batches.
 const fn batched(lines: &'static [Line], matrix: MatrixSource) -> Content {
     let size = Size { horizon: 100_000, runs: 10 };
     Content::Regret(RegretFigure {
@@ -178,9 +161,6 @@ const fn batched(lines: &'static [Line], matrix: MatrixSource) -> Content {
         regret: RegretKind::Condorcet,
         reduced: size,
         full: size,
-        x_scale: Scale::Linear,
-        y_scale: Scale::Linear,
-        frame: None,
     })
 }
 
@@ -197,9 +177,8 @@ const fn figure(
 #[rustfmt::skip] // a table
 pub const FIGURES: &[Figure] = &[
     figure(COPELAND_PAPER, "copeland-1", "5 rankers without a Condorcet winner",
-        Content::Regret(framed(copeland(lines::COPELAND_CYCLE, MSLR_5_CYCLE,
-            (10_000_000, 4), (100_000_000, 100)),
-            "ccb:alpha=0.51", 5.0))),
+        Content::Regret(copeland(lines::COPELAND_CYCLE, MSLR_5_CYCLE,
+            (10_000_000, 4), (100_000_000, 100)))),
     figure(COPELAND_PAPER, "copeland-2", "many rankers, three Copeland winners in a cycle",
         Content::Regret(copeland(lines::COPELAND_LARGE, CYCLE_500,
             (3_000_000, 4), (1_000_000_000, 10)))),
@@ -213,17 +192,15 @@ pub const FIGURES: &[Figure] = &[
         Content::GapAdvantage(MSLR_136)),
     figure(COPELAND_PAPER, "copeland-bounds",
         "Theorems 11 and 13 beside measured regret, 5 rankers without a Condorcet winner",
-        Content::Bounds(log(copeland(lines::COPELAND_BOUNDS, MSLR_5_CYCLE,
-            (1_000_000, 4), (100_000_000, 100))))),
+        Content::Bounds(copeland(lines::COPELAND_BOUNDS, MSLR_5_CYCLE,
+            (1_000_000, 4), (100_000_000, 100)))),
     figure(COPELAND_PAPER, "copeland-table-1", "how often the notions of winner overlap",
         Content::WinnerOverlap(MSLR_136)),
     figure(THOMPSON_PAPER, "thompson-1a", "rankers with a Condorcet winner",
-        Content::Regret(framed(copeland(lines::THOMPSON, MSLR_5, (100_000, 20), (1_000_000, 500)),
-            "rucb:alpha=0.51", 1.5))),
+        Content::Regret(copeland(lines::THOMPSON, MSLR_5, (100_000, 20), (1_000_000, 500)))),
     figure(THOMPSON_PAPER, "thompson-1b", "5 rankers without a Condorcet winner",
-        Content::Regret(framed(copeland(lines::THOMPSON, MSLR_5_CYCLE,
-            (1_000_000, 8), (10_000_000, 500)),
-            "ccb:alpha=0.51", 1.2))),
+        Content::Regret(copeland(lines::THOMPSON, MSLR_5_CYCLE,
+            (1_000_000, 8), (10_000_000, 500)))),
     figure(THOMPSON_PAPER, "thompson-2a", "standard deviation of regret, with a Condorcet winner",
         Content::Spread(copeland(lines::SPREAD, MSLR_5, (100_000, 30), (1_000_000, 500)))),
     figure(THOMPSON_PAPER, "thompson-2b",
@@ -231,13 +208,13 @@ pub const FIGURES: &[Figure] = &[
         Content::Spread(copeland(lines::SPREAD, MSLR_5_CYCLE, (1_000_000, 12), (1_000_000, 500)))),
     figure(THOMPSON_PAPER, "thompson-delay", "regret when feedback is delivered in batches",
         Content::Delay(Late::InBatches,
-            log(copeland(lines::DELAY, MSLR_5, (30_000, 20), (1_000_000, 500))))),
+            copeland(lines::DELAY, MSLR_5, (30_000, 20), (1_000_000, 500)))),
     figure(SERVICE, "late-in-flight", "regret by the number of duels in flight",
         Content::Delay(Late::InFlight,
-            log(copeland(lines::LATE, ARXIV_6, (30_000, 20), (1_000_000, 100))))),
+            copeland(lines::LATE, ARXIV_6, (30_000, 20), (1_000_000, 100)))),
     figure(SERVICE, "late-replicas", "regret by the number of servers",
         Content::Delay(Late::Replicas,
-            log(copeland(lines::LATE, ARXIV_6, (30_000, 20), (1_000_000, 100))))),
+            copeland(lines::LATE, ARXIV_6, (30_000, 20), (1_000_000, 100)))),
     figure(BATCHED_PAPER, "batched-1a", "batched policies, six rankers of arXiv",
         batched(lines::BATCHED, ARXIV_6)),
     figure(BATCHED_PAPER, "batched-1b", "batched policies, 16 kinds of sushi",
@@ -268,5 +245,5 @@ pub const FIGURES: &[Figure] = &[
         batched(lines::BATCHES_OF_OTHERS, HARD_100)),
     figure(SAVAGE_PAPER, "savage",
         "exploring first against exploring throughout, with a Condorcet winner",
-        Content::Regret(log(copeland(lines::SAVAGE, ARXIV_6, (100_000, 10), (10_000_000, 100))))),
+        Content::Regret(copeland(lines::SAVAGE, ARXIV_6, (100_000, 10), (10_000_000, 100)))),
 ];

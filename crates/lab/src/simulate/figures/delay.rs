@@ -4,11 +4,9 @@
 use super::matrix_source::FoundMatrix;
 use super::regret::{InvalidFigure, RegretFigure, Size};
 use crate::simulate::feedback::{Delay, Feedback};
-use crate::simulate::plot::{Plot, Scale, Series, grouped, legend};
-use crate::simulate::report::Report;
 use crate::simulate::tournament::Tournament;
 
-/// The reason for late feedback, on the horizontal axis.
+/// The reason for late feedback, which the values of the axis count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Late {
     /// Feedback is delivered in batches; the axis is the number of steps between two deliveries.
@@ -44,14 +42,6 @@ impl Late {
         }
     }
 
-    fn label(self) -> &'static str {
-        match self {
-            Self::InBatches => "steps between two deliveries of feedback",
-            Self::InFlight => "duels in flight",
-            Self::Replicas => "servers (100 duels in flight, 100 steps of lag)",
-        }
-    }
-
     fn name(self, value: u64) -> String {
         match self {
             Self::InBatches => format!("every {value} steps"),
@@ -78,37 +68,4 @@ pub fn tournaments(
         }
     }
     Ok(all)
-}
-
-/// Regret at the horizon against the reason for late feedback.
-pub fn plot(
-    late: Late,
-    title: String,
-    figure: &RegretFigure,
-    reports: &[(u64, &Report)],
-) -> Option<Plot> {
-    let (_, first) = reports.first()?;
-    let series = figure
-        .lines
-        .iter()
-        .zip(legend::looks(figure.lines.iter().map(|line| line.policy)))
-        .map(|(line, look)| {
-            let points = reports.iter().filter_map(|(value, report)| {
-                let curve = report.policies.iter().find(|curve| curve.policy == line.policy)?;
-                let mut point = curve.checkpoints.last()?.plotted();
-                point.x = *value as f64;
-                Some(point)
-            });
-            Series::curve(legend::words(line.policy), look, points.collect())
-        })
-        .collect();
-    let base = first.plot(figure.y_scale);
-    Some(Plot {
-        title,
-        x_label: late.label().into(),
-        y_label: format!("{} after {} steps", base.y_label, grouped(first.horizon)),
-        x_scale: Scale::Log,
-        series,
-        ..base
-    })
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::regret::RegretFigure;
 use super::subsets;
-use crate::simulate::plot::{Plot, PlotPoint, Scale};
 use crate::simulate::progress::Progress;
 use crate::simulate::report::{Point, Report, is_power_of_ten};
 use dueling_bandits::preference::{CopelandHardness, PreferenceMatrix, RegretKind};
@@ -78,18 +77,6 @@ pub fn csv(gaps: &[Gaps]) -> String {
         }
     }
     text
-}
-
-/// Figure 6: the mean of `Δ²/Δ_min²` against the size of the subset.
-pub fn advantages(title: String, gaps: &[Gaps]) -> Plot {
-    let points = gaps.iter().filter_map(|of_size| of_size.advantage.as_ref());
-    let points: Vec<PlotPoint> = points.map(Point::plotted).collect();
-    let subsets: u64 = gaps.first().map_or(0, |of_size| of_size.winners.values().sum());
-    let note = format!(
-        "mean over those of {subsets} random subsets of each size in which some ranker is no \
-         Copeland winner, with its 95 % confidence band"
-    );
-    subsets::plot(title, "mean of Δ²/Δ_{min}²", Scale::Log, points, note)
 }
 
 /// The bounds of Theorems 11 and 13 beside the measured regret, as CSV. Regret is that of the

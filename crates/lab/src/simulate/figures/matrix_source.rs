@@ -33,23 +33,6 @@ impl FoundMatrix {
         let matrix = PreferenceMatrix::load(name)?;
         Ok(Self { name: name.into(), matrix, stands_in_for: None, drawn: None })
     }
-
-    /// The matrix in the words of a note.
-    pub fn words(&self) -> String {
-        let name = self.name.strip_suffix(".csv").unwrap_or(&self.name);
-        let words = match name {
-            "arxiv-6" => "arXiv",
-            "mslr_informational_5_condorcet"
-            | "mslr_informational_5_non_condorcet"
-            | "mslr_informational_136" => "MSLR, informational",
-            "sushi_16" => "sushi",
-            "syn_btl_100" => "SYN-BTL",
-            _ if self.drawn.is_some() => "SYN-CD",
-            _ if name.starts_with("cycle:") => "synthetic cycle",
-            other => other,
-        };
-        format!("Matrix: {words}, {} rankers", self.matrix.rankers())
-    }
 }
 
 impl MatrixSource {

@@ -3,8 +3,6 @@
 use serde_json::Value;
 
 use super::matrix_source::{FoundMatrix, MatrixSource};
-use crate::simulate::plot::{Plot, Scale, Series, legend};
-use crate::simulate::report::Report;
 use crate::simulate::tournament::{Entrant, Tournament};
 use comparators::Spec;
 use dueling_bandits::InvalidPolicy;
@@ -15,8 +13,8 @@ use dueling_bandits::preference::{NoCondorcetWinner, RegretKind};
 pub struct Line {
     /// The policy, as on the command line.
     pub policy: &'static str,
-    /// Whether each point comes from separate runs with that horizon, and is drawn as a marker. The
-    /// papers do this for policies that explore first and then exploit.
+    /// Whether each horizon has runs of its own, as in the papers for policies that explore first
+    /// and then exploit.
     pub each_horizon: bool,
 }
 
@@ -39,11 +37,6 @@ pub struct RegretFigure {
     pub reduced: Size,
     /// The size of the paper.
     pub full: Size,
-    pub x_scale: Scale,
-    pub y_scale: Scale,
-    /// The frame ends at a multiple of the regret of this policy at the horizon, and higher curves
-    /// leave it, as in the papers.
-    pub frame: Option<(&'static str, f64)>,
 }
 
 /// Why a figure cannot be made.
@@ -58,7 +51,7 @@ pub enum InvalidFigure {
 }
 
 impl RegretFigure {
-    /// The simulations of the figure: first the curves, then the separate runs for each marker,
+    /// The simulations of the figure: first the curves, then the separate runs of each horizon,
     /// with horizons from a hundredth of the figure's horizon to the whole horizon.
     pub fn tournaments(
         &self,
@@ -67,12 +60,12 @@ impl RegretFigure {
         seed: u64,
     ) -> Result<Vec<Tournament>, InvalidFigure> {
         let curves = || self.lines.iter().filter(|line| !line.each_horizon);
-        let markers = || self.lines.iter().filter(|line| line.each_horizon);
+        let separate = || self.lines.iter().filter(|line| line.each_horizon);
         let mut tournaments = Vec::new();
         if curves().next().is_some() {
             tournaments.push(self.tournament(found, curves(), size, seed)?);
         }
-        if markers().next().is_some() {
+        if separate().next().is_some() {
             let shortest = found.matrix.rankers() as u64;
             let mut horizons: Vec<u64> = [100, 50, 20, 10, 5, 2, 1]
                 .iter()
@@ -80,10 +73,10 @@ impl RegretFigure {
                 .collect();
             horizons.dedup();
             for (number, horizon) in (1..).zip(horizons) {
-                // runs of different horizons are independent, so that the markers are too
+                // runs of different horizons are independent
                 let seed = seed.wrapping_add(number << 40);
                 let size = Size { horizon, ..size };
-                tournaments.push(self.tournament(found, markers(), size, seed)?);
+                tournaments.push(self.tournament(found, separate(), size, seed)?);
             }
         }
         Ok(tournaments)
@@ -109,66 +102,5 @@ impl RegretFigure {
         let whole =
             Tournament::new(name, found.matrix.clone(), self.regret, entrants, size.horizon)?;
         Ok(Tournament { runs: size.runs, seed, drawn: found.drawn, ..whole })
-    }
-
-    /// The plot of the reports of [`RegretFigure::tournaments`].
-    pub fn plot(&self, title: String, reports: &[Report]) -> Option<Plot> {
-        let first = reports.first()?;
-        let horizon = reports.iter().map(|report| report.horizon).max()?;
-        let first_step = match self.x_scale {
-            Scale::Log => horizon / 1000,
-            Scale::Linear => 1,
-        };
-        let mut series: Vec<Series> = Vec::new();
-        let looks = legend::looks(self.lines.iter().map(|line| line.policy));
-        for (line, look) in self.lines.iter().zip(looks) {
-            let curves: Vec<_> = reports
-                .iter()
-                .flat_map(|report| &report.policies)
-                .filter(|curve| curve.policy == line.policy)
-                .collect();
-            let label = legend::words(line.policy);
-            if line.each_horizon {
-                let ends = curves.iter().filter_map(|curve| curve.checkpoints.last());
-                let points = ends.map(|point| point.plotted()).collect();
-                series.push(Series::marks(label, look, points));
-            } else {
-                series.extend(curves.iter().map(|curve| curve.series(first_step, look)));
-            }
-        }
-        let top = self.frame.and_then(|(policy, multiple)| {
-            let of_policy = self.lines.iter().position(|line| line.policy == policy)?;
-            Some(multiple * series.get(of_policy)?.points.last()?.y)
-        });
-        let leave = |series: &Series| series.points.iter().any(|point| Some(point.y) > top);
-        let outside = if top.is_some() && series.iter().any(leave) {
-            "; higher curves leave the frame"
-        } else {
-            ""
-        };
-        let base = first.plot(self.y_scale);
-        let markers = self.lines.iter().any(|line| line.each_horizon);
-        let legend = if markers {
-            "; marks without a line: separate runs with that horizon, moved sideways so that \
-                 they do not cover each other"
-        } else {
-            ""
-        };
-        let skewed = series.iter().any(|series| !series.medians.is_empty());
-        let medians = match (skewed, self.matrix.drawn) {
-            (false, _) => "",
-            (true, None) => "; thin line: median, where a few bad runs make the mean",
-            (true, Some(_)) => {
-                "; thin line: median, where the gap that each run draws makes the mean"
-            }
-        };
-        Some(Plot {
-            title,
-            x_scale: self.x_scale,
-            top,
-            series,
-            note: base.note.clone() + legend + medians + outside,
-            ..base
-        })
     }
 }

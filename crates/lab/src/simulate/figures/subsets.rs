@@ -1,10 +1,9 @@
-//! Random subsets of the rankers of a matrix, and plots over their size.
+//! Random subsets of the rankers of a matrix.
 
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use crate::simulate::plot::{Look, Plot, PlotPoint, Scale, Series};
 use crate::simulate::progress::Progress;
 use dueling_bandits::{PolicyRng, step_rng};
 
@@ -43,24 +42,4 @@ pub(super) fn of_each<T: Send>(
         (found.len() as u64 == subsets).then_some((size, found))
     };
     sizes.iter().filter_map(of_size).collect()
-}
-
-/// One curve over the size of the subsets.
-pub(super) fn plot(
-    title: String,
-    y_label: &str,
-    y_scale: Scale,
-    points: Vec<PlotPoint>,
-    note: String,
-) -> Plot {
-    Plot {
-        title,
-        x_label: "rankers in the subset, K".into(),
-        y_label: y_label.into(),
-        x_scale: Scale::Linear,
-        y_scale,
-        top: None,
-        series: vec![Series::curve(String::new(), Look::at(0), points)],
-        note,
-    }
 }

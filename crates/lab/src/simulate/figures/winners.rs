@@ -2,7 +2,6 @@
 //! matrix.
 
 use super::subsets;
-use crate::simulate::plot::{Plot, PlotPoint, Scale};
 use crate::simulate::progress::Progress;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::preference::winners::Unsolved;
@@ -46,23 +45,6 @@ impl Counts {
             }
         }
         self
-    }
-
-    /// The share of subsets with a Condorcet winner, with its 95 % interval by Wilson, which stays
-    /// within 0 and 1.
-    fn plotted(&self) -> PlotPoint {
-        const Z: f64 = 1.96;
-        let n = self.subsets as f64;
-        let share = self.with_condorcet as f64 / n;
-        let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-        let half =
-            Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-        PlotPoint {
-            x: self.size as f64,
-            y: share,
-            low: (centre - half).max(0.0),
-            high: (centre + half).min(1.0),
-        }
     }
 }
 
@@ -118,15 +100,6 @@ fn of_subset(
         }
     }
     Ok(counts)
-}
-
-/// The probability of a Condorcet winner against the size of the subset.
-pub fn plot(title: String, counts: &[Counts]) -> Plot {
-    let subsets = counts.first().map_or(0, |counts| counts.subsets);
-    let points = counts.iter().map(Counts::plotted).collect();
-    let note = format!("{subsets} random subsets of each size, with the 95 % confidence band");
-    let y_label = "share of subsets with a Condorcet winner";
-    subsets::plot(title, y_label, Scale::Linear, points, note)
 }
 
 /// The table of overlaps over all subsets, as CSV, in percent. Its last line is the share of
