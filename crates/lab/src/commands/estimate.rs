@@ -2,20 +2,25 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::CommandError;
-use super::letor::{LetorArguments, method};
+use super::letor::{grades, rankers, read};
 use super::output::{print, print_json, this_command};
 use super::workers::Workers;
-use interleaving::Method;
+use interleaving::click_models::ClickModelSpec;
 use interleaving::methods::probabilistic::{PosteriorCredit, Probabilistic};
-use lab::estimate::compare_all;
+use interleaving::{Method, PlanCache, Spec};
 use lab::estimate::report::{DataSummary, Entry, Report, Settings};
+use lab::estimate::{Pages, compare_all};
 use lab::values::count;
+
+/// Bytes of the linear programs whose solutions are cached.
+const PLANS_BYTES: usize = 64 << 20;
 
 /// Estimate a preference matrix from a learning-to-rank data set
 ///
@@ -29,8 +34,34 @@ use lab::values::count;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    #[command(flatten)]
-    letor: LetorArguments,
+    /// A LETOR file (SVMlight with qid) with lines `grade qid:ID 1:value 2:value … # comment`
+    #[arg(long, value_name = "FILE")]
+    letor: PathBuf,
+
+    /// Click model: perfect, navigational, informational, almost-random, random (each with
+    /// stop_on=click or examine), or position-based (eta, attraction)
+    #[arg(long, value_name = "USERS", default_value = "navigational")]
+    clicks: String,
+
+    /// Number of grades: 2, 3 or 5 [default: the smallest number that fits the file]
+    #[arg(long, value_name = "N")]
+    grades: Option<usize>,
+
+    /// Only these features, in this order [default: all]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
+    features: Vec<u32>,
+
+    /// Number of slots of a page
+    #[arg(long, value_name = "N", default_value = "10", value_parser = |text: &str| count(text, 1, 1000))]
+    length: u64,
+
+    /// Seed of all random numbers
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
 
     /// Interleaving method: KIND or KIND:name=value,name=value
     ///
@@ -80,7 +111,10 @@ enum Format {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let method = method(&arguments.method)?;
+    let Arguments { letor, clicks, seed, .. } = arguments;
+    let wrong_method =
+        |error| CommandError::Usage(format!("--method {}: {error}", arguments.method));
+    let method = Spec::from_text(&arguments.method).map_err(wrong_method)?;
     let scores_are_probabilities = matches!(
         method.method,
         Method::Probabilistic(Probabilistic { credit: PosteriorCredit::MoreClicks, .. })
@@ -90,8 +124,19 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
             "--ties score needs scores from -1 to 1: --method probabilistic with credit=more-clicks".into(),
         ));
     }
-    let inputs = arguments.letor.read()?;
-    let rankers = &inputs.rankers;
+    let wrong_clicks = |error| CommandError::Usage(format!("--clicks {clicks}: {error}"));
+    let users = ClickModelSpec::from_text(clicks).map_err(wrong_clicks)?;
+    let (data, sha256) = read(letor)?;
+    let grades = grades(letor, &data, arguments.grades)?;
+    let rankers = rankers(&data, &arguments.features)?;
+    let pages = Pages {
+        data: &data,
+        method,
+        click_model: users.for_grades(grades).map_err(wrong_clicks)?,
+        length: usize::try_from(arguments.length).unwrap_or(usize::MAX),
+        plans: &PlanCache::new(PLANS_BYTES),
+        seed: *seed,
+    };
     // Create the file before the work, so that a wrong path does not lose the result.
     let out = arguments
         .out
@@ -102,32 +147,32 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         .transpose()?;
 
     let pairs = (rankers.len() * (rankers.len() - 1) / 2) as u64;
-    let workers = Workers::start(arguments.letor.threads)?;
+    let workers = Workers::start(arguments.threads)?;
     let counts = workers
         .work(pairs.saturating_mul(arguments.comparisons), |progress| {
-            compare_all(&inputs.pages(method), rankers, arguments.comparisons, progress)
+            compare_all(&pages, &rankers, arguments.comparisons, progress)
         })
         .ok_or_else(|| anyhow!("interrupted; there is no partial result"))?;
 
-    let (data, length) = (&inputs.data, inputs.length);
     let settings = Settings {
-        file: arguments.letor.letor.display().to_string(),
-        sha256: inputs.sha256.clone(),
+        file: letor.display().to_string(),
+        sha256,
         method: arguments.method.clone(),
-        click_model: inputs.users.clone(),
-        length,
+        click_model: users.text(),
+        length: pages.length,
         comparisons: arguments.comparisons,
-        seed: arguments.letor.seed,
+        seed: *seed,
         entry: arguments.ties,
     };
     let summary = DataSummary {
         queries: data.queries.len(),
         documents: data.documents,
-        grades: inputs.grades,
+        grades,
         constant_features: data.constant.clone(),
     };
     let features: Vec<u32> = rankers.iter().map(|&ranker| data.features[ranker]).collect();
-    let ndcg: Vec<f64> = rankers.iter().map(|&ranker| data.mean_ndcg(ranker, length)).collect();
+    let ndcg: Vec<f64> =
+        rankers.iter().map(|&ranker| data.mean_ndcg(ranker, pages.length)).collect();
     let report = Report::new(settings, summary, &features, &ndcg, &counts)
         .context("the comparisons do not give a valid matrix")?;
 
