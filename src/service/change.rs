@@ -10,7 +10,6 @@ use crate::service::lifecycle::audited_status;
 use crate::service::settings_changes::SettingsChange;
 use crate::service::spec_changes::Excluded;
 use crate::service::{Service, lifecycle, roster_changes, settings_changes, spec_changes};
-use dueling_bandits::PolicySpec;
 use rankduel_engine::access::Actor;
 use rankduel_engine::consistency::sound_spec;
 use rankduel_engine::error::EngineError;
@@ -47,8 +46,6 @@ impl Decided {
 /// A change that somebody requests.
 #[derive(Debug, Clone)]
 pub enum Requested {
-    /// Another policy, which folds the log from its beginning.
-    Policy(PolicySpec),
     /// The ranker that people see today. Claims are made against it with the answers to duels
     /// issued from now on.
     Control(String),
@@ -89,7 +86,6 @@ pub(super) type Decision = Result<Option<Decided>, ServiceError>;
 impl Requested {
     fn decide(&self, on: &Newest<'_>) -> Decision {
         match self {
-            Self::Policy(policy) => spec_changes::policy(on, policy),
             Self::Control(id) => spec_changes::control(on, id),
             Self::Interleaving(method) => spec_changes::interleaving(on, *method),
             Self::Enlist(ranker) => roster_changes::enlist(on, ranker),
@@ -139,7 +135,7 @@ pub async fn change(
         let nonce = service.engine.fresh_nonce();
         match commit_change(service, nonce, &loaded, &record, change, event, now).await {
             Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-            // a change of the policy or the roster loads the experiment again
+            // an exclusion or a change of the roster loads the experiment again
             done => {
                 done?;
                 return service.experiment(name).await;

@@ -80,7 +80,7 @@ fn refuse_other_target(spec: &ExperimentSpec, at: Option<ConcludeAt>) -> Result<
         if let Some(own) = policy[name].as_f64().filter(|own| *own != value) {
             let detail = format!(
                 "the experiment would conclude at `{name}` {value}, and its policy works towards \
-                 {own}: change the policy first"
+                 {own}: create another experiment"
             );
             return Err(ServiceError::field("/conclude_at", detail));
         }

@@ -1,5 +1,4 @@
-//! Changes of an experiment's policy, of its control, of its method of interleaving, and of the
-//! units that count.
+//! Changes of an experiment's control, of its method of interleaving, and of the units that count.
 
 use std::collections::BTreeSet;
 
@@ -8,41 +7,12 @@ use serde_json::json;
 use crate::service::change::{CHANGED, Decided, Decision, Newest};
 use crate::service::error::ServiceError;
 use crate::service::units::{UnitHasher, unit_error};
-use dueling_bandits::PolicySpec;
+use rankduel_engine::experiment_spec::MAX_CONTROLS;
 use rankduel_engine::experiment_spec::page_rules::{
     CurrentMethod, MAX_METHOD_VERSIONS, interleaving_text,
 };
-use rankduel_engine::experiment_spec::{FieldError, MAX_CONTROLS, MAX_POLICIES};
+use rankduel_store::Change;
 use rankduel_store::events::{ControlEvent, Exclusion, Status, UnitHash};
-use rankduel_store::{Change, ExperimentRecord};
-
-/// Decide a change of the policy.
-pub(super) fn policy(on: &Newest<'_>, policy: &PolicySpec) -> Decision {
-    let &Newest { record, spec, .. } = on;
-    if spec.policy == *policy {
-        return Ok(None);
-    }
-    refuse_pruned(record, "another policy would have to fold it from its beginning")?;
-    if !spec.roster_changes.is_none()
-        && let Some(why) = policy.description().fixed_rankers
-    {
-        return Err(ServiceError::FixedRankers(format!(
-            "experiment `{}` has roster changes, and policy `{}` cannot fold a log with them: {why}",
-            record.name,
-            policy.kind()
-        )));
-    }
-    let changed = spec.under(policy.clone());
-    let mut errors = changed.errors();
-    if changed.former_policies.len() >= MAX_POLICIES {
-        let detail = format!("the experiment has had {MAX_POLICIES} policies, which is the limit");
-        errors.push(FieldError::new("/policy", detail));
-    }
-    ServiceError::unless_valid(errors)?;
-    let event = ControlEvent::Policy { policy: policy.clone() };
-    let (before, after) = (json!({"policy": spec.policy}), json!({"policy": policy}));
-    Ok(Some(Decided::of_spec(&changed, event, before, after)))
-}
 
 /// Decide which ranker is the control.
 pub(super) fn control(on: &Newest<'_>, id: &str) -> Decision {
@@ -138,24 +108,17 @@ pub(super) fn exclude(on: &Newest<'_>, excluded: &Excluded) -> Decision {
     if wanted.is_empty() {
         return Ok(None);
     }
-    let why = "it would have to be folded from its beginning, without the answers of these units";
-    refuse_pruned(record, why)?;
+    if record.pruned_to > 0 {
+        return Err(ServiceError::CannotReplay(format!(
+            "the log of experiment `{}` was pruned up to position {}, and it would have to be folded \
+             from its beginning, without the answers of these units",
+            record.name, record.pruned_to
+        )));
+    }
     let exclusion = Exclusion { units: wanted.into_iter().collect(), reason: reason.clone() };
     let changed = spec.with_exclusion(exclusion.clone());
     ServiceError::unless_valid(changed.errors())?;
     let (before, after) = (json!({"excluded": null}), json!({"excluded": exclusion}));
     let event = ControlEvent::UnitsExcluded(exclusion);
     Ok(Some(Decided::of_spec(&changed, event, before, after)))
-}
-
-/// Refuse a change after which the log would have to be folded from its beginning, if that was
-/// pruned. `why` says what needs the beginning.
-fn refuse_pruned(record: &ExperimentRecord, why: &str) -> Result<(), ServiceError> {
-    if record.pruned_to == 0 {
-        return Ok(());
-    }
-    Err(ServiceError::CannotReplay(format!(
-        "the log of experiment `{}` was pruned up to position {}, and {why}",
-        record.name, record.pruned_to
-    )))
 }

@@ -244,8 +244,8 @@ impl<'a> Folding<'a> {
             let restored =
                 self.spec.and_then(|spec| Fold::restore(spec, self.record.seed, &snapshot.state));
             match restored {
-                None if self.is_older_than_a_refold(&snapshot) => findings.remarks.push(format!(
-                    "the snapshot at position {} is older than a change of the policy or an exclusion; it is ignored when the \
+                None if self.is_older_than_an_exclusion(&snapshot) => findings.remarks.push(format!(
+                    "the snapshot at position {} is older than an exclusion; it is ignored when the \
                      experiment is loaded",
                     snapshot.position
                 )),
@@ -263,21 +263,12 @@ impl<'a> Folding<'a> {
         }
     }
 
-    fn is_older_than_a_refold(&self, snapshot: &Snapshot) -> bool {
+    fn is_older_than_an_exclusion(&self, snapshot: &Snapshot) -> bool {
         let Some(spec) = self.spec else { return false };
-        let restores = |spec: &ExperimentSpec| {
-            Fold::restore(spec, self.record.seed, &snapshot.state).is_some()
-        };
-        let policies: Vec<_> = spec.former_policies.iter().chain([&spec.policy]).collect();
-        (0..=spec.exclusions.len()).any(|exclusions| {
-            (0..policies.len()).any(|changes| {
-                restores(&ExperimentSpec {
-                    policy: policies[changes].clone(),
-                    former_policies: spec.former_policies[..changes].to_vec(),
-                    exclusions: spec.exclusions[..exclusions].to_vec(),
-                    ..spec.clone()
-                })
-            })
+        (0..spec.exclusions.len()).any(|seen| {
+            let exclusions = spec.exclusions[..seen].to_vec();
+            let before = ExperimentSpec { exclusions, ..spec.clone() };
+            Fold::restore(&before, self.record.seed, &snapshot.state).is_some()
         })
     }
 

@@ -289,7 +289,7 @@ async fn a_change_needs_the_current_version(database: TestDatabase) {
     for change in [
         json!({"status": "paused"}),
         json!({"enlist": "d"}),
-        json!({"policy": {"kind": "d-ts"}}),
+        json!({"owner": "the search team"}),
         json!({"exclude": {"units": ["u"], "reason": "a machine"}}),
     ] {
         patch(None, change.clone()).await.problem(ProblemKind::PreconditionRequired);

@@ -41,7 +41,6 @@ mod page_metrics;
 mod pages;
 mod plan;
 mod policies;
-mod policy_change;
 mod process;
 mod rankers;
 mod readers;

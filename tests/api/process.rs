@@ -6,7 +6,7 @@ use std::process::Command;
 use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, steady, until, with};
+use crate::support::client::{Client, steady, until};
 use crate::support::server::{FREE_PORT, Process, outcome, rankduel, rankduel_on};
 use crate::support::service::Server;
 use crate::support::{KINDS, Kind, fresh_database};
@@ -152,17 +152,17 @@ async fn the_log_has_requests_and_no_secrets() {
     assert_eq!(access[1].get("key"), None);
 }
 
-/// The snapshot of the former policy is sound, and nobody has to look for damage.
+/// The snapshot from before an exclusion is sound, and nobody has to look for damage.
 #[tokio::test]
-async fn another_policy_is_no_reason_for_a_warning() {
+async fn an_exclusion_is_no_reason_for_a_warning() {
     let database = fresh_database(Kind::Sqlite).await;
-    let experiment = with(steady("search", &["a", "b"]), json!({"policy": {"kind": "d-ts"}}));
-    let server = Server::running(&database, &experiment).await;
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
     let duel = server.pair("search").await;
     server.answer("search", &duel, "left").await;
     server.restarted_from_snapshot(&database, "search").await.stop().await;
     let (process, client) = Process::serving(&database.url, &["--log-format", "json"]);
-    client.patch("search", &json!({"policy": {"kind": "d-ts", "alpha": 0.6}})).await.json(200);
+    let exclude = json!({"units": ["u-1"], "reason": "a machine"});
+    client.patch("search", &json!({"exclude": exclude})).await.json(200);
     assert_eq!(client.standings("search").await["duels"], 1);
     process.signal("TERM");
     let (_, log) = process.wait();

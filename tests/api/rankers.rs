@@ -284,10 +284,6 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
     assert!(back.contains("was retired") && back.contains("another id"), "{back}");
     let last = detail(retire(&server, "b").await.problem(ProblemKind::RankersFixed));
     assert!(last.contains("fewer than 2"), "{last}");
-    // The policy can be changed to one that supports roster changes, and not to one that does not.
-    let scb = server.patch("search", &json!({"policy": {"kind": "scb"}})).await;
-    assert!(detail(scb.problem(ProblemKind::RankersFixed)).contains("`scb`"));
-    server.patch("search", &json!({"policy": {"kind": "ccb"}})).await.json(200);
     assert!(!shown(&server, 100).await.contains("a"));
 
     let gone = json!({"status": "concluded", "winner": "a"});

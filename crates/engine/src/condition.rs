@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub enum Condition {
     /// The state in memory is the fold of the log.
     Serving,
-    /// The state must be folded again: folding failed or panicked, or the log changes the policy
-    /// and the loaded spec does not have that change.
+    /// The state must be folded again: folding failed or panicked, or the log has a change that the
+    /// loaded spec does not have.
     Broken,
     /// The log changes the roster and the loaded spec does not have that change. Later entries
     /// cannot be folded here.

@@ -98,7 +98,6 @@ pub fn beyond_head(entry: u64, head: u64) -> String {
 #[derive(Debug, Default)]
 pub struct LoggedChanges {
     changes: u64,
-    policies: usize,
     exclusions: usize,
     controls: usize,
     last_status: Option<(Status, Option<u16>)>,
@@ -120,16 +119,6 @@ impl LoggedChanges {
             ControlEvent::Status { status, winner, archived, .. } => {
                 self.last_status = Some((*status, *winner));
                 self.archived |= archived;
-            }
-            ControlEvent::Policy { policy } => {
-                self.policies += 1;
-                let in_record = spec.former_policies.get(self.policies);
-                // the first changes of a pruned log are unknown
-                if record.pruned_to == 0 && in_record.unwrap_or(&spec.policy) != policy {
-                    wrong = Some(format!(
-                        "log entry {position} changes the policy to another one than its record has"
-                    ));
-                }
             }
             ControlEvent::ControlNamed { ranker } => {
                 self.controls += 1;

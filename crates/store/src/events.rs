@@ -7,7 +7,7 @@
 //! Logs outlive programs. A change here must keep the JSON of every event that exists: new kinds
 //! and new optional fields are fine, and nothing else is.
 
-use dueling_bandits::{Answer, PolicySpec};
+use dueling_bandits::Answer;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -132,11 +132,6 @@ pub enum ControlEvent {
         /// Why the service made the change by itself; `None` if somebody requested it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-    },
-    /// Another policy chooses from here on. Its state is the fold of the whole log so far.
-    Policy {
-        /// The policy.
-        policy: PolicySpec,
     },
     /// One more ranker takes part from here on.
     RankerEnlisted {

@@ -21,7 +21,6 @@ pub(crate) enum Action {
     Enlist,
     Retire,
     Exclude,
-    Policy,
     Interleaving,
     Settings,
 }
@@ -79,8 +78,7 @@ impl Action {
     pub const ON_STATE: [Self; 6] =
         [Self::Pause, Self::Resume, Self::Conclude, Self::Archive, Self::Settings, Self::Exclude];
 
-    const OTHERS: [Self; 5] =
-        [Self::Control, Self::Enlist, Self::Retire, Self::Policy, Self::Interleaving];
+    const OTHERS: [Self; 4] = [Self::Control, Self::Enlist, Self::Retire, Self::Interleaving];
 
     /// The name in paths, the title, and the sentence after the change.
     fn words(self) -> [&'static str; 3] {
@@ -95,7 +93,6 @@ impl Action {
             Self::Retire => ["retire", "Retire a ranker", "The ranker is retired."],
             Self::Control => ["control", "Name the control", "The control is named."],
             Self::Exclude => ["exclude", "Exclude units", "The units are excluded."],
-            Self::Policy => ["policy", "Change the policy", "The policy is changed."],
             Self::Interleaving => {
                 ["interleaving", "Change the interleaving", "The interleaving is changed."]
             }

@@ -9,7 +9,7 @@ use super::action::{Action, Subject};
 use super::fields::{self, Field, Kind, fields};
 use super::flow::{About, Change, Parameters, Question};
 use super::form::{Errors, Values};
-use super::{methods, policies, settings};
+use super::{methods, settings};
 use crate::http::experiments::change::{change_experiment, check_change};
 use crate::http::extract;
 use crate::http::problem::ApiResult;
@@ -64,7 +64,6 @@ impl Change for OfExperiment {
                 hashes: Lines, "/exclude/hashes", "Hashes of units", "One on a line, as these pages and exports show them.";
                 reason: Text, "/exclude/reason", "Reason", "It must not depend on who won the duels of the units.";
             }.into(),
-            Action::Policy => policies::FIELDS.into(),
             Action::Interleaving => methods::FIELDS.into(),
             Action::Settings => settings::fields(),
         }
@@ -79,7 +78,6 @@ impl Change for OfExperiment {
                 let control = spec.control.as_deref();
                 Values::default().with("control", control.unwrap_or_default())
             }
-            Action::Policy => Values::default().with("policy", spec.policy.kind()),
             Action::Interleaving => methods::values(&subject.method().unwrap_or_default()),
             Action::Settings => settings::values(spec),
             _ => Values::default(),
@@ -165,11 +163,6 @@ impl Change for OfExperiment {
             Action::Exclude => html! {
                 "No answer of these units counts in " code { (name) } ", before and after this change: the counts, the policy "
                 "and the verdict become those without them. A conclusion stays."
-            },
-            Action::Policy => html! {
-                "Policy " code { (values.get("policy")) } " will select the duels of " code { (name) } " from the next "
-                "request on, instead of " code { (subject.loaded.spec.policy.kind()) } ". It learns from the whole log "
-                "first; the verdict and all counts stay."
             },
             Action::Interleaving => html! {
                 "The method " code { (values.get("interleaving")) } " will merge the pages of " code { (name) } " from the "

@@ -143,7 +143,7 @@ fn pages(subject: &Subject) -> Markup {
             Some(method) => { "Interleaving " (methods::described(&method)) "." }
             None => "This version of the program cannot read the method of interleaving.",
         } }
-        (links(subject, [Action::Policy, Action::Interleaving]))
+        (links(subject, [Action::Interleaving]))
     };
     part("pages", "Policy and interleaving", &content)
 }

@@ -43,9 +43,6 @@ pub(crate) struct ExperimentChange {
     /// for each version.
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
-    /// Its state is the log, folded from the beginning under the new policy.
-    #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
-    policy: Option<Map<String, Value>>,
     /// The ranker that people see today. Claims are made against it, with the answers to duels
     /// issued after the change.
     #[schema(nullable = false)]
@@ -98,12 +95,11 @@ pub(crate) struct ExcludeBody {
 
 /// Change an experiment
 ///
-/// Pauses, resumes or concludes the experiment, changes its interleaving, its policy or settings,
-/// names the control, adds or retires a ranker, or excludes units; one change in each request.
+/// Pauses, resumes or concludes the experiment, changes its interleaving or settings, names the
+/// control, adds or retires a ranker, or excludes units; one change in each request.
 ///
-/// Excluding units folds the log anew without their answers. A new policy learns from every
-/// comparison in the log, and feedback on duels of the old policy still counts. The policy takes an
-/// added or retired ranker into account from the next duel on, and all counts are kept.
+/// Excluding units folds the log anew without their answers. The policy takes an added or retired
+/// ranker into account from the next duel on, and all counts are kept.
 #[utoipa::path(patch, path = "/v1/experiments/{name}", tag = "experiments", request_body = ExperimentChange,
     params(
         ("if-match" = String, Header, description = "`ETag` of the experiment as it was read, or `*`."),
@@ -138,8 +134,7 @@ pub(crate) async fn change_experiment(
     by: &Actor,
 ) -> ApiResult<Arc<LoadedExperiment>> {
     require_one_change(&body)?;
-    let requested = requested(body, &*service.experiment(name).await?)?;
-    Ok(service::change::change(service, name, version, &requested, by).await?)
+    Ok(service::change::change(service, name, version, &requested(body)?, by).await?)
 }
 
 /// Check a change without making it.
@@ -149,16 +144,12 @@ pub(crate) fn check_change(
     body: ExperimentChange,
 ) -> ApiResult<()> {
     require_one_change(&body)?;
-    Ok(service::change::check(service, loaded, &requested(body, loaded)?)?)
+    Ok(service::change::check(service, loaded, &requested(body)?)?)
 }
 
 /// The change that a body asks for.
-fn requested(body: ExperimentChange, loaded: &LoadedExperiment) -> ApiResult<Requested> {
+fn requested(body: ExperimentChange) -> ApiResult<Requested> {
     Ok(match body {
-        ExperimentChange { policy: Some(policy), .. } => {
-            let (at, errors) = (loaded.spec.conclude_at, loaded.spec.errors);
-            Requested::Policy(spec_bodies::policy_of_experiment(Some(policy), at, errors)?)
-        }
         ExperimentChange { control: Some(id), .. } => Requested::Control(id),
         ExperimentChange { enlist: Some(ranker), .. } => Requested::Enlist(ranker),
         ExperimentChange { retire: Some(id), .. } => Requested::Retire { id, reason: None },
@@ -184,7 +175,7 @@ fn requested(body: ExperimentChange, loaded: &LoadedExperiment) -> ApiResult<Req
             let change =
                 SettingsChange { description, owner, answer_window_seconds, conclude_at, coverage };
             if change.is_empty() {
-                let detail = "send `status`, `interleaving`, `policy`, `control`, `enlist`, `retire`, \
+                let detail = "send `status`, `interleaving`, `control`, `enlist`, `retire`, \
                               `exclude`, or settings: `description`, `owner`, `conclude_at`, \
                               `answer_window_seconds`, `coverage`";
                 return Err(invalid("", detail));
@@ -207,7 +198,6 @@ fn require_one_change(body: &ExperimentChange) -> ApiResult<()> {
         ("/coverage", body.coverage.is_some()),
     ];
     let others = [
-        ("/policy", body.policy.is_some()),
         ("/control", body.control.is_some()),
         ("/enlist", body.enlist.is_some()),
         ("/retire", body.retire.is_some()),

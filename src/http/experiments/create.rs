@@ -198,7 +198,6 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         value_window_seconds: body
             .value_window_seconds
             .unwrap_or(DEFAULT_VALUE_WINDOW_SECONDS.min(duel_ttl_seconds.max(1))),
-        former_policies: Vec::new(),
         roster_changes: Default::default(),
         exclusions: Vec::new(),
     };

@@ -31,12 +31,11 @@ const LINKS: &str = r#"
 "#;
 
 /// Pages of the scene that change something.
-const FORMS: [&str; 9] = [
+const FORMS: [&str; 8] = [
     "/new-experiment",
     "/experiments/checkout/manage",
     "/experiments/nightly/manage",
     "/experiments/checkout/manage/pause",
-    "/experiments/checkout/manage/policy",
     "/experiments/checkout/manage/interleaving",
     "/experiments/checkout/manage/settings",
     "/keys",
@@ -236,7 +235,6 @@ async fn axe_finds_nothing_on_any_page() {
     walk.change("shop", "enlist", "ranker", "", "learned").await;
     walk.change("shop", "retire", "ranker", "nobody", "recency").await;
     walk.open("/experiments/shop/manage/retire?ranker=bm25", QUESTION).await;
-    walk.change("shop", "policy", "parameters", "kind=ccb", "").await;
     walk.change("shop", "interleaving", "settings", "x", "{}").await;
     walk.change("shop", "settings", "max_days", "0", "30").await;
     walk.change("shop", "control", "control", "nobody", "bm25").await;

@@ -44,12 +44,6 @@ fn changes() -> Vec<Change> {
             json!({"id": "a", "retired": true}),
         ),
         change(
-            "/experiments/search/manage/policy",
-            &[("policy", "ccb"), ("parameters", "alpha=0.6")],
-            "/policy/alpha",
-            json!(0.6),
-        ),
-        change(
             "/experiments/search/manage/interleaving",
             &[("interleaving", "optimized"), ("settings", r#"{"depth":7}"#)],
             "/interleaving/depth",
@@ -379,7 +373,6 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         ("exclude", [("units", "bot")], "reason has 1 to 500 characters"),
         ("settings", [("max_days", "0")], "`max_days` is 0"),
         ("settings", [("answer_window_seconds", "0")], "changes neither from nor to 0"),
-        ("policy", [("policy", "no-such")], "no policy `no-such`"),
         ("interleaving", [("interleaving", "no-such")], "no interleaving method `no-such`"),
     ] {
         let path = format!("/experiments/search/manage/{path}");

@@ -93,16 +93,10 @@ const CASES: [Case; 22] = [
     ),
     (&["head/archived_at = 1577836900000"], "with winner Some(1), archived, and its log says"),
     (&["end/entries = 5"], "its last line says 5"),
-    (
-        &[r#"head/spec/former_policies = [{"kind":"uniform"}]"#],
-        "its record has 1 changes of the policy",
-    ),
+    (&["head/spec/settings_changes = 1"], "its record has 1 changes of settings"),
     (
         &[
-            concat!(
-                r#"status/event = {"kind":"policy","#,
-                r#""policy":{"kind":"pcomp","horizon":400,"batches":3}}"#
-            ),
+            r#"status/event = {"kind":"settings"}"#,
             r#"head/status = "paused""#,
             "head/winner = null",
         ],

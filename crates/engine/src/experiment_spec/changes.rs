@@ -4,7 +4,6 @@
 /// [`RosterChanges`](super::RosterChanges).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changes {
-    pub policy: usize,
     pub control: usize,
     pub settings: u64,
     /// Entries that exclude units.
@@ -12,9 +11,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    fn named(self) -> [(&'static str, u64); 4] {
+    fn named(self) -> [(&'static str, u64); 3] {
         [
-            ("the policy", self.policy as u64),
             ("the control", self.control as u64),
             ("settings", self.settings),
             ("the excluded units", self.exclusions as u64),

@@ -26,8 +26,8 @@ pub use metrics::{Better, DEFAULT_VALUE_WINDOW_SECONDS, METRICS_MAX, Metric, Met
 pub use ranker::Ranker;
 pub use settings::{MAX_DESCRIPTION_CHARS, MAX_OWNER_CHARS, Settings};
 pub use spec::{
-    DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_CONTROLS, MAX_DUEL_TTL_SECONDS, MAX_POLICIES,
-    MAX_SEED, MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,
+    DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_CONTROLS, MAX_DUEL_TTL_SECONDS, MAX_SEED,
+    MAX_WINDOWS, RANKERS_MAX, RosterChanges, name_error,
 };
 
 /// Whether a field has the default of its type, and is left out.

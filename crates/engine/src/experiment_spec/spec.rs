@@ -41,7 +41,7 @@ const MAX_NAME_BYTES: usize = 64;
 pub struct ExperimentSpec {
     /// 2 to 256 rankers: all that the experiment has ever had, in the order they were added.
     pub rankers: Vec<Ranker>,
-    /// The current policy.
+    /// The policy.
     pub policy: PolicySpec,
     /// How a tie is counted.
     pub ties: TieRule,
@@ -106,9 +106,6 @@ pub struct ExperimentSpec {
         skip_serializing_if = "metrics::is_default_value_window"
     )]
     pub value_window_seconds: u32,
-    /// The policies before the current one, oldest first: one for each policy change in the log.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub former_policies: Vec<PolicySpec>,
     /// How `rankers` has changed since the creation: one change for each such entry of the log.
     #[serde(default, skip_serializing_if = "RosterChanges::is_none")]
     pub roster_changes: RosterChanges,
@@ -142,8 +139,6 @@ impl RosterChanges {
     }
 }
 
-/// Most policies that one experiment can have had.
-pub const MAX_POLICIES: usize = 100;
 /// Most answer windows that one experiment can have had. Each is part of its state.
 pub const MAX_WINDOWS: usize = 100;
 
@@ -179,9 +174,6 @@ impl ExperimentSpec {
                 "it has {count} rankers, and this version supports {MIN_RANKERS} to {RANKERS_MAX}"
             ));
         }
-        if spec.former_policies.len() >= MAX_POLICIES {
-            return Err(format!("it has had more than {MAX_POLICIES} policies"));
-        }
         let initial_rankers = count.checked_sub(spec.roster_changes.enlisted.into());
         if initial_rankers.is_none_or(|initial_rankers| initial_rankers < MIN_RANKERS)
             || spec.roster().is_none()
@@ -189,12 +181,9 @@ impl ExperimentSpec {
             return Err("its lists of enlisted and retired rankers are inconsistent".into());
         }
         // a policy starts with the initial rankers
-        for policy in spec.former_policies.iter().chain([&spec.policy]) {
-            for rankers in [spec.initial_rankers(), count] {
-                policy
-                    .validate(rankers)
-                    .map_err(|error| format!("its policy cannot run: {error}"))?;
-            }
+        for rankers in [spec.initial_rankers(), count] {
+            let valid = spec.policy.validate(rankers);
+            valid.map_err(|error| format!("its policy cannot run: {error}"))?;
         }
         match spec.errors().into_iter().next() {
             Some(error) => {
@@ -395,13 +384,6 @@ impl ExperimentSpec {
         Errors::targets(self.errors, self.conclude_at)
     }
 
-    /// The spec with another policy.
-    pub fn under(&self, policy: PolicySpec) -> Self {
-        let mut changed = self.clone();
-        changed.former_policies.push(std::mem::replace(&mut changed.policy, policy));
-        changed
-    }
-
     /// The spec with other settings.
     pub fn with_settings(&self, settings: Settings) -> Self {
         let mut changed = self.clone();
@@ -445,16 +427,9 @@ impl ExperimentSpec {
         exclusions::units(&self.exclusions)
     }
 
-    /// How often the log was folded anew from its beginning: by another policy, or without some
-    /// units.
-    pub fn refolds(&self) -> usize {
-        self.former_policies.len() + self.exclusions.len()
-    }
-
     /// How often each part was changed since the creation.
     pub fn changes(&self) -> Changes {
         Changes {
-            policy: self.former_policies.len(),
             control: self.former_controls.len(),
             settings: self.settings_changes,
             exclusions: self.exclusions.len(),
@@ -463,16 +438,13 @@ impl ExperimentSpec {
 
     /// The spec that the experiment was created from.
     pub fn as_created(&self) -> Self {
-        let policy = self.former_policies.first().unwrap_or(&self.policy).clone();
         let rankers = self.rankers[..self.initial_rankers()].to_vec();
         let roster_changes = RosterChanges::default();
         let control = self.former_controls.first().unwrap_or(&self.control).clone();
         let mut created = Self {
             rankers,
-            policy,
             control,
             former_controls: Vec::new(),
-            former_policies: Vec::new(),
             roster_changes,
             exclusions: Vec::new(),
             settings_changes: 0,

@@ -130,11 +130,6 @@ impl Fold {
             ControlEvent::Interleaving { version, method } => {
                 self.change_method(position, *version, method)?;
             }
-            ControlEvent::Policy { .. } => {
-                self.state.policy_changes_seen += 1;
-                self.state.policy_since = position;
-                self.renumber_batch();
-            }
             ControlEvent::RankerEnlisted { ranker, .. } => self.enlist(*ranker, recorded_at)?,
             ControlEvent::RankerRetired { ranker, .. } => self.retire(*ranker, recorded_at)?,
             ControlEvent::ControlNamed { ranker } => self.name_control(*ranker, recorded_at)?,
@@ -425,10 +420,7 @@ impl Fold {
     /// because units that are excluded now still counted. Its tickets and batch numbers
     /// are then ignored: each comparison goes to the open batch if that batch needs it.
     pub(super) fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
-        self.foreign_log
-            || self.state.policy_changes_seen < self.policy_changes
-            || chosen_at < self.state.policy_since
-            || self.state.excluded.counted_at(chosen_at)
+        self.foreign_log || self.state.excluded.counted_at(chosen_at)
     }
 
     /// Fold the results of a batch that were counted elsewhere.

@@ -65,8 +65,6 @@ pub struct Fold {
     pub(super) foreign_log: bool,
     /// Version of the layout of the policy's saved state.
     policy_format: u32,
-    /// Policy changes in the log before the current policy selects.
-    pub(super) policy_changes: usize,
     pub(super) initial_rankers: usize,
     /// The ranker that takes no part in the tournament: the second id of a canary.
     pub(super) held_out: Option<usize>,
@@ -84,10 +82,6 @@ pub(super) struct State {
     pub position: u64,
     /// The policy as JSON.
     pub policy_text: String,
-    /// How many policy changes were folded.
-    pub policy_changes_seen: usize,
-    /// Position of the newest folded one; 0 before the first.
-    pub policy_since: u64,
     /// How many changes of settings were folded.
     pub settings_changes_seen: u64,
     /// Position of the newest change of the status; 0 before the first.
@@ -151,8 +145,6 @@ impl Fold {
         let state = State {
             position: 0,
             policy_text: policy_text(&spec.policy),
-            policy_changes_seen: 0,
-            policy_since: 0,
             settings_changes_seen: 0,
             status_since: 0,
             controls_seen: 0,
@@ -193,7 +185,6 @@ impl Fold {
             run,
             foreign_log: false,
             policy_format: spec.policy.format(),
-            policy_changes: spec.former_policies.len(),
             initial_rankers: spec.initial_rankers(),
             held_out,
             goal: spec.goal,
@@ -288,7 +279,6 @@ impl Fold {
     /// How often the log has changed each part of the spec.
     pub fn changes(&self) -> Changes {
         Changes {
-            policy: self.state.policy_changes_seen,
             control: self.state.controls_seen,
             settings: self.state.settings_changes_seen,
             exclusions: self.state.excluded.seen(),

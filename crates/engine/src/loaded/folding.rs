@@ -143,8 +143,8 @@ impl LoadedExperiment {
             if let Event::Control(event) = &entry.event {
                 self.apply_record_change(entry, event);
             }
-            // the new policy must fold the log from its beginning, as must the policy without the
-            // units that are excluded now; other settings are read with the record
+            // without the units that are excluded now, the log must be folded from its beginning;
+            // other settings are read with the record
             if chunk.changes().go_beyond(known) {
                 self.condition.worsen_to(Condition::Broken);
             }
@@ -244,8 +244,7 @@ impl LoadedExperiment {
                 archived_at: archived.then_some(entry.recorded_at),
                 ..Change::default()
             },
-            ControlEvent::Policy { .. }
-            | ControlEvent::UnitsExcluded(_)
+            ControlEvent::UnitsExcluded(_)
             | ControlEvent::Settings { .. }
             | ControlEvent::ControlNamed { .. } => Change::default(),
             ControlEvent::Interleaving { version, method } => Change {

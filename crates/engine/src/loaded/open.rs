@@ -170,7 +170,7 @@ async fn newest_state(
             tracing::info!(
                 experiment = record.name,
                 position,
-                "snapshot is of a former policy or former exclusions; folding the log from the start"
+                "snapshot is of former exclusions; folding the log from the start"
             );
             Ok(start)
         }
