@@ -1,5 +1,5 @@
-//! `rankduel export`, `pages`, `segments` and `matrix`: what they write of one experiment goes to a
-//! file or to standard output.
+//! `rankduel export` and `pages`: what they write of one experiment goes to a file or to standard
+//! output.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,9 +12,7 @@ use super::CommandError;
 use super::database::{Access, with_store};
 use super::output::Output;
 use crate::config::StoreArgs;
-use crate::service::transfer::{
-    self, TableFormat, WrittenSegments, write_matrix, write_pages, write_segments,
-};
+use crate::service::transfer::{self, TableFormat, write_pages};
 use rankduel_store::Store;
 
 /// Write the export of an experiment.
@@ -49,54 +47,6 @@ impl Pages {
         eprintln!("wrote the answered pages of `{}`: {rows} rows", file.name);
         Ok(())
     }
-}
-
-/// Write the results of one ranker against the others, split by segment
-///
-/// A segment is what the callers sent as `segment` with `next-duel`, `interleave` or the feedback.
-/// A row has the duels of the ranker with one opponent in one segment: wins, losses, ties, the
-/// share of wins, and an interval of the probability to win. All intervals of the table hold
-/// together with a probability of 95 %, however often you look. Of each unit, the first answer
-/// counts. The command reads the log up to its current end and can run beside servers.
-#[derive(Debug, Args)]
-pub(super) struct Segments {
-    #[command(flatten)]
-    file: ExperimentFile,
-
-    /// The ranker [default: the winner, or the leader of an experiment that is not concluded]
-    #[arg(long, value_name = "ID")]
-    ranker: Option<String>,
-
-    /// How the table is written
-    #[arg(long, value_enum, default_value = "csv")]
-    format: TableFormat,
-}
-
-impl Segments {
-    pub(super) fn run(&self) -> Result<(), CommandError> {
-        let Self { file, ranker, format } = self;
-        let ranker = ranker.as_deref();
-        let WrittenSegments { ranker, rows, waiting } = file
-            .write("table", async |store, name, out| {
-                write_segments(store, name, ranker, *format, out).await
-            })?;
-        eprintln!("wrote the results of `{ranker}` in `{}` by segment: {rows} rows", file.name);
-        if waiting > 0 {
-            eprintln!(
-                "answers that do not count yet: {waiting}; others from the same time may still come, until \
-                 the experiment's `answer_window_seconds` have passed"
-            );
-        }
-        Ok(())
-    }
-}
-
-/// Write the preference matrix of an experiment.
-pub(super) fn matrix(file: &ExperimentFile) -> Result<(), CommandError> {
-    let rankers =
-        file.write("matrix", async |store, name, out| write_matrix(store, name, out).await)?;
-    eprintln!("wrote the preference matrix of `{}`: {rankers} rankers", file.name);
-    Ok(())
 }
 
 /// The arguments of each of these commands.

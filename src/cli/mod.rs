@@ -16,7 +16,6 @@ mod output;
 mod plan;
 mod policies;
 mod prune;
-mod replay;
 mod serve;
 mod signing_keys;
 mod verify;
@@ -63,17 +62,8 @@ enum Command {
     /// beside servers.
     Export(experiment_file::ExperimentFile),
     Pages(experiment_file::Pages),
-    Segments(experiment_file::Segments),
-    /// Write the preference matrix of an experiment, for `simulate` and `calibrate` of the
-    /// laboratory
-    ///
-    /// Rows and columns are the active rankers, with their names. An entry is
-    /// (wins + 1) / (duels + 2): how often the ranker of the row beat the ranker of the column,
-    /// drawn towards 1/2 where there were few duels. The command can run beside servers.
-    Matrix(experiment_file::ExperimentFile),
     Import(import::Arguments),
     Prune(prune::Arguments),
-    Replay(replay::Arguments),
     Verify(verify::Arguments),
     Keys(keys::Arguments),
     SigningKeys(signing_keys::Arguments),
@@ -104,11 +94,8 @@ pub fn run() -> ExitCode {
         Command::Openapi => generated::openapi(),
         Command::Export(file) => experiment_file::export(&file),
         Command::Pages(arguments) => arguments.run(),
-        Command::Segments(arguments) => arguments.run(),
-        Command::Matrix(file) => experiment_file::matrix(&file),
         Command::Import(arguments) => import::run(&arguments),
         Command::Prune(arguments) => prune::run(&arguments),
-        Command::Replay(arguments) => replay::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Keys(arguments) => keys::run(&arguments),
         Command::SigningKeys(arguments) => signing_keys::run(&arguments),

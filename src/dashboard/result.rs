@@ -8,7 +8,7 @@ use super::layout::{
     self, Mark, Tab, bar, capitalized, counted, day, hour, margin_points, moment, name, number,
     part, percent, points, spoken, with_code,
 };
-use super::view::{DAY_MS, View, Whom};
+use super::view::{DAY_MS, View};
 use super::{basis, race, safe, whom};
 use crate::service::reports::claims::{ClaimKind, ControlView};
 use crate::service::reports::drift::DriftClaim;
@@ -38,14 +38,13 @@ impl Tile {
 
 pub(crate) fn page(view: &View) -> Markup {
     let answer = answer(view);
-    let whom = view.whom.as_ref();
     html! {
         (head(view, Tab::Result))
         (card(view, &answer))
         @if view.has_compared() && !view.is_over() { (part("when", "When will we know?", &race::figure(view))) }
         @if view.has_compared() { (lead_section(view)) }
         @if view.pages > 0 { (safe::section(view)) }
-        @if let Some(Whom::Known(report)) = whom && view.has_compared() { (whom::section(view, report)) }
+        @if view.has_compared() { (whom::section(view)) }
         @if view.pages > 0 { (cost_section(view)) }
         div.folds {
             (basis::section(view))
@@ -116,7 +115,7 @@ fn tiles(view: &View) -> Vec<Tile> {
         tiles.push(better_tile(view));
         tiles.extend(view.verdict.control.as_ref().map(|control| control_tile(view, control)));
         tiles.extend(safe::tile(view));
-        tiles.extend(view.whom.as_ref().map(|of| whom::tile(view, of)));
+        tiles.extend(whom::tile(view));
         tiles.extend(view.verdict.drift.as_ref().map(|drift| drift_tile(view, drift)));
         tiles.push(time_tile(view));
     }
@@ -247,7 +246,7 @@ fn others(view: &View) -> OtherPages {
 }
 
 /// A number of pages, some of which count half.
-fn halves(pages: f64) -> String {
+pub(crate) fn halves(pages: f64) -> String {
     if pages < 100.0 && pages.fract() != 0.0 {
         return format!("{pages:.1}");
     }

@@ -13,7 +13,7 @@ use crate::service::reports::claims::Claim as ListedClaim;
 use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::guardrails;
 use crate::service::reports::regret::{RegretReport, regret};
-use crate::service::reports::segments::{SegmentsReport, recent_segments};
+use crate::service::reports::segments::{SegmentRow, SegmentsReport, segments};
 use crate::service::reports::single_flight::Computed;
 use crate::service::reports::statistics::{Statistics, statistics};
 use crate::service::reports::traffic::{TrafficSummary, traffic};
@@ -36,15 +36,6 @@ const MISSING_PAIRS: BatchPart = BatchPart { offset: 0, limit: 20, missing: true
 /// Newest days from which the rate of pages is computed.
 const SPEED_DAYS: i64 = 7;
 pub(crate) const DAY_MS: i64 = 86_400_000;
-
-/// The results by segment, for the tile "For whom?", or why there are none yet.
-pub(crate) enum Whom {
-    Known(Arc<Computed<SegmentsReport>>),
-    /// The log is being read.
-    Counting,
-    /// The log is too long to be read for a page.
-    TooLong,
-}
 
 /// The data of a page of an experiment.
 pub(crate) struct View {
@@ -79,8 +70,8 @@ pub(crate) struct PageReports {
     pub verdict: Arc<Computed<Verdict>>,
     /// Only on the page on evidence.
     pub regret: Option<Arc<Computed<RegretReport>>>,
-    /// Only on the page of the result.
-    pub whom: Option<Whom>,
+    /// Of the leader, by declared segment. Only on the page of the result.
+    pub whom: Option<Arc<Computed<SegmentsReport>>>,
     pub traffic: TrafficSummary,
     pub alarms: Vec<Alarm>,
     /// Only on the page on traffic.
@@ -111,11 +102,7 @@ impl PageReports {
             }
             Tab::Result => {
                 let leader = loaded.spec.ranker_index(&verdict.leader).unwrap_or_default();
-                whom = Some(match recent_segments(service, loaded, leader).await {
-                    Ok(report) => report.map_or(Whom::Counting, Whom::Known),
-                    Err(ServiceError::CannotReplay(_)) => Whom::TooLong,
-                    Err(error) => return Err(error),
-                });
+                whom = Some(segments(&service.reports, loaded, Some(leader)).await?);
             }
             Tab::Manage => {}
         }
@@ -226,6 +213,11 @@ impl View {
             twin,
             pages,
         }
+    }
+
+    /// The results of the leader in each declared segment.
+    pub fn segments(&self) -> &[SegmentRow] {
+        self.whom.as_ref().map_or(&[], |of| &of.segments)
     }
 
     /// The answers that wait, if any do.

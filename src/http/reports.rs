@@ -1,5 +1,4 @@
-//! The results of an experiment: standings, cost, statistics, segments, verdict, claims, winners,
-//! and its log under another policy.
+//! The results of an experiment: standings, cost, statistics, segments, verdict, claims, winners.
 //!
 //! A report is a function of the log, so its `ETag` is the log position with the parameters of the
 //! request: a request with that tag in `If-None-Match` gets 304 until the log has a new entry. If a
@@ -7,29 +6,23 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::conditional::{tagged, unchanged};
-use super::extract::{JsonBody, PathName, QueryOf};
+use super::extract::{PathName, QueryOf};
 use super::operations::Routes;
-use super::problem::ProblemKind::CannotReplay;
 use super::problem::{ApiResult, Problem};
-use super::spec_bodies::{self, invalid_policy};
 use super::state::AppState;
-use crate::schemas;
 use crate::service::error::ServiceError;
 use crate::service::reports::claims::{self, Claims};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::regret::{self, RegretReport};
-use crate::service::reports::replay::{self, Replay};
 use crate::service::reports::segments::{self, SegmentsReport};
 use crate::service::reports::single_flight::Computed;
 use crate::service::reports::standings::{self, Standings};
@@ -47,11 +40,10 @@ pub(crate) fn routes() -> Routes {
         .operation(routes!(standings), READ, &[])
         .operation(routes!(regret), READ, &[])
         .operation(routes!(statistics), READ, &[])
-        .operation(routes!(segments), READ, &[CannotReplay])
+        .operation(routes!(segments), READ, &[])
         .operation(routes!(verdict), READ, &[])
         .operation(routes!(claims), READ, &[])
         .operation(routes!(winners), READ, &[])
-        .operation(routes!(replay), READ, &[CannotReplay])
 }
 
 /// The experiment that a request asks for a report of; an extractor.
@@ -97,6 +89,14 @@ fn by_position(position: u64) -> String {
     position.to_string()
 }
 
+/// The tag of a report of the ranker with this index, or without one.
+fn by_ranker(ranker: Option<usize>) -> impl Fn(u64) -> String {
+    move |position| match ranker {
+        Some(ranker) => format!("{position}-{ranker}"),
+        None => position.to_string(),
+    }
+}
+
 /// Counts, scores and leaders
 #[utoipa::path(get, path = "/v1/experiments/{name}/standings", tag = "results",
     responses(
@@ -134,9 +134,9 @@ struct RankerQuery {
 
 /// Results of interleaved pages
 ///
-/// For each version of the method and each pair: wins, losses, ties and pages without a signal, Δ
-/// with an interval that is descriptive only, and the number of pages still needed; and alarms. A
-/// version has at most 1000 pairs, those with most pages; `ranker` selects the pairs of one ranker.
+/// For each version of the method and each pair: wins, losses, ties, pages without a signal, and Δ;
+/// and alarms. A version has at most 1000 pairs, those with most pages; `ranker` selects the pairs
+/// of one ranker.
 #[utoipa::path(get, path = "/v1/experiments/{name}/statistics", tag = "results",
     params(RankerQuery),
     responses(
@@ -145,39 +145,24 @@ struct RankerQuery {
     ))]
 async fn statistics(QueryOf(query): QueryOf<RankerQuery>, asked: Asked) -> ApiResult<Response> {
     let ranker = queried_ranker(&asked.loaded.spec, query.ranker.as_deref())?;
-    let tag = |position: u64| match ranker {
-        Some(ranker) => format!("{position}-{ranker}"),
-        None => position.to_string(),
-    };
     let of = async |reports: &_, loaded: &_| statistics::statistics(reports, loaded, ranker).await;
-    asked.respond(tag, of).await
+    asked.respond(by_ranker(ranker), of).await
 }
 
-/// Results of one ranker in each segment
+/// Results of one ranker in each declared segment
 ///
 /// By default of the winner of a concluded experiment, else of the leader. As for the verdict, only
-/// answers of complete cohorts count, and of each unit the first. Reads the whole log, up to
-/// 200,000 entries.
+/// answers of complete cohorts count, and of each unit the first.
 #[utoipa::path(get, path = "/v1/experiments/{name}/segments", tag = "results",
     params(RankerQuery),
     responses(
         (status = 200, body = SegmentsReport, description = "The results.", headers(("etag" = String))),
         (status = 304, description = "Unchanged."),
     ))]
-async fn segments(
-    QueryOf(query): QueryOf<RankerQuery>,
-    Asked { state, loaded, headers }: Asked,
-) -> ApiResult<Response> {
-    let ranker = queried_ranker(&loaded.spec, query.ranker.as_deref())?;
-    let current = loaded.fold()?.position();
-    let report = segments::segments(&state.service, &loaded, ranker).await?;
-    let index = loaded.spec.ranker_index(&report.ranker).unwrap_or_default();
-    let tag = format!("{}-{index}", report.position);
-    if let Some(unchanged) = unchanged(&headers, &tag) {
-        return Ok(unchanged);
-    }
-    let is_old = report.position < current;
-    tagged(&state, &tag, report, is_old).await
+async fn segments(QueryOf(query): QueryOf<RankerQuery>, asked: Asked) -> ApiResult<Response> {
+    let ranker = queried_ranker(&asked.loaded.spec, query.ranker.as_deref())?;
+    let of = async |reports: &_, loaded: &_| segments::segments(reports, loaded, ranker).await;
+    asked.respond(by_ranker(ranker), of).await
 }
 
 /// Index of the ranker that the parameter `ranker` of a query names; an error if the experiment has
@@ -252,31 +237,4 @@ async fn claims(asked: Asked) -> ApiResult<Response> {
     ))]
 async fn winners(asked: Asked) -> ApiResult<Response> {
     asked.respond(by_position, winners::winners).await
-}
-
-/// The policy for a replay.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct ReplayBody {
-    #[schema(value_type = schemas::PolicySchema)]
-    policy: Map<String, Value>,
-}
-
-/// Fold the log under another policy
-///
-/// Returns the state of that policy, the duels it would choose next, and the cost it would have
-/// had, or the reason why the log does not allow an estimate. Changes nothing. For the experiment's
-/// own policy, the state is the current one.
-#[utoipa::path(post, path = "/v1/experiments/{name}/replay", tag = "results",
-    request_body = ReplayBody,
-    responses(
-        (status = 200, body = Replay, description = "The log under this policy."),
-    ))]
-async fn replay(
-    Asked { state, loaded, .. }: Asked,
-    JsonBody(body): JsonBody<ReplayBody>,
-) -> ApiResult<Json<Replay>> {
-    let policy = spec_bodies::policy(body.policy)?;
-    policy.validate(loaded.spec.rankers.len()).map_err(invalid_policy)?;
-    Ok(Json(replay::replay(&state.service, &loaded, policy).await?))
 }

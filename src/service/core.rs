@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 
 use crate::service::conclusion::conclude_if_due;
 use crate::service::error::ServiceError;
@@ -27,8 +27,6 @@ use rankduel_store::{SharedStore, Store};
 
 /// Bytes of the linear programs whose solutions are cached.
 const PLANS_BYTES: usize = 8 << 20;
-/// Replays that run at once. Each has a state of its own in memory.
-const REPLAYS_MAX: usize = 2;
 
 /// Everything the API does, without HTTP.
 pub struct Service {
@@ -45,8 +43,6 @@ pub struct Service {
     pub(crate) bodies: Arc<WorkThreads>,
     /// The thread for many selections, which hold the lock of a fold.
     pub(super) selections: WorkThreads,
-    /// One for each replay that may run.
-    pub(super) replays: Semaphore,
     /// Held while metrics are written, so that concurrent scrapes occupy one thread.
     pub(crate) scrape: Mutex<()>,
     /// Where notices go, if anywhere.
@@ -74,7 +70,6 @@ impl Service {
             reports: Arc::new(reports),
             bodies: Arc::new(WorkThreads::start("body", Priority::Low)?),
             selections: WorkThreads::start("select", Priority::Normal)?,
-            replays: Semaphore::new(REPLAYS_MAX),
             scrape: Mutex::new(()),
             webhook: OnceLock::new(),
         });

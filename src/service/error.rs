@@ -38,9 +38,9 @@ pub enum ServiceError {
     /// The rankers of the experiment cannot be changed.
     #[error("{0}")]
     FixedRankers(String),
-    /// The log cannot be folded under another policy.
+    /// The beginning of the log, which the change needs, was pruned.
     #[error("{0}")]
-    CannotReplay(String),
+    LogPruned(String),
     /// A different answer was recorded before and stands.
     #[error("{0}")]
     Conflict(String),

@@ -109,7 +109,7 @@ pub(super) fn exclude(on: &Newest<'_>, excluded: &Excluded) -> Decision {
         return Ok(None);
     }
     if record.pruned_to > 0 {
-        return Err(ServiceError::CannotReplay(format!(
+        return Err(ServiceError::LogPruned(format!(
             "the log of experiment `{}` was pruned up to position {}, and it would have to be folded \
              from its beginning, without the answers of these units",
             record.name, record.pruned_to

@@ -229,7 +229,7 @@ async fn an_invalid_exclusion_is_refused(database: TestDatabase) {
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
     server.prune("search", 1).await;
     let refused = exclude(&server, "search", json!(["u-1"]), json!([])).await;
-    refused.problem_saying(ProblemKind::CannotReplay, "pruned");
+    refused.problem_saying(ProblemKind::LogPruned, "pruned");
     assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);
     let refused = exclude(&server, "search", json!(["u-1"]), json!([])).await;
     refused.problem(ProblemKind::ExperimentArchived);

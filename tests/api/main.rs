@@ -61,4 +61,3 @@ mod tracing;
 mod units;
 mod verdict;
 mod webhook;
-mod whatif;

@@ -22,7 +22,6 @@ on_sqlite! {
     the_verdict_and_all_scores_cover_active_rankers_only
     an_experiment_concludes_on_an_active_ranker
     rankings_are_required_of_active_rankers
-    a_log_with_roster_changes_is_replayed_where_possible
     the_pages_mark_retired_rankers
 }
 
@@ -447,35 +446,6 @@ async fn an_export_contains_the_roster_changes(database: TestDatabase) {
     let error = import(&*database.connect().await, &mut text.as_bytes(), Some("wrong"), None).await;
     assert!(error.is_err());
     again.get("/v1/experiments/wrong").await.problem(ProblemKind::ExperimentNotFound);
-}
-
-async fn a_log_with_roster_changes_is_replayed_where_possible(database: TestDatabase) {
-    let server = Server::running(&database, &search("d-ts-plus")).await;
-    go_on(&server, 60).await;
-    retire(&server, "b").await.json(200);
-    enlist(&server, json!("d")).await.json(200);
-    go_on(&server, 60).await;
-    let replay = async |policy: &str| {
-        let body = json!({"policy": {"kind": policy}});
-        server.post("/v1/experiments/search/replay", &body).await
-    };
-    let own = replay("d-ts-plus").await.json(200);
-    assert_eq!((&own["own_policy"], &own["regret"]), (&json!(true), &json!(null)), "{own}");
-    assert!(
-        own["regret_reason"].as_str().is_some_and(|why| why.contains("roster changes")),
-        "{own}"
-    );
-    let other = replay("ccb").await.json(200);
-    assert!(
-        other["next"]
-            .as_array()
-            .expect("duels")
-            .iter()
-            .all(|next| next["first"] != "b" && next["second"] != "b")
-    );
-    for fixed in ["scb", "savage"] {
-        replay(fixed).await.problem_saying(ProblemKind::CannotReplay, fixed);
-    }
 }
 
 async fn the_pages_mark_retired_rankers(database: TestDatabase) {

@@ -98,8 +98,6 @@ async fn a_duel_keeps_the_window_at_its_issue(database: TestDatabase) {
     // another process folds the same, and finds nothing wrong
     let again = Server::with(database.connect().await, Settings::quick()).await;
     counted(&again, 9, 0).await;
-    let segments = again.report("search", "segments").await;
-    assert_eq!(segments["waiting"], 0, "{segments}");
 }
 
 async fn texts_and_limits_change_while_it_runs(database: TestDatabase) {

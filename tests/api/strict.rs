@@ -85,8 +85,8 @@ async fn heads_that_two_readers_can_understand_differently_get_400() {
 async fn bodies_may_have_any_line_ends() {
     let (api, _) = start().await;
     let path =
-        "/v1/experiments/search/replay HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
-    let body = "{\"policy\":\n{\"kind\": \n\r\n \"uniform\"}}";
+        "/v1/experiments/search/next-duel HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
+    let body = "{\"segment\":\n \n\r\n \"phone\"}";
     let length = body.len();
     let (begin, end) = body.split_at(12);
     let requests = format!(

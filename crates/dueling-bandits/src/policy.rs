@@ -54,11 +54,6 @@ pub trait Bandit: Send + Sync + Debug {
 /// Only some policies have [batches](Policy::batches), rankers that can change
 /// ([`Policy::enlist`]), or plan for a verdict ([`Policy::verdict_planning`]).
 pub trait Policy: Bandit {
-    /// Whether [`Bandit::select`] draws both rankers uniformly at random, independently.
-    fn is_uniform(&self) -> bool {
-        false
-    }
-
     /// Whether [`Bandit::select`] reads `in_flight`. Where it does not, callers need not
     /// synchronise their counts before they select.
     fn uses_in_flight(&self) -> bool {

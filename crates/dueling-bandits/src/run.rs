@@ -9,7 +9,7 @@
 //! can look for [drift](crate::claims::drift) in the same answers. The verdict starts again where
 //! the rankers change; the claims go on, with all answers to duels issued before and after.
 
-use crate::claims::control::{ControlClaims, Goal, NextPage};
+use crate::claims::control::{ControlClaims, Goal};
 use crate::claims::drift::Drift;
 use crate::claims::segments::SegmentClaims;
 use crate::evidence::balance::Cell;
@@ -266,36 +266,10 @@ impl Run {
     pub fn claimed(&self, rng: &mut PolicyRng) -> Option<Selection> {
         let winner = self.tracker.winner();
         let (tally, active) = (self.policy.tally(), self.roster.active());
-        let control = self.selecting_claims();
+        let takes_part = |control| self.roster.is_active(control);
+        let control = self.claims().filter(|claims| claims.control().is_some_and(takes_part));
         let of_control = control.and_then(|claims| claims.select(winner, tally, active, rng));
         of_control.or_else(|| self.segments.as_ref()?.select(winner?, rng))
-    }
-
-    /// The claims against a control that can be shown.
-    fn selecting_claims(&self) -> Option<&ControlClaims> {
-        let takes_part = |control| self.roster.is_active(control);
-        self.claims().filter(|claims| claims.control().is_some_and(takes_part))
-    }
-
-    /// The odds of the next selection.
-    pub fn odds(&self) -> Odds {
-        if self.policy.batches().is_some() {
-            return Odds::Unknown;
-        }
-        let winner = self.tracker.winner();
-        let segments = self.segments.as_ref().zip(winner);
-        let of_segments = segments.map_or(Vec::new(), |(it, winner)| it.open_rivals(winner));
-        match self.selecting_claims().map_or(NextPage::Leave, |claims| claims.next_page(winner)) {
-            NextPage::Show(duel) => Odds::Certain(duel),
-            NextPage::Leave if !of_segments.is_empty() => match (winner, &of_segments[..]) {
-                (Some(winner), &[rival]) => Odds::Certain(Duel::new(winner, rival)),
-                _ => Odds::Unknown,
-            },
-            NextPage::Leave if self.policy.is_uniform() => {
-                Odds::Uniform(self.roster.active().len())
-            }
-            NextPage::Leave | NextPage::Draw => Odds::Unknown,
-        }
     }
 
     /// Fold one answered duel, which arrived `at` this time. It counts now, later, or not at all.
@@ -519,33 +493,5 @@ impl Run {
         let answers = counted + self.cohorts.left_out().total() as f64;
         let counting = if answers > 0.0 { counted / answers } else { 1.0 };
         Some((planning, View { tracker, expected, counting }))
-    }
-}
-
-/// With which probability a duel is selected next, as far as that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Odds {
-    /// It depends on draws whose distribution has no formula.
-    Unknown,
-    /// This duel is selected.
-    Certain(Duel),
-    /// Both rankers are drawn uniformly from this many.
-    Uniform(usize),
-}
-
-impl Odds {
-    /// The probability of the pair, in either order.
-    pub fn of(self, duel: Duel) -> Option<f64> {
-        match self {
-            Self::Unknown => None,
-            Self::Certain(certain) => {
-                let is_it = duel == certain || duel == Duel::new(certain.second, certain.first);
-                Some(f64::from(u8::from(is_it)))
-            }
-            Self::Uniform(rankers) => {
-                let orders = if duel.is_self() { 1.0 } else { 2.0 };
-                Some(orders / (rankers * rankers) as f64)
-            }
-        }
     }
 }

@@ -80,6 +80,7 @@ def create_experiment(url: str, rankers: Mapping[str, str], settle_seconds: floa
     experiment = {
         "name": EXPERIMENT,
         "rankers": [{"id": id, "description": description} for id, description in rankers.items()],
+        "segments": ["short query", "long query"],
         "settle_after_seconds": window,
         "answer_window_seconds": window,
     }

@@ -126,7 +126,7 @@ class Site:
 
     def _new_page(self, query: str, session: str) -> Results:
         try:
-            # the verdict counts one answer of each session; `rankduel segments` splits the results
+            # the verdict counts one answer of each session
             page = self._rankduel.page(
                 lambda ranker: self._ranking(ranker, query), length=LENGTH, unit=session, segment=segment_of(query)
             )
@@ -193,7 +193,7 @@ class Site:
 
 
 def segment_of(query: str) -> str:
-    """The segment of a page: whether its query has a few words or more."""
+    """The segment of a page: whether its query has a few words or more. `server.py` declares both."""
     return "short query" if len(query.split()) <= SHORT_WORDS else "long query"
 
 

@@ -18,7 +18,7 @@ use super::extract::PathName;
 use super::operations::Routes;
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{
-    CannotReplay, ExperimentArchived, ExperimentExists, NotConcluded, PreconditionFailed,
+    ExperimentArchived, ExperimentExists, LogPruned, NotConcluded, PreconditionFailed,
     PreconditionRequired, RankersFixed,
 };
 use super::state::AppState;
@@ -38,7 +38,7 @@ pub(crate) fn routes() -> Routes {
             ADMIN,
             &[
                 ExperimentArchived,
-                CannotReplay,
+                LogPruned,
                 RankersFixed,
                 PreconditionFailed,
                 PreconditionRequired,

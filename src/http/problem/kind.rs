@@ -86,12 +86,9 @@ problems! {
     BatchNotOpen: "batch-not-open", CONFLICT, "The batch is not open",
         "The batch in the request is already closed or not yet open. The results of a batch count once.",
         "Read the current batch and send its results.";
-    CannotReplay: "cannot-replay", CONFLICT, "The log cannot be replayed",
-        "A replay folds the whole log from its beginning, and so do the results by segment. This log \
-         was pruned, or it is too long to be folded within a request.",
-        "Replay a long log with `rankduel replay`, and read its segments with `rankduel segments`, on \
-         a machine that can reach the database. To replay a pruned log, use an export made before it \
-         was pruned.";
+    LogPruned: "log-pruned", CONFLICT, "The beginning of the log was pruned",
+        "This change folds the log of the experiment from its beginning, which was pruned.",
+        "Create another experiment.";
     RankersFixed: "rankers-fixed", CONFLICT, "This change of rankers is not possible",
         "The experiment's policy fixes its rankers at the start, or no experiment allows the change: \
          it would leave fewer than two rankers or bring back a retired one. The detail gives the \

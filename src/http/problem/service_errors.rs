@@ -29,7 +29,7 @@ impl From<ServiceError> for Problem {
             ServiceError::NotInBatches(_) => ProblemKind::NotABatchPolicy,
             ServiceError::BatchNotOpen { .. } => ProblemKind::BatchNotOpen,
             ServiceError::FixedRankers(_) => ProblemKind::RankersFixed,
-            ServiceError::CannotReplay(_) => ProblemKind::CannotReplay,
+            ServiceError::LogPruned(_) => ProblemKind::LogPruned,
             ServiceError::Conflict(_) => ProblemKind::FeedbackConflict,
         };
         Self::new(kind, detail)

@@ -4,7 +4,7 @@
 //! [threads of its own](crate::service::threads).
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -13,13 +13,6 @@ use crate::service::error::ServiceError;
 use crate::service::threads::{Priority, WorkThreads, blocking};
 use rankduel_engine::error::EngineError;
 
-/// The pause after a part of a log was read, in times of that. The database reads it at the
-/// priority of the threads that serve requests, and more than a fifth of a processor would hold up
-/// duels.
-const LOG_PAUSE_TIMES: u32 = 4;
-/// The longest such pause: a machine that stops for a second must not hold up all reports for
-/// longer than a request may take.
-const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// The unit of the budget of memory.
 const UNIT_BYTES: usize = 1024;
 
@@ -29,8 +22,6 @@ pub struct ReportPool {
     pub threads: WorkThreads,
     /// One for each computation whose input is in memory.
     inputs: Semaphore,
-    /// When the next part of a log may be read.
-    next_log_read: tokio::sync::Mutex<Instant>,
     written: Arc<Semaphore>,
     /// The last result of a report is good enough if the new one takes longer than this.
     pub(super) fresh_within: Duration,
@@ -42,13 +33,7 @@ impl ReportPool {
         let threads = WorkThreads::start("report", Priority::Low)?;
         let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
         let written = Arc::new(Semaphore::new(units));
-        Ok(Self {
-            inputs: Semaphore::new(threads.count() + 1),
-            threads,
-            next_log_read: tokio::sync::Mutex::new(Instant::now()),
-            written,
-            fresh_within,
-        })
+        Ok(Self { inputs: Semaphore::new(threads.count() + 1), threads, written, fresh_within })
     }
 
     /// Run `compute` on what `copy` has read. Few inputs are in memory at once, however many
@@ -65,17 +50,6 @@ impl ReportPool {
         let _input = self.inputs.acquire().await;
         let copied = blocking(copy).await??;
         self.threads.run(move || compute(copied)).await
-    }
-
-    /// Run `read`, which reads a part of a log from the store. One runs at a time, and they take a
-    /// small share of the time.
-    pub async fn read_log<T>(&self, read: impl Future<Output = T>) -> T {
-        let mut next = self.next_log_read.lock().await;
-        tokio::time::sleep_until((*next).into()).await;
-        let started = Instant::now();
-        let result = read.await;
-        *next = Instant::now() + (started.elapsed() * LOG_PAUSE_TIMES).min(PAUSE_MAX);
-        result
     }
 
     /// Run `read`, which holds locks of folds, on a thread of normal priority. Few run at once.

@@ -56,7 +56,7 @@ where
         let fold = read.fold()?;
         Ok((fold.position(), copy(&fold)))
     };
-    let compute = move |(position, input)| Ok((position, compute(&of, input)));
+    let compute = move |(position, input)| (position, compute(&of, input));
     let reports = loaded.extensions().get::<SingleFlight<P, T>>();
     reports.get(pool, (asked_at, parameters), copy, compute).await
 }
@@ -76,13 +76,16 @@ where
     /// returns its position, on what `copy` has read. Concurrent callers wait for it. It is
     /// computed to the end, even if they all go, so that none of them starts it again.
     ///
+    /// If it takes too long or is refused because of the load, the last result, which is of an
+    /// earlier position. Without any, callers wait.
+    ///
     /// See [`ReportPool::compute`] for `copy` and `compute`.
     pub async fn get<C: Send + 'static>(
         &self,
         pool: &Arc<ReportPool>,
         (position, parameters): (u64, P),
         copy: impl FnOnce() -> Result<C, ServiceError> + Send + 'static,
-        compute: impl FnOnce(C) -> Result<(u64, T), ServiceError> + Send + 'static,
+        compute: impl FnOnce(C) -> (u64, T) + Send + 'static,
     ) -> Result<Arc<Computed<T>>, ServiceError> {
         if let Some(known) = self.known(position, &parameters) {
             return Ok(known);
@@ -94,7 +97,7 @@ where
             }
             let (pool, newest) = (Arc::clone(pool), Arc::clone(&self.newest));
             let computed = tokio::spawn(async move {
-                let (position, value) = pool.compute(copy, compute).await??;
+                let (position, value) = pool.compute(copy, compute).await?;
                 let now = Instant::now();
                 let result = Arc::new(Computed { position, value, at: now, json: OnceLock::new() });
                 let cached = Cached { parameters, result: Arc::clone(&result), used: now };
@@ -108,20 +111,9 @@ where
                 ServiceError::internal(format!("a report was not computed: {error}"))
             })?
         };
-        self.or_last(pool, &parameters, fresh).await
-    }
-
-    /// `fresh`; or, if it takes too long or is refused because of the load, the last result, which
-    /// is of an earlier position. Without any, callers wait.
-    pub async fn or_last(
-        &self,
-        pool: &ReportPool,
-        parameters: &P,
-        fresh: impl Future<Output = Result<Arc<Computed<T>>, ServiceError>>,
-    ) -> Result<Arc<Computed<T>>, ServiceError> {
         let mut fresh = pin!(fresh);
         let in_time = tokio::time::timeout(pool.fresh_within, &mut fresh).await;
-        match (in_time, self.known(0, parameters)) {
+        match (in_time, self.known(0, &parameters)) {
             (Err(_) | Ok(Err(ServiceError::Engine(EngineError::Overloaded))), Some(last)) => {
                 Ok(last)
             }

@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::LOG_EVIDENCE;
-use crate::service::reports::pair_tests::{DescriptiveInterval, Power, power, sign_test, wilson};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::single_flight::{Computed, newest};
 use dueling_bandits::evidence::balance::coin_evidence;
@@ -91,13 +90,6 @@ pub struct PairStatistics {
     /// Δ = (wins + ties/2) / (wins + losses + ties) − 1/2. Positive values favour `ranker`. `null`
     /// without such pages.
     pub delta: Option<f64>,
-    /// For Δ.
-    pub interval: Option<DescriptiveInterval>,
-    /// p-value of the two-sided sign test of wins against losses; `null` without either.
-    /// Descriptive, like the interval.
-    pub sign_test_p: Option<f64>,
-    /// `null` while wins and losses are equal.
-    pub power: Option<Power>,
     pub balance: PageBalance,
 }
 
@@ -289,9 +281,6 @@ fn pair_row(
             not_informative,
         },
         delta: mean.map(|mean| mean - 0.5),
-        interval: mean.map(|mean| wilson(mean, with_signal)),
-        sign_test_p: sign_test(wins, losses),
-        power: power(wins, losses, pages.pages()),
         balance: balance(pages, has_sides),
     }
 }

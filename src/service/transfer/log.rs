@@ -115,13 +115,12 @@ impl FoldedLog {
     pub async fn fold(
         mut self,
         store: &dyn Store,
-        mut with: impl FnMut(&Fold, Option<&OutcomeEvent>, &LogEntry) -> Result<(), anyhow::Error>
-        + Send,
+        mut with: impl FnMut(Option<&OutcomeEvent>, &LogEntry) -> Result<(), anyhow::Error> + Send,
     ) -> Result<Fold, anyhow::Error> {
         let fold = &mut self.state;
         for_each_entry(store, &self.record, fold.position(), |entry| {
             let answered = fold.apply_chunk(|chunk| chunk.apply(entry))?;
-            with(fold, answered.as_ref(), entry)
+            with(answered.as_ref(), entry)
         })
         .await?;
         Ok(self.state)

@@ -1,6 +1,5 @@
 //! An experiment as a file. [`export`] and [`import`] move it whole, and [`write_pages`] makes a
-//! table of its answered pages, [`write_segments`] one of its results by segment, [`write_matrix`]
-//! a preference matrix.
+//! table of its answered pages.
 //!
 //! An export has JSON lines, the same from either database, for archiving and for moving it to
 //! another database.
@@ -14,17 +13,13 @@ mod export;
 mod format;
 mod import;
 mod log;
-mod matrix;
 mod pages;
 mod reader;
-mod segments;
 mod table;
 
 pub use export::export;
 pub(crate) use format::CHUNK;
 pub use import::{Import, import};
 pub(crate) use log::{FoldedLog, entry_beyond_head};
-pub use matrix::write_matrix;
 pub use pages::write_pages;
-pub use segments::{WrittenSegments, write_segments};
 pub use table::TableFormat;

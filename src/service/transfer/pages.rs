@@ -16,7 +16,7 @@ use rankduel_store::events::{OutcomeEvent, UnitHash};
 use rankduel_store::{LogEntry, Store};
 
 /// The fields of [`Page`], in order.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 13] = [
     "position",
     "duel",
     "issued_at",
@@ -30,7 +30,6 @@ const COLUMNS: [&str; 14] = [
     "segment",
     "excluded",
     "alone",
-    "propensity",
 ];
 
 /// A row: a page that was answered.
@@ -61,9 +60,6 @@ struct Page<'a> {
     excluded: bool,
     /// The ranker that its unit sees alone: `leader` or `control`; empty for duels.
     alone: Option<&'static str>,
-    /// The probability with which its page got this duel, in either order; empty where no formula
-    /// has it.
-    propensity: Option<f64>,
 }
 
 impl<'a> Page<'a> {
@@ -72,7 +68,6 @@ impl<'a> Page<'a> {
         entry: &LogEntry,
         spec: &'a ExperimentSpec,
         excluded: &BTreeSet<u64>,
-        propensity: Option<f64>,
         format: TableFormat,
     ) -> Self {
         let id = |ranker: u16| {
@@ -104,7 +99,6 @@ impl<'a> Page<'a> {
             alone: arm_of(spec.alone, unit)
                 .filter(|_| answered.first == answered.second)
                 .map(Arm::name),
-            propensity,
         }
     }
 }
@@ -123,21 +117,10 @@ pub async fn write_pages(
     let mut table = Table::start(format, &COLUMNS, out)?;
     let spec = log.spec.clone();
     let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
-    // where they changed, by position
-    let mut chances = vec![(log.state.position(), log.state.chances())];
-    log.fold(store, |fold, answered, entry| {
-        if let Some(answered) = answered {
-            let chosen = chances.partition_point(|&(position, _)| position <= answered.chosen_at);
-            let chances = chosen.checked_sub(1).and_then(|last| chances[last].1);
-            let propensity = chances.and_then(|chances| chances.of(&spec, answered));
-            rows += 1;
-            table.write(&Page::of(answered, entry, &spec, &excluded, propensity, format))?;
-        }
-        let now = fold.chances();
-        if chances.last().is_none_or(|&(_, last)| last != now) {
-            chances.push((entry.position, now));
-        }
-        Ok(())
+    log.fold(store, |answered, entry| {
+        let Some(answered) = answered else { return Ok(()) };
+        rows += 1;
+        table.write(&Page::of(answered, entry, &spec, &excluded, format))
     })
     .await?;
     table.end()?;

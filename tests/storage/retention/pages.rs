@@ -1,20 +1,16 @@
-//! The files for analysts: a table with one row for each answered page, whichever way the feedback
-//! came, the results by segment, and a preference matrix.
+//! The table for analysts, with one row for each answered page, whichever way the feedback came.
 
-use dueling_bandits::preference::PreferenceMatrix;
 use serde_json::{Value, json};
 
 use super::{filled, run, succeed};
 use crate::support::TestDatabase;
-use crate::support::client::{steady, until, with};
-use crate::support::service::{Server, Settings};
+use crate::support::client::steady;
+use crate::support::service::Server;
 
 on_both_databases! {
     a_table_has_a_row_for_each_answered_page
-    the_table_has_the_probability_of_a_pair
-    a_table_of_segments_is_of_the_winner_or_the_leader
     a_pruned_log_has_no_rows_of_its_pruned_pages
-    the_matrix_of_an_experiment_can_be_simulated
+    tables_for_spreadsheets_have_no_formulas
 }
 
 const PATH: &str = "/v1/experiments/search";
@@ -83,7 +79,7 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
             assert_eq!(text(field), "2026-09-21T14:13:20.000Z", "{row}");
         }
         assert_eq!(row["excluded"], false, "{row}");
-        assert_eq!((&row["alone"], &row["propensity"]), (&Value::Null, &Value::Null), "{row}");
+        assert_eq!(row["alone"], Value::Null, "{row}");
     }
 
     // The same as CSV, where the id of a ranker with a comma is quoted.
@@ -117,72 +113,6 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
     assert!(error.contains("there is no experiment `serch`"), "{error}");
 }
 
-async fn the_table_has_the_probability_of_a_pair(database: TestDatabase) {
-    let body = json!({
-        "name": "search", "rankers": ["a", "b", "c", "twin"], "canary": ["a", "twin"],
-        "canary_share": 0.1, "control": "c", "alone": 0.4, "policy": {"kind": "uniform"},
-        "seed": 5, "conclude_at": "never", "answer_window_seconds": 0, "watch": 0.0,
-    });
-    let server = Server::running(&database, &body).await;
-    let ask = async |body: Value| {
-        let duel = server.post(&format!("{PATH}/next-duel"), &body).await.json(200);
-        server.answer("search", &duel, "none").await;
-    };
-    for unit in 0..40 {
-        ask(json!({"unit": format!("unit-{unit}")})).await;
-        ask(json!({})).await;
-    }
-    let concluded = json!({"status": "concluded", "winner": "b"});
-    server.patch("search", &concluded).await.json(200);
-    ask(json!({})).await;
-    let lines = succeed(&database, &["pages", "search", "--format", "jsonl"]);
-    let (mut alone, mut canary) = (0, 0);
-    let rows: Vec<Value> =
-        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    for (nth, row) in rows.iter().enumerate() {
-        let is_alone = row["alone"].is_string();
-        let own = if row["unit"].is_string() { 0.6 } else { 1.0 };
-        let expected = match (row["left"] == row["right"], nth == rows.len() - 1) {
-            (true, true) => 1.0,
-            (true, false) if is_alone => 0.2,
-            (true, false) => own * 0.9 / 9.0,
-            (false, _) if row["left"] == "twin" || row["right"] == "twin" => own * 0.1,
-            (false, _) => own * 0.9 * 2.0 / 9.0,
-        };
-        alone += u32::from(is_alone);
-        canary += u32::from(row["left"] == "twin" || row["right"] == "twin");
-        let found = row["propensity"].as_f64().expect("a probability");
-        assert!((found - expected).abs() < 1e-12, "{expected}: {row}");
-    }
-    assert!(alone > 5 && canary > 0 && rows.len() == 81, "{alone} {canary} {}", rows.len());
-}
-
-async fn a_table_of_segments_is_of_the_winner_or_the_leader(database: TestDatabase) {
-    let body = with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 60}));
-    let server = Server::with(database.store().await, Settings::quick()).await;
-    server.create(&body).await;
-    let duel = server.pair("search").await;
-    server.wins("search", &duel, "b").await;
-    let table = |arguments: &[&str]| run(&database, &[&["segments", "search"], arguments].concat());
-    let header = "segment,ranker,opponent,duels,wins,losses,ties,win_rate,low,high";
-    let (code, printed, said) = table(&[]);
-    assert_eq!((code, printed.trim_end()), (Some(0), header), "other answers may come: {said}");
-    assert!(said.contains("answers that do not count yet: 1"), "{said}");
-    server.clock.advance_ms(120_000);
-    until("the answer to count", async || {
-        server.verdict("search").await["rests_on"]["answers"] == 1
-    })
-    .await;
-    let row = |arguments: &[&str]| table(arguments).1.lines().nth(1).expect("a row").to_owned();
-    assert!(row(&[]).starts_with(",b,a,1,1,0,0,1"), "the leader: {}", row(&[]));
-    assert!(row(&["--ranker", "a"]).starts_with(",a,b,1,0,1,0,0"), "{}", row(&["--ranker", "a"]));
-    server.patch("search", &json!({"status": "concluded", "winner": "a"})).await.json(200);
-    assert!(row(&[]).starts_with(",a,b,"), "the winner: {}", row(&[]));
-    let (code, _, error) = table(&["--ranker", "c"]);
-    assert_eq!(code, Some(1));
-    assert!(error.contains("`search` has no ranker `c`; its rankers: a, b"), "{error}");
-}
-
 async fn a_pruned_log_has_no_rows_of_its_pruned_pages(database: TestDatabase) {
     filled(&database).await;
     let folder = tempfile::tempdir().expect("a folder");
@@ -199,25 +129,24 @@ async fn a_pruned_log_has_no_rows_of_its_pruned_pages(database: TestDatabase) {
     assert_eq!(succeed(&database, &["pages", "young"]).lines().count(), 2);
 }
 
-async fn the_matrix_of_an_experiment_can_be_simulated(database: TestDatabase) {
-    let server = Server::running(&database, &steady("search", &["bm25", "neural, v2"])).await;
-    // `bm25` wins two of three duels
-    for number in 0..3 {
-        let duel = server.pair("search").await;
-        let side = if (duel["left"] == "bm25") == (number < 2) { "left" } else { "right" };
-        server.answer("search", &duel, side).await;
-    }
-    let matrix = succeed(&database, &["matrix", "search"]);
-    let lines: Vec<&str> = matrix.lines().collect();
-    assert_eq!(lines[0], "# search: 3 answered duels; an entry is (wins + 1) / (duels + 2)");
-    assert_eq!(lines[1], ",bm25,\"neural, v2\"");
-    assert_eq!(lines[2], "bm25,0.5,0.6");
-    assert_eq!(lines[3], "\"neural, v2\",0.4,0.5");
-
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("matrix.csv");
-    let path = file.to_str().expect("a path");
-    succeed(&database, &["matrix", "search", "--out", path]);
-    let read = PreferenceMatrix::load(path).expect("a matrix that the lab reads");
-    assert_eq!((read.rankers(), read.win_probability(0, 1)), (2, 0.6));
+/// A spreadsheet calculates a cell that starts as a formula, and callers choose these texts.
+async fn tables_for_spreadsheets_have_no_formulas(database: TestDatabase) {
+    const FORMULA: &str = "=HYPERLINK(\"http://evil.example\")";
+    let server = Server::running(&database, &steady("search", &[FORMULA, "-1"])).await;
+    let duel = server.pair("search").await;
+    let side = if duel["left"] == FORMULA { "left" } else { "right" };
+    let body = json!({"duel_id": duel["duel_id"], "outcome": side, "segment": "@SUM(A1:A9)"});
+    server.feedback("search", &body).await.json(200);
+    let row = succeed(&database, &["pages", "search", "--format", "jsonl"]);
+    let row: Value = serde_json::from_str(&row).expect("JSON");
+    let expected = (&json!("@SUM(A1:A9)"), &json!(FORMULA));
+    assert_eq!((&row["segment"], &row["winner"]), expected, "programs need the text itself");
+    let table = succeed(&database, &["pages", "search"]);
+    let quoted = FORMULA.replace('"', "\"\"");
+    assert!(table.contains(&format!("\"'{quoted}\"")), "{table}");
+    assert!(table.contains("'@SUM(A1:A9)"), "{table}");
+    assert!(table.contains(",-1,"), "a number stays: {table}");
+    let is_formula =
+        |cell: &str| cell.trim_start_matches('"').starts_with(['=', '+', '@', '\t', '\r']);
+    assert!(!table.split([',', '\n']).any(is_formula), "{table}");
 }

@@ -90,17 +90,6 @@ impl Claim {
     }
 }
 
-/// The choice of the claims for the next page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NextPage {
-    /// They leave it to the policy.
-    Leave,
-    /// They show this duel.
-    Show(Duel),
-    /// They draw: a candidate and the control, or leave it.
-    Draw,
-}
-
 /// The claims against a control.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ControlClaims {
@@ -331,11 +320,12 @@ impl ControlClaims {
         rng: &mut PolicyRng,
     ) -> Option<Selection> {
         let control = self.control()?;
-        match self.next_page(winner) {
-            NextPage::Leave => return None,
-            NextPage::Show(Duel { first, second }) => return Some(Selection::of(first, second)),
-            NextPage::Draw if rng.random::<f64>() >= IMPROVING => return None,
-            NextPage::Draw => {}
+        if let Some(winner) = winner {
+            return (!self.is_settled(winner)).then(|| Selection::of(winner, control));
+        }
+        let improves = self.goal == Goal::Improve && !self.is_improved();
+        if !improves || rng.random::<f64>() >= IMPROVING {
+            return None;
         }
         let front = self.front(active, Direction::Ahead).filter(|&x| {
             let [wins, losses] = self.wins_and_losses(x);
@@ -349,16 +339,5 @@ impl ControlClaims {
             best.filter(|&(theta, _)| theta > 0.5).map(|(_, x)| x)
         })?;
         Some(Selection::of(candidate, control))
-    }
-
-    /// The choice that [`ControlClaims::select`] makes.
-    pub fn next_page(&self, winner: Option<usize>) -> NextPage {
-        match (self.control(), winner) {
-            (Some(control), Some(winner)) if !self.is_settled(winner) => {
-                NextPage::Show(Duel::new(winner, control))
-            }
-            (Some(_), None) if self.goal == Goal::Improve && !self.is_improved() => NextPage::Draw,
-            _ => NextPage::Leave,
-        }
     }
 }

@@ -46,7 +46,7 @@ use crate::{Duel, PolicyRng, Selection};
 pub const SEGMENTS_MAX: usize = 16;
 /// Share of the error of "hurt".
 const HURT: f64 = 0.8;
-/// Most pairs whose answers before the verdict are kept by segment: 100 KB.
+/// Most pairs, each in one segment, whose answers are counted: 100 KB.
 const PAIRS_MAX: usize = 4096;
 /// The win rate of a rival in a segment starts with this many imagined answers at its win rate over
 /// all traffic.
@@ -73,7 +73,8 @@ pub struct SegmentClaims {
     rivals: Vec<u16>,
     /// Of the rival and the winner, by segment.
     contests: Contests,
-    /// Half wins of each pair in each segment, of the lower ranker first, with or without a winner.
+    /// Half wins of each pair by the number of the segment, of the lower ranker first, with or
+    /// without a winner.
     met: BTreeMap<(u8, u16, u16), [u32; 2]>,
     /// Fewest pages that can decide a part. Follows from the rest.
     #[serde(skip)]
@@ -150,8 +151,7 @@ impl SegmentClaims {
     pub fn count(&mut self, answers: &EqualAnswers) {
         let &EqualAnswers { duel, outcome, score, segment, .. } = answers;
         let (first, second) = outcome.half_wins();
-        let Some(place) = usize::from(segment).checked_sub(1) else { return };
-        if place >= self.segments() || first + second == 0 && score.is_none() {
+        if usize::from(segment) > self.segments() || first + second == 0 && score.is_none() {
             return;
         }
         let (low, high) = (duel.first.min(duel.second), duel.first.max(duel.second));
@@ -160,6 +160,7 @@ impl SegmentClaims {
             let met = self.met.entry(key).or_default();
             add_half_wins(met, low, answers);
         }
+        let Some(place) = usize::from(segment).checked_sub(1) else { return };
         let Some((rival, winner)) = self.rival(place).zip(self.winner()) else { return };
         if duel == Duel::new(rival, winner) || duel == Duel::new(winner, rival) {
             self.contests.add(place, rival, answers);
@@ -233,14 +234,20 @@ impl SegmentClaims {
         let rate = |rival: usize| {
             let [won, lost] = [wins(rival, winner), wins(winner, rival)];
             let of_all = (won + 1.0) / (won + lost + 2.0);
-            let (low, high) = (rival.min(winner), rival.max(winner));
-            let met = self.met.get(&(segment as u8 + 1, low as u16, high as u16));
-            let halves = met.copied().unwrap_or_default().map(f64::from);
-            let wins = halves[usize::from(rival != low)] / 2.0;
-            (wins + PRIOR_ANSWERS * of_all) / ((halves[0] + halves[1]) / 2.0 + PRIOR_ANSWERS)
+            let [wins, losses] = self.wins_between(segment + 1, rival, winner);
+            (wins + PRIOR_ANSWERS * of_all) / (wins + losses + PRIOR_ANSWERS)
         };
         let rivals = active.iter().copied().filter(|&rival| rival != winner);
         rivals.reduce(|best, rival| if rate(rival) > rate(best) { rival } else { best })
+    }
+
+    /// Wins of `x` over `y` and of `y` over `x` that count, with or without a winner, in the
+    /// segment with this number.
+    pub fn wins_between(&self, number: usize, x: usize, y: usize) -> [f64; 2] {
+        let (low, high) = (x.min(y), x.max(y));
+        let met = self.met.get(&(number as u8, low as u16, high as u16));
+        let [of_low, of_high] = met.copied().unwrap_or_default().map(|half| f64::from(half) / 2.0);
+        if x == low { [of_low, of_high] } else { [of_high, of_low] }
     }
 
     /// Wins and losses of the winner against its rival in a segment that count.
@@ -337,7 +344,7 @@ impl SegmentClaims {
     }
 
     /// The rivals of this winner in the segments that are not settled, ascending.
-    pub fn open_rivals(&self, winner: usize) -> Vec<usize> {
+    fn open_rivals(&self, winner: usize) -> Vec<usize> {
         let is_it = self.winner() == Some(winner);
         let open = (0..self.segments()).filter(|&it| is_it && !self.is_settled_in(it));
         let mut rivals: Vec<usize> = open.filter_map(|segment| self.rival(segment)).collect();

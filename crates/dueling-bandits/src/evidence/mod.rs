@@ -18,7 +18,6 @@
 //! - [`history`]: the few counts over time that these estimates need, kept while folding.
 //! - [`effect`]: the win rate behind a verdict, corrected for having been selected.
 //! - [`balance`]: checks of the experiment itself, which may be looked at for ever.
-//! - [`off_policy`]: the regret that another policy would have had.
 //!
 //! There are two kinds of confidence, and they differ:
 //!
@@ -38,7 +37,6 @@ pub mod history;
 pub mod ladder;
 pub mod lead;
 pub mod loss;
-pub mod off_policy;
 pub mod plan;
 mod pooling;
 pub mod posterior;

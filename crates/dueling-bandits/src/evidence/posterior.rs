@@ -221,24 +221,6 @@ impl<'a> Posterior<'a> {
         WinnerProbabilities { copeland: share(copeland), shared, condorcet: share(condorcet) }
     }
 
-    /// Copeland regret in every draw of each of `shown`, which are series of appearances: one count
-    /// a ranker.
-    pub fn regret_draws(
-        &self,
-        shown: &[&[u64]],
-        draws: usize,
-        rng: &mut PolicyRng,
-    ) -> Vec<Vec<f64>> {
-        let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
-        self.each_draw(draws, rng, |_, scores, _| {
-            let regret = self.copeland_regret(scores);
-            for (sums, shown) in copeland.iter_mut().zip(shown) {
-                sums.push(regret.of_appearances(shown));
-            }
-        });
-        copeland
-    }
-
     /// Copeland regret where the rankers have these scores.
     fn copeland_regret(&self, scores: &[u16]) -> Regret {
         let scores: Vec<usize> = scores.iter().map(|&score| score.into()).collect();

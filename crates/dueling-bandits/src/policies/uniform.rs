@@ -72,10 +72,6 @@ impl Bandit for UniformPairs {
 }
 
 impl Policy for UniformPairs {
-    fn is_uniform(&self) -> bool {
-        true
-    }
-
     fn uses_in_flight(&self) -> bool {
         false
     }

@@ -2,17 +2,15 @@
 
 use dueling_bandits::evidence::balance::coin_evidence;
 use dueling_bandits::evidence::history::CHECKPOINTS_MAX;
-use dueling_bandits::evidence::off_policy::{self, Answers};
 use dueling_bandits::evidence::{History, Posterior, Sequence, Sequences, Target, VerdictTracker};
 use dueling_bandits::forecast::{Forecast, NoForecast, Present, forecast};
 use dueling_bandits::math::mixture::evidence_against_half;
 use dueling_bandits::parameters::Setup;
-use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use dueling_bandits::run::Run;
 use dueling_bandits::win_probability::beta_above_half;
 use dueling_bandits::{
     Bandit, Duel, InFlight, Outcome, Policy, PolicyRng, PolicySpec, Roster, Selection, Tally,
-    TieRule, step_rng,
+    step_rng,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -144,8 +142,6 @@ fn a_retired_ranker_counts_in_no_score_and_cannot_win() {
     let drawn = posterior.regret(&[&[8, 8, 8, 8]], 200, &mut rng());
     assert_eq!((drawn.copeland[0].low, drawn.copeland[0].high), (6.0, 6.0));
     assert_eq!(drawn.uniform_step.mean, 0.5, "a mean over 1, 2 and 3");
-    let draws = posterior.regret_draws(&[&[8, 0, 8, 0]], 50, &mut rng());
-    assert!(draws[0].iter().all(|regret| *regret == 2.0), "{draws:?}");
     // a ranker that loses to some active ones
     let mut roster = Roster::new(4);
     roster.retire(2).unwrap();
@@ -380,100 +376,6 @@ fn an_order_among_the_pairs_is_detected_but_not_in_a_cycle() {
     // 0.41
     assert!(ordered > 0.6, "{ordered}");
     assert!(circle < 0.1, "{circle}");
-}
-
-/// The cost of a policy, estimated from a log of uniform pairs, matches its cost on the true
-/// matrix.
-#[test]
-fn the_estimated_regret_of_another_policy_is_its_true_regret() {
-    let matrix = PreferenceMatrix::from_pairs(4, |i, j| 0.5 + 0.1 * (j - i) as f64).unwrap();
-    let regret = Regret::copeland(&matrix);
-    let spec = PolicySpec::from_text("d-ts").unwrap();
-    let start = |seed| spec.start(Setup { rankers: 4, seed });
-    let (steps, runs) = (300, 150);
-    let (mut real, mut replayed) = (Vec::new(), Vec::new());
-    for run in 0..runs {
-        let mut rng = PolicyRng::seed_from_u64(run);
-        let mut policy = start(run);
-        let mut shown = vec![0; 4];
-        for _ in 0..steps {
-            let duel = policy.select(&dueling_bandits::InFlight::new(), &mut rng).duel;
-            shown[duel.first] += 1;
-            shown[duel.second] += 1;
-            if duel.is_self() {
-                policy.observe_self_duels(duel.first, 1);
-                continue;
-            }
-            let first = rng.random::<f64>() < matrix.win_probability(duel.first, duel.second);
-            let outcome = if first { Outcome::First } else { Outcome::Second };
-            policy.observe(&Selection::of(duel.first, duel.second).observed(outcome));
-        }
-        real.push(regret.of_appearances(&shown));
-
-        let mut log = std::collections::HashMap::new();
-        for j in 1..4 {
-            for i in 0..j {
-                let wins =
-                    (0..400).filter(|_| rng.random::<f64>() < matrix.win_probability(i, j)).count();
-                log.insert((i, j), [wins as u64, 400 - wins as u64, 0, 0]);
-            }
-        }
-        let answers = Answers::new(4, |low, high| log[&(low, high)]);
-        assert_eq!((answers.rankers(), answers.total()), (4, 2400));
-        let course =
-            off_policy::run(&mut *start(run), answers, TieRule::Skip, run, steps, &mut rng);
-        assert_eq!((course.steps, course.used_up), (steps, None));
-        assert_eq!(course.shown.iter().sum::<u64>(), 2 * steps);
-        replayed.push(regret.of_appearances(&course.shown));
-    }
-    let mean = |costs: &[f64]| costs.iter().sum::<f64>() / costs.len() as f64;
-    let error = |costs: &[f64]| {
-        let mean = mean(costs);
-        (costs.iter().map(|cost| (cost - mean).powi(2)).sum::<f64>()
-            / (costs.len() * costs.len()) as f64)
-            .sqrt()
-    };
-    let off = (mean(&real) - mean(&replayed)).abs();
-    assert!(
-        off < 4.0 * error(&real).hypot(error(&replayed)),
-        "{} and {}",
-        mean(&real),
-        mean(&replayed)
-    );
-}
-
-#[test]
-fn answers_are_used_once() {
-    let answers = || Answers::new(2, |_, _| [3, 2, 1, 1]);
-    let spec = PolicySpec::from_text("pcomp:horizon=1000,batches=1").unwrap();
-    let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
-    let course = off_policy::run(&mut *policy, answers(), TieRule::Skip, 1, 50, &mut rng());
-    assert_eq!((course.steps, course.used_up.is_some()), (7, true));
-    assert_eq!((policy.tally().half_wins(0, 1), policy.tally().half_wins(1, 0)), (6, 4));
-    assert_eq!(course.shown, [7, 7]);
-}
-
-#[test]
-fn a_resampled_log_has_as_many_answers_with_the_same_shares() {
-    let answers =
-        Answers::new(3, |low, high| [[9, 1, 0, 0], [0; 4], [20, 20, 5, 5]][low + high - 1]);
-    let rng = &mut rng();
-    let (mut wins, mut differ) = (0, 0);
-    for _ in 0..400 {
-        let again = answers.resampled(rng);
-        for (i, j) in [(0, 1), (0, 2), (1, 2)] {
-            assert_eq!(again.of(i, j), answers.of(i, j));
-        }
-        differ += usize::from(again != answers);
-        let spec = PolicySpec::from_text("pcomp:horizon=1000,batches=1").unwrap();
-        let mut policy = spec.start(Setup { rankers: 2, seed: 1 });
-        let alone = Answers::new(2, |_, _| [9, 1, 0, 0]).resampled(rng);
-        off_policy::run(&mut *policy, alone, TieRule::Skip, 1, 10, rng);
-        wins += policy.tally().half_wins(0, 1) / 2;
-    }
-    assert!(differ > 350, "{differ}");
-    // 4000 answers with a share of 0.9: within five standard errors
-    assert!((3505..=3695).contains(&wins), "{wins}");
 }
 
 /// An added ranker is equivalent to one that was never shown, no matter when it is added.

@@ -24,6 +24,7 @@ pub use field_error::{ERRORS_MAX, FieldError, pointer_part};
 pub use field_error::{FirstErrors, excerpt};
 pub use metrics::{Better, DEFAULT_VALUE_WINDOW_SECONDS, METRICS_MAX, Metric, MetricOf, OnHarm};
 pub use ranker::Ranker;
+pub use segments::OTHER;
 pub use settings::{MAX_DESCRIPTION_CHARS, MAX_OWNER_CHARS, Settings};
 pub use spec::{
     DEFAULT_DUEL_TTL_SECONDS, ExperimentSpec, MAX_CONTROLS, MAX_DUEL_TTL_SECONDS, MAX_SEED,

@@ -419,8 +419,8 @@ impl Fold {
     /// Whether another policy selected the duels of this position, or this one in another state,
     /// because units that are excluded now still counted. Its tickets and batch numbers
     /// are then ignored: each comparison goes to the open batch if that batch needs it.
-    pub(super) fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
-        self.foreign_log || self.state.excluded.counted_at(chosen_at)
+    fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
+        self.state.excluded.counted_at(chosen_at)
     }
 
     /// Fold the results of a batch that were counted elsewhere.

@@ -5,7 +5,6 @@
 
 mod alone;
 mod apply;
-mod chances;
 pub mod counts;
 pub mod excluded;
 pub mod methods;
@@ -16,6 +15,5 @@ mod state;
 mod values;
 
 pub use apply::{COIN_TIES_MAX, Chunk, FoldError, ties_of};
-pub use chances::Chances;
 pub use methods::MethodVersion;
 pub use state::{DecidedClaim, Fold, MAX_POSITION};

@@ -61,8 +61,6 @@ pub struct Fold {
     pub(super) seed: u64,
     /// The policy, the rankers, and the verdict on the answers.
     pub(super) run: Run,
-    /// Whether another policy made the whole log.
-    pub(super) foreign_log: bool,
     /// Version of the layout of the policy's saved state.
     policy_format: u32,
     pub(super) initial_rankers: usize,
@@ -183,7 +181,6 @@ impl Fold {
             ties: spec.ties,
             seed,
             run,
-            foreign_log: false,
             policy_format: spec.policy.format(),
             initial_rankers: spec.initial_rankers(),
             held_out,
@@ -201,11 +198,6 @@ impl Fold {
     /// still.
     pub(super) fn restarts_on_drift(&self) -> bool {
         self.on_drift == OnDrift::Restart && !self.state.concluded
-    }
-
-    /// As [`Fold::start`], for a log that another policy made.
-    pub fn start_with_foreign_log(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
-        Self { foreign_log: true, ..Self::start(spec, seed, created_at) }
     }
 
     /// Number of the layout that [`Fold::save`] writes.

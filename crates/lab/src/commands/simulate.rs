@@ -41,7 +41,7 @@ pub struct Arguments {
     /// A CSV file has K rows of K numbers: row i, column j is the probability that ranker i beats
     /// ranker j. Opposite entries add up to 1 (within 1e-9), and the diagonal is 0.5. There are 2
     /// to 1024 rankers. A header with names, names before the rows, blank lines and lines that
-    /// start with # are ignored. `rankduel matrix` writes such a file from an experiment.
+    /// start with # are ignored.
     ///
     /// Built in: arxiv-6, cyclic-4, arithmetic-8 (published); btl:K:SEED (Bradley-Terry-Luce),
     /// hard:K:SEED[:GAP] (one ranker beats all others by GAP, default 0.2; all others are

@@ -170,7 +170,7 @@ pub fn assert_empirical_winner(policy: &dyn Player, text: &str) {
 }
 
 /// Assert that each outcome of arbitrary pairs is one step, and that only its half wins count. The
-/// tickets are of another policy, as when another policy replays a log.
+/// tickets are of another policy.
 pub fn assert_counts_every_step(policy: &mut dyn Player, kind: &str) {
     let mut rng = rng(5);
     for _ in 0..200 {
