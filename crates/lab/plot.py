@@ -3,7 +3,7 @@
 
   crates/lab/plot.py crates/lab/notes/figures/*.csv
 
-Needs matplotlib. Files that are tables (copeland-bounds, copeland-table-1) are left out.
+Needs matplotlib. Files that are tables (copeland-table-1) are left out.
 """
 
 import csv

@@ -6,11 +6,9 @@
 //! - [`load`]: a matrix by name or from a file.
 //! - [`winners`]: the best rankers under each notion of best.
 //! - [`regret`]: the cost of exploration.
-//! - [`hardness`]: what decides the regret of CCB and SCB, and the bounds on it.
 
 pub mod builtin;
 pub mod csv;
-pub mod hardness;
 pub mod load;
 pub mod matrix;
 pub mod regret;
@@ -18,7 +16,6 @@ pub mod winners;
 
 pub use builtin::InvalidName;
 pub use csv::CsvError;
-pub use hardness::CopelandHardness;
 pub use load::LoadError;
 pub use matrix::{InvalidMatrix, PreferenceMatrix};
 pub use regret::{NoCondorcetWinner, Regret, RegretKind};

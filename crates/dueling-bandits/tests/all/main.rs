@@ -25,7 +25,6 @@ mod control_claims;
 mod coverage;
 mod effect;
 mod evidence;
-mod hardness;
 mod heavy_units;
 mod ladder;
 mod pins;

@@ -209,11 +209,6 @@ impl Plan {
                 let ends: Vec<Report> = reports.iter().cloned().map(Report::at_horizon).collect();
                 Ok(made(&reports, curves_csv::write(&ends)))
             }
-            Content::Bounds(figure) => {
-                let reports = self.reports(workers);
-                let csv = gaps::bounds_csv(figure, matrix, &reports);
-                Ok((!reports.is_empty()).then(|| Made { summary: csv.clone(), csv }))
-            }
             Content::GapAdvantage(_) => {
                 let found = workers.work(of_subsets, |progress| {
                     gaps::measure(matrix, &sizes, subsets, seed, progress)

@@ -217,7 +217,7 @@ fn number(value: f64) -> String {
     }
 }
 
-pub(super) fn is_power_of_ten(mut step: u64) -> bool {
+fn is_power_of_ten(mut step: u64) -> bool {
     while step >= 10 && step.is_multiple_of(10) {
         step /= 10;
     }

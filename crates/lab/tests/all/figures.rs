@@ -6,7 +6,7 @@ use std::path::Path;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::Progress;
 use lab::simulate::figures::FIGURES;
-use lab::simulate::figures::gaps::{csv, measure};
+use lab::simulate::figures::gaps::{Hardness, csv, measure};
 
 use super::{printed, refused};
 
@@ -146,6 +146,26 @@ fn figures_are_listed_and_unknown_ones_refused() {
         assert!(list.contains(figure.name) && list.contains(figure.source), "{}", figure.name);
     }
     refused("figures copeland-99", "there is no figure `copeland-99`; choose one of: copeland-1");
+}
+
+#[test]
+fn the_quantities_of_definition_3() {
+    let of = |rows: &[&[f64]]| {
+        let rows: Vec<Vec<f64>> = rows.iter().map(|row| row.to_vec()).collect();
+        Hardness::of(&PreferenceMatrix::from_rows(&rows).unwrap())
+    };
+    // 0, 1 and 2 beat each other in a cycle and all of them beat 3, by 0.4, 0.2 and 0.05
+    let found = of(&[
+        &[0.5, 0.6, 0.3, 0.9],
+        &[0.4, 0.5, 0.8, 0.7],
+        &[0.7, 0.2, 0.5, 0.55],
+        &[0.1, 0.3, 0.45, 0.5],
+    ]);
+    assert_eq!((found.winners, found.most_losses), (3, 1));
+    let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-9;
+    assert!(near(found.gap, 0.05) && near(found.smallest_gap, 0.05), "{found:?}");
+    let all_win = of(&[&[0.5, 0.6, 0.4], &[0.4, 0.5, 0.6], &[0.6, 0.4, 0.5]]);
+    assert_eq!((all_win.winners, all_win.gap, all_win.advantage()), (3, None, None));
 }
 
 #[test]

@@ -30,16 +30,13 @@ pub enum Content {
     WinnerOverlap(MatrixSource),
     /// How much the bound on the regret gains by `Δ` instead of `Δ_min`, over random subsets.
     GapAdvantage(MatrixSource),
-    /// The bounds on the regret of CCB and SCB beside the measured regret. Each policy is `scb` or
-    /// `ccb:alpha=…`.
-    Bounds(RegretFigure),
 }
 
 impl Content {
     /// The policies with their matrix, or else the matrix whose subsets are drawn.
     pub fn inputs(&self) -> Result<&RegretFigure, &MatrixSource> {
         match self {
-            Self::Regret(f) | Self::Spread(f) | Self::Delay(_, f) | Self::Bounds(f) => Ok(f),
+            Self::Regret(f) | Self::Spread(f) | Self::Delay(_, f) => Ok(f),
             Self::CondorcetSubsets(of) | Self::WinnerOverlap(of) | Self::GapAdvantage(of) => {
                 Err(of)
             }
@@ -90,8 +87,6 @@ mod lines {
         at_each_horizon("rank-el")];
     pub const COPELAND_LARGE: &[Line] = &[curve("ccb:alpha=0.51"), curve("scb")];
     pub const COPELAND_CONDORCET: &[Line] = &[curve("ccb:alpha=0.51"), curve("rucb:alpha=0.51")];
-    pub const COPELAND_BOUNDS: &[Line] = &[curve("ccb:alpha=0.51"), curve("ccb:alpha=1.01"),
-        curve("scb")];
     pub const THOMPSON: &[Line] = &[curve("d-ts:alpha=0.51"), curve("d-ts-plus:alpha=0.51"),
         curve("ecw-rmed"), curve("rmed1"), curve("rcs:alpha=0.51"), curve("ccb:alpha=0.51"),
         curve("rucb:alpha=0.51"), curve("scb"), curve("sparring"), at_each_horizon("savage"),
@@ -190,10 +185,6 @@ pub const FIGURES: &[Figure] = &[
         Content::CondorcetSubsets(MSLR_136)),
     figure(COPELAND_PAPER, "copeland-6", "what the bound gains by its gap",
         Content::GapAdvantage(MSLR_136)),
-    figure(COPELAND_PAPER, "copeland-bounds",
-        "Theorems 11 and 13 beside measured regret, 5 rankers without a Condorcet winner",
-        Content::Bounds(copeland(lines::COPELAND_BOUNDS, MSLR_5_CYCLE,
-            (1_000_000, 4), (100_000_000, 100)))),
     figure(COPELAND_PAPER, "copeland-table-1", "how often the notions of winner overlap",
         Content::WinnerOverlap(MSLR_136)),
     figure(THOMPSON_PAPER, "thompson-1a", "rankers with a Condorcet winner",

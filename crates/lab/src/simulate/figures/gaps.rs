@@ -3,11 +3,61 @@
 
 use std::collections::BTreeMap;
 
-use super::regret::RegretFigure;
 use super::subsets;
 use crate::simulate::progress::Progress;
-use crate::simulate::report::{Point, Report, is_power_of_ten};
-use dueling_bandits::preference::{CopelandHardness, PreferenceMatrix, RegretKind};
+use crate::simulate::report::Point;
+use dueling_bandits::preference::PreferenceMatrix;
+
+/// The quantities of a matrix that decide the regret (Zoghi, Karnin, Whiteson and de Rijke,
+/// "Copeland Dueling Bandits", NIPS 2015, Definition 3). The paper assumes that no pair is even;
+/// here an even pair has no gap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hardness {
+    /// `C`: number of Copeland winners.
+    pub winners: usize,
+    /// `L_C`: the largest number of rankers that beat a Copeland winner.
+    pub most_losses: usize,
+    /// `Δ`; `None` if every ranker is a Copeland winner.
+    pub gap: Option<f64>,
+    /// `Δ_min`; `None` if all pairs are even.
+    pub smallest_gap: Option<f64>,
+}
+
+impl Hardness {
+    pub fn of(matrix: &PreferenceMatrix) -> Self {
+        let all = || 0..matrix.rankers();
+        let best = matrix.copeland_winners();
+        let losses = |i: usize| -> Vec<f64> {
+            all().filter(|&j| matrix.beats(j, i)).map(|j| matrix.margin(j, i)).collect()
+        };
+        let most_losses = best.iter().map(|&i| losses(i).len()).max().unwrap_or(0);
+        // item 4: the (L_C + 1)th largest loss. With even pairs there may be fewer: the least loss.
+        let own = |i: usize| {
+            let mut losses = losses(i);
+            losses.sort_by(|a, b| b.total_cmp(a));
+            losses.get(most_losses).or(losses.last()).copied().unwrap_or(0.0)
+        };
+        let gap = |i: usize, j: usize| matrix.margin(i, j).abs();
+        let others = || all().filter(|i| best.binary_search(i).is_err());
+        let between = best.iter().flat_map(|&i| others().map(move |j| gap(i, j)));
+        Self {
+            winners: best.len(),
+            most_losses,
+            gap: least(between.chain(others().map(own))),
+            smallest_gap: least(all().flat_map(|i| all().map(move |j| gap(i, j)))),
+        }
+    }
+
+    /// `Δ²/Δ_min²`: how much larger the bound on CCB's regret would be with `Δ_min`.
+    pub fn advantage(&self) -> Option<f64> {
+        Some((self.gap? / self.smallest_gap?).powi(2))
+    }
+}
+
+/// The least value above 0.
+fn least(values: impl Iterator<Item = f64>) -> Option<f64> {
+    values.filter(|&value| value > 0.0).reduce(f64::min)
+}
 
 /// The subsets of one size.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +87,7 @@ pub fn measure(
     let sizes: Vec<usize> = sizes.iter().copied().filter(|&size| size >= 2).collect();
     let of = |chosen: &[usize]| {
         let among = matrix.restricted_to(chosen).expect("at least two of its rankers");
-        let found = CopelandHardness::of(&among);
+        let found = Hardness::of(&among);
         (found.winners, found.most_losses, found.advantage())
     };
     let found = subsets::of_each(matrix.rankers(), &sizes, subsets, seed, progress, of);
@@ -77,37 +127,4 @@ pub fn csv(gaps: &[Gaps]) -> String {
         }
     }
     text
-}
-
-/// The bounds of Theorems 11 and 13 beside the measured regret, as CSV. Regret is that of the
-/// paper, twice ours. Theorem 11 holds with probability 0.95; of Theorem 13 it has only the order
-/// of growth, since the paper gives no constant.
-pub fn bounds_csv(figure: &RegretFigure, matrix: &PreferenceMatrix, reports: &[Report]) -> String {
-    debug_assert_eq!(figure.regret, RegretKind::Copeland);
-    let hardness = CopelandHardness::of(matrix);
-    let mut text = String::from("policy,steps,measured regret,standard_error,bound,theorem\n");
-    for curve in reports.iter().flat_map(|report| &report.policies) {
-        for point in
-            curve.checkpoints.iter().filter(|point| point.step >= 10 && is_power_of_ten(point.step))
-        {
-            let steps = point.step as f64;
-            let (bound, theorem) = match alpha(&curve.policy) {
-                Some(alpha) => (hardness.bound_of_ccb(alpha, 0.05, steps), "11"),
-                None => (hardness.order_of_scb(steps), "13 (order)"),
-            };
-            let error = point.standard_error.map(|e| (2.0 * e).to_string()).unwrap_or_default();
-            text.push_str(&format!(
-                "{},{},{},{error},{bound:e},{theorem}\n",
-                curve.policy,
-                point.step,
-                2.0 * point.mean
-            ));
-        }
-    }
-    text
-}
-
-/// `α` of CCB in the text form of a policy; `None` for SCB.
-fn alpha(policy: &str) -> Option<f64> {
-    policy.strip_prefix("ccb:alpha=")?.parse().ok()
 }
