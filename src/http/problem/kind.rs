@@ -93,8 +93,8 @@ problems! {
         "The experiment's policy fixes its rankers at the start, or no experiment allows the change: \
          it would leave fewer than two rankers or bring back a retired one. The detail gives the \
          reason.",
-        "Change to a policy that allows rankers to be added and retired (`rankduel policies` lists \
-         them), or create another experiment.";
+        "Create another experiment, with a policy that allows rankers to be added and retired \
+         (`rankduel policies` lists them).";
     FeedbackConflict: "feedback-conflict", CONFLICT, "The duel already has a different outcome",
         "A different outcome was recorded for this duel before. The first one counts.",
         "If the first outcome is correct, do nothing. Send one outcome for each duel. Repeating the \

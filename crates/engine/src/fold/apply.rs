@@ -400,10 +400,9 @@ impl Fold {
             self.state.history.shown_alone(ranker, 1);
             return Ok(());
         }
-        let foreign = self.chosen_by_another_policy(outcome.chosen_at);
         self.state.counts.record(duel, outcome.answer, outcome.first_left);
         self.state.history.compared(duel, 1);
-        let (batch, ticket) = match foreign {
+        let (batch, ticket) = match self.state.excluded.counted_at(outcome.chosen_at) {
             true => (Some(Observation::OPEN_BATCH), 0),
             false => (outcome.batch, outcome.ticket),
         };
@@ -414,13 +413,6 @@ impl Fold {
             TimedAnswer { duel, outcome: resolved, score, issued_at, nonce, unit, segment };
         self.run.observe_timed(&answer, batch, ticket, self.state.recorded_at);
         Ok(())
-    }
-
-    /// Whether another policy selected the duels of this position, or this one in another state,
-    /// because units that are excluded now still counted. Its tickets and batch numbers
-    /// are then ignored: each comparison goes to the open batch if that batch needs it.
-    fn chosen_by_another_policy(&self, chosen_at: u64) -> bool {
-        self.state.excluded.counted_at(chosen_at)
     }
 
     /// Fold the results of a batch that were counted elsewhere.
@@ -444,7 +436,7 @@ impl Fold {
         self.state.counts.add(duel, Answer::Tie, result.ties);
         self.state.history.compared(duel, counts_of(result).into_iter().map(u64::from).sum());
         let (ties, seed) = (self.ties, self.seed);
-        let is_of_another = self.chosen_by_another_policy(self.state.position);
+        let is_of_another = self.state.excluded.counted_at(self.state.position);
         let batch = Some(if is_of_another { Observation::OPEN_BATCH } else { batch });
         // ties that all count the same way are folded as one run, not one by one
         let constant = ties.constant();

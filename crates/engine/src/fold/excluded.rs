@@ -73,7 +73,9 @@ impl ExcludedUnits {
         self.since = position;
     }
 
-    /// Whether the duels of this position were selected while some of these units still counted.
+    /// Whether the duels of this position were selected while some of these units still counted,
+    /// so by another state. Their tickets and batch numbers are then ignored: each comparison goes
+    /// to the open batch if that batch needs it.
     pub(super) fn counted_at(&self, chosen_at: u64) -> bool {
         self.seen < self.entries || chosen_at < self.since
     }
