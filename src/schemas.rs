@@ -8,22 +8,14 @@ use std::collections::BTreeMap;
 
 use dueling_bandits::PolicySpec;
 use dueling_bandits::parameters::{Parameter, Values};
+use interleaving::DepthPolicy;
+use interleaving::methods::team_draft::Shared;
 use serde_json::Value;
 use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, SchemaFormat, SchemaType};
 use utoipa::openapi::{Object, ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use rankduel_engine::experiment_spec::Ranker;
-
-/// The claim that an experiment proves first.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Goal {
-    /// Which ranker is best. Afterwards the winner meets the control.
-    Best,
-    /// That a ranker is better than the control: most pages show a candidate and the control.
-    Improve,
-}
 
 /// A remark on a page with optimized interleaving.
 #[derive(Debug, ToSchema)]
@@ -38,10 +30,7 @@ pub(crate) struct Note {
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NoteKind {
-    /// No distribution over the lists is unbiased.
     Relaxed,
-    /// There were too many lists, or the linear program was not solved. Team draft was used
-    /// instead.
     FellBack,
 }
 
@@ -136,18 +125,6 @@ fn value_of(meanings: &[Meaning]) -> Object {
         .build()
 }
 
-/// How a tie counts.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum TieRule {
-    /// A tie counts nothing.
-    Skip,
-    /// A tie counts half a win for each ranker.
-    Half,
-    /// A tie counts as a win for one of the two, drawn from the experiment's seed and the step.
-    Coin,
-}
-
 /// A ranker: its id, or an object.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
@@ -195,48 +172,22 @@ pub(crate) struct Interleaving {
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Method {
-    /// The sides pick in turn; a coin decides which side starts each round. The default.
     TeamDraft,
-    /// Prefixes of both lists, as equal in length as possible. Its published credit is known to be
-    /// unfair.
     Balanced,
-    /// Documents drawn by rank, credit by posterior.
     Probabilistic,
-    /// The fairest and most informative distribution over lists, by a linear program.
     Optimized,
-}
-
-/// Treatment of a ranking that is longer than the other, which a searcher who clicks at random
-/// would make win.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum DepthPolicy {
-    /// Both rankings are cut to the length of the shorter one.
-    Min,
-    /// As `min`, followed by the rest of the longer ranking, which earns no credit.
-    Max,
-    /// The rankings are not cut, and every slot earns credit: as in the papers, and unfair to the
-    /// shorter ranking.
-    Uncut,
 }
 
 /// How clicks are credited.
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Credit {
-    /// Clicks within the top of each side, down to the lowest click. Unfair.
     Published,
-    /// Clicks on the documents whose place depends on which side leads. Fair.
     Debiased,
-    /// The probability that a side has more clicks than the other.
     MoreClicks,
-    /// The expected number of clicks of a side.
     ExpectedClicks,
-    /// `1/left - 1/right`, from the document's two ranks, for the left side.
     Inverse,
-    /// `right - left`.
     Linear,
-    /// The sign of `right - left`.
     Binary,
 }
 
@@ -244,15 +195,8 @@ pub(crate) enum Credit {
 #[derive(Debug, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CreditVerdict {
-    /// The side with more credit wins. With `probabilistic`, a searcher who clicks at random may
-    /// prefer one side more often: small and large credits count the same.
     Sign,
-    /// Of `probabilistic`. Drawn at random: each side wins with the probability given by its
-    /// credit. Random clicks prefer neither side.
     Drawn,
-    /// Drawn at random: the side with more credit wins with a probability in proportion to the
-    /// difference, and the page is a tie otherwise. Random clicks prefer neither side, with less
-    /// noise than `drawn`.
     Score,
 }
 
@@ -273,23 +217,4 @@ pub(crate) struct ClickWeights {
     /// For a click that is the only one; 0 by default.
     #[schema(nullable = false, maximum = 100)]
     only: Option<u8>,
-}
-
-/// How documents in both rankings are credited. Published implementations differ here on the same
-/// input.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Shared {
-    /// If both sides pick the same document next, it is added once, belongs to neither side and
-    /// takes no turn. Otherwise the two picks of the round form a pair. A pair that is cut in half
-    /// by the end of the page earns no credit.
-    Collapse,
-    /// The side whose turn it is gets the document (as in the paper).
-    CreditAll,
-    /// The common prefix of both rankings belongs to neither side.
-    IgnorePrefix,
-    /// Documents with the same rank on both sides belong to neither.
-    IgnoreSameRank,
-    /// Rounds in which both sides pick the same document first earn no credit.
-    IgnoreRound,
 }

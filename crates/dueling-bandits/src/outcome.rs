@@ -57,6 +57,7 @@ impl Outcome {
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub enum TieRule {
     /// A tie changes nothing.
     #[default]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// have more of them, so that random clicks would prefer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub enum DepthPolicy {
     /// Both are cut to the length of the shorter one. A page can be shorter than that of either
     /// ranker alone.

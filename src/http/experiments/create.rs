@@ -47,7 +47,7 @@ pub(crate) struct NewExperimentBody {
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
     /// `skip` by default.
-    #[schema(value_type = Option<schemas::TieRule>, nullable = false)]
+    #[schema(nullable = false)]
     ties: Option<TieRule>,
     /// Seconds after which a duel without feedback expires; 3600 by default.
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
@@ -76,7 +76,7 @@ pub(crate) struct NewExperimentBody {
     #[schema(nullable = false)]
     errors: Option<Errors>,
     /// `best` by default. `improve` needs a `control`.
-    #[schema(value_type = Option<schemas::Goal>, nullable = false)]
+    #[schema(nullable = false)]
     goal: Option<Goal>,
     /// `tell` by default.
     #[schema(nullable = false)]

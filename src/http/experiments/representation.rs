@@ -41,7 +41,6 @@ pub(crate) struct Experiment {
     /// The assumption of the policy's guarantee.
     #[schema(example = "no pair of rankers that are exactly equal")]
     pub policy_assumes: &'static str,
-    #[schema(value_type = schemas::TieRule)]
     pub ties: TieRule,
     pub duel_ttl_seconds: u32,
     /// Duels issued before a change keep the window that they had.
@@ -52,7 +51,6 @@ pub(crate) struct Experiment {
     /// Omitted if each claim has the error one minus `confidence`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
-    #[schema(value_type = schemas::Goal)]
     pub goal: Goal,
     /// With all parameters.
     #[schema(value_type = schemas::Interleaving)]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::schemas;
 use crate::service::error::ServiceError;
 use crate::service::reports::duels_to_go::rounded;
 use crate::service::reports::grouped::grouped;
@@ -32,7 +31,6 @@ pub struct Claims {
     /// The control that was named last, while answers to duels issued before still count for the
     /// earlier one; `null` otherwise.
     pub next_control: Option<String>,
-    #[schema(value_type = schemas::Goal)]
     pub goal: Goal,
     pub errors: ClaimErrors,
     /// `best` first, then three for each other active ranker, `hurt` of each declared segment and

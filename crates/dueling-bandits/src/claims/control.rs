@@ -43,11 +43,12 @@ const IMPROVING: f64 = 0.8;
 /// The claim that an experiment proves first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub enum Goal {
     /// Which ranker is best. Afterwards the winner meets the control.
     #[default]
     Best,
-    /// That a ranker is better than the control.
+    /// That a ranker is better than the control: most pages show a candidate and the control.
     Improve,
 }
 

@@ -26,6 +26,7 @@ pub struct TeamDraft {
 /// same input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schemas", derive(utoipa::ToSchema))]
 pub enum Shared {
     /// If both sides want the same document next, it is added once, belongs to neither side and
     /// uses no turn. Otherwise the two picks of the round form a pair, and a pair that the end of
