@@ -35,7 +35,11 @@ create table experiment (
     updated_at_ms bigint not null,
     archived_at_ms bigint,
     -- The interleaving method as JSON, once it was changed; null: as in `spec`.
-    interleaving text
+    interleaving text,
+    -- The answer, as JSON that the database does not parse; null until a server has looked.
+    answer text,
+    -- The log position of `answer`.
+    answered_to bigint not null default 0
 ) with (fillfactor = 50);
 
 -- All names in order.

@@ -29,7 +29,11 @@ create table experiment (
     updated_at_ms integer not null,
     archived_at_ms integer,
     -- The interleaving method as JSON, once it was changed; null: as in `spec`.
-    interleaving text
+    interleaving text,
+    -- The answer, as JSON that the database does not parse; null until a server has looked.
+    answer text,
+    -- The log position of `answer`.
+    answered_to integer not null default 0
 ) strict;
 
 -- All names in order.

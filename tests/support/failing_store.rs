@@ -165,6 +165,9 @@ passed_on! { ExperimentLog {
     write change_experiment(
         id: ExperimentId, version: u64, change: &Change, event: NewEvent, recorded_at: i64
     ) -> Changed;
+    write save_answer(
+        id: ExperimentId, position: u64, before: Option<&str>, answer: &str
+    ) -> bool;
     look read(id: ExperimentId, after: u64, limit: u32) -> Vec<LogEntry>;
     write save_snapshot(snapshot: &Snapshot) -> ();
     look newest_snapshot(id: ExperimentId, format: u32) -> Option<Snapshot>;

@@ -41,6 +41,8 @@ pub struct ExperimentRecord {
     pub pruned_to: u64,
     /// The interleaving method as JSON, if it was changed after creation. Opaque to the store.
     pub interleaving: Option<String>,
+    /// The answer that a server has found, as JSON. Opaque to the store.
+    pub answer: Option<String>,
 }
 
 /// The input of [`ExperimentLog::create_experiment`](super::ExperimentLog::create_experiment).

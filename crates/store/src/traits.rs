@@ -82,6 +82,17 @@ pub trait ExperimentLog: Send + Sync {
         recorded_at: i64,
     ) -> Result<Changed, StoreError>;
 
+    /// Keep what holds at this log position, in place of the answer `before`. The version and the
+    /// log stay as they are. Returns `false`, and changes nothing, if another answer is stored, or
+    /// one of a later position.
+    async fn save_answer(
+        &self,
+        experiment: ExperimentId,
+        position: u64,
+        before: Option<&str>,
+        answer: &str,
+    ) -> Result<bool, StoreError>;
+
     /// The unit of an experiment. Append the events of one unit together, and those of different
     /// units at the same time. The unit of an experiment can change while the database is
     /// distributed.

@@ -66,6 +66,7 @@ impl Head {
             archived_at: self.archived_at,
             pruned_to: self.pruned_to,
             interleaving: self.interleaving,
+            answer: None,
         }
     }
 }

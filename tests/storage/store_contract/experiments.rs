@@ -12,6 +12,7 @@ on_all_databases! {
     experiments_are_listed_by_the_bytes_of_their_names
     every_name_is_listed
     an_experiment_that_is_created_again_is_another_one
+    an_answer_is_kept_beside_the_record
 }
 
 async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase) {
@@ -43,6 +44,7 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
             archived_at: None,
             pruned_to: 0,
             interleaving: None,
+            answer: None,
         }
     );
     let again = NewExperiment { id: 8, spec: "{}".into(), seed: 2, created_at: NOW + 1, ..new };
@@ -131,6 +133,43 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     }
     assert_eq!(done, 1);
     assert_eq!(whole_log(&store, before.id).await.len(), 4);
+}
+
+async fn an_answer_is_kept_beside_the_record(database: TestDatabase) {
+    let store = database.store().await;
+    let before = create(&store, "one").await;
+    create(&store, "other").await;
+    let id = before.id;
+    let save = async |position, before, answer| {
+        store.save_answer(id, position, before, answer).await.unwrap()
+    };
+    assert!(save(4, None, "first").await);
+    assert!(!save(5, None, "of one who has not seen the first").await);
+    assert!(!save(5, Some("another"), "of one who has seen another").await);
+    assert!(!save(3, Some("first"), "of an earlier position").await);
+    let kept = ExperimentRecord { answer: Some("first".into()), ..before.clone() };
+    assert_eq!(
+        store.experiment("one").await.unwrap(),
+        Some(kept),
+        "neither version nor head moves"
+    );
+    assert!(save(4, Some("first"), "second").await, "another one of the same position");
+    let listed = store.experiments(None, 9).await.unwrap();
+    let answers: Vec<_> = listed.iter().map(|record| record.answer.as_deref()).collect();
+    assert_eq!(answers, [Some("second"), None]);
+    // a change of the record keeps it
+    let pause = Change { status: Some(Status::Paused), ..Change::default() };
+    let event = ControlEvent::Status {
+        status: Status::Paused,
+        winner: None,
+        archived: false,
+        reason: None,
+    };
+    let event = NewEvent::new(1, Event::Control(event));
+    let changed = store.change_experiment(before.id, 1, &pause, event, NOW).await.unwrap();
+    let Changed::Done(after) = changed else { panic!("{changed:?}") };
+    assert_eq!(after.answer.as_deref(), Some("second"));
+    assert_eq!(store.experiment("one").await.unwrap(), Some(after));
 }
 
 async fn experiments_are_listed_by_the_bytes_of_their_names(database: TestDatabase) {

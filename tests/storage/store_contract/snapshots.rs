@@ -129,6 +129,7 @@ async fn an_import_is_all_or_nothing(database: TestDatabase) {
         archived_at: Some(NOW + 2),
         pruned_to: 2,
         interleaving: Some(r#"{"version":2}"#.into()),
+        answer: None,
     };
     let entry = |position: u64| LogEntry {
         position,

@@ -40,6 +40,7 @@ impl<B: Backend> ExperimentLog for B {
             archived_at: None,
             pruned_to: 0,
             interleaving: None,
+            answer: None,
         };
         self.attempt(|| async {
             let mut transaction = self.begin().await?;
@@ -119,6 +120,18 @@ impl<B: Backend> ExperimentLog for B {
             Ok(Changed::Done(after))
         })
         .await
+    }
+
+    async fn save_answer(
+        &self,
+        experiment: ExperimentId,
+        position: u64,
+        before: Option<&str>,
+        answer: &str,
+    ) -> Result<bool, StoreError> {
+        let position = to_column("position", position)?;
+        let values = values![experiment, position, answer, before.unwrap_or_default()];
+        Ok(self.run(&statements::SAVE_ANSWER, values).await? > 0)
     }
 
     fn append_unit(&self, experiment: ExperimentId) -> AppendUnit {
@@ -282,6 +295,7 @@ async fn insert_experiment(
         record.archived_at,
         to_column("pruned_to", record.pruned_to)?,
         &record.interleaving,
+        &record.answer,
     ];
     transaction.run(&statements::CREATE_EXPERIMENT, values).await?;
     Ok(Created::New(record.clone()))
