@@ -2,10 +2,8 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use crate::service::reports::alarms::Alarm;
+use crate::service::answer::{Answer, State};
 use crate::service::reports::grouped::grouped;
-use rankduel_store::ExperimentRecord;
-use rankduel_store::events::Status;
 
 /// The permissions of the reader of a page.
 #[derive(Debug, Clone, Copy, Default)]
@@ -192,11 +190,6 @@ pub(crate) fn spoken(id: &str) -> String {
     format!("\u{2068}{id}\u{2069}")
 }
 
-/// Names of rankers as an enumeration.
-pub(crate) fn names(ids: &[&str]) -> Markup {
-    enumerated(&ids.iter().map(|id| name(id)).collect::<Vec<_>>())
-}
-
 /// An enumeration: the first four, and how many others.
 pub(crate) fn enumerated(items: &[Markup]) -> Markup {
     let (shown, rest) = items.split_at(if items.len() <= 5 { items.len() } else { 4 });
@@ -306,17 +299,33 @@ pub(crate) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-/// The state of an experiment as a badge. `decided` says whether it has a result, if that is known.
-pub(crate) fn badge(record: &ExperimentRecord, decided: Option<bool>) -> Markup {
-    let (mark, text) = match (record.archived_at, record.status, decided) {
-        (Some(_), _, _) => (Mark::None, "Archived"),
-        (None, Status::Paused, _) => (Mark::None, "Paused"),
-        (None, _, Some(true)) => (Mark::Yes, "Decided"),
-        (None, Status::Running, _) => (Mark::Run, "Running"),
-        (None, Status::Concluded, Some(false)) => (Mark::None, "Stopped"),
-        (None, Status::Concluded, None) => (Mark::None, "Ended"),
-    };
-    html! { span.badge.(mark.class()) { @if mark == Mark::Yes { (mark.icon()) } (text) } }
+/// The colour and the words of a state.
+pub(crate) fn words(state: State) -> (Mark, &'static str) {
+    match state {
+        State::Refused => (Mark::No, "Refused"),
+        State::Harm | State::Alarm => (Mark::No, "Look into it"),
+        State::OpenLimit => (Mark::Wait, "Decided, wait"),
+        State::Doubt => (Mark::Wait, "Decided, in doubt"),
+        State::NotWatched => (Mark::None, "Decided, not watched"),
+        State::Segment | State::Result => (Mark::Yes, "Decided"),
+        State::Stopped => (Mark::None, "Stopped"),
+        State::Paused => (Mark::None, "Paused"),
+        State::Waiting => (Mark::Wait, "Waiting"),
+        State::Leader => (Mark::Run, "Running"),
+        State::Empty => (Mark::Run, "No result yet"),
+        State::Archived => (Mark::None, "Archived"),
+    }
+}
+
+/// The state of an experiment as a badge.
+pub(crate) fn badge(state: State) -> Markup {
+    let (mark, text) = words(state);
+    html! {
+        span.badge.(mark.class()) {
+            @if matches!(mark, Mark::Yes | Mark::No) { (mark.icon()) }
+            (text)
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -329,12 +338,11 @@ pub(crate) enum Tab {
 
 /// The head of every page of an experiment: its name and state, the pages, and the alarms.
 pub(crate) fn head(
-    record: &ExperimentRecord,
-    decided: bool,
+    experiment: &str,
+    answer: &Answer,
     meta: &Markup,
     tab: Tab,
     visitor: Visitor,
-    alarms: &[Alarm],
 ) -> Markup {
     let pages = [
         (Tab::Result, "Result", ""),
@@ -343,25 +351,24 @@ pub(crate) fn head(
         (Tab::Manage, "Manage", "/manage"),
     ];
     html! {
-        div.title {
-            h1 { (record.name) }
-            (badge(record, Some(decided)))
-            @if !alarms.is_empty() { span.badge.no { (Mark::No.icon()) "Look into it" } }
-        }
+        div.title { h1 { (experiment) } (badge(answer.state)) }
         p.meta { (meta) }
-        nav.tabs aria-label=(record.name) {
+        nav.tabs aria-label=(experiment) {
             @for (own, title, path) in pages {
                 @if own != Tab::Manage || visitor.manages {
-                    a href={ "/experiments/" (record.name) (path) } aria-current=[(own == tab).then_some("page")] { (title) }
+                    a href={ "/experiments/" (experiment) (path) } aria-current=[(own == tab).then_some("page")] { (title) }
                 }
             }
         }
-        @for alarm in alarms {
+        @if matches!(answer.state, State::Refused | State::Harm) {
+            div.alarm role="alert" { h2 { (Mark::No.icon()) " " (with_code(&answer.headline)) } p { (answer.what_next.sentence) } }
+        }
+        @for (alarm, kind) in answer.alarms.iter().filter_map(|alarm| Some((alarm, alarm.known()?))) {
             div.alarm role="alert" {
-                h2 { (Mark::No.icon()) " " (alarm.title) }
+                h2 { (Mark::No.icon()) " " (kind.title) }
                 p { (with_code(&alarm.detail)) }
-                p { b { "Likely cause: " } (with_code(alarm.cause)) }
-                p { b { "What to do: " } (with_code(alarm.action)) }
+                p { b { "Likely cause: " } (with_code(kind.cause)) }
+                p { b { "What to do: " } (with_code(kind.action)) }
             }
         }
     }

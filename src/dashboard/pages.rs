@@ -1,7 +1,6 @@
 //! The routes and pages of the dashboard.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
@@ -10,7 +9,6 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{get, post};
-use futures_util::future::join_all;
 use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
@@ -23,6 +21,7 @@ use crate::http::conditional::TaggedFile;
 use crate::http::problem::ApiResult;
 use crate::http::server::deliver::SharedText;
 use crate::http::server::sessions::Sessions;
+use crate::service::answers;
 
 /// The pages, which need the scope `read`. A session opens them, too.
 pub(crate) const PAGES: [&str; 4] = ["/", RESULT, EVIDENCE, TRAFFIC];
@@ -35,8 +34,6 @@ const TRAFFIC: &str = "/experiments/{name}/traffic";
 pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
 
 const LIST: usize = 100;
-/// How long the list waits for forecasts.
-const FORECASTS_WITHIN: Duration = Duration::from_millis(250);
 
 pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     let dashboard = Dashboard { state, sessions };
@@ -85,19 +82,8 @@ async fn experiments(
     let list = page.caller.list(&state.service, after.as_deref(), LIST).await?;
     let next = list.records.last().filter(|_| list.more).map(|record| record.name.clone());
     let now = state.service.now_ms();
-    let loaded: Vec<_> =
-        list.records.iter().map(|record| state.service.peek(&record.name)).collect();
-    let forecasts = loaded.iter().flatten().map(|loaded| list::forecast(&state.service, loaded));
-    // Fills the cache that `Summary::of` reads. A forecast that takes longer is in the next update.
-    drop(tokio::time::timeout(FORECASTS_WITHIN, join_all(forecasts)).await);
-    let mut rows = Vec::new();
-    for (record, loaded) in list.records.into_iter().zip(loaded) {
-        let loaded = match loaded {
-            Some(loaded) => list::Summary::of(&state.service, loaded, now).await,
-            None => None,
-        };
-        rows.push(list::Row { record, loaded });
-    }
+    let row = |record| list::Row { answer: answers::of_record(&state.service, &record), record };
+    let rows: Vec<_> = list.records.into_iter().map(row).collect();
     let render = move || {
         let main = list::page(&rows, next.as_deref(), after.is_none(), now, visitor);
         TaggedPage::new("Experiments", visitor, &main)

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::answer::{Answer, When, answer, buttons};
+use super::answer::{When, say};
 use super::dots::{Dots, Row, is_narrow};
 use super::layout::{
     self, Mark, Tab, bar, capitalized, counted, day, hour, margin_points, moment, name, number,
@@ -37,10 +37,9 @@ impl Tile {
 }
 
 pub(crate) fn page(view: &View) -> Markup {
-    let answer = answer(view);
     html! {
         (head(view, Tab::Result))
-        (card(view, &answer))
+        (card(view))
         @if view.has_compared() && !view.is_over() { (part("when", "When will we know?", &race::figure(view))) }
         @if view.has_compared() { (lead_section(view)) }
         @if view.pages > 0 { (safe::section(view)) }
@@ -54,8 +53,7 @@ pub(crate) fn page(view: &View) -> Markup {
 }
 
 pub(crate) fn head(view: &View, tab: Tab) -> Markup {
-    let (record, decided) = (&view.record, view.is_decided());
-    layout::head(record, decided, &meta(view), tab, view.visitor, &view.alarms)
+    layout::head(&view.record.name, &view.answer, &meta(view), tab, view.visitor)
 }
 
 /// The line below the name.
@@ -78,22 +76,10 @@ fn meta(view: &View) -> Markup {
     }
 }
 
-fn card(view: &View, answer: &Answer) -> Markup {
+fn card(view: &View) -> Markup {
     html! {
-        section.answer.(answer.mark.class()) aria-labelledby="say" {
-            div.say {
-                p.small.quiet { @if answer.mark != Mark::Run { (answer.mark.icon()) " " } (answer.state) }
-                h2 #say { (answer.headline) }
-                p.lede { (answer.paragraph) }
-                p.error.small { (answer.error) }
-                div.do {
-                    p { (answer.advice) }
-                    @for (path, title) in buttons(view) {
-                        a.button.main[path == "conclude" && answer.mark == Mark::Yes]
-                            href={ "/experiments/" (view.record.name) "/manage/" (path) } { (title) }
-                    }
-                }
-            }
+        section.answer.(layout::words(view.answer.state).0.class()) aria-labelledby="say" {
+            div.say { (say(view)) }
             @let tiles = tiles(view);
             @if !tiles.is_empty() { dl.tiles { @for tile in tiles {
                 div {
@@ -147,7 +133,6 @@ fn better_tile(view: &View) -> Tile {
             @if let Some(rate) = measured(closest) { ", " (points(rate - 0.5)) " measured" }
         },
         (false, Some(closest), _) => html! {
-            @if rivals > 1 { (capitalized(&view.ruled_out())) " " }
             "Over " (view.short(&closest.rival)) ": "
             @match measured(closest) {
                 Some(rate) => { (points(rate - 0.5)) " measured" }
@@ -179,7 +164,10 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
 }
 
 fn drift_tile(view: &View, drift: &DriftClaim) -> Tile {
-    let (mark, answer) = match (drift.alarms_total, view.has_changed()) {
+    let has_changed = view.answer.alarms.iter().any(|alarm| alarm.kind == "changed-preferences");
+    let is_unwatched = view.has_ended() && view.loaded.spec.watch <= 0.0;
+    let (mark, answer) = match (drift.alarms_total, has_changed) {
+        _ if is_unwatched && !has_changed => (Mark::None, "Not watched since the end"),
         (0, _) => (Mark::Yes, "No change found"),
         (_, true) => (Mark::No, "Preferences changed"),
         (_, false) => (Mark::None, "It started again"),

@@ -13,14 +13,6 @@ fn is_decided(claim: &Claim, kind: ClaimKind) -> bool {
     claim.claim == kind && claim.state == ClaimState::Decided
 }
 
-/// Whether the leader is proven to be above the limit of a metric.
-pub(crate) fn leader_does_harm(view: &View) -> bool {
-    let leader = view.verdict.leader.as_str();
-    let mut claims = view.fold.guardrails.iter();
-    claims
-        .any(|claim| is_decided(claim, ClaimKind::Harm) && claim.ranker.as_deref() == Some(leader))
-}
-
 /// How many limits the leader has, and how many of them it is proven to be within.
 fn limits(view: &View) -> (usize, usize) {
     let leader = view.verdict.leader.as_str();
@@ -31,21 +23,16 @@ fn limits(view: &View) -> (usize, usize) {
     (limits.clone().count(), limits.filter(hold).count())
 }
 
-/// Whether the leader is proven to be within all its limits, if it has any.
-pub(crate) fn holds_all(view: &View) -> bool {
-    let (limits, hold) = limits(view);
-    limits == hold
-}
-
 /// The tile of the page; `None` without metrics.
 pub(crate) fn tile(view: &View) -> Option<Tile> {
     let claims = &view.fold.guardrails;
     let leader = view.verdict.leader.as_str();
     let harmful = claims.iter().filter(|claim| is_decided(claim, ClaimKind::Harm));
     let mut harmful = harmful.filter_map(|claim| claim.ranker.as_deref());
+    let does_harm = harmful.clone().any(|ranker| ranker == leader);
     claims.first()?;
     let (limits, hold) = limits(view);
-    let (mark, answer) = match (leader_does_harm(view), hold == limits) {
+    let (mark, answer) = match (does_harm, hold == limits) {
         _ if limits == 0 => (Mark::None, html! { "It is today's" }),
         (true, _) => (Mark::No, html! { "No, it does harm" }),
         (false, true) => (Mark::Yes, html! { "Yes, within every limit" }),

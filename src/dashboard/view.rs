@@ -6,9 +6,10 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use crate::service::Service;
+use crate::service::answer::Answer;
+use crate::service::answers;
 use crate::service::batches::{BatchPart, OpenBatch, batch};
 use crate::service::error::ServiceError;
-use crate::service::reports::alarms::Alarm;
 use crate::service::reports::claims::Claim as ListedClaim;
 use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::guardrails;
@@ -21,13 +22,12 @@ use crate::service::reports::verdict::{Effect, RankerVerdict, Verdict, VerdictSt
 use crate::service::reports::verdict_basis::Waiting;
 use dueling_bandits::Tally;
 use dueling_bandits::claims::control::Claim;
-use rankduel_engine::experiment_spec::OnDrift;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
 
-use super::answer::{When, ruled_out};
+use super::answer::When;
 use super::layout::{Tab, Visitor, labels, of_experiments};
 
 /// Pairs of the open batch that a page lists.
@@ -73,7 +73,7 @@ pub(crate) struct PageReports {
     /// Of the leader, by declared segment. Only on the page of the result.
     pub whom: Option<Arc<Computed<SegmentsReport>>>,
     pub traffic: TrafficSummary,
-    pub alarms: Vec<Alarm>,
+    pub answer: Answer,
     /// Only on the page on traffic.
     pub statistics: Option<Arc<Computed<Statistics>>>,
     /// The open batch, for a policy that runs in batches; only on the page on traffic.
@@ -89,8 +89,9 @@ impl PageReports {
         tab: Tab,
     ) -> Result<Self, ServiceError> {
         let target = loaded.spec.verdict_target();
-        let (verdict, (traffic, alarms)) =
-            tokio::try_join!(verdict(&service.reports, loaded, target), traffic(service, loaded))?;
+        let answer = answers::current(service, loaded).await?;
+        let verdict = verdict(&service.reports, loaded, target, &answer).await?;
+        let (traffic, _) = traffic(service, loaded).await?;
         let (mut regrets, mut whom, mut pages, mut open) = (None, None, None, None);
         match tab {
             Tab::Evidence => regrets = Some(regret(&service.reports, loaded).await?),
@@ -108,7 +109,7 @@ impl PageReports {
         }
         let now = service.now_ms();
         let (regret, statistics, batch) = (regrets, pages, open);
-        Ok(Self { verdict, regret, whom, traffic, alarms, statistics, batch, now })
+        Ok(Self { verdict, regret, whom, traffic, answer, statistics, batch, now })
     }
 }
 
@@ -249,12 +250,6 @@ impl View {
         html! { bdi.r.nb title=[(label != id).then_some(id)] { (label) } }
     }
 
-    /// Whether preferences have changed, and the result is of both times.
-    pub fn has_changed(&self) -> bool {
-        let found = self.verdict.drift.as_ref().is_some_and(|drift| drift.alarms_total > 0);
-        found && (self.loaded.spec.drift != OnDrift::Restart || self.has_ended())
-    }
-
     /// Whether it issues duels.
     pub fn runs(&self) -> bool {
         self.record.archived_at.is_none() && self.record.status == Status::Running
@@ -280,12 +275,6 @@ impl View {
         let effects = &self.verdict.effects;
         let of = |row: &RankerVerdict| effects.iter().find(|effect| effect.rival == row.id);
         self.evidence().into_iter().filter_map(move |(_, row)| of(row))
-    }
-
-    /// How many rivals are ruled out, in words.
-    pub fn ruled_out(&self) -> String {
-        let out = self.rivals().filter(|rival| rival.ruled_out).count();
-        ruled_out(out, self.active().len() - 1)
     }
 
     /// The rivals with the evidence against them, the least first.

@@ -96,13 +96,6 @@ fn counted_so_far(view: &View) -> (Mark, Markup, Markup) {
     }
 }
 
-/// The end of "ship it": the segments in which the winner is proven to lose.
-pub(crate) fn but_not_in(view: &View) -> Markup {
-    let hurt = view.verdict.segments.iter().flat_map(|of| &of.hurt);
-    let segments: Vec<_> = hurt.map(|name| name.as_str()).collect();
-    html! { @if !segments.is_empty() { ", but not in " (listed(&segments)) } "." }
-}
-
 /// The section: against the closest rival, or the one that wins a segment. Empty without segments.
 pub(crate) fn section(view: &View) -> Markup {
     let Some(of) = &view.verdict.segments else { return Markup::default() };

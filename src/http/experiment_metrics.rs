@@ -15,6 +15,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::service::Service;
+use crate::service::answer::SeenAlarm;
+use crate::service::answers::stored;
 use crate::service::reports::regret::{estimate, known_estimate};
 use crate::service::reports::traffic::{BatchSummary, traffic_now};
 use dueling_bandits::BatchProgress;
@@ -52,7 +54,13 @@ struct FeedbackLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AlarmLabels {
     experiment: String,
-    kind: &'static str,
+    kind: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    experiment: String,
+    state: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -137,6 +145,7 @@ struct Values {
     self_duels: Counted,
     unanswered: Counted,
     feedback: Family<FeedbackLabels, Counter>,
+    state: Family<StateLabels, Gauge>,
     alarm: Family<AlarmLabels, Gauge>,
     claim: Family<ClaimLabels, Gauge>,
 }
@@ -148,6 +157,14 @@ impl Values {
         if let Some(estimate) = known_estimate(loaded) {
             self.regret.get_or_create(&labels).set(estimate.copeland_regret);
             self.uniform.get_or_create(&labels).set(estimate.uniform_copeland_regret);
+        }
+        if let Some(answer) = loaded.with_record(stored) {
+            let (experiment, state) = (loaded.name.clone(), answer.state.name());
+            self.state.get_or_create(&StateLabels { experiment, state }).set(1);
+            for SeenAlarm { kind, .. } in answer.alarms {
+                let labels = AlarmLabels { experiment: loaded.name.clone(), kind };
+                self.alarm.get_or_create(&labels).set(1);
+            }
         }
         let Ok((folded_to, decided)) =
             loaded.fold().map(|fold| (fold.position(), fold.decided_claims()))
@@ -167,7 +184,7 @@ impl Values {
             self.claim.get_or_create(&labels).set(1);
         }
         self.position.get_or_create(&labels).set(folded_to as f64);
-        let Ok((traffic, alarms)) = traffic_now(service, loaded) else { return };
+        let Ok((traffic, _)) = traffic_now(service, loaded) else { return };
         self.in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
         if let Some(BatchSummary { number, number_max, progress, .. }) = traffic.batch {
             let BatchProgress { open_pairs, needed, answered, .. } = progress;
@@ -182,10 +199,6 @@ impl Values {
         for (status, count) in FeedbackStatus::ALL.into_iter().zip(traffic.counts.feedback) {
             let labels = FeedbackLabels { experiment: loaded.name.clone(), status: status.name() };
             self.feedback.get_or_create(&labels).inc_by(count);
-        }
-        for active in alarms {
-            let labels = AlarmLabels { experiment: loaded.name.clone(), kind: active.kind };
-            self.alarm.get_or_create(&labels).set(1);
         }
     }
 
@@ -249,6 +262,7 @@ impl Values {
             "Feedback received by this process, by its result",
             &self.feedback,
         )?;
+        write(to, "experiment_state", "1 for the state of the answer", &self.state)?;
         write(
             to,
             "experiment_alarm",

@@ -19,6 +19,7 @@ use super::extract::{PathName, QueryOf};
 use super::operations::Routes;
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
+use crate::service::answers;
 use crate::service::error::ServiceError;
 use crate::service::reports::claims::{self, Claims};
 use crate::service::reports::pool::ReportPool;
@@ -205,10 +206,12 @@ struct VerdictQuery {
 async fn verdict(QueryOf(query): QueryOf<VerdictQuery>, asked: Asked) -> ApiResult<Response> {
     let target = requested_target(&asked.loaded, query.confidence, query.margin)
         .map_err(|(name, detail)| Problem::invalid(&detail).query(name, detail))?;
+    let answer = answers::current(&asked.state.service, &asked.loaded).await?;
     let version = asked.loaded.with_record(|record| record.version);
-    let tag =
-        |position: u64| format!("{position}-{version}-{}-{}", target.confidence, target.margin);
-    let of = async |reports: &_, loaded: &_| verdict::verdict(reports, loaded, target).await;
+    let of = format!("{version}-{:x}-{}-{}", answer.revision(), target.confidence, target.margin);
+    let tag = |position: u64| format!("{position}-{of}");
+    let of =
+        async |reports: &_, loaded: &_| verdict::verdict(reports, loaded, target, &answer).await;
     asked.respond(tag, of).await
 }
 

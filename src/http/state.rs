@@ -120,6 +120,12 @@ impl Readiness {
         let checked = tokio::time::timeout(CHECK_TIMEOUT, service.engine.store.check()).await;
         let checked = checked.unwrap_or(Err(StoreError::Slow(CHECK_TIMEOUT)));
         let state = DatabaseState::of(&checked);
+        let gone_since = &service.database_gone_since;
+        if state == DatabaseState::Ok {
+            gone_since.store(0, Ordering::Relaxed);
+        } else if gone_since.load(Ordering::Relaxed) == 0 {
+            gone_since.store(service.now_ms(), Ordering::Relaxed);
+        }
         match checked {
             _ if state == self.database().state => {}
             Ok(()) => tracing::info!("the database answers again"),

@@ -207,6 +207,7 @@ async fn fold_change(
 ) -> Result<(), EngineError> {
     loaded.catch_up_with(&*service.engine.store, record).await?;
     let current = service.engine.registry.get(&loaded.name).await?;
+    current.wake();
     if Arc::ptr_eq(&current, loaded) {
         return Ok(());
     }

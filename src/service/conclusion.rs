@@ -35,17 +35,10 @@ pub(super) async fn conclude_if_due(
         nonce: CONCLUSION,
         status: Status::Concluded,
         winner: Some(winner as u16),
-        reason: reason.clone(),
+        reason,
         action: "experiment-concluded",
     };
-    if set_automatically(service, loaded, conclusion).await? {
-        tracing::info!(
-            experiment = loaded.name,
-            winner = loaded.spec.rankers[winner].id,
-            reason,
-            "concluded automatically"
-        );
-    }
+    set_automatically(service, loaded, conclusion).await?;
     Ok(())
 }
 

@@ -1,10 +1,12 @@
 //! The service: how it starts and stops, and how it finds experiments.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
+use crate::service::answers;
 use crate::service::conclusion::conclude_if_due;
 use crate::service::error::ServiceError;
 use crate::service::harm::act_on_harm;
@@ -45,6 +47,8 @@ pub struct Service {
     pub(super) selections: WorkThreads,
     /// Held while metrics are written, so that concurrent scrapes occupy one thread.
     pub(crate) scrape: Mutex<()>,
+    /// Unix milliseconds since which the database does not answer; 0 while it does.
+    pub(crate) database_gone_since: AtomicI64,
     /// Where notices go, if anywhere.
     pub(super) webhook: OnceLock<Arc<Webhook>>,
 }
@@ -71,6 +75,7 @@ impl Service {
             bodies: Arc::new(WorkThreads::start("body", Priority::Low)?),
             selections: WorkThreads::start("select", Priority::Normal)?,
             scrape: Mutex::new(()),
+            database_gone_since: AtomicI64::new(0),
             webhook: OnceLock::new(),
         });
         let tasks: Arc<dyn PeriodicTasks> = Arc::<Self>::clone(&service);
@@ -99,6 +104,12 @@ impl Service {
 
     pub fn now_ms(&self) -> i64 {
         self.engine.now_ms()
+    }
+
+    /// Since when, in Unix milliseconds, and why answers are refused; `None` while they are taken.
+    pub(super) fn refused(&self) -> Option<(i64, &'static str)> {
+        let since = self.database_gone_since.load(Ordering::Relaxed);
+        (since > 0).then_some((since, "the database does not answer"))
     }
 
     /// The experiments in memory, by name.
@@ -131,6 +142,7 @@ impl PeriodicTasks for Service {
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
         act_on_harm(self, loaded).await?;
         conclude_if_due(self, loaded).await?;
+        answers::keep(self, loaded).await?;
         if let Some(webhook) = self.webhook.get() {
             notices::queue_notices(self, webhook, loaded).await?;
         }

@@ -44,16 +44,8 @@ pub(super) async fn act_on_harm(
                 let reason = Some(harm.sentence.clone());
                 let retire = Requested::Retire { id: id.clone(), reason };
                 match change(service, &loaded.name, None, &retire, &Actor::service()).await {
-                    Ok(_) => {
-                        tracing::warn!(
-                            experiment = loaded.name,
-                            ranker = id,
-                            reason = harm.sentence,
-                            "retired automatically"
-                        );
-                        // the experiment is loaded again with its other rankers
-                        return Ok(());
-                    }
+                    // the experiment is loaded again with its other rankers
+                    Ok(_) => return Ok(()),
                     Err(ServiceError::FixedRankers(_)) => pausing.push(harm),
                     Err(error) => return Err(error),
                 }
@@ -80,9 +72,7 @@ async fn pause(
     let nonce = PAUSES | Nonce::from(low);
     let reason = harms.iter().map(|harm| &*harm.sentence).collect::<Vec<_>>().join(" ");
     let (status, action) = (Status::Paused, "experiment-paused");
-    let pause = AutomaticStatus { nonce, status, winner: None, reason: reason.clone(), action };
-    if set_automatically(service, loaded, pause).await? {
-        tracing::warn!(experiment = loaded.name, reason, "paused automatically");
-    }
+    let pause = AutomaticStatus { nonce, status, winner: None, reason, action };
+    set_automatically(service, loaded, pause).await?;
     Ok(())
 }

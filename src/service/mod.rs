@@ -1,6 +1,8 @@
 //! The use cases of the API, without HTTP: one file each: functions of [`Service`].
 #![expect(missing_docs, reason = "some names say all")]
 
+pub mod answer;
+pub(crate) mod answers;
 pub mod batches;
 pub mod change;
 pub(crate) mod conclusion;

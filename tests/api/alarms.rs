@@ -64,9 +64,7 @@ fn summary(counts: TrafficCounts) -> TrafficSummary {
         now_ms: OVER_MS,
         time_ahead_ms: None,
         batch: None,
-        hurt: None,
         drift: None,
-        harms: Vec::new(),
         silences: Vec::new(),
     }
 }

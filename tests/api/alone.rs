@@ -137,8 +137,7 @@ async fn lost_answers_of_one_arm_raise_an_alarm(database: TestDatabase) {
     let after = server.report("search", "traffic").await;
     let detail = alarm(&after).expect("it stays")["detail"].as_str().expect("a text").to_owned();
     assert!(detail.contains("units that answered one") && detail.contains("of 100"), "{detail}");
-    let metrics = server.get("/metrics").await.text();
-    assert!(metrics.contains(r#"experiment_alarm{experiment="search",kind="uneven-arms"} 1"#));
+    server.measures(r#"experiment_alarm{experiment="search",kind="uneven-arms"} 1"#).await;
 }
 
 async fn the_control_stays_while_it_is_shown_alone(database: TestDatabase) {

@@ -112,6 +112,7 @@ async fn a_verdict_that_does_not_withstand_the_loss_concludes_nothing(database: 
     );
     // a server that issued none of the duels knows of the loss, and does not conclude either
     let second = Server::start(database.connect().await).await;
+    second.clock.advance_ms(3_700_000);
     let read = second.verdict("lossy").await;
     assert_eq!((&read["sentence"], &read["rests_on"]), (&lossy["sentence"], rests_on));
     // its winner goes on to meet the rival, until the verdict withstands the loss

@@ -77,10 +77,7 @@ async fn a_change_of_preferences_raises_an_alarm(database: TestDatabase) {
     // the claim changes nothing in the verdict
     assert_eq!((&after["winners"], &after["rests_on"]["answers"]), (&json!(["a"]), &json!(200)));
     assert_eq!(alarms(&first).await[0]["detail"], drift["sentence"]);
-    let metrics = first.get("/metrics").await.text();
-    assert!(
-        metrics.contains(r#"experiment_alarm{experiment="search",kind="changed-preferences"} 1"#)
-    );
+    first.measures(r#"experiment_alarm{experiment="search",kind="changed-preferences"} 1"#).await;
 
     // every replica finds the same, and one that reads the log anew
     assert_eq!(verdict_at(&second, position).await["drift"], *drift);

@@ -137,8 +137,8 @@ async fn a_winner_that_does_harm_is_not_to_be_shipped(database: TestDatabase) {
     let verdict = server.get(&format!("{NAME}/verdict")).await.json(200);
     assert_eq!(verdict["winners"], json!(["next"]), "{verdict}");
     let page = server.get("/experiments/search").await.text();
-    assert!(page.contains(" wins, but it does harm. Look at that before you ship it."), "{page}");
-    assert!(!page.contains(": ship it"), "{page}");
+    let headline = "<code>next</code> wins, but it breaks the limit on <code>failed</code>.";
+    assert!(page.contains(headline) && !page.contains("Ship "), "{page}");
     assert!(page.contains("<span>No, it does harm</span>"), "{page}");
 }
 
@@ -161,9 +161,9 @@ async fn a_failing_control_pauses_the_experiment(database: TestDatabase) {
     for server in [&first, &second] {
         eventually("the pause", async || paused(server).await.then_some(())).await;
     }
-    let traffic = first.get(&format!("{NAME}/traffic")).await.json(200);
-    let kinds: Vec<_> = traffic["alarms"].as_array().expect("a list").iter().collect();
-    assert!(kinds.iter().any(|alarm| alarm["kind"] == "harm"), "{traffic}");
+    let answer = &first.verdict("search").await["answer"];
+    let headline = "`now` breaks the limit on `failed`. The experiment is paused.";
+    assert_eq!((&answer["state"], &answer["headline"]), (&json!("harm"), &json!(headline)));
 
     // somebody who sets it running again knows about it
     first.patch("search", &json!({"status": "running"})).await.json(200);
@@ -229,7 +229,8 @@ async fn silence_raises_its_own_alarm_and_does_nothing_else(database: TestDataba
     let alarms = traffic["alarms"].as_array().expect("a list");
     let kinds: Vec<_> =
         alarms.iter().map(|alarm| alarm["kind"].as_str().expect("a kind")).collect();
-    assert!(kinds.contains(&"values-missing") && !kinds.contains(&"harm"), "{kinds:?}");
+    assert!(kinds.contains(&"values-missing"), "{kinds:?}");
+    assert_eq!(server.verdict("search").await["answer"]["state"], "alarm");
     let page = server.get("/experiments/search").await.text();
     assert!(
         page.contains("</svg> values are missing</td>") && page.contains(">100 %</td>"),

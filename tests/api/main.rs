@@ -8,6 +8,7 @@ mod support;
 mod alarms;
 mod alone;
 mod amplification;
+mod answers;
 mod attacks;
 mod audit;
 mod bad_input;

@@ -149,6 +149,7 @@ fn expressions() -> Vec<String> {
 #[tokio::test]
 async fn alerts_and_dashboards_use_existing_metrics() {
     let (_api, client) = busy().await;
+    client.measures("rankduel_experiment_alarm{").await;
     let there = metrics(&client).await;
     let expressions = expressions();
     let mut names = 0;
@@ -302,6 +303,7 @@ async fn an_alarm_is_reported_in_the_api_and_in_the_metrics() {
     let alarm = &traffic["alarms"][0];
     assert_eq!(alarm["kind"], "invalid-feedback");
     assert!(alarm["cause"].as_str().is_some_and(|text| text.len() > 20), "{alarm}");
+    client.measures("rankduel_experiment_alarm{").await;
     let there = metrics(&client).await;
     let on: Vec<_> =
         there["rankduel_experiment_alarm"].iter().filter(|(_, value)| *value == 1.0).collect();

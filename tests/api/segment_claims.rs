@@ -127,14 +127,13 @@ async fn a_segment_that_the_winner_hurts_is_told_before_the_experiment_concludes
     let page = server.get("/experiments/search").await.text();
     assert!(page.contains("which wins 0\u{a0}%, at most"), "{page}");
     assert!(page.contains("Not in <bdi>desktop</bdi>"), "{page}");
-    assert!(page.contains(", but not in <bdi>desktop</bdi>."), "{page}");
-    let metrics = server.get("/metrics").await.text();
+    assert!(page.contains("but not in <code>desktop</code>."), "{page}");
     for line in [
         "rankduel_claim_decided{experiment=\"search\",claim=\"best\",ranker=\"a\"} 1",
         "rankduel_claim_decided{experiment=\"search\",claim=\"hurt\",ranker=\"a\",segment=\"desktop\"} 1",
-        "rankduel_experiment_alarm{experiment=\"search\",kind=\"segment-hurt\"} 1",
+        "rankduel_experiment_state{experiment=\"search\",state=\"segment\"} 1",
     ] {
-        assert!(metrics.contains(line), "{line}");
+        server.measures(line).await;
     }
     let here = read(&server, "claims").await;
     let server = server.restarted_from_snapshot(&database, "search").await;

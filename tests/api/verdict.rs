@@ -105,7 +105,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     );
     assert_eq!(
         decided["sentence"],
-        "`a` is the best ranker: it beats both others, or is less than 1 percentage point behind. A wrong verdict comes up in at most 5 % of experiments; counting the claim that it beats both others, in at most 10 %."
+        "Ship `a`. `a` is the best ranker: it beats both others, or is less than 1 percentage point behind. A wrong verdict comes up in at most 5 % of experiments; counting the claim that it beats both others, in at most 10 %."
     );
     let effects = decided["effects"].as_array().expect("a list");
     assert_eq!(effects.len(), 2, "{decided}");
@@ -139,8 +139,8 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     let concluded = server.verdict("search").await;
     assert_eq!(concluded["concluded"], json!({"winner": "b", "automatic": false, "reason": null}));
     let sentence = concluded["sentence"].as_str().expect("a sentence");
-    assert!(sentence.starts_with("`a` is the best ranker"), "{sentence}");
-    assert!(sentence.ends_with("The experiment was concluded on `b` nevertheless."), "{sentence}");
+    let headline = "The experiment ended on `b`, but the result is `a`. `a` is the best ranker";
+    assert!(sentence.starts_with(headline), "{sentence}");
     let page = server.get("/experiments/search").await.text();
     assert!(page.contains("but the result is "), "{page}");
     server.get("/v1/experiments/nobody/verdict").await.problem(ProblemKind::ExperimentNotFound);
@@ -220,10 +220,7 @@ async fn a_stricter_reading_does_not_deny_the_verdict(database: TestDatabase) {
     let strict = server.get(path).await.json(200);
     let sentence = strict["sentence"].as_str().expect("a sentence");
     assert_eq!(strict["winners"], json!([]), "{strict}");
-    assert!(
-        sentence.starts_with("The experiment was concluded on `a`. The evidence"),
-        "{sentence}"
-    );
+    assert!(sentence.starts_with("The evidence is not enough for a verdict"), "{sentence}");
 }
 
 /// The servers run a maintenance round when they start and then one an hour, so that only the fold
@@ -317,7 +314,7 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     assert!(reason.contains("`max_duels`") && reason.contains("4 duels"), "{reason}");
     assert_eq!((&found["state"], &found["winners"]), (&json!("open"), &json!([])));
     let sentence = found["sentence"].as_str().expect("a sentence");
-    assert!(sentence.contains(&format!("concluded on `{winner}` without a verdict")), "{sentence}");
+    assert!(sentence.contains(&format!("ended on `{winner}` without a result")), "{sentence}");
     assert_eq!(found["duels_to_go"], json!(null));
 
     // a verdict that has to wait for a day, and a limit of days
@@ -329,7 +326,7 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     play(&server, "slow", 3).await;
     assert_eq!(server.verdict("search").await["state"], "decided");
     let page = server.get("/experiments/search").await.text();
-    assert!(page.contains("It ends by itself after its least number of days"), "{page}");
+    assert!(page.contains("It goes on until it has run for "), "{page}");
     decided(&server, "other").await;
     server.concluded("other").await;
     let status = async |name: &str| server.experiment(name).await["status"].clone();

@@ -219,6 +219,11 @@ impl Client {
         self.patch(name, body).await.problem_at(ProblemKind::InvalidRequest, pointer)
     }
 
+    /// Wait until `/metrics` has this: states and alarms are those of the last round.
+    pub async fn measures(&self, line: &str) {
+        until(line, async || self.get("/metrics").await.text().contains(line)).await;
+    }
+
     /// An experiment's standings.
     pub async fn standings(&self, name: &str) -> Value {
         self.report(name, "standings").await

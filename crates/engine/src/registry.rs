@@ -178,7 +178,8 @@ impl Registry {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn refusal(&self, name: &str) -> Option<String> {
+    /// Why an experiment cannot be served here, if a request has tried lately.
+    pub fn refusal(&self, name: &str) -> Option<String> {
         self.refusals()
             .get(name)
             .filter(|refusal| refusal.at.elapsed() < REFUSED_FOR)

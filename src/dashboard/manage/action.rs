@@ -50,6 +50,13 @@ impl Subject {
         self.loaded.spec.rankers.get(self.lead.leader).map_or("", |ranker| &ranker.id)
     }
 
+    /// The ranker that a conclusion is proposed on: the winner, or else the control.
+    pub fn default_winner(&self) -> &str {
+        let control = self.loaded.spec.control.as_deref();
+        let is_open = self.lead.winners.is_empty();
+        control.filter(|_| is_open).unwrap_or_else(|| self.leader())
+    }
+
     /// Whether the verdict names this ranker.
     pub fn has_won(&self, id: &str) -> bool {
         let index = self.loaded.spec.ranker_index(id);

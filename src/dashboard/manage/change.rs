@@ -73,7 +73,7 @@ impl Change for OfExperiment {
         let subject = &self.subject;
         let spec = &subject.loaded.spec;
         match self.action {
-            Action::Conclude => Values::default().with("winner", subject.leader()),
+            Action::Conclude => Values::default().with("winner", subject.default_winner()),
             Action::Control => {
                 let control = spec.control.as_deref();
                 Values::default().with("control", control.unwrap_or_default())

@@ -14,7 +14,7 @@ use super::action::{Action, Subject};
 use super::flow::Parameters;
 use super::{methods, policies};
 use crate::http::problem::ApiResult;
-use crate::service::reports::traffic::traffic;
+use crate::service::answers;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 
 /// The page. A query can name the change that was made.
@@ -24,11 +24,10 @@ pub(crate) async fn show(
     Query(query): Query<Parameters>,
 ) -> ApiResult<Response> {
     let subject = Subject::read(&page, &experiment).await?;
-    let (_, alarms) = traffic(&page.state.service, &subject.loaded).await?;
-    let decided = !subject.lead.winners.is_empty();
+    let answer = answers::current(&page.state.service, &subject.loaded).await?;
     let meta = html! { "Changes, each of which asks once more." };
     let main = html! {
-        (head(&subject.record, decided, &meta, Tab::Manage, page.visitor(), &alarms))
+        (head(&subject.record.name, &answer, &meta, Tab::Manage, page.visitor()))
         @if let Some(sentence) = query.get("done").and_then(|slug| done(slug)) {
             p.notice role="status" { (sentence) }
         }

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use self::representation::Experiment;
 use super::caller::Caller;
-use super::conditional::{Expected, expected_version, unchanged};
+use super::conditional::{Expected, expected_version};
 use super::extract::PathName;
 use super::operations::Routes;
 use super::problem::ApiResult;
@@ -49,19 +49,10 @@ pub(crate) fn routes() -> Routes {
 
 /// Read an experiment
 #[utoipa::path(get, path = "/v1/experiments/{name}", tag = "experiments",
-    responses(
-        (status = 200, body = Experiment, description = "The experiment.", headers(("etag" = String))),
-        (status = 304, description = "Unchanged."),
-    ))]
-async fn read(
-    State(state): State<AppState>,
-    PathName(name): PathName,
-    headers: HeaderMap,
-) -> ApiResult<Response> {
+    responses((status = 200, body = Experiment, description = "The experiment.", headers(("etag" = String)))))]
+async fn read(State(state): State<AppState>, PathName(name): PathName) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    let experiment = Experiment::of(&loaded)?;
-    let unchanged = unchanged(&headers, &experiment.version.to_string());
-    Ok(unchanged.unwrap_or_else(|| experiment.into_response(StatusCode::OK)))
+    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK))
 }
 
 /// Archive an experiment

@@ -14,6 +14,8 @@ use super::conclusion::{ConclusionShape, OrNever};
 use crate::http::conditional::quoted;
 use crate::http::problem::ApiResult;
 use crate::schemas;
+use crate::service::answer::Answer;
+use crate::service::answers::stored;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::{ConcludeAt, Errors, ExperimentSpec, Metric, OnDrift};
@@ -31,6 +33,8 @@ pub(crate) struct Experiment {
     pub description: String,
     pub owner: String,
     pub status: Status,
+    /// `null` until a server has looked.
+    pub answer: Option<Answer>,
     /// Of a concluded experiment.
     pub winner: Option<String>,
     /// In the order of every matrix in the API: the initial rankers, then those added later.
@@ -121,6 +125,7 @@ impl Experiment {
             description: spec.description.clone(),
             owner: spec.owner.clone(),
             status: record.status,
+            answer: stored(record),
             winner: record
                 .winner
                 .and_then(|winner| spec.rankers.get(usize::from(winner)))

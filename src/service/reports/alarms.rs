@@ -49,6 +49,22 @@ impl AlarmKind {
     fn alarm(self, detail: String) -> Alarm {
         Alarm { kind: self.slug, title: self.title, detail, cause: self.cause, action: self.action }
     }
+
+    /// Whether it rests on what one server has issued and received since it loaded the experiment.
+    pub fn is_of_one_server(&self) -> bool {
+        let counts = [NO_FEEDBACK, LATE, INVALID, CONFLICTS, REPEATS, UNANSWERED];
+        counts.contains(self) || self.is_evidence()
+    }
+
+    /// Whether it rests on such counts and is proven: what comes later does not disprove it.
+    pub fn is_evidence(&self) -> bool {
+        [UNEVEN, DRAFTS].contains(self)
+    }
+
+    /// Whether the result may be wrong or out of date.
+    pub fn is_about_result(&self) -> bool {
+        self.is_evidence() || [SIDES, DRIFT, UNEVEN_ARMS].contains(self)
+    }
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -182,9 +198,6 @@ fn check_silent_pages(traffic: &TrafficSummary, raised: &mut Raised) {
 
 /// Claims of the folded state that need a person.
 fn check_claims(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: &mut Raised) {
-    if let Some(hurt) = &traffic.hurt {
-        raised.raise_if(true, SEGMENT_HURT, || hurt.clone());
-    }
     if let Some(alarm) = &traffic.drift {
         raised.raise_if(true, DRIFT, || changed(alarm, name));
     }
@@ -199,7 +212,6 @@ fn check_claims(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: 
             )
         });
     }
-    raised.raise_if(!traffic.harms.is_empty(), HARM, || traffic.harms.join(" "));
     raised.raise_if(!traffic.silences.is_empty(), VALUES_MISSING, || traffic.silences.join(" "));
 }
 
@@ -294,9 +306,6 @@ alarms! {
         "The two rankers return the same documents in the same order for these queries, or the backend sends one ranking twice.",
         "Check that each side has the ranking of its own ranker. If it has, the rankers agree on these queries, and only more \
          pages help.";
-    SEGMENT_HURT: "segment-hurt", "The winner loses in a segment",
-        "The ranker that is best in all traffic is worse for a part of it.",
-        "Show another ranker there: see `/claims` and \"For whom?\" on the page of the experiment.";
     DRIFT: "changed-preferences", "Preferences have changed",
         "A ranker, the documents or the searchers are others than before. A verdict from before speaks of the past.",
         "Look for what changed at that time. With `drift: restart` the verdict has started again; otherwise start a new experiment.";
@@ -305,9 +314,6 @@ alarms! {
          and one of the two gets fewer clicks. What is measured on these pages is then biased.",
         "Report `none` for pages without a click. Look at the errors of the backend for both rankers, fix them, and start a new \
          experiment.";
-    HARM: "harm", "A ranker does harm",
-        "A metric of a ranker is above its limit, or above that of the control by more than its limit.",
-        "Repair the ranker or retire it. If `on_harm` is `tell`, it is still shown; if it is `pause`, the experiment waits for you.";
     VALUES_MISSING: "values-missing", "Values of a metric are missing",
         "The values are not sent, cannot be read, or come after `value_window_seconds`; or pages are requested that are never \
          shown. What is missing proves neither harm nor safety.",

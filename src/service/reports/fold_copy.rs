@@ -1,6 +1,6 @@
 //! The part of a fold that most reports read.
 
-use dueling_bandits::evidence::{Posterior, RacePoint, VerdictTracker};
+use dueling_bandits::evidence::{EqualAnswers, Posterior, RacePoint, Target, VerdictTracker};
 use dueling_bandits::{PolicyRng, Roster, Tally, step_rng};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::fold::counts::Counts;
@@ -33,6 +33,24 @@ impl FoldCopy {
             tracker: fold.verdict().clone(),
             race: fold.race().points().to_vec(),
         }
+    }
+
+    /// The tracker at this target that counts these answers too, which wait; `None` if none wait.
+    pub(super) fn tracker_with_waiting(
+        &self,
+        waiting: &[EqualAnswers],
+        target: Target,
+    ) -> Option<VerdictTracker> {
+        if waiting.is_empty() {
+            return None;
+        }
+        let Self { tracker: own, tally, roster, .. } = self;
+        let mut expected = own.clone().counting(own.counted().with_waiting(waiting));
+        if target != own.target() {
+            return Some(expected.judge(target, tally, roster.active()));
+        }
+        expected.check(tally, roster.active());
+        Some(expected)
     }
 
     /// Answered duels and pages of one ranker.

@@ -6,7 +6,9 @@ use crate::service::error::ServiceError;
 use crate::service::reports::fold_copy::{FoldCopy, winners};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::single_flight::{Computed, newest};
-use dueling_bandits::evidence::{RacePoint, Standing};
+use crate::service::reports::verdict_basis::VerdictBasis;
+use dueling_bandits::evidence::{EqualAnswers, RacePoint, Standing, VerdictTracker};
+use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
 /// The parts of the verdict that a line about it needs.
@@ -20,6 +22,10 @@ pub struct Lead {
     pub rivals: usize,
     /// Number of rivals that are not ruled out.
     pub open: usize,
+    /// Whether the answers that wait would give a verdict.
+    pub waiting_settle: bool,
+    /// Why the verdict can be wrong more often than it says.
+    pub doubts: Vec<String>,
 }
 
 /// Who leads at the current log position or later, as [`super::verdict::verdict()`] says it.
@@ -28,18 +34,43 @@ pub async fn lead(
     loaded: &Arc<LoadedExperiment>,
 ) -> Result<Arc<Computed<Lead>>, ServiceError> {
     let seed = loaded.with_record(|record| record.seed);
-    newest(reports, loaded, (), FoldCopy::of, move |_, copy| lead_of(&copy, seed)).await
+    let copy =
+        |fold: &Fold| (FoldCopy::of(fold), VerdictBasis::of(fold), fold.cohorts().expected());
+    let compute = move |loaded: &LoadedExperiment, (copy, basis, waiting): (_, _, Vec<_>)| {
+        lead_of(loaded, &copy, basis, &waiting, seed)
+    };
+    newest(reports, loaded, (), copy, compute).await
 }
 
-fn lead_of(copy: &FoldCopy, seed: u64) -> Lead {
+fn lead_of(
+    loaded: &LoadedExperiment,
+    copy: &FoldCopy,
+    mut basis: VerdictBasis,
+    waiting: &[EqualAnswers],
+    seed: u64,
+) -> Lead {
     let (active, winners) = (copy.roster.active(), winners(&copy.tracker));
     let leader = copy.leader(seed);
+    if !winners.is_empty() {
+        let named = (leader, &*loaded.spec.rankers[leader].id);
+        basis.note_loss(&copy.tracker, &copy.tally, active, named);
+    }
+    let settled = |tracker: VerdictTracker| tracker.verdict().is_some();
+    let with_waiting = || copy.tracker_with_waiting(waiting, copy.tracker.target());
     let mut standing = copy.tracker.standing(&copy.tally, active, leader);
     if winners.is_empty() {
         keep_proven(&mut standing, &copy.race);
     }
     let open = possible(&standing, &winners).len() - winners.len().max(1);
-    Lead { leader, compared: copy.has_compared(), rivals: active.len() - 1, open, winners }
+    Lead {
+        leader,
+        compared: copy.has_compared(),
+        rivals: active.len() - 1,
+        open,
+        waiting_settle: winners.is_empty() && with_waiting().is_some_and(settled),
+        doubts: basis.doubts,
+        winners,
+    }
 }
 
 /// Replace the evidence against each rival by its maximum since this ranker took the lead: the

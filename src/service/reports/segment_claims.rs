@@ -78,11 +78,6 @@ impl SegmentsView {
         Some(view)
     }
 
-    /// The segments in which the winner loses, in words; `None` if there are none.
-    pub(super) fn hurts(self) -> Option<String> {
-        (!self.hurt.is_empty()).then_some(self.lost)
-    }
-
     fn sentence(&self, margin: f64, has_ended: bool) -> String {
         let Some(ranker) = &self.ranker else {
             let when = if has_ended { "only if" } else { "once" };

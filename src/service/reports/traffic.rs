@@ -8,8 +8,7 @@ use utoipa::ToSchema;
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, alarms};
-use crate::service::reports::guardrails::{harms, silences};
-use crate::service::reports::segment_claims::SegmentsView;
+use crate::service::reports::guardrails::silences;
 use dueling_bandits::BatchProgress;
 use dueling_bandits::claims::alone::Split;
 use dueling_bandits::claims::drift;
@@ -45,12 +44,8 @@ pub struct TrafficSummary {
     pub time_ahead_ms: Option<i64>,
     /// The open batch of a policy that runs in batches, until the experiment is concluded.
     pub batch: Option<BatchSummary>,
-    /// The segments in which the winner loses, in words, if there are any.
-    pub hurt: Option<String>,
     /// The newest change of preferences, until there is a verdict on what is true since then.
     pub drift: Option<drift::Alarm>,
-    /// The active rankers that do harm, in sentences.
-    pub harms: Vec<String>,
     /// Limits that missing values can break by themselves, in sentences.
     pub silences: Vec<String>,
 }
@@ -143,7 +138,6 @@ impl TrafficSummary {
         let in_flight = loaded.in_flight(now_ms, |in_flight| in_flight.total())?;
         let counts = loaded.traffic_counts(now_ms);
         let fold = loaded.fold()?;
-        let harms = harms(loaded, &fold).into_iter().filter(|harm| harm.is_active);
         Ok(Self {
             counts,
             in_flight,
@@ -157,9 +151,7 @@ impl TrafficSummary {
             now_ms,
             time_ahead_ms: fold.time_ahead_of(now_ms),
             batch: BatchSummary::of(&fold),
-            hurt: SegmentsView::of(loaded, &fold).and_then(|view| view.hurts()),
             drift: newest_change(&fold).cloned(),
-            harms: harms.map(|harm| harm.sentence).collect(),
             silences: silences(loaded, &fold),
         })
     }

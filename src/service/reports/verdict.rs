@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::service::answer::Answer;
 use crate::service::error::ServiceError;
 use crate::service::reports::claims::ControlView;
 use crate::service::reports::drift::DriftClaim;
@@ -15,7 +16,7 @@ use crate::service::reports::fold_copy::{FoldCopy, verdict_rng, winners};
 use crate::service::reports::leader::{keep_proven, possible};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::SegmentsView;
-use crate::service::reports::single_flight::{Computed, SingleFlight, newest};
+use crate::service::reports::single_flight::{Computed, newest};
 use crate::service::reports::verdict_basis::{VerdictBasis, Waiting, answered_each};
 pub use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::verdict_pairs::{DecidingPair, deciding_pairs, effects};
@@ -52,8 +53,11 @@ pub struct Verdict {
     #[schema(example = 0.01)]
     pub margin: f64,
     pub state: VerdictState,
+    /// At the confidence and margin of the experiment.
+    pub answer: Answer,
+    /// The headline of `answer`, and the claim with its error.
     #[schema(
-        example = "`neural` is the best ranker: no other ranker beats more of the others than it does. A wrong verdict comes up in at most 5 % of experiments."
+        example = "Ship `neural`. `neural` is the best ranker: no other ranker beats more of the others than it does. A wrong verdict comes up in at most 5 % of experiments."
     )]
     pub sentence: String,
     /// Its claim, without the error; empty while it is open.
@@ -154,27 +158,24 @@ pub struct RankerVerdict {
     pub condorcet_probability: f64,
 }
 
-/// The verdict at a target from [`requested_target`], at the current log position or later.
+/// The verdict at a target from [`requested_target`], at the current log position or later, with
+/// what holds.
 pub async fn verdict(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,
     target: Target,
+    answer: &Answer,
 ) -> Result<Arc<Computed<Verdict>>, ServiceError> {
-    let version = loaded.with_record(|record| record.version);
+    let (version, revision) = (loaded.with_record(|record| record.version), answer.revision());
+    let answer = answer.clone();
     let read = Arc::clone(loaded);
     let copy = move |fold: &Fold| VerdictInput {
         segments: SegmentsView::of(&read, fold),
         ..VerdictInput::of(fold, forecast_input(&read, fold, target))
     };
-    let compute = move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, target);
-    newest(reports, loaded, (version, target), copy, compute).await
-}
-
-/// The newest verdict at the experiment's own target that somebody has asked for.
-pub fn known_verdict(loaded: &LoadedExperiment) -> Option<Arc<Computed<Verdict>>> {
-    let version = loaded.with_record(|record| record.version);
-    let reports = loaded.extensions().get::<SingleFlight<(u64, Target), Verdict>>();
-    reports.known(0, &(version, loaded.spec.verdict_target()))
+    let compute =
+        move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, target, answer);
+    newest(reports, loaded, (version, target, revision), copy, compute).await
 }
 
 /// The copied state that a verdict is computed from.
@@ -222,20 +223,6 @@ impl VerdictInput {
             true => Cow::Borrowed(own),
             false => Cow::Owned(own.judge(target, tally, roster.active())),
         }
-    }
-
-    /// The tracker at this target that counts the answers that wait too; `None` if none wait.
-    fn tracker_with_waiting(&self, target: Target) -> Option<VerdictTracker> {
-        if self.waiting.is_empty() {
-            return None;
-        }
-        let FoldCopy { tracker: own, tally, roster, .. } = &self.copy;
-        let mut expected = own.clone().counting(own.counted().with_waiting(&self.waiting));
-        if target != own.target() {
-            return Some(expected.judge(target, tally, roster.active()));
-        }
-        expected.check(tally, roster.active());
-        Some(expected)
     }
 
     /// The share of answered duels that have a winner and count or wait.
@@ -309,7 +296,8 @@ fn judge<'a>(
     if is_own && is_open {
         keep_proven(&mut standing, &copy.race);
     }
-    let with_waiting = if is_open { input.tracker_with_waiting(target) } else { None };
+    let with_waiting =
+        if is_open { copy.tracker_with_waiting(&input.waiting, target) } else { None };
     let concluded = conclusion(loaded, input);
     let duels_to_go = if concluded.is_some() && is_open {
         Err("the experiment is concluded".to_owned())
@@ -350,7 +338,12 @@ impl Judgement<'_> {
     }
 }
 
-fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -> Verdict {
+fn verdict_of(
+    loaded: &LoadedExperiment,
+    input: &VerdictInput,
+    target: Target,
+    answer: Answer,
+) -> Verdict {
     let copy = &input.copy;
     let FoldCopy { tally, roster, .. } = copy;
     let active = roster.active();
@@ -385,6 +378,7 @@ fn verdict_of(loaded: &LoadedExperiment, input: &VerdictInput, target: Target) -
             (false, true) => VerdictState::Open,
             (false, false) => VerdictState::NothingKnown,
         },
+        answer,
         sentence: String::new(),
         claim: String::new(),
         condorcet: certified.is_some_and(|verdict| verdict.condorcet_steps.is_some()),

@@ -4,85 +4,50 @@ use crate::service::reports::grouped::grouped;
 use crate::service::reports::verdict::{Verdict, VerdictState};
 use crate::service::reports::verdict_basis::VerdictBasis;
 
-/// The sentence of a verdict, and what speaks against it. `is_own` says whether its target is that
-/// of the experiment.
+/// The headline of the answer, the claim with its error, and what speaks against it. `is_own` says
+/// whether the target is that of the experiment, which the headline is about.
 pub(super) fn sentence(verdict: &Verdict, is_own: bool) -> String {
     let VerdictBasis { doubts, remark, .. } = &verdict.rests_on;
     let would_conclude = verdict.conclude_at.is_some() && verdict.concluded.is_none();
     let therefore = (!doubts.is_empty() && would_conclude)
         .then_some("The experiment therefore does not conclude by itself.");
-    let said = doubts.iter().map(String::as_str).chain(*remark).chain(therefore);
-    said.fold(bare_sentence(verdict, is_own), |text, next| format!("{text} {next}"))
+    let headline = is_own.then_some(&*verdict.answer.headline);
+    let claim = claim_with_error(verdict);
+    let said = headline.into_iter().chain([&*claim]);
+    let said = said.chain(doubts.iter().map(String::as_str)).chain(*remark).chain(therefore);
+    said.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The sentence of a verdict alone.
-fn bare_sentence(verdict: &Verdict, is_own: bool) -> String {
-    let ended_on = verdict.concluded.as_ref().and_then(|end| end.winner.as_ref());
-    match (verdict.state, ended_on) {
-        (VerdictState::Decided, ended_on) => {
-            let decided = format!("{} {}", verdict.claim, error_of_claim(verdict));
-            match ended_on.filter(|id| !verdict.winners.contains(id)) {
-                Some(other) => {
-                    format!("{decided} The experiment was concluded on `{other}` nevertheless.")
-                }
-                None => decided,
-            }
-        }
-        (_, Some(winner)) => concluded_without_verdict(verdict, winner, is_own),
-        (VerdictState::NothingKnown, None) => format!(
-            "Nothing is known yet: no duel of the {} rankers has had a winner.",
-            active(verdict)
-        ),
-        (VerdictState::Open, None) => open(verdict),
-    }
-}
-
-fn concluded_without_verdict(verdict: &Verdict, winner: &str, is_own: bool) -> String {
-    let concluded = format!("The experiment was concluded on `{winner}`");
+fn claim_with_error(verdict: &Verdict) -> String {
     let error = error(verdict.confidence);
-    if verdict.rests_on.excluded_units > 0 {
-        format!(
-            "{concluded}. Without the answers of the excluded units, the evidence is not enough \
-             for a verdict that is wrong in at most {error} of experiments."
-        )
-    } else if !is_own {
-        format!(
-            "{concluded}. The evidence is not enough for a verdict with a margin of {} that is \
-             wrong in at most {error} of experiments.",
-            points(verdict.margin)
-        )
-    } else {
-        format!(
-            "{concluded} without a verdict: the evidence was not yet enough for one that is \
-             wrong in at most {error} of experiments."
-        )
+    match verdict.state {
+        VerdictState::Decided => format!("{} {}", verdict.claim, error_of_claim(verdict)),
+        VerdictState::NothingKnown if verdict.concluded.is_none() => String::new(),
+        VerdictState::Open if verdict.concluded.is_none() => to_go(verdict),
+        VerdictState::Open | VerdictState::NothingKnown => {
+            let without = match verdict.rests_on.excluded_units {
+                0 => "The",
+                _ => "Without the answers of the excluded units, the",
+            };
+            format!(
+                "{without} evidence is not enough for a verdict with a margin of {} that is wrong \
+                 in at most {error} of experiments.",
+                points(verdict.margin)
+            )
+        }
     }
 }
 
-fn open(verdict: &Verdict) -> String {
-    let unproven = match (verdict.possible.len() - 1, active(verdict) - 1) {
-        (_, 1) => String::new(),
-        // each was ruled out once, but not yet all of them at one time
-        (0, rivals) => format!(" against all of its {rivals} rivals at once"),
-        (open, rivals) if open == rivals => format!(" against any of its {rivals} rivals"),
-        (open, rivals) => format!(" against {open} of its {rivals} rivals"),
-    };
-    let end = match verdict.duels_to_go.map(|to_go| to_go.estimate) {
+/// How much longer an open verdict takes.
+fn to_go(verdict: &Verdict) -> String {
+    match verdict.duels_to_go.map(|to_go| to_go.estimate) {
         Some(0) => {
             "The answers that wait are enough for the verdict: it comes when they count.".into()
         }
         Some(1) => "The verdict takes about one more page.".into(),
         Some(pages) => format!("The verdict takes about {} more pages.", grouped(pages, ',')),
         None => "There is no estimate yet of how many more pages the verdict takes.".into(),
-    };
-    let leader = &verdict.leader;
-    let row = verdict.rankers.iter().find(|row| row.id == *leader);
-    format!(
-        "`{leader}` leads, but it is not yet proven to be a best ranker{unproven}. A model of the \
-         preferences gives it a probability of about {}; the proof assumes no model and takes \
-         longer. {end}",
-        percent(row.map_or(0.0, |row| row.copeland_probability)),
-    )
+    }
 }
 
 /// Number of active rankers.
@@ -140,7 +105,7 @@ fn error_of_claim(verdict: &Verdict) -> String {
 }
 
 /// A margin as a difference of shares.
-pub(super) fn points(margin: f64) -> String {
+pub(crate) fn points(margin: f64) -> String {
     let points = margin * 100.0;
     let unit = if points == 1.0 { "percentage point" } else { "percentage points" };
     format!("{} {unit}", short(points))
@@ -159,15 +124,4 @@ pub(super) fn share(share: f64) -> String {
 /// At most three digits after the point, and none that is not needed.
 fn short(number: f64) -> String {
     format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// A share in percent, never rounded up to 100 %.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    // even if all draws agree, nothing is certain
-    if percent > 99.0 {
-        format!("{:.2} %", ((percent * 100.0).floor() / 100.0).min(99.99))
-    } else {
-        format!("{percent:.0} %")
-    }
 }

@@ -102,6 +102,17 @@ impl LoadedExperiment {
         }
     }
 
+    /// The store has this answer.
+    pub fn set_answer(&self, answer: String) {
+        self.record.write().unwrap_or_else(PoisonError::into_inner).answer = Some(answer);
+    }
+
+    /// Maintain it soon.
+    pub fn wake(&self) {
+        // fails only if nothing maintains experiments here
+        let _ = self.due.send(self.id);
+    }
+
     /// Note a request for the experiment.
     pub fn touch(&self, now_ms: i64) {
         // many threads can read one value cheaply, but not write it

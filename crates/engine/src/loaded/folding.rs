@@ -7,13 +7,11 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::OwnedMutexGuard;
 
 use super::LoadedExperiment;
-use crate::clock::rfc3339;
 use crate::condition::Condition;
 use crate::error::EngineError;
 use crate::experiment_spec::page_rules::interleaving_text;
-use crate::fold::{Chunk, DecidedClaim, Fold};
+use crate::fold::{Chunk, Fold};
 use crate::tokens::duel_token::DuelToken;
-use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, Event, OutcomeEvent};
 use rankduel_store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
 
@@ -104,12 +102,8 @@ impl LoadedExperiment {
         // poisons the lock, so that nothing is selected from the state it leaves behind
         catch_unwind(AssertUnwindSafe(|| {
             let mut fold = self.fold.write().map_err(|_| self.panicked())?;
-            let decided = fold.decided_claims();
-            let raised = fold.drift().map_or(0, |drift| drift.raised());
             let absorbed = fold.apply_chunk(|chunk| self.absorb_into(chunk, entries));
-            self.report_claims(&fold, &decided);
             self.signal_if_due(&fold);
-            self.log_drift(&fold, raised);
             absorbed
         }))
         .unwrap_or_else(|_| Err(self.panicked()))
@@ -155,31 +149,6 @@ impl LoadedExperiment {
         Ok(true)
     }
 
-    /// Log each claim that is decided now, unless its entry was recorded before the experiment was
-    /// loaded.
-    fn report_claims(&self, fold: &Fold, before: &[DecidedClaim]) {
-        if fold.recorded_at() < self.opened_at {
-            return;
-        }
-        for decided in fold.decided_claims() {
-            if before.contains(&decided) {
-                continue;
-            }
-            let DecidedClaim { claim, ranker, segment, metric } = decided;
-            tracing::info!(
-                experiment = self.name,
-                claim,
-                ranker = self.spec.rankers[ranker].id,
-                control = self.spec.control,
-                segment = segment.as_ref().map(Segment::as_str),
-                metric = metric.map(|(metric, _)| &*self.spec.metrics[metric].name),
-                of = metric.map(|(_, kind)| kind.name()),
-                position = fold.position(),
-                "claim decided"
-            );
-        }
-    }
-
     /// If the fold has reached what concludes the experiment, say so, once.
     fn signal_if_due(&self, fold: &Fold) {
         let Some(at) = self.spec.conclude_at else { return };
@@ -191,24 +160,6 @@ impl LoadedExperiment {
         {
             // fails only if nothing concludes experiments here
             let _ = self.due.send(self.id);
-        }
-    }
-
-    /// Log the alarms about drift after the first `raised`.
-    fn log_drift(&self, fold: &Fold, raised: u32) {
-        let Some(drift) = fold.drift() else { return };
-        let new = drift.raised().saturating_sub(raised) as usize;
-        for alarm in drift.alarms().iter().rev().take(new) {
-            let (one, other) = (usize::from(alarm.pair.0), usize::from(alarm.pair.1));
-            tracing::warn!(
-                experiment = self.name,
-                since = rfc3339(alarm.since),
-                first = self.spec.rankers.get(one).map(|ranker| &*ranker.id),
-                second = self.spec.rankers.get(other).map(|ranker| &*ranker.id),
-                wins_before = alarm.before.wins,
-                wins_after = alarm.after.wins,
-                "preferences have changed"
-            );
         }
     }
 

@@ -1,0 +1,122 @@
+//! The answer of an experiment is computed from what is in memory, and stored with its record.
+//!
+//! Every server computes it in its maintenance rounds, for the experiments in its memory, and
+//! stores it in place of the one that it has seen before if it says something else. If two do so at
+//! once, the database lets one of them, and the other reads its answer first. So the list, a webhook
+//! and a server that starts know the answer without loading an experiment.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::service::Service;
+use crate::service::answer::{Answer, State, answer};
+use crate::service::error::ServiceError;
+use crate::service::reports::findings::findings;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::ExperimentRecord;
+
+/// Without a new log entry, the alarms and the stored answer are looked at again after this time.
+const LOOK_EVERY_MS: i64 = 15_000;
+/// The pause after an answer was computed, in times of that: the leader of many rankers takes long.
+const PAUSE_TIMES: u32 = 20;
+
+/// The state that the newest answer of a loaded experiment was computed from.
+#[derive(Default)]
+struct Seen {
+    position: u64,
+    version: u64,
+    /// Unix milliseconds.
+    at: i64,
+    not_before: Option<Instant>,
+}
+
+#[derive(Default)]
+struct SharedSeen(tokio::sync::Mutex<Seen>);
+
+/// The answer of now.
+pub(crate) async fn current(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<Answer, ServiceError> {
+    Ok(answer(&findings(service, loaded).await?))
+}
+
+/// The answer that is stored with a record; `None` before the first one, and if another version of
+/// the program has written it.
+pub(crate) fn stored(record: &ExperimentRecord) -> Option<Answer> {
+    serde_json::from_str(record.answer.as_deref()?).ok()
+}
+
+/// The answer of a record for a list, which loads no experiment.
+pub(crate) fn of_record(service: &Service, record: &ExperimentRecord) -> Answer {
+    let is_unreadable = service.engine.registry.refusal(&record.name).is_some();
+    let known = stored(record).filter(|_| !is_unreadable);
+    known.unwrap_or_else(|| Answer::unknown(record.status, record.updated_at, is_unreadable))
+}
+
+/// Compute the answer of an experiment, and store it if it says something else than the stored one.
+pub(super) async fn keep(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<(), ServiceError> {
+    let shared = loaded.extensions().get::<SharedSeen>();
+    let Ok(mut seen) = shared.0.try_lock() else { return Ok(()) };
+    if loaded.is_broken() {
+        return Ok(());
+    }
+    let (now, position) = (service.now_ms(), loaded.fold()?.position());
+    let version = loaded.with_record(|record| record.version);
+    let is_late = !(0..LOOK_EVERY_MS).contains(&(now - seen.at));
+    let may_look = seen.not_before.is_none_or(|at| Instant::now() >= at);
+    if version == seen.version && (!may_look || position == seen.position && !is_late) {
+        return Ok(());
+    }
+    if is_late {
+        read_stored(service, loaded).await?;
+    }
+    let before = loaded.with_record(|record| record.answer.clone());
+    let started = Instant::now();
+    let answer = current(service, loaded).await?;
+    seen.not_before = Some(Instant::now() + started.elapsed() * PAUSE_TIMES);
+    let is_known = loaded.with_record(stored).is_some_and(|it| it.says_the_same_as(&answer));
+    if answer.state == State::Refused {
+        return Ok(());
+    }
+    if !is_known && !store(service, loaded, position, before.as_deref(), &answer).await? {
+        seen.not_before = None;
+        return read_stored(service, loaded).await;
+    }
+    *seen = Seen { position, version, at: now, not_before: seen.not_before };
+    Ok(())
+}
+
+async fn store(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    position: u64,
+    before: Option<&str>,
+    answer: &Answer,
+) -> Result<bool, ServiceError> {
+    let text = serde_json::to_string(answer)
+        .map_err(|error| ServiceError::internal(format!("an answer was not written: {error}")))?;
+    let stored = service.engine.store.save_answer(loaded.id, position, before, &text).await?;
+    if stored {
+        loaded.set_answer(text);
+        let (experiment, about) = (&loaded.name, answer.about.join(" "));
+        let (state, headline) = (answer.state.name(), &answer.headline);
+        tracing::info!(experiment, state, about, headline, position, "the answer has changed");
+    }
+    Ok(stored)
+}
+
+/// Read the record, with the answer of another server.
+async fn read_stored(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<(), ServiceError> {
+    let store = &*service.engine.store;
+    match store.experiment(&loaded.name).await?.filter(|record| record.id == loaded.id) {
+        Some(record) => Ok(loaded.catch_up_with(store, record).await?),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,188 @@
+//! The findings that an answer is made of.
+
+use std::sync::Arc;
+
+use crate::service::Service;
+use crate::service::answer::Answer;
+use crate::service::conclusion::days_since;
+use crate::service::error::ServiceError;
+use crate::service::reports::alarms::Alarm;
+use crate::service::reports::claims::{ClaimKind, ClaimState, ControlView};
+use crate::service::reports::guardrails::{self, harms};
+use crate::service::reports::leader::{Lead, lead};
+use crate::service::reports::segment_claims::SegmentsView;
+use crate::service::reports::traffic::traffic;
+use rankduel_engine::experiment_spec::ConcludeAt;
+use rankduel_engine::fold::Fold;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::events::Status;
+
+/// All that is known of an experiment. Names are ids, times are Unix milliseconds.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    pub now: i64,
+    /// When the newest log entry was recorded.
+    pub recorded_at: i64,
+    pub decided_at: Option<i64>,
+    pub ended_at: Option<i64>,
+    /// Since when and why the service refuses answers.
+    pub refused: Option<(i64, &'static str)>,
+    pub experiment: String,
+    pub status: Status,
+    pub is_archived: bool,
+    /// The ranker that it ended on, and whether it ended by itself.
+    pub shown: Option<String>,
+    pub ended_by_itself: bool,
+    /// The share of pages on which rankers meet after the end.
+    pub watch: f64,
+    /// Answered duels.
+    pub duels: u64,
+    pub leader: String,
+    pub winners: Vec<String>,
+    /// Whether a duel of two rankers has counted.
+    pub is_compared: bool,
+    /// Rivals, and those that are not ruled out.
+    pub rivals: usize,
+    pub open: usize,
+    /// Whether the answers that wait would give a result.
+    pub waiting_settle: bool,
+    /// Whether it ends by itself, and what it awaits besides a result, in words.
+    pub concludes: bool,
+    pub awaits: Vec<String>,
+    pub control: Option<ControlView>,
+    pub margin: f64,
+    /// The segments in which the winner loses.
+    pub hurt: Vec<String>,
+    /// The rankers that do harm, with the metric, and whether they are still shown.
+    pub harms: Vec<(String, String, bool)>,
+    /// The metrics whose limit the winner is not proven to keep.
+    pub open_limits: Vec<String>,
+    /// The alarms that this server sees.
+    pub alarms: Vec<Alarm>,
+    pub doubts: Vec<String>,
+    /// The answer before.
+    pub before: Option<Answer>,
+}
+
+/// The findings of now.
+pub(crate) async fn findings(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<Findings, ServiceError> {
+    let lead = lead(&service.reports, loaded).await?;
+    let (_, alarms) = traffic(service, loaded).await?;
+    let ended_at = ended_at(service, loaded).await;
+    let (now, refused) = (service.now_ms(), service.refused());
+    let read = Arc::clone(loaded);
+    let found = service.reports.read(move || {
+        let fold = read.fold()?;
+        Ok::<_, ServiceError>(Findings {
+            ended_at,
+            refused,
+            ..found(&read, &fold, &lead, alarms, now)
+        })
+    });
+    found.await?
+}
+
+/// When an experiment was concluded, from its log or else from its record.
+async fn ended_at(service: &Service, loaded: &LoadedExperiment) -> Option<i64> {
+    let since = loaded.fold().ok().filter(|fold| fold.is_concluded())?.status_since();
+    let entries = service.engine.store.read(loaded.id, since.checked_sub(1)?, 1).await;
+    let entry = entries.ok()?.into_iter().find(|entry| entry.position == since);
+    let updated_at = || loaded.with_record(|record| record.updated_at);
+    Some(entry.map_or_else(updated_at, |entry| entry.recorded_at))
+}
+
+fn found(
+    loaded: &LoadedExperiment,
+    fold: &Fold,
+    lead: &Lead,
+    alarms: Vec<Alarm>,
+    now: i64,
+) -> Findings {
+    let spec = &loaded.spec;
+    let id = |ranker: usize| spec.rankers.get(ranker).map_or_else(String::new, |it| it.id.clone());
+    let verdict = fold.verdict().verdict();
+    let winners: Vec<String> = verdict
+        .map(|verdict| verdict.winners.iter().map(|&winner| id(winner.into())).collect())
+        .unwrap_or_default();
+    let leader = verdict.map_or(lead.leader, |verdict| verdict.winner());
+    let record = loaded.record();
+    let has_ended = record.status == Status::Concluded;
+    let harms = harms(loaded, fold).into_iter();
+    let harms = harms.map(|harm| (id(harm.ranker), harm.metric.0, harm.is_active));
+    let shown = record.winner.map_or(leader, usize::from);
+    Findings {
+        now,
+        recorded_at: fold.recorded_at(),
+        decided_at: verdict.and_then(|_| Some(fold.race().points().last()?.recorded_at)),
+        ended_at: None,
+        refused: None,
+        experiment: loaded.name.clone(),
+        status: record.status,
+        is_archived: record.archived_at.is_some(),
+        shown: has_ended.then(|| id(shown)),
+        ended_by_itself: fold.concluded_by_itself().is_some_and(|reason| !reason.is_empty()),
+        watch: spec.watch,
+        duels: fold.counts().answered_duels(),
+        leader: id(leader),
+        is_compared: lead.compared,
+        rivals: lead.rivals,
+        open: lead.open,
+        waiting_settle: lead.waiting_settle,
+        concludes: spec.conclude_at.is_some()
+            && fold.concluded_by_itself().is_none()
+            && lead.doubts.is_empty(),
+        awaits: awaits(loaded, fold, leader, days_since(record.created_at, now)),
+        control: fold
+            .claims()
+            .and_then(|held| ControlView::of(loaded, held, verdict, leader, has_ended)),
+        margin: fold.verdict().target().margin,
+        hurt: SegmentsView::of(loaded, fold)
+            .map(|view| view.hurt.iter().map(ToString::to_string).collect())
+            .unwrap_or_default(),
+        harms: harms.collect(),
+        open_limits: winners.first().map(|id| open_limits(loaded, fold, id)).unwrap_or_default(),
+        winners,
+        alarms,
+        doubts: lead.doubts.clone(),
+        before: record.answer.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+    }
+}
+
+/// The things that an experiment with this winner awaits before it ends by itself, in words.
+fn awaits(loaded: &LoadedExperiment, fold: &Fold, winner: usize, days: f64) -> Vec<String> {
+    let Some(at) = loaded.spec.conclude_at else { return Vec::new() };
+    let mut awaits = Vec::new();
+    let is_settled = |control, segments| {
+        fold.settled_verdict(&ConcludeAt { control, segments, ..at })
+            .is_some_and(|verdict| verdict.winner() == winner)
+    };
+    if at.control && !is_settled(true, false) {
+        awaits.push("the comparison with what you run now is known".to_owned());
+    }
+    if at.segments && !is_settled(false, true) {
+        awaits.push("its segments are known".to_owned());
+    }
+    if let Some(least) = at.min_days.filter(|least| days < *least) {
+        let days = if least == 1.0 { "a day".into() } else { format!("{least} days") };
+        awaits.push(format!("it has run for {days}"));
+    }
+    awaits
+}
+
+/// The metrics whose limit this ranker is not proven to keep.
+fn open_limits(loaded: &LoadedExperiment, fold: &Fold, ranker: &str) -> Vec<String> {
+    let mut open: Vec<String> = guardrails::claims(loaded, fold)
+        .into_iter()
+        .filter(|claim| claim.claim == ClaimKind::Safe && claim.ranker.as_deref() == Some(ranker))
+        .filter_map(|claim| {
+            let metric = claim.metric?;
+            let holds = claim.state == ClaimState::Decided && !metric.uneven;
+            (!holds).then_some(metric.name)
+        })
+        .collect();
+    open.dedup();
+    open
+}
