@@ -12,7 +12,7 @@ create table experiment (
     -- Drawn at random: an experiment that is created again is another one.
     id integer primary key,
     name text not null,
-    -- The specification, as JSON that the database does not parse.
+    -- The specification that the log folds to, as JSON that the database does not parse.
     spec text not null,
     seed integer not null,
     status text not null check (status in ('running', 'paused', 'concluded')),
@@ -20,7 +20,7 @@ create table experiment (
     winner integer check (winner between 0 and 65535),
     -- Counts the changes of this row, from 1. An append is not a change.
     version integer not null check (version >= 1),
-    -- Position of the newest log entry; 0 before the first.
+    -- Position of the newest log entry. The first one is the creation.
     head integer not null check (head >= 0),
     -- Log entries up to this position were pruned, and a snapshot at or above it takes their
     -- place. 0: the log is whole.
@@ -28,8 +28,6 @@ create table experiment (
     created_at_ms integer not null,
     updated_at_ms integer not null,
     archived_at_ms integer,
-    -- The interleaving method as JSON, once it was changed; null: as in `spec`.
-    interleaving text,
     -- The answer, as JSON that the database does not parse; null until a server has looked.
     answer text,
     -- The log position of `answer`.

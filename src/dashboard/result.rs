@@ -72,7 +72,7 @@ fn meta(view: &View) -> Markup {
         @if let Some(waiting) = view.waiting() { " and " (number(waiting.answers)) " wait" }
         "."
         @if !spec.owner.is_empty() { " Ask " bdi { (spec.owner) } "." }
-        @if spec.roster_changes.changes() > 0 { " The rankers have changed: only pages since then count." }
+        @if view.fold.roster_changes > 0 { " The rankers have changed: only pages since then count." }
     }
 }
 

@@ -143,7 +143,7 @@ impl FoldData {
             pace: Pace::of(&fold, &loaded.record(), now),
             // after a change of the rankers, `counted` lacks all earlier answers, which the page
             // shows
-            expected: match counted.leaves_out() && fold.roster_changes().is_none() {
+            expected: match counted.leaves_out() && fold.roster_changes() == 0 {
                 true => counted.with_waiting(&cohorts.expected()).of(tally),
                 false => tally.clone(),
             },

@@ -12,7 +12,6 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -20,6 +19,7 @@ use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
 use crate::service::threads::WorkThreads;
+pub use rankduel_engine::experiment_spec::Object;
 use rankduel_engine::experiment_spec::excerpt;
 
 /// Approximate nanoseconds to read a byte of JSON, measured with many short strings.
@@ -223,27 +223,6 @@ pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
-}
-
-/// A `T` that is read only from an object. A struct could also be read from an array of its values
-/// in order, which the API does not describe.
-#[derive(Debug, Clone, Copy)]
-pub struct Object<T>(pub T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
-            type Value = Object<T>;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(members)).map(Object)
-            }
-        }
-        deserializer.deserialize_map(Members(PhantomData))
-    }
 }
 
 /// An object with any keys, each of them once. A map of the standard library would keep the last

@@ -3,99 +3,149 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::lifecycle::audited_status;
-use crate::service::settings_changes::SettingsChange;
-use crate::service::spec_changes::Excluded;
-use crate::service::{Service, lifecycle, roster_changes, settings_changes, spec_changes};
+use crate::service::reports::leader::lead;
+use crate::service::units::{UnitHasher, unit_error};
 use rankduel_engine::access::Actor;
 use rankduel_engine::consistency::sound_spec;
-use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
+use rankduel_engine::experiment_spec::{
+    ExperimentSpec, FieldError, MAX_CONTROLS, MAX_WINDOWS, OrNever, Patch, Refused,
+};
+use rankduel_engine::lifecycle::Lifecycle;
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::events::{ControlEvent, Event, Status};
+use rankduel_store::events::{ControlEvent, Event, Status, UnitHash};
 use rankduel_store::{AuditNote, Change, Changed, ExperimentRecord, NewEvent, Nonce};
 
-/// The audit log's name of most changes.
-pub(super) const CHANGED: &str = "experiment-changed";
-
-/// A change to write.
-pub(super) struct Decided {
-    pub change: Change,
-    pub event: ControlEvent,
-    /// The change's name in the audit log.
-    pub action: &'static str,
-    pub before: Option<Value>,
-    pub after: Option<Value>,
-}
-
-impl Decided {
-    pub fn of_spec(
-        changed: &ExperimentSpec,
-        event: ControlEvent,
-        before: Value,
-        after: Value,
-    ) -> Self {
-        let change = Change { spec: Some(changed.to_text()), ..Change::default() };
-        Self { change, event, action: CHANGED, before: Some(before), after: Some(after) }
-    }
-}
-
-/// A change that somebody requests.
-#[derive(Debug, Clone)]
-pub enum Requested {
-    /// The ranker that people see today. Claims are made against it with the answers to duels
-    /// issued from now on.
-    Control(String),
-    /// Another method of interleaving, from the next log position on.
-    Interleaving(interleaving::Spec),
-    Enlist(Ranker),
-    /// A ranker that is never selected again; answers of its open duels still count.
-    Retire {
-        id: String,
-        /// The service's reason, if it retires the ranker automatically.
-        reason: Option<String>,
-    },
-    /// Units whose answers no longer count: the log is folded anew without them.
-    Exclude(Excluded),
-    /// Another status. Concluding sets the winner: this one, or the leader that every report names.
-    Status {
-        status: Status,
-        winner: Option<String>,
-    },
-    /// A concluded experiment is no longer listed and cannot be changed. Its log stays.
-    Archive,
-    Settings(SettingsChange),
-}
-
 /// The newest state of an experiment, on which a change is decided.
-pub(super) struct Newest<'a> {
-    pub service: &'a Service,
-    pub loaded: &'a LoadedExperiment,
-    pub record: &'a ExperimentRecord,
-    pub spec: &'a ExperimentSpec,
-    /// The winner of a conclusion that names none.
-    pub leader: Option<&'a str>,
+struct Newest<'a> {
+    loaded: &'a LoadedExperiment,
+    record: &'a ExperimentRecord,
+    spec: &'a ExperimentSpec,
+    now: i64,
 }
 
-/// The change to write for a request; `None` if the experiment already is as requested.
-pub(super) type Decision = Result<Option<Decided>, ServiceError>;
+/// An experiment after a change.
+struct Decided {
+    spec: ExperimentSpec,
+    lifecycle: Lifecycle,
+}
 
-impl Requested {
-    fn decide(&self, on: &Newest<'_>) -> Decision {
-        match self {
-            Self::Control(id) => spec_changes::control(on, id),
-            Self::Interleaving(method) => spec_changes::interleaving(on, *method),
-            Self::Enlist(ranker) => roster_changes::enlist(on, ranker),
-            Self::Retire { id, reason } => roster_changes::retire(on, id, reason.as_deref()),
-            Self::Exclude(excluded) => spec_changes::exclude(on, excluded),
-            Self::Status { status, winner } => lifecycle::status(on, *status, winner.as_deref()),
-            Self::Archive => lifecycle::archived(on),
-            Self::Settings(settings) => settings_changes::set(on, settings),
+impl From<Refused> for ServiceError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Invalid(errors) => Self::Invalid(errors),
+            Refused::FixedRankers(why) => Self::FixedRankers(why),
         }
     }
+}
+
+impl Newest<'_> {
+    /// The experiment after a change; `None` if it already is as requested.
+    fn decide(&self, patch: &Patch) -> Result<Option<Decided>, ServiceError> {
+        let &Self { loaded, record, spec, now } = self;
+        if patch.archived && record.status != Status::Concluded {
+            return Err(ServiceError::NotConcluded(record.name.clone()));
+        }
+        let before = Lifecycle::of(record);
+        let changed = spec.patched(patch)?;
+        let lifecycle = before.patched(patch, (spec, &changed), now)?;
+        if changed == *spec && lifecycle == before {
+            return Ok(None);
+        }
+        if changed.exclusions.len() > spec.exclusions.len() && record.pruned_to > 0 {
+            return Err(ServiceError::LogPruned(format!(
+                "the log of experiment `{}` was pruned up to position {}, and it would have to be \
+                 folded from its beginning, without the answers of these units",
+                record.name, record.pruned_to
+            )));
+        }
+        let fold = loaded.fold()?;
+        let mut errors = Vec::new();
+        if changed.control != spec.control && fold.controls() >= MAX_CONTROLS {
+            let detail = format!(
+                "the control has changed {MAX_CONTROLS} times, which is the limit; create a new \
+                 experiment"
+            );
+            errors.push(FieldError::new("/control", detail));
+        }
+        let other_window = changed.answer_window_seconds != spec.answer_window_seconds;
+        if other_window && fold.cohorts().windows() >= MAX_WINDOWS {
+            let detail =
+                format!("the experiment has had {MAX_WINDOWS} answer windows, which is the limit");
+            errors.push(FieldError::new("/answer_window_seconds", detail));
+        }
+        ServiceError::unless_valid(errors)?;
+        Ok(Some(Decided { spec: changed, lifecycle }))
+    }
+
+    /// The change to write, with its note in the audit log.
+    fn change(&self, decided: &Decided, patch: &Patch, by: &Actor) -> Change {
+        let Decided { spec, lifecycle } = decided;
+        let before = (self.spec, Lifecycle::of(self.record));
+        let (old, new) = difference(patch, before, (spec, *lifecycle));
+        let what = match (patch.archived, patch.status, &patch.reason) {
+            (true, ..) => "experiment-archived",
+            (_, Some(Status::Concluded), Some(_)) => "experiment-concluded",
+            (_, Some(Status::Paused), Some(_)) => "experiment-paused",
+            _ => "experiment-changed",
+        };
+        let note = AuditNote::of_experiment(by, what, &self.record.name, self.now);
+        Change {
+            status: Some(lifecycle.status),
+            winner: Some(lifecycle.winner),
+            archived_at: lifecycle.archived_at,
+            spec: Some(spec.to_text()),
+            audit: Some(note.changed(Some(old), Some(new))),
+        }
+    }
+}
+
+/// The members that the change is about, before and after it. Of a list that grows, only the
+/// addition is shown.
+fn difference(
+    patch: &Patch,
+    before: (&ExperimentSpec, Lifecycle),
+    after: (&ExperimentSpec, Lifecycle),
+) -> (Value, Value) {
+    let (before, after) = (described(before), described(after));
+    let (mut old, mut new) = (Map::new(), Map::new());
+    if let Value::Object(patch) = patch.to_json() {
+        for (name, value) in patch {
+            match (name.as_str(), after.get(&name)) {
+                ("reason", _) => drop(new.insert(name, value)),
+                (_, Some(is)) => {
+                    old.insert(name.clone(), before.get(&name).cloned().unwrap_or_default());
+                    new.insert(name, is.clone());
+                }
+                (_, None) => {
+                    old.insert(name.clone(), Value::Null);
+                    new.insert(name, value);
+                }
+            }
+        }
+    }
+    (old.into(), new.into())
+}
+
+/// The members of an experiment by the names that a patch has for them.
+fn described((spec, lifecycle): (&ExperimentSpec, Lifecycle)) -> Map<String, Value> {
+    let winner = lifecycle.winner.and_then(|winner| spec.rankers.get(usize::from(winner)));
+    let members = json!({
+        "status": lifecycle.status,
+        "winner": winner.map(|winner| &winner.id),
+        "archived": lifecycle.archived_at.is_some(),
+        "interleaving": spec.pages.interleaving,
+        "control": spec.control,
+        "description": spec.description,
+        "owner": spec.owner,
+        "conclude_at": OrNever(spec.conclude_at),
+        "answer_window_seconds": spec.answer_window_seconds,
+        "coverage": spec.coverage,
+    });
+    members.as_object().cloned().unwrap_or_default()
 }
 
 /// Make a change, provided that the experiment is at `expected_version` (`None` for any version).
@@ -105,11 +155,10 @@ pub async fn change(
     service: &Service,
     name: &str,
     expected_version: Option<u64>,
-    requested: &Requested,
+    requested: &Patch,
     by: &Actor,
 ) -> Result<Arc<LoadedExperiment>, ServiceError> {
-    let leader = lifecycle::leader_of(service, name, requested).await?;
-    let leader = leader.as_deref();
+    let completed = completed(&*service.experiment(name).await?, requested.clone())?;
     loop {
         let loaded = service.experiment(name).await?;
         let (record, spec) = newest_record(service, &loaded).await?;
@@ -118,27 +167,23 @@ pub async fn change(
             return Err(ServiceError::Stale { expected, current: record.version });
         }
         if loaded.is_broken() {
-            // another process made a change for which the log is folded anew
+            // another process has changed the spec
             continue;
         }
-        if spec.roster_changes != loaded.spec.roster_changes {
-            let why = "its log and its record have different rankers".into();
-            return Err(ServiceError::unreadable(name, why));
-        }
-        let on = Newest { service, loaded: &loaded, record: &record, spec: &spec, leader };
-        let Some(Decided { mut change, event, action, before, after }) = requested.decide(&on)?
-        else {
+        let patch = with_winner(service, &loaded, &record, completed.clone()).await?;
+        let on = Newest { loaded: &loaded, record: &record, spec: &spec, now: service.now_ms() };
+        let Some(decided) = on.decide(&patch)? else {
             return service.experiment(name).await;
         };
-        let now = service.now_ms();
-        change.audit = Some(AuditNote::of_experiment(by, action, name, now).changed(before, after));
         let nonce = service.engine.fresh_nonce();
-        match commit_change(service, nonce, &loaded, &record, change, event, now).await {
+        match commit(service, nonce, &on, &decided, &patch, by).await {
             Err(ServiceError::Stale { .. }) if expected_version.is_none() => {}
-            // an exclusion or a change of the roster loads the experiment again
+            // a change of the spec loads the experiment again
             done => {
                 done?;
-                return service.experiment(name).await;
+                let changed = service.experiment(name).await?;
+                changed.wake();
+                return Ok(changed);
             }
         }
     }
@@ -148,11 +193,63 @@ pub async fn change(
 pub(crate) fn check(
     service: &Service,
     loaded: &LoadedExperiment,
-    requested: &Requested,
+    requested: &Patch,
 ) -> Result<(), ServiceError> {
-    let record = loaded.record();
-    let on = Newest { service, loaded, record: &record, spec: &loaded.spec, leader: None };
-    requested.decide(&on).map(drop)
+    let mut patch = completed(loaded, requested.clone())?;
+    let record = &loaded.record();
+    if needs_winner(record, &patch) {
+        // instead of the leader, which is active too
+        let active = loaded.fold()?.roster().active()[0];
+        patch.winner = Some(loaded.spec.rankers[active].id.clone());
+    }
+    let on = Newest { loaded, record, spec: &loaded.spec, now: service.now_ms() };
+    on.decide(&patch).map(drop)
+}
+
+/// The patch with the hashes of the units that it names, and with all parameters of its method: the
+/// log is the same whatever a later version takes as default.
+fn completed(loaded: &LoadedExperiment, mut patch: Patch) -> Result<Patch, ServiceError> {
+    if let Some(method) = &mut patch.interleaving
+        && let Ok(whole) = interleaving::Spec::from_json(method.clone())
+        && let Ok(Value::Object(whole)) = serde_json::to_value(whole)
+    {
+        *method = whole;
+    }
+    let Some(exclusion) = &mut patch.exclude else { return Ok(patch) };
+    for (index, unit) in exclusion.units.iter().enumerate() {
+        let empty = unit.is_empty().then(|| "an empty id is no unit".to_owned());
+        if let Some(detail) = empty.or_else(|| unit_error(unit)) {
+            return Err(ServiceError::field(format!("/exclude/units/{index}"), detail));
+        }
+    }
+    let hasher = UnitHasher::of(loaded);
+    let named = std::mem::take(&mut exclusion.units);
+    exclusion.hashes.extend(named.iter().map(|unit| UnitHash(hasher.hash(unit))));
+    let known: Vec<_> = loaded.spec.excluded_units().collect();
+    if !exclusion.hashes.is_empty() && exclusion.hashes.iter().all(|unit| known.contains(unit)) {
+        patch.exclude = None;
+    }
+    Ok(patch)
+}
+
+/// Whether the change concludes an experiment and names no winner.
+fn needs_winner(record: &ExperimentRecord, patch: &Patch) -> bool {
+    let concludes = record.status != Status::Concluded && patch.status == Some(Status::Concluded);
+    concludes && patch.winner.is_none()
+}
+
+/// The patch with the winner of a conclusion that names none: the leader that every report names.
+async fn with_winner(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    record: &ExperimentRecord,
+    patch: Patch,
+) -> Result<Patch, ServiceError> {
+    if !needs_winner(record, &patch) {
+        return Ok(patch);
+    }
+    let leader = lead(&service.reports, loaded).await?.leader;
+    Ok(Patch { winner: Some(loaded.spec.rankers[leader].id.clone()), ..patch })
 }
 
 /// The newest record in the store, and its spec. The record and the fold in memory may be older if
@@ -168,95 +265,60 @@ async fn newest_record(
     Ok((record, spec))
 }
 
-/// Write a change of a record that was read as `seen`, with its event under this nonce, and
-/// fold it.
-async fn commit_change(
+/// Write a change with its event under this nonce, and fold it.
+async fn commit(
     service: &Service,
     nonce: Nonce,
-    loaded: &Arc<LoadedExperiment>,
-    seen: &ExperimentRecord,
-    change: Change,
-    event: ControlEvent,
-    now: i64,
+    on: &Newest<'_>,
+    decided: &Decided,
+    patch: &Patch,
+    by: &Actor,
 ) -> Result<(), ServiceError> {
+    let (name, seen, now) = (&on.record.name, on.record.version, on.now);
+    let change = on.change(decided, patch, by);
+    let event = ControlEvent::Changed { patch: patch.to_json(), by: by.who().to_owned() };
     let event = NewEvent::new(nonce, Event::Control(event));
     let store = &service.engine.store;
-    match store.change_experiment(loaded.id, seen.version, &change, event, now).await? {
-        Changed::Done(record) => {
-            if let Err(error) = fold_change(service, loaded, record).await {
-                // it is durable and therefore acknowledged; replication folds it later
-                tracing::error!(%error, experiment = loaded.name, "a change could not be folded yet");
-            }
-            Ok(())
-        }
+    let changed = store.change_experiment(on.record.id, seen, &change, event, now).await?;
+    let (record, done) = match changed {
+        Changed::Done(record) => (record, Ok(())),
         Changed::Stale(record) => {
             let current = record.version;
-            loaded.catch_up_with(&**store, record).await?;
-            Err(ServiceError::Stale { expected: seen.version, current })
+            (record, Err(ServiceError::Stale { expected: seen, current }))
         }
-        Changed::Missing => Err(ServiceError::not_found(&loaded.name)),
+        Changed::Missing => return Err(ServiceError::not_found(name)),
+    };
+    // into the experiment that it was decided on, or the one that has replaced it in memory
+    if let Some(loaded) = service.engine.registry.in_memory(name)
+        && let Err(error) = loaded.catch_up_with(&**store, record).await
+    {
+        // it is durable and therefore acknowledged; replication folds it later
+        tracing::error!(%error, experiment = name, "a change could not be folded yet");
     }
+    done
 }
 
-/// Fold the change, so that the next request here finds it: into the experiment that it was
-/// decided on, and into the one that may have replaced it in memory.
-async fn fold_change(
+/// Change a running experiment without a request, unless the entry with this nonce is in its log or
+/// the experiment has changed. Returns whether this call changed it. If another change comes first,
+/// the next round of maintenance tries again. A person who sets the experiment running again
+/// afterwards wants it to run.
+pub(super) async fn change_automatically(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
-    record: ExperimentRecord,
-) -> Result<(), EngineError> {
-    loaded.catch_up_with(&*service.engine.store, record).await?;
-    let current = service.engine.registry.get(&loaded.name).await?;
-    current.wake();
-    if Arc::ptr_eq(&current, loaded) {
-        return Ok(());
-    }
-    current.catch_up(&*service.engine.store).await
-}
-
-/// A status that the service sets on a running experiment without a request.
-pub(super) struct AutomaticStatus {
-    /// It is set at most once under this nonce: a person who sets the experiment running again
-    /// wants it to run.
-    pub nonce: Nonce,
-    pub status: Status,
-    pub winner: Option<u16>,
-    pub reason: String,
-    /// The change's name in the audit log.
-    pub action: &'static str,
-}
-
-/// Set this status, unless it was set before or the experiment has changed. Returns whether this
-/// call set it. If another change comes first, the next round of maintenance tries again.
-pub(super) async fn set_automatically(
-    service: &Service,
-    loaded: &Arc<LoadedExperiment>,
-    AutomaticStatus { nonce, status, winner, reason, action }: AutomaticStatus,
+    nonce: Nonce,
+    patch: &Patch,
 ) -> Result<bool, ServiceError> {
     let (record, spec) = newest_record(service, loaded).await?;
     let found = service.engine.store.find(loaded.id, &[nonce]).await?;
     let done_before = found.iter().any(Option::is_some);
-    // the reason holds only for the rankers and the answers that were counted here
-    let other_fold = spec.roster_changes != loaded.spec.roster_changes
-        || spec.exclusions != loaded.spec.exclusions
-        || spec.control != loaded.spec.control;
-    if record.status != Status::Running || record.archived_at.is_some() || done_before || other_fold
-    {
+    // the reason holds only for the spec and the answers that were counted here
+    let is_other = record.status != Status::Running || record.archived_at.is_some();
+    if done_before || is_other || spec != loaded.spec {
         return Ok(false);
     }
-    let now = service.now_ms();
-    let mut after = audited_status(loaded, &ExperimentRecord { status, winner, ..record.clone() });
-    after["reason"] = json!(reason);
-    let audit = AuditNote::of_experiment(&Actor::service(), action, &loaded.name, now)
-        .changed(Some(audited_status(loaded, &record)), Some(after));
-    let change = Change {
-        status: Some(status),
-        winner: Some(winner),
-        audit: Some(audit),
-        ..Change::default()
-    };
-    let event = ControlEvent::Status { status, winner, archived: false, reason: Some(reason) };
-    match commit_change(service, nonce, loaded, &record, change, event, now).await {
+    let on = Newest { loaded, record: &record, spec: &spec, now: service.now_ms() };
+    let Some(decided) = on.decide(patch)? else { return Ok(false) };
+    match commit(service, nonce, &on, &decided, patch, &Actor::service()).await {
         Err(ServiceError::Stale { .. }) => Ok(false),
         done => done.map(|()| true),
     }

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use crate::service::Service;
-use crate::service::change::{AutomaticStatus, set_automatically};
+use crate::service::change::change_automatically;
 use crate::service::error::ServiceError;
 use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::verdict_basis::doubt;
 use crate::service::threads::blocking;
-use rankduel_engine::experiment_spec::ConcludeAt;
+use rankduel_engine::experiment_spec::{ConcludeAt, Patch};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::Nonce;
 use rankduel_store::events::Status;
@@ -31,14 +31,13 @@ pub(super) async fn conclude_if_due(
         return Ok(());
     }
     let Some((winner, reason)) = due(loaded, service.now_ms()).await? else { return Ok(()) };
-    let conclusion = AutomaticStatus {
-        nonce: CONCLUSION,
-        status: Status::Concluded,
-        winner: Some(winner as u16),
-        reason,
-        action: "experiment-concluded",
+    let conclusion = Patch {
+        status: Some(Status::Concluded),
+        winner: Some(loaded.spec.rankers[winner].id.clone()),
+        reason: Some(reason),
+        ..Patch::default()
     };
-    set_automatically(service, loaded, conclusion).await?;
+    change_automatically(service, loaded, CONCLUSION, &conclusion).await?;
     Ok(())
 }
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use crate::service::Service;
-use crate::service::change::{AutomaticStatus, Requested, change, set_automatically};
+use crate::service::change::{change, change_automatically};
 use crate::service::error::ServiceError;
 use crate::service::reports::guardrails::{Harm, harms};
 use rankduel_engine::access::Actor;
-use rankduel_engine::experiment_spec::OnHarm;
+use rankduel_engine::experiment_spec::{OnHarm, Patch};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::Status;
 use rankduel_store::{ExperimentRecord, Nonce};
@@ -42,7 +42,7 @@ pub(super) async fn act_on_harm(
             OnHarm::Tell => {}
             OnHarm::Retire if harm.is_active && !is_control => {
                 let reason = Some(harm.sentence.clone());
-                let retire = Requested::Retire { id: id.clone(), reason };
+                let retire = Patch { retire: Some(id.clone()), reason, ..Patch::default() };
                 match change(service, &loaded.name, None, &retire, &Actor::service()).await {
                     // the experiment is loaded again with its other rankers
                     Ok(_) => return Ok(()),
@@ -71,8 +71,7 @@ async fn pause(
     let low = u64::from_be_bytes(std::array::from_fn(|byte| digest[byte]));
     let nonce = PAUSES | Nonce::from(low);
     let reason = harms.iter().map(|harm| &*harm.sentence).collect::<Vec<_>>().join(" ");
-    let (status, action) = (Status::Paused, "experiment-paused");
-    let pause = AutomaticStatus { nonce, status, winner: None, reason, action };
-    set_automatically(service, loaded, pause).await?;
+    let pause = Patch { status: Some(Status::Paused), reason: Some(reason), ..Patch::default() };
+    change_automatically(service, loaded, nonce, &pause).await?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::service::transfer::{CHUNK, entry_beyond_head};
-use rankduel_engine::consistency::{LoggedChanges, record_errors, short_log, state_errors};
+use rankduel_engine::consistency::{record_errors, short_log, state_errors};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::{ExperimentRecord, LogEntry, Snapshot, Store, StoreError};
@@ -149,12 +149,11 @@ fn corruption(error: StoreError) -> Result<String, StoreError> {
 
 /// The fold of the entries read so far, and the data it must agree with.
 struct Folding<'a> {
-    /// `None` once an entry could not be folded.
+    /// `None` before the first entry, and once an entry could not be folded.
     fold: Option<Fold>,
     spec: Option<&'a ExperimentSpec>,
     /// Snapshots in the layout of this program, newest first.
     snapshots: Vec<Snapshot>,
-    changes: LoggedChanges,
     /// How many entries the fold sets aside, and the position of the first.
     set_aside: Option<(u64, u64)>,
     record: &'a ExperimentRecord,
@@ -167,11 +166,11 @@ impl<'a> Folding<'a> {
         snapshots: Vec<Snapshot>,
         findings: &mut Findings,
     ) -> Self {
-        let mut fold = spec.map(|spec| Fold::start(spec, record.seed, record.created_at));
+        let mut fold = None;
         let mut ours = Vec::new();
         for snapshot in snapshots {
-            match &fold {
-                Some(fold) if fold.format() == snapshot.format => {
+            match spec {
+                Some(spec) if Fold::format_of(spec) == snapshot.format => {
                     if snapshot.position > record.head {
                         findings.wrong.push(format!(
                             "there is a snapshot at position {}, beyond the head {}",
@@ -204,19 +203,19 @@ impl<'a> Folding<'a> {
             }
             fold = restored;
         }
-        Self {
-            fold,
-            spec,
-            snapshots: ours,
-            changes: LoggedChanges::default(),
-            set_aside: None,
-            record,
-        }
+        Self { fold, spec, snapshots: ours, set_aside: None, record }
     }
 
     fn apply(&mut self, entry: &LogEntry, findings: &mut Findings) {
-        if let Some(spec) = self.spec {
-            findings.wrong.extend(self.changes.note(entry, self.record, spec));
+        if let (1, Some(spec)) = (entry.position, self.spec) {
+            let Self { record, .. } = self;
+            match Fold::created(Some(entry), spec, record.seed, record.created_at) {
+                Ok(fold) => self.fold = Some(fold),
+                Err(error) => {
+                    findings.wrong.push(format!("{error}; later entries were not folded"));
+                }
+            }
+            return;
         }
         let Some(fold) = &mut self.fold else { return };
         if entry.position <= fold.position() {
@@ -244,7 +243,7 @@ impl<'a> Folding<'a> {
             let restored =
                 self.spec.and_then(|spec| Fold::restore(spec, self.record.seed, &snapshot.state));
             match restored {
-                None if self.is_older_than_an_exclusion(&snapshot) => findings.remarks.push(format!(
+                None if Fold::is_readable(&snapshot.state) => findings.remarks.push(format!(
                     "the snapshot at position {} is older than an exclusion; it is ignored when the \
                      experiment is loaded",
                     snapshot.position
@@ -263,15 +262,6 @@ impl<'a> Folding<'a> {
         }
     }
 
-    fn is_older_than_an_exclusion(&self, snapshot: &Snapshot) -> bool {
-        let Some(spec) = self.spec else { return false };
-        (0..spec.exclusions.len()).any(|seen| {
-            let exclusions = spec.exclusions[..seen].to_vec();
-            let before = ExperimentSpec { exclusions, ..spec.clone() };
-            Fold::restore(&before, self.record.seed, &snapshot.state).is_some()
-        })
-    }
-
     fn end(mut self, findings: &mut Findings) {
         self.compare_up_to(self.record.head, findings);
         if let Some((entries, first)) = self.set_aside {
@@ -283,6 +273,5 @@ impl<'a> Folding<'a> {
         // changes may not have been read
         let (Some(fold), Some(spec)) = (&self.fold, self.spec) else { return };
         findings.wrong.extend(state_errors(self.record, spec, fold));
-        findings.wrong.extend(self.changes.errors(self.record));
     }
 }

@@ -63,9 +63,9 @@ async fn events_on_a_page_are_stored_in_proportion_to_their_request(database: Te
     let sent = body.to_string().len() as i64;
     let receipts = server.post(UBI, &body).await.json(200);
     let receipts = receipts["results"].as_array().expect("results");
-    assert_eq!(receipts[99], json!({"status": "recorded", "position": 1}));
-    assert_eq!(receipts[100], json!({"status": "duplicate", "position": 1}));
-    assert_eq!(entries(&database).await, 1);
+    assert_eq!(receipts[99], json!({"status": "recorded", "position": 2}));
+    assert_eq!(receipts[100], json!({"status": "duplicate", "position": 2}));
+    assert_eq!(entries(&database).await, 2);
     let stored = stored_bytes(&database).await;
     assert!(stored < sent, "{sent} bytes of events store {stored}");
 
@@ -79,12 +79,12 @@ async fn events_on_a_page_are_stored_in_proportion_to_their_request(database: Te
             .all(|one| one["status"] == "duplicate"),
         "{again}"
     );
-    assert_eq!(entries(&database).await, 1);
+    assert_eq!(entries(&database).await, 2);
     // Other events are stored with the page, which their request has in its `duel_id`.
     let other = json!({"duels": {"q": page["duel_id"]}, "events": [ubi_click("q", 500)]});
     assert_eq!(
         server.post(UBI, &other).await.json(200)["results"],
-        json!([{"status": "recorded", "position": 2}])
+        json!([{"status": "recorded", "position": 3}])
     );
     let (sent, grown) = (other.to_string().len() as i64, stored_bytes(&database).await - stored);
     assert!(grown < sent, "{sent} bytes with one more event store {grown}");
@@ -97,20 +97,20 @@ async fn each_piece_describes_its_page(database: TestDatabase) {
     let piece = |position: usize, last: bool| json!({"duel_id": page["duel_id"], "clicks": [position], "final": last});
     for position in 0..10 {
         let receipt = server.feedback("search", &piece(position, false)).await.json(200);
-        assert_eq!(receipt, json!({"status": "recorded", "position": position + 1}));
+        assert_eq!(receipt, json!({"status": "recorded", "position": position + 2}));
     }
     // So the pieces count although the log loses any other of them.
     assert_eq!(sheets(&database).await, 10);
     for server in [&server, &other] {
         for position in 0..10 {
             let receipt = server.feedback("search", &piece(position, false)).await.json(200);
-            assert_eq!(receipt, json!({"status": "duplicate", "position": position + 1}));
+            assert_eq!(receipt, json!({"status": "duplicate", "position": position + 2}));
         }
     }
     assert_eq!(server.feedback("search", &piece(10, true)).await.json(200)["status"], "recorded");
     for server in [&server, &other] {
         let again = server.feedback("search", &piece(10, true)).await.json(200);
-        assert_eq!(again, json!({"status": "duplicate", "position": 11}));
+        assert_eq!(again, json!({"status": "duplicate", "position": 12}));
         let late = server.feedback("search", &piece(11, false)).await.json(200);
         assert_eq!(late["status"], "late");
     }
@@ -134,11 +134,11 @@ async fn pieces_count_as_they_would_alone(database: TestDatabase) {
     assert_eq!(
         many["results"],
         json!([
-            {"status": "recorded", "position": 1},
-            {"status": "duplicate", "position": 1},
             {"status": "recorded", "position": 2},
-            {"status": "late", "position": 2,
-             "detail": "the duel was settled before these clicks (log position 2); they change nothing"},
+            {"status": "duplicate", "position": 2},
+            {"status": "recorded", "position": 3},
+            {"status": "late", "position": 3,
+             "detail": "the duel was settled before these clicks (log position 3); they change nothing"},
         ])
     );
     for (clicks, last) in &pieces[..3] {

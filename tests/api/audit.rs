@@ -47,14 +47,15 @@ async fn every_change_of_an_experiment_is_in_the_audit_log(database: TestDatabas
         .iter()
         .map(|entry| (entry["what"].as_str().unwrap(), &entry["before"], &entry["after"]))
         .collect();
-    let standing = |status: &str, winner: Value| json!({"status": status, "winner": winner});
-    let (running, paused) = (standing("running", Value::Null), standing("paused", Value::Null));
-    let concluded = standing("concluded", json!("b"));
+    let [running, paused] = ["running", "paused"].map(|status| json!({"status": status}));
+    let open = json!({"status": "paused", "winner": null});
+    let concluded = json!({"status": "concluded", "winner": "b"});
+    let [listed, archived] = [false, true].map(|archived| json!({"archived": archived}));
     assert_eq!(
         changes[..3],
         [
-            ("experiment-archived", &concluded, &Value::Null),
-            ("experiment-changed", &paused, &concluded),
+            ("experiment-archived", &listed, &archived),
+            ("experiment-changed", &open, &concluded),
             ("experiment-changed", &running, &paused),
         ]
     );

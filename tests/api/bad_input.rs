@@ -270,8 +270,8 @@ async fn invalid_changes_are_refused(database: TestDatabase) {
     let good = json!({"status": "concluded", "winner": "a"});
     let cases = changes(
         r#"
-        status ->
-        status = null ->
+        status -> /winner
+        status = null -> /winner
         status = "", "stopped", "Paused", 1, ["paused"] -> /status
         status = "paused" -> /winner
         winner = "z", "", 0, {"id": "a"} -> /winner

@@ -83,7 +83,7 @@ async fn an_open_batch_lists_its_comparisons(database: TestDatabase) {
     server.clock.advance_ms(5000);
     let row = |left, right, answered, in_flight| json!({"left": left, "right": right, "needed": 10, "answered": answered, "in_flight": in_flight});
     let fresh = json!({
-        "experiment": "search", "position": 0, "number": 1, "number_max": 3,
+        "experiment": "search", "position": 1, "number": 1, "number_max": 3,
         "opened_at": rfc3339(START_MS), "needed": 30, "answered": 0, "in_flight": 0,
         "pairs_total": 3, "pairs_missing": 3,
         "pairs": [row("a", "b", 0, 0), row("a", "c", 0, 0), row("b", "c", 0, 0)],
@@ -98,7 +98,7 @@ async fn an_open_batch_lists_its_comparisons(database: TestDatabase) {
     server.answer("search", &duels[0], "left").await;
     server.answer("search", &asked, "tie").await;
     let out = batch(&server).await;
-    assert_has(&out, json!({"in_flight": 2, "answered": 2, "position": 2}));
+    assert_has(&out, json!({"in_flight": 2, "answered": 2, "position": 3}));
     for row in out["pairs"].as_array().expect("pairs") {
         let is_of = |duel: &&Value| {
             let sides = [&duel["left"], &duel["right"]];
@@ -212,7 +212,7 @@ async fn surplus_answers_do_not_delay_a_batch(database: TestDatabase) {
     for server in [&one, &other] {
         let out = eventually("all answers", async || {
             let out = batch(server).await;
-            (out["position"] == 60).then_some(out)
+            (out["position"] == 61).then_some(out)
         })
         .await;
         // the answers belong to batch 1
@@ -231,7 +231,7 @@ fn results() -> Value {
 async fn posted_batch_results_count_once(database: TestDatabase) {
     let server = Server::running(&database, &search()).await;
     let recorded = server.post(RESULTS, &results()).await.json(200);
-    assert_eq!(recorded, json!({"status": "recorded", "batch": 1, "position": 1}));
+    assert_eq!(recorded, json!({"status": "recorded", "batch": 1, "position": 2}));
     let standings = server.standings("search").await;
     assert_eq!(standings["wins"], json!([[0, 7, 6], [2, 0, 5], [4, 5, 0]]));
     assert_eq!(standings["ties"], json!([[0, 1, 0], [1, 0, 0], [0, 0, 0]]));
@@ -243,7 +243,7 @@ async fn posted_batch_results_count_once(database: TestDatabase) {
     );
     assert_eq!(batch(&server).await["number"], 2);
 
-    let duplicate = json!({"status": "duplicate", "batch": 1, "position": 1});
+    let duplicate = json!({"status": "duplicate", "batch": 1, "position": 2});
     assert_eq!(server.post(RESULTS, &results()).await.json(200), duplicate);
     let mut turned = results();
     let rows = turned["results"].as_array_mut().expect("rows");
@@ -278,7 +278,7 @@ async fn posted_batch_results_count_once(database: TestDatabase) {
     let duels = lease(&server, 20).await;
     answer_all(&server, &duels, "left").await;
     let second = server.missing_results("search").await;
-    assert_eq!(server.post(RESULTS, &second).await.json(200)["position"], 22);
+    assert_eq!(server.post(RESULTS, &second).await.json(200)["position"], 23);
     assert_eq!(server.standings("search").await["duels"], 330);
 
     // A server that folds the log from the start, and has not seen the first post, agrees.
@@ -320,11 +320,11 @@ async fn a_post_has_one_identity_for_ever(database: TestDatabase) {
     let first = json!({"batch": 1, "results": [row(6, 4)]});
     let part = json!({"batch": 2, "part": 7, "results": [row(60, 40)]});
     let receipt = |status: &str, batch: u32, position: u64| json!({"status": status, "batch": batch, "position": position});
-    assert_eq!(post(&server, "search", &first).await.json(200), receipt("recorded", 1, 1));
-    assert_eq!(post(&server, "search", &part).await.json(200), receipt("recorded", 2, 2));
+    assert_eq!(post(&server, "search", &first).await.json(200), receipt("recorded", 1, 2));
+    assert_eq!(post(&server, "search", &part).await.json(200), receipt("recorded", 2, 3));
     let repeats = async |client: &Client| {
-        assert_eq!(post(client, "search", &first).await.json(200), receipt("duplicate", 1, 1));
-        assert_eq!(post(client, "search", &part).await.json(200), receipt("duplicate", 2, 2));
+        assert_eq!(post(client, "search", &first).await.json(200), receipt("duplicate", 1, 2));
+        assert_eq!(post(client, "search", &part).await.json(200), receipt("duplicate", 2, 3));
         let other = json!({"batch": 1, "results": [row(5, 5)]});
         post(client, "search", &other).await.problem(ProblemKind::FeedbackConflict);
         let other = json!({"batch": 2, "part": 8, "results": [row(60, 40)]});
@@ -499,7 +499,7 @@ async fn a_batch_in_parts_is_complete_when_all_are_there(database: TestDatabase)
         one.post(RESULTS, &body).await.problem_at(ProblemKind::InvalidRequest, pointer);
     }
     let receipt = one.post(RESULTS, &part(1, &[0])).await.json(200);
-    assert_eq!(receipt, json!({"status": "recorded", "batch": 1, "position": 1}));
+    assert_eq!(receipt, json!({"status": "recorded", "batch": 1, "position": 2}));
     let missing = async |client: &Client| {
         let open = client.get(&format!("{BATCH}?missing=true")).await.json(200);
         let pairs = open["pairs"].as_array().expect("pairs").clone();
@@ -512,9 +512,9 @@ async fn a_batch_in_parts_is_complete_when_all_are_there(database: TestDatabase)
     other.post(RESULTS, &part(1, &[1])).await.problem(ProblemKind::FeedbackConflict);
     let twice = other.post(RESULTS, &part(2, &[0, 1])).await;
     twice.problem_at(ProblemKind::InvalidRequest, "/results/0");
-    assert_eq!(other.post(RESULTS, &part(2, &[1])).await.json(200)["position"], 2);
+    assert_eq!(other.post(RESULTS, &part(2, &[1])).await.json(200)["position"], 3);
     assert_eq!(missing(&other).await.len(), 1);
-    assert_eq!(one.post(RESULTS, &part(3, &[2])).await.json(200)["position"], 3);
+    assert_eq!(one.post(RESULTS, &part(3, &[2])).await.json(200)["position"], 4);
     assert_eq!(batch(&one).await["number"], 2);
     other.post(RESULTS, &part(4, &[2])).await.problem(ProblemKind::BatchNotOpen);
     assert_eq!(one.standings("search").await["duels"], 30);
@@ -550,7 +550,7 @@ async fn every_pair_of_256_rankers_is_posted_in_parts(database: TestDatabase) {
     }
     for (part, rows) in (1..).zip(rows.chunks(10_000)) {
         let body = json!({"batch": 1, "part": part, "results": rows});
-        assert_eq!(server.post(RESULTS, &body).await.json(200)["position"], part);
+        assert_eq!(server.post(RESULTS, &body).await.json(200)["position"], part + 1);
     }
     assert_eq!(batch(&server).await["number"], Value::Null, "the horizon is used up");
     assert_eq!(server.standings("search").await["duels"], 1_000_000);
@@ -754,7 +754,7 @@ async fn other_policies_have_no_batches(database: TestDatabase) {
     server.get(BATCH).await.problem(ProblemKind::NotABatchPolicy);
     server.post(LEASE, &json!({"count": 1})).await.problem(ProblemKind::NotABatchPolicy);
     server.post(RESULTS, &results()).await.problem(ProblemKind::NotABatchPolicy);
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
 }
 
 const CLIENTS: u64 = 8;

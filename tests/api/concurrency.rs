@@ -17,6 +17,7 @@ on_both_databases! {
     one_of_several_changes_to_a_version_succeeds
     a_change_at_one_server_applies_at_the_other
     two_servers_count_an_answer_once
+    a_change_loses_no_request
 }
 
 /// The responses to these calls, sent concurrently.
@@ -65,7 +66,7 @@ async fn one_of_several_conflicting_answers_counts(database: TestDatabase) {
         }
     }
     assert_eq!(recorded, 1);
-    assert_eq!(server.position("search").await, 1);
+    assert_eq!(server.position("search").await, 2);
 }
 
 async fn an_experiment_is_created_once(database: TestDatabase) {
@@ -125,7 +126,7 @@ async fn one_of_several_changes_to_a_version_succeeds(database: TestDatabase) {
     .await;
     assert_eq!(
         database.count("select count(*) from log").await as u64,
-        versions - 1,
+        versions,
         "each change is in the log"
     );
 }
@@ -202,7 +203,31 @@ async fn two_servers_count_an_answer_once(database: TestDatabase) {
         .map(|receipt| receipt["position"].as_u64().expect("a position"))
         .collect();
     positions.sort_unstable();
-    assert_eq!(positions, (1..=40).collect::<Vec<_>>());
-    let standings = converge([&servers[0], &servers[1]], 40).await;
+    assert_eq!(positions, (2..=41).collect::<Vec<_>>());
+    let standings = converge([&servers[0], &servers[1]], 41).await;
     assert_eq!(standings["outcomes"]["left"], 40);
+}
+
+/// Each change makes both servers load the experiment again, while they issue duels and count.
+async fn a_change_loses_no_request(database: TestDatabase) {
+    let servers = Server::two(&database).await;
+    servers[0].create(&steady("search", &["a", "b"])).await;
+    let mut callers = JoinSet::new();
+    for caller in 0..4 {
+        let client = servers[caller % 2].client();
+        callers.spawn(async move {
+            for _ in 0..50 {
+                let duel = client.pair("search").await;
+                client.answer("search", &duel, "left").await;
+            }
+        });
+    }
+    for number in 0..20 {
+        let change = json!({"description": format!("change {number}")});
+        servers[number % 2].patch("search", &change).await.json(200);
+    }
+    callers.join_all().await;
+    let standings = converge([&servers[0], &servers[1]], 1 + 20 + 200).await;
+    assert_eq!(standings["outcomes"]["left"], 200);
+    assert_eq!(servers[1].experiment("search").await["version"], 21);
 }

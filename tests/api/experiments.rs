@@ -5,7 +5,7 @@ use rankduel_engine::clock::rfc3339;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{JSON, assert_has, steady};
+use crate::support::client::{JSON, assert_has, steady, with};
 use crate::support::service::{START_MS, Server};
 
 on_both_databases! {
@@ -73,7 +73,7 @@ async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
     let location = answer.header("location").expect("a location");
     let read = server.get(location).await;
     assert_eq!((read.json(200), read.header("etag")), (created, Some("\"1\"")));
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
 }
 
 async fn a_repeated_creation_returns_the_same_experiment(database: TestDatabase) {
@@ -121,6 +121,15 @@ async fn a_repeated_creation_returns_the_same_experiment(database: TestDatabase)
     server.stop().await;
     let server = Server::start(database.connect().await).await;
     assert_eq!(server.post(EXPERIMENTS, &search()).await.json(200), again.json(200));
+
+    // A pruned log has no first entry: then the present spec counts.
+    server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    server.prune("search", 1).await;
+    assert_eq!(server.post(EXPERIMENTS, &search()).await.json(200)["status"], "concluded");
+    server.patch("search", &json!({"owner": "search-team"})).await.json(200);
+    server.post(EXPERIMENTS, &search()).await.problem(ProblemKind::ExperimentExists);
+    let now = with(search(), json!({"owner": "search-team"}));
+    server.post(EXPERIMENTS, &now).await.json(200);
 }
 
 async fn numbers_that_other_languages_write_are_read(database: TestDatabase) {
@@ -310,7 +319,7 @@ async fn a_change_needs_the_current_version(database: TestDatabase) {
         assert_has(error, json!({"in": "header", "name": "if-match"}));
     }
     assert_eq!(server.get(path).await.json(200), created);
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
 
     server.clock.advance_ms(1500);
     let paused = patch(Some("\"1\""), json!({"status": "paused"})).await;
@@ -318,10 +327,10 @@ async fn a_change_needs_the_current_version(database: TestDatabase) {
     assert_eq!(paused.json(200)["version"], 2);
     assert_eq!(paused.json(200)["created_at"], created["created_at"]);
     assert_eq!(paused.json(200)["updated_at"], rfc3339(START_MS + 1500));
-    assert_eq!(server.position("search").await, 1, "the change is in the log");
+    assert_eq!(server.position("search").await, 2, "the change is in the log");
     // Setting the current status is no change.
     assert_eq!(patch(Some("\"2\""), json!({"status": "paused"})).await.json(200), paused.json(200));
-    assert_eq!(server.position("search").await, 1);
+    assert_eq!(server.position("search").await, 2);
     // A second change that is also based on version 1 is refused.
     patch(Some("\"1\""), json!({"status": "concluded"}))
         .await

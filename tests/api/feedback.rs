@@ -37,7 +37,7 @@ async fn outcomes_and_clicks_count_for_the_shown_rankers(database: TestDatabase)
     let mut wins = [[0u64; 2]; 2];
     let mut shown = [0u64; 4];
     // 0 left, 1 right, 2 tie, 3 none
-    for (position, (answer, outcome)) in (1..).zip([
+    for (position, (answer, outcome)) in (2..).zip([
         (json!({"outcome": "left"}), 0),
         (json!({"outcome": "right"}), 1),
         (json!({"outcome": "tie"}), 2),
@@ -195,7 +195,7 @@ async fn duels_of_another_database_are_refused(database: TestDatabase) {
     let (from, to) = (elsewhere.connect().await, here.connect().await);
     transfer::export(&*from, "search", &mut export).await.expect("an export");
     let imported = transfer::import(&*to, &mut &export[..], Some("imported"), None).await;
-    assert_eq!(imported.expect("an import"), Import::New { entries: 1 });
+    assert_eq!(imported.expect("an import"), Import::New { entries: 2 });
     for name in ["search", "imported"] {
         let before = server.position(name).await;
         let feedback = format!("/v1/experiments/{name}/feedback");
@@ -334,7 +334,7 @@ async fn repeated_fields_are_refused(database: TestDatabase) {
     let rankings = r#"{"rankings":{"a":["1"],"b":[],"a":["2"]},"length":1}"#.to_owned();
     let next_duel = "/v1/experiments/search/next-duel";
     send(next_duel, rankings).await.problem_at(ProblemKind::InvalidRequest, "/rankings");
-    assert_eq!(server.position("search").await, 1);
+    assert_eq!(server.position("search").await, 2);
 }
 
 async fn a_list_has_one_to_a_thousand_items(database: TestDatabase) {
@@ -350,13 +350,13 @@ async fn a_list_has_one_to_a_thousand_items(database: TestDatabase) {
         let answer = server.feedback("search", &json!({"feedback": wrong})).await;
         answer.problem_at(ProblemKind::InvalidRequest, "/feedback");
     }
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
     let extra = many.pop();
     let receipts = server.feedback("search", &json!({"feedback": many})).await.json(200);
-    for (position, receipt) in (1..).zip(receipts["results"].as_array().expect("results")) {
+    for (position, receipt) in (2..).zip(receipts["results"].as_array().expect("results")) {
         assert_eq!(receipt, &json!({"status": "recorded", "position": position}));
     }
     let one = server.feedback("search", &json!({"feedback": [extra]})).await.json(200);
-    assert_eq!(one, json!({"results": [{"status": "recorded", "position": 1001}]}));
+    assert_eq!(one, json!({"results": [{"status": "recorded", "position": 1002}]}));
     assert_eq!(server.standings("search").await["duels"], 1001);
 }

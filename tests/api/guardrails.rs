@@ -92,7 +92,7 @@ async fn a_slow_ranker_is_retired_once(database: TestDatabase) {
     }
     // once, with its evidence
     let reasons = database
-        .texts("select detail from log where detail like '%ranker_retired%'".to_owned())
+        .texts(r#"select detail from log where detail like '%"retire":%'"#.to_owned())
         .await;
     let [Some(reason)] = &reasons[..] else { panic!("{reasons:?}") };
     assert!(reason.contains("`latency_ms` of `slow` is above 400: "), "{reason}");

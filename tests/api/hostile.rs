@@ -47,7 +47,7 @@ async fn a_duel_id_with_any_bit_flipped_is_refused(database: TestDatabase) {
     for receipt in receipts["results"].as_array().expect("results") {
         assert_eq!(receipt["status"], "invalid", "{receipt}");
     }
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
     server.answer("search", &duel, "left").await;
 }
 
@@ -113,15 +113,23 @@ async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) 
         .execute_text(format!(
             "with many (id, name) as (values {rows})
              insert into experiment (id, name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
-             select many.id, many.name, spec, seed, status, 1, 0, created_at_ms, updated_at_ms
+             select many.id, many.name, spec, seed, status, 1, 1, created_at_ms, updated_at_ms
              from many cross join (select * from experiment where name = '0') as first",
+        ))
+        .await;
+    database
+        .execute_text(format!(
+            "with many (id, name) as (values {rows})
+             insert into log (experiment_id, position, nonce, recorded_at_ms, kind, detail)
+             select many.id, position, nonce, recorded_at_ms, kind, detail
+             from many cross join (select * from log) as first",
         ))
         .await;
     assert_eq!(server.list(500).await.concat().len(), COUNT);
     for number in (1..COUNT).step_by(97) {
         let name = format!("many-{number}");
         let duel = server.pair(&name).await;
-        assert_eq!(server.answer(&name, &duel, "left").await, 1);
+        assert_eq!(server.answer(&name, &duel, "left").await, 2);
     }
 }
 

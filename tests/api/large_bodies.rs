@@ -142,13 +142,13 @@ async fn feedback_in_a_large_body_counts_once(database: TestDatabase) {
             bodies.reverse();
         }
         let [first, second] = bodies;
-        let receipt = |status: &str| json!({"status": status, "position": number});
+        let receipt = |status: &str| json!({"status": status, "position": number + 1});
         let recorded = send(&server, "POST", FEEDBACK, first).await.json(200);
         assert_eq!(recorded, receipt("recorded"));
         let duplicate = send(&server, "POST", FEEDBACK, second).await.json(200);
         assert_eq!(duplicate, receipt("duplicate"));
     }
-    assert_eq!(server.position("search").await, 4);
+    assert_eq!(server.position("search").await, 5);
 }
 
 /// So many bytes of `duel_id`s that they are opened on the threads for large bodies.
@@ -175,16 +175,16 @@ async fn large_feedback_on_pages_has_a_result_for_each_item(database: TestDataba
     let answer = server.post(FEEDBACK, &body).await.json(200);
     let results = answer["results"].as_array().expect("results");
     assert_eq!(results.len(), items.len());
-    for (position, result) in (1..).zip(&results[..20]) {
+    for (position, result) in (2..).zip(&results[..20]) {
         assert_eq!(*result, json!({"status": "recorded", "position": position}));
     }
-    assert_eq!(results[20], json!({"status": "duplicate", "position": 1}));
+    assert_eq!(results[20], json!({"status": "duplicate", "position": 2}));
     for (result, what) in results[21..].iter().zip(["/clicks/0", "not", "object"]) {
         assert_eq!(result["status"], "invalid", "{result}");
         assert!(result["detail"].to_string().contains(what), "{result}");
     }
     // One by one, in small bodies, they have been sent before.
-    for (position, duel) in (1..).zip(&pages) {
+    for (position, duel) in (2..).zip(&pages) {
         let again = server.feedback("search", &item(duel, 1)).await.json(200);
         assert_eq!(again, json!({"status": "duplicate", "position": position}));
     }

@@ -46,7 +46,7 @@ async fn a_locked_experiment_does_not_fail_the_others() {
     alone.await.unwrap().problem(ProblemKind::Unavailable);
     assert_eq!(healthy.await.unwrap().json(200)["status"], "recorded");
     // From now on it does not even wait.
-    assert_eq!(server.answer("healthy", &later, "left").await, 2);
+    assert_eq!(server.answer("healthy", &later, "left").await, 3);
     for answer in together {
         answer.await.unwrap().problem(ProblemKind::Unavailable);
     }
@@ -54,7 +54,7 @@ async fn a_locked_experiment_does_not_fail_the_others() {
     for (name, duel) in [("first", &one), ("first", &two), ("second", &second)] {
         assert_eq!(send(&server, name, duel).await.unwrap().json(200)["status"], "recorded");
     }
-    for (name, position) in [("first", 2), ("second", 1), ("healthy", 2)] {
+    for (name, position) in [("first", 3), ("second", 2), ("healthy", 3)] {
         assert_eq!(server.position(name).await, position);
     }
     server.stop().await;

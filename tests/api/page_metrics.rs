@@ -113,7 +113,7 @@ async fn a_leader_that_earns_less_is_retired(database: TestDatabase) {
     assert!((8.0..12.0).contains(&worse_by), "{worse_by}");
     assert_eq!(metric["pages"], alone.len(), "{metric}");
     let reasons = database
-        .texts("select detail from log where detail like '%ranker_retired%'".to_owned())
+        .texts(r#"select detail from log where detail like '%"retire":%'"#.to_owned())
         .await;
     let [Some(reason)] = &reasons[..] else { panic!("{reasons:?}") };
     let said = "`revenue` of `next` is below that of `now` by more than 1: by ";

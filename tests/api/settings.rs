@@ -3,14 +3,19 @@
 
 use std::time::Duration;
 
+use rankduel::http::ProblemKind;
+use rankduel::service::transfer::{export, import};
 use rankduel_engine::clock::Clock as _;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, assert_has, eventually, steady, until, with};
+use crate::support::client::{
+    Client, assert_has, assert_verifies, eventually, steady, until, with,
+};
 use crate::support::service::{START_MS, Server, Settings};
 
 on_both_databases! {
+    members_of_one_request_change_together
     a_duel_keeps_the_window_at_its_issue
     texts_and_limits_change_while_it_runs
 }
@@ -136,6 +141,72 @@ async fn texts_and_limits_change_while_it_runs(database: TestDatabase) {
     server.concluded("search").await;
 }
 
+async fn members_of_one_request_change_together(database: TestDatabase) {
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    let parts = json!({
+        "policy": {"kind": "uniform"}, "control": "c", "coverage": 0.9, "alone": 0.1,
+        "segments": ["mobile"], "canary": ["a", "twin"], "canary_share": 0.1,
+        "metrics": [{"name": "latency", "cap": 1, "limit": 0.2, "on_harm": "tell"}],
+    });
+    server.create(&with(steady("search", &["a", "b", "c", "twin"]), parts)).await;
+    let wrong = json!({"owner": "search-team", "enlist": "d", "retire": "nobody"});
+    server.refuses_change("search", &wrong, "/retire").await;
+    let many = json!({
+        "owner": "search-team", "enlist": "d", "retire": "c", "control": "a", "status": "paused",
+        "interleaving": {"kind": "balanced"}, "exclude": {"units": ["u"], "reason": "a machine"},
+    });
+    let changed = server.patch("search", &many).await.json(200);
+    let rankers = json!([
+        {"id": "a"}, {"id": "b"}, {"id": "c", "retired": true}, {"id": "twin"}, {"id": "d"},
+    ]);
+    assert_has(
+        &changed,
+        json!({
+            "version": 2, "owner": "search-team", "rankers": rankers, "control": "a",
+            "status": "paused", "interleaving_version": 2,
+            "exclusions": [{"units": 1, "reason": "a machine"}],
+        }),
+    );
+    assert_eq!(server.position("search").await, 2, "one entry");
+    let audit = server.get("/v1/audit?experiment=search").await.json(200);
+    let [before, after] = ["before", "after"].map(|side| &audit["entries"][0][side]);
+    assert_has(before, json!({"status": "running", "control": "c", "enlist": null}));
+    assert_has(after, json!({"status": "paused", "control": "a", "enlist": {"id": "d"}}));
+
+    server.patch("search", &json!({"status": "running"})).await.json(200);
+    for unit in 0..20 {
+        let page = json!({"unit": format!("u-{unit}"), "segment": "mobile"});
+        let duel = server.post("/v1/experiments/search/next-duel", &page).await.json(200);
+        if duel["duel_id"] != "" {
+            server.answer("search", &duel, "left").await;
+        }
+    }
+    let end = json!({"status": "concluded", "retire": "b"});
+    let ended = server.patch("search", &with(end.clone(), json!({"winner": "d"}))).await.json(200);
+    assert_has(&ended, json!({"version": 4, "status": "concluded", "winner": "d"}));
+    assert_eq!(ended["rankers"][1]["retired"], true);
+    // it stays concluded, so its rankers stay; what is so already is no change
+    assert_eq!(server.patch("search", &end).await.json(200)["version"], 4);
+    for change in [json!({"retire": "d"}), json!({"status": "concluded", "retire": "d"})] {
+        server.patch("search", &change).await.problem(ProblemKind::RankersFixed);
+    }
+    server
+        .refuses_change("search", &json!({"status": "concluded", "winner": "b"}), "/winner")
+        .await;
+
+    // a copy of all that is the same
+    server.stop().await;
+    let store = database.connect().await;
+    assert_verifies(&*store, "search").await;
+    let mut file = Vec::new();
+    export(&*store, "search", &mut file).await.expect("an export");
+    import(&*store, &mut &*file, Some("copy"), None).await.expect("an import");
+    assert_verifies(&*store, "copy").await;
+    let server = Server::with(store, Settings::quick()).await;
+    let copy = with(server.experiment("copy").await, json!({"name": "search"}));
+    assert_eq!(copy, server.experiment("search").await);
+}
+
 async fn what_cannot_change_is_refused(database: TestDatabase) {
     let body = with(
         steady("search", &["a", "b"]),
@@ -160,8 +231,9 @@ async fn what_cannot_change_is_refused(database: TestDatabase) {
         (json!({"description": "two\nlines"}), "/description"),
         (json!({"owner": "x".repeat(201)}), "/owner"),
         (json!({"owner": "a\u{1b}[31m"}), "/owner"),
-        (json!({"owner": "a", "status": "paused"}), "/owner"),
-        (json!({"owner": "a", "retire": "b"}), "/owner"),
+        (json!({"owner": "a", "control": "c"}), "/control"),
+        (json!({"archived": true}), "/archived"),
+        (json!({"status": "paused", "reason": "harm"}), "/reason"),
         (json!({"owner": null, "description": null}), ""),
     ] {
         server.refuses_change("search", &change, pointer).await;

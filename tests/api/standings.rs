@@ -220,7 +220,7 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     assert_has(
         &before,
         json!({
-            "experiment": "search", "position": 0, "method": "plug-in", "steps": 0,
+            "experiment": "search", "position": 1, "method": "plug-in", "steps": 0,
             "copeland_regret": 0.0, "uniform_copeland_regret": 0.0, "saved": null,
             "recent": null, "series": [],
         }),
@@ -250,7 +250,7 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     assert_has(
         &found,
         json!({
-            "experiment": "search", "position": 6, "method": "plug-in", "steps": 6,
+            "experiment": "search", "position": 7, "method": "plug-in", "steps": 6,
             "copeland_regret": 3.0, "uniform_copeland_regret": 4.0, "saved": 0.25,
         }),
     );

@@ -111,12 +111,12 @@ async fn a_failure_before_the_commit_leaves_nothing_half_done(database: TestData
     store.set(Mode::Fine);
 
     assert_eq!(log().await, before);
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
     server.get("/v1/experiments/new").await.problem(ProblemKind::ExperimentNotFound);
     assert_eq!(server.experiment("search").await["version"], 1);
     assert_eq!(server.experiment("old").await["archived_at"], Value::Null);
 
-    let recorded = json!({"status": "recorded", "position": 1});
+    let recorded = json!({"status": "recorded", "position": 2});
     assert_eq!(server.feedback("search", &one).await.json(200), recorded);
     let rest = server.feedback("search", &many(&duels)).await;
     assert_eq!(statuses(&rest), ["duplicate", "recorded", "recorded"]);
@@ -124,8 +124,8 @@ async fn a_failure_before_the_commit_leaves_nothing_half_done(database: TestData
         assert_eq!(write(&server, method, path, &body).await.status, first, "{method} {path}");
         assert_eq!(write(&server, method, path, &body).await.status, repeat, "{method} {path}");
     }
-    // 3 outcomes, 2 changes, 1 batch.
-    assert_eq!(log().await, before + 6);
+    // 3 outcomes, a creation, 2 changes, 1 batch.
+    assert_eq!(log().await, before + 7);
 }
 
 async fn a_write_that_fails_after_its_commit_counts_once(database: TestDatabase) {
@@ -143,7 +143,7 @@ async fn a_write_that_fails_after_its_commit_counts_once(database: TestDatabase)
     // Sending the feedback again shows that it was committed.
     let answer = server.feedback("search", &many(&duels)).await;
     assert_eq!(statuses(&answer), ["duplicate"; 3]);
-    assert_eq!(server.answer("search", &last, "right").await, 4, "the log has no gap");
+    assert_eq!(server.answer("search", &last, "right").await, 5, "the log has no gap");
     assert_eq!(server.standings("search").await["duels"], 4);
     let wrong = json!({"duel_id": duels[0]["duel_id"], "outcome": "right"});
     server.feedback("search", &wrong).await.problem(ProblemKind::FeedbackConflict);
@@ -156,12 +156,12 @@ async fn a_write_that_fails_after_its_commit_counts_once(database: TestDatabase)
         let again = write(&server, method, path, &body).await;
         assert_eq!(again.status, repeat, "{method} {path}: {}", again.text());
         if path.ends_with("results") {
-            assert_eq!(again.json(200), json!({"status": "duplicate", "batch": 1, "position": 1}));
+            assert_eq!(again.json(200), json!({"status": "duplicate", "batch": 1, "position": 2}));
         }
     }
     assert_eq!(server.experiment("search").await["version"], 2);
-    // 4 outcomes, and one entry for each write except the creation.
-    assert_eq!(log().await, before + 7);
+    // 4 outcomes, and one entry for each write.
+    assert_eq!(log().await, before + 8);
 
     // A new server, which has seen none of this, agrees.
     server.stop().await;
@@ -202,7 +202,7 @@ async fn requests_to_a_hanging_database_time_out(database: TestDatabase) {
     server.next_duel("search").await;
     store.set(Mode::Fine);
 
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
     assert_eq!(statuses(&server.feedback("search", &many(&duels)).await), ["recorded"; 2]);
     for (method, path, body, first, _) in writes() {
         assert_eq!(write(&server, method, path, &body).await.status, first, "{method} {path}");
@@ -270,7 +270,7 @@ async fn commits_without_a_response_are_folded_soon(database: TestDatabase) {
     store.set(Mode::FailsAfter);
     server.feedback("search", &many(&duels)).await.problem(ProblemKind::Unavailable);
     store.set(Mode::Fine);
-    until("three outcomes without a repeat", async || server.position("search").await == 3).await;
+    until("three outcomes without a repeat", async || server.position("search").await == 4).await;
 }
 
 /// The total of self-duels in an experiment's log.
@@ -338,7 +338,7 @@ async fn a_full_queue_refuses_feedback(database: TestDatabase) {
     let Setup { server, .. } = setup(&database, settings).await;
     let duels = duels(&server, 4).await;
     server.feedback("search", &many(&duels)).await.problem(ProblemKind::Overloaded);
-    assert_eq!(server.position("search").await, 0);
+    assert_eq!(server.position("search").await, 1);
     assert_eq!(statuses(&server.feedback("search", &many(&duels[..3])).await), ["recorded"; 3]);
     assert_eq!(
         statuses(&server.feedback("search", &many(&duels[1..])).await),

@@ -179,6 +179,7 @@ fn count(entries: &[LogEntry], rankers: usize) -> Value {
             Event::Control(ControlEvent::SelfDuels { counts, .. }) => {
                 self_duels += counts.iter().map(|(_, count)| count).sum::<u64>();
             }
+            Event::Control(ControlEvent::Created { .. }) => {}
             Event::Control(other) => panic!("no caller requested {other:?}"),
         }
     }

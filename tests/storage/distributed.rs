@@ -31,12 +31,12 @@ async fn an_append_that_fails_leaves_those_of_other_experiments() {
     let (one, other) = (create(&store, "one").await.id, create(&store, "other").await.id);
     // An occupied position, which no program leaves: the next append to this log must fail.
     store.append(&[(other, new_event(1, 1))], NOW).await.unwrap();
-    database.execute_text(format!("update experiment set head = 0 where id = {other}")).await;
+    database.execute_text(format!("update experiment set head = 1 where id = {other}")).await;
     let events = [(other, new_event(2, 2)), (one, new_event(2, 2))];
     let answer = store.append(&events, NOW).await;
     assert!(matches!(answer, Err(StoreError::Refused(_))), "{answer:?}");
     assert_eq!(whole_log(&store, one).await.len(), 1);
-    assert_eq!(store.append(&events[1..], NOW).await.unwrap(), [Appended::Duplicate(1)]);
+    assert_eq!(store.append(&events[1..], NOW).await.unwrap(), [Appended::Duplicate(2)]);
 }
 
 /// A process that knows the database as a plain one learns that it was distributed.
@@ -52,7 +52,7 @@ async fn a_database_that_is_distributed_meanwhile_is_noticed() {
     database.store().await;
     // It is refused once; callers repeat it.
     assert!(early.append(&events(2), NOW).await.is_err());
-    assert_eq!(early.append(&events(2), NOW).await.unwrap(), [Appended::Recorded(2); 2]);
+    assert_eq!(early.append(&events(2), NOW).await.unwrap(), [Appended::Recorded(3); 2]);
 }
 
 const WAITING: &str = "select count(*) from pg_stat_activity
@@ -74,7 +74,7 @@ async fn a_locked_experiment_delays_no_other() {
     let body = json!({"duel_id": stuck["duel_id"], "outcome": "left"});
     let waiting = tokio::spawn(async move { client.feedback("locked", &body).await });
     until("a commit that waits for the lock", async || database.count(WAITING).await > 0).await;
-    assert_eq!(server.answer("healthy", &healthy, "left").await, 1);
+    assert_eq!(server.answer("healthy", &healthy, "left").await, 2);
     assert!(!waiting.is_finished(), "the other experiment waited for the lock");
     drop(held);
     assert_eq!(waiting.await.unwrap().json(200)["status"], "recorded");

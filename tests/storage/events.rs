@@ -2,7 +2,7 @@
 
 use dueling_bandits::{Answer, Selection};
 use interleaving::{CreditSheet, CreditSlot, Team};
-use rankduel_engine::experiment_spec::ExperimentSpec;
+use rankduel_engine::experiment_spec::{Exclusion, ExperimentSpec, Patch, Ranker};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::tokens::page_payload::sheet_to_text;
 use rankduel_store::events::*;
@@ -72,15 +72,52 @@ pub fn entry(position: u64, nonce: Option<Nonce>, event: Event) -> LogEntry {
     LogEntry { position, nonce: nonce.unwrap_or(position.into()), recorded_at, event }
 }
 
-/// Entries of these events, numbered from 1.
+/// Entries of these events, numbered from 2: the first entry is the creation.
 pub fn entries(events: impl IntoIterator<Item = Event>) -> Vec<LogEntry> {
-    (1..).zip(events).map(|(position, event)| entry(position, None, event)).collect()
+    (2..).zip(events).map(|(position, event)| entry(position, None, event)).collect()
+}
+
+/// The state after the entry that creates the experiment.
+pub fn started(spec: &ExperimentSpec) -> Fold {
+    let json = serde_json::to_value(spec).expect("JSON");
+    let event = Event::Control(ControlEvent::Created { spec: json });
+    let first = LogEntry { position: 1, nonce: CREATION, recorded_at: CREATED_AT, event };
+    Fold::created(Some(&first), spec, SEED, CREATED_AT).expect("a valid spec")
 }
 
 /// The experiment is paused.
 pub fn paused() -> Event {
-    let status = Status::Paused;
-    Event::Control(ControlEvent::Status { status, winner: None, archived: false, reason: None })
+    changed(&Patch { status: Some(Status::Paused), ..Patch::default() })
+}
+
+/// Somebody makes this change.
+pub fn changed(patch: &Patch) -> Event {
+    Event::Control(ControlEvent::Changed { patch: patch.to_json(), by: "anyone".into() })
+}
+
+/// One more ranker takes part.
+pub fn enlists(id: &str) -> Patch {
+    let ranker = Ranker { id: id.into(), description: None };
+    Patch { enlist: Some(ranker), ..Patch::default() }
+}
+
+/// A ranker takes no part any more.
+pub fn retires(id: &str) -> Patch {
+    Patch { retire: Some(id.into()), ..Patch::default() }
+}
+
+/// A unit is excluded.
+pub fn excludes(unit: u64) -> Patch {
+    let reason = "a machine".into();
+    let exclusion = Exclusion { units: Vec::new(), hashes: vec![UnitHash(unit)], reason };
+    Patch { exclude: Some(exclusion), ..Patch::default() }
+}
+
+/// Other pages are made by this method.
+pub fn interleaves_by(method: &str) -> Patch {
+    let method = interleaving::Spec::from_text(method).expect("a method");
+    let method = serde_json::to_value(method).expect("JSON");
+    Patch { interleaving: method.as_object().cloned(), ..Patch::default() }
 }
 
 /// A fold after further entries.
@@ -96,7 +133,8 @@ pub async fn folded(store: &SharedStore, name: &str, until: u32) -> (ExperimentR
     let record = store.experiment(name).await.expect("a store").expect("an experiment");
     let spec = ExperimentSpec::read(&record.spec).expect("a spec");
     let log = store.read(record.id, 0, until).await.expect("the log");
-    let fold = fold_all(Fold::start(&spec, record.seed, record.created_at), &log);
+    let created = Fold::created(log.first(), &spec, record.seed, record.created_at);
+    let fold = fold_all(created.expect("the creation"), &log[1..]);
     (record, fold)
 }
 

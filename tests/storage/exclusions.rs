@@ -11,7 +11,7 @@ use rankduel_store::LogEntry;
 use rankduel_store::events::*;
 use serde_json::json;
 
-use crate::events::{CREATED_AT, SEED, clicks, entry, fold_all, outcome, sheet};
+use crate::events::{CREATED_AT, SEED, changed, clicks, entry, excludes, fold_all, outcome, sheet};
 use crate::pins::pin::every_policy;
 
 /// The unit that is excluded, and one that never answers.
@@ -63,8 +63,9 @@ fn specs() -> Vec<ExperimentSpec> {
         .collect()
 }
 
-fn exclusion(unit: u64) -> Exclusion {
-    Exclusion { units: vec![UnitHash(unit)], reason: "a machine".into() }
+/// The spec that excludes a unit.
+fn without(spec: &ExperimentSpec, unit: u64) -> ExperimentSpec {
+    spec.patched(&excludes(unit)).expect("a valid exclusion")
 }
 
 fn folded(spec: &ExperimentSpec, log: &[LogEntry]) -> Fold {
@@ -78,9 +79,8 @@ fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSp
     let entry = |log: &[LogEntry], event| entry(log.len() as u64 + 1, None, event);
     for (number, step) in script.iter().enumerate() {
         if number == at {
-            spec = spec.with_exclusion(exclusion(MACHINE));
-            let event = Event::Control(ControlEvent::UnitsExcluded(exclusion(MACHINE)));
-            log.push(entry(&log, event));
+            spec = without(&spec, MACHINE);
+            log.push(entry(&log, changed(&excludes(MACHINE))));
             // the service folds the whole log anew
             fold = folded(&spec, &log);
         }
@@ -133,9 +133,7 @@ fn without_machine(log: &[LogEntry]) -> Vec<LogEntry> {
             Event::Control(ControlEvent::Clicks(clicks)) if clicks.unit == Some(MACHINE) => {
                 nothing(clicks.issued_at)
             }
-            Event::Control(ControlEvent::UnitsExcluded(_)) => {
-                Event::Control(ControlEvent::UnitsExcluded(exclusion(NOBODY)))
-            }
+            Event::Control(ControlEvent::Changed { .. }) => changed(&excludes(NOBODY)),
             other => other.clone(),
         };
         LogEntry { event, ..entry.clone() }
@@ -168,7 +166,7 @@ proptest! {
             let kind = spec.policy.kind();
             let (excluding, log) = log_of(spec.clone(), &script, at.index(script.len()));
             let fold = folded(&excluding, &log);
-            let never = folded(&spec.with_exclusion(exclusion(NOBODY)), &without_machine(&log));
+            let never = folded(&without(&spec, NOBODY), &without_machine(&log));
             prop_assert_eq!(state(&fold), state(&never), "{}", kind);
             let machine = log.iter().filter(|entry| match &entry.event {
                 Event::Outcome(outcome) => {
@@ -183,7 +181,7 @@ proptest! {
             let restored = Fold::restore(&excluding, SEED, &saved).expect("a saved state");
             prop_assert_eq!(restored.save(), &saved[..], "{}", kind);
             prop_assert!(Fold::restore(&spec, SEED, &saved).is_none(), "{}: without", kind);
-            let other = spec.with_exclusion(exclusion(NOBODY));
+            let other = without(&spec, NOBODY);
             prop_assert!(Fold::restore(&other, SEED, &saved).is_none(), "{}: another unit", kind);
             let before = folded(&spec, &[]).save();
             prop_assert!(Fold::restore(&excluding, SEED, &before).is_none(), "{}: before", kind);

@@ -63,11 +63,11 @@ async fn a_database_that_moves_is_used_again_once_it_is_back() {
     std::fs::copy(&away, path).expect("to copy it");
     assert_stopped(&client, &answer).await;
     std::fs::rename(&away, path).expect("to move it back");
-    assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 6);
+    assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 7);
     let log = process.stop();
     assert!(log.contains("created an empty one"), "{log}");
     assert!(log.contains("move the file back"), "{log}");
-    assert_eq!(database.count("select count(*) from log").await, 6);
+    assert_eq!(database.count("select count(*) from log").await, 7);
 }
 
 /// The server moves the open write-ahead log into the database when it stops. Without its lock
@@ -81,8 +81,8 @@ async fn a_deleted_write_ahead_log_loses_nothing() {
         let log = process.stop();
         assert!(log.contains("restart the server"), "{log}");
         let (_process, client) = serve(&database);
-        assert_eq!(client.position("search").await, 5, "{ending}");
-        assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 6);
+        assert_eq!(client.position("search").await, 6, "{ending}");
+        assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 7);
         let (code, verified, error) = outcome(rankduel_on(&database.url, &["verify"]));
         assert_eq!(code, Some(0), "{verified}{error}");
     }
@@ -115,10 +115,10 @@ async fn a_second_name_of_a_file_is_refused() {
     let error = refused(&url, &["serve", "--listen", "127.0.0.1:0"]);
     assert!(error.contains("by another name"), "{error}");
     std::fs::rename(&other, database.path()).expect("to move it back");
-    assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 6);
+    assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 7);
     let log = process.stop();
     assert!(log.contains("delete its other names"), "{log}");
-    assert_eq!(database.count("select count(*) from log").await, 6);
+    assert_eq!(database.count("select count(*) from log").await, 7);
 }
 
 /// SQLite would go on writing behind the hole. The answers that were moved into the database
@@ -146,8 +146,8 @@ async fn a_truncated_file_is_noticed_before_the_next_answer() {
         assert!(log.contains(&says), "{log}");
         if ending == "-wal" {
             let (_process, client) = serve(&database);
-            assert_eq!(client.position("search").await, 5, "{kept}");
-            assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 6);
+            assert_eq!(client.position("search").await, 6, "{kept}");
+            assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 7);
             let (code, verified, error) = outcome(rankduel_on(&database.url, &["verify"]));
             assert_eq!(code, Some(0), "{verified}{error}");
         }
@@ -175,7 +175,7 @@ async fn a_file_that_sqlite_truncates_is_no_fault() {
         let duel = client.pair("search").await;
         client.answer("search", &duel, "left").await;
     }
-    assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 10);
+    assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 11);
     process.stop();
 }
 
@@ -225,7 +225,7 @@ async fn a_second_server_is_refused_and_commands_are_not() {
         let (code, _, error) = outcome(rankduel_on(&database.url, arguments));
         assert_eq!(code, Some(0), "{arguments:?}: {error}");
     }
-    assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 6);
+    assert_eq!(client.feedback("search", &answer).await.json(200)["position"], 7);
     // a killed server leaves its lock file, and no lock
     process.signal("KILL");
     process.wait();

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::events::{self, CREATED_AT, SEED, entries, entry, fold_all, paused};
+use crate::events::{
+    self, CREATED_AT, SEED, changed, enlists, entries, entry, fold_all, interleaves_by, paused,
+    retires,
+};
 use crate::pins::pin::every_policy;
 use crate::support::{Kind, fresh_database};
 use dueling_bandits::{
@@ -12,7 +15,7 @@ use interleaving::Team;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use rankduel_engine::experiment_spec::{ExperimentSpec, Ranker};
+use rankduel_engine::experiment_spec::{ExperimentSpec, Patch};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::{LoadedExperiment, Process};
 use rankduel_engine::metrics::Metrics;
@@ -38,7 +41,7 @@ fn experiment(policy: PolicySpec, rankers: usize, ties: TieRule) -> ExperimentSp
 }
 
 fn start(spec: &ExperimentSpec) -> Fold {
-    Fold::start(spec, SEED, CREATED_AT)
+    events::started(spec)
 }
 
 /// One step in the life of an experiment.
@@ -142,14 +145,14 @@ fn tie_rules() -> impl Strategy<Value = TieRule> {
 
 /// The log that a service writes while it follows the script. Roster changes are also applied to
 /// the spec.
-fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
+fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
     let fixed = spec.policy.description().fixed_rankers.is_some();
     let mut fold = start(spec);
     let mut rng: PolicyRng = step_rng(7, 7);
     let mut log: Vec<LogEntry> = Vec::new();
     let mut waiting: Vec<(usize, Option<Nonce>, Event)> = Vec::new();
     let write_under = |fold: &mut Fold, log: &mut Vec<LogEntry>, nonce: Option<Nonce>, event| {
-        let entry = entry(log.len() as u64 + 1, nonce, event);
+        let entry = entry(log.len() as u64 + 2, nonce, event);
         fold.apply(&entry).expect("an entry that follows");
         log.push(entry);
     };
@@ -159,16 +162,12 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
         let k = fold.roster().rankers();
         match step {
             Step::Comes if !fixed => {
-                let id = format!("ranker-{k}");
-                *spec = spec.with_enlisted(Ranker { id: id.clone(), description: None });
-                let event = ControlEvent::RankerEnlisted { ranker: k as u16, id };
-                write(&mut fold, &mut log, Event::Control(event));
+                write(&mut fold, &mut log, changed(&enlists(&format!("ranker-{k}"))));
             }
             Step::Goes { ranker } if !fixed && fold.roster().active().len() > 2 => {
                 let ranker = fold.roster().active()[ranker.index(fold.roster().active().len())];
-                *spec = spec.with_retired(ranker);
-                let event = ControlEvent::RankerRetired { ranker: ranker as u16, reason: None };
-                write(&mut fold, &mut log, Event::Control(event));
+                let id = fold.spec().rankers[ranker].id.clone();
+                write(&mut fold, &mut log, changed(&retires(&id)));
             }
             Step::Comes | Step::Goes { .. } => {}
             Step::Page { pieces, deeper, end } => {
@@ -187,14 +186,7 @@ fn log_of(spec: &mut ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
                 waiting.push((now + pieces.len(), Some(duel), event));
             }
             Step::Method { kind } => {
-                let version = fold.methods().len() as u32 + 1;
-                let method =
-                    interleaving::Spec::from_text(METHODS[kind.index(4)]).expect("a method");
-                write(
-                    &mut fold,
-                    &mut log,
-                    Event::Control(ControlEvent::Interleaving { version, method }),
-                );
+                write(&mut fold, &mut log, changed(&interleaves_by(METHODS[kind.index(4)])));
             }
             Step::Duel { answer, first_left, later } => {
                 let selection = fold.policy().select(&InFlight::new(), &mut rng);
@@ -285,8 +277,8 @@ proptest! {
         script in scripts(), sizes in vec(0..40usize, 1..8), rankers in 2..6usize, ties in tie_rules(),
     ) {
         for policy in policies() {
-            let mut spec = experiment(policy, rankers, ties);
-            let log = log_of(&mut spec, &script);
+            let spec = experiment(policy, rankers, ties);
+            let log = log_of(&spec, &script);
             let (mut one_by_one, mut in_pages) = (start(&spec), start(&spec));
             let mut rest = &log[..];
             // a chunk may be empty, but not every one
@@ -298,7 +290,8 @@ proptest! {
                     .expect("entries that follow");
                 one_by_one = fold_all(one_by_one, page);
                 assert_same(&in_pages, &one_by_one, spec.policy.kind());
-                let restored = Fold::restore(&spec, SEED, &one_by_one.save()).expect("a saved state");
+                let newest = one_by_one.spec();
+                let restored = Fold::restore(newest, SEED, &one_by_one.save()).expect("a saved state");
                 assert_same(&in_pages, &restored, spec.policy.kind());
                 if rest.is_empty() {
                     break;
@@ -312,8 +305,8 @@ proptest! {
         script in scripts(), place in any::<Index>(), rankers in 2..6usize, ties in tie_rules(),
     ) {
         for policy in policies() {
-            let mut spec = experiment(policy, rankers, ties);
-            let mut log = log_of(&mut spec, &script);
+            let spec = experiment(policy, rankers, ties);
+            let mut log = log_of(&spec, &script);
             let place = place.index(log.len() + 1);
             let position = place as u64 + 1;
             let event = outcome(Selection::of(0, spec.rankers.len()), Answer::First, true, 0);
@@ -330,19 +323,19 @@ proptest! {
         script in scripts(), rankers in 2..6usize, ties in tie_rules(),
     ) {
         for policy in policies() {
-            let mut spec = experiment(policy, rankers, ties);
-            let log = log_of(&mut spec, &script);
+            let spec = experiment(policy, rankers, ties);
+            let log = log_of(&spec, &script);
             let whole = fold_all(start(&spec), &log);
             let mut before = start(&spec);
             for cut in 0..=log.len() {
-                let restored = Fold::restore(&spec, SEED, &before.save()).expect("a saved state");
+                let restored = Fold::restore(whole.spec(), SEED, &before.save()).expect("a saved state");
                 assert_same(&restored, &before, spec.policy.kind());
                 // The whole rest of the log from some cuts, and one step from all of them.
                 if cut % 7 == 0 || cut == log.len() {
                     assert_same(&fold_all(restored, &log[cut..]), &whole, spec.policy.kind());
                 }
                 if let Some(next) = log.get(cut) {
-                    let restored = Fold::restore(&spec, SEED, &before.save()).expect("a saved state");
+                    let restored = Fold::restore(whole.spec(), SEED, &before.save()).expect("a saved state");
                     before.apply(next).expect("an entry that follows");
                     assert_same(&fold_all(restored, [next]), &before, spec.policy.kind());
                 }
@@ -359,10 +352,10 @@ proptest! {
         ties in prop_oneof![Just(TieRule::Skip), Just(TieRule::Half)],
     ) {
         for policy in policies() {
-            let mut spec = experiment(policy, rankers, ties);
+            let spec = experiment(policy, rankers, ties);
             let same_rankers: Vec<_> =
                 script.iter().filter(|step| !matches!(step, Step::Comes | Step::Goes { .. })).cloned().collect();
-            let outcomes: Vec<_> = log_of(&mut spec, &same_rankers)
+            let outcomes: Vec<_> = log_of(&spec, &same_rankers)
                 .into_iter()
                 .filter(|entry| matches!(entry.event, Event::Outcome(_)))
                 .map(|entry| entry.event)
@@ -385,16 +378,13 @@ proptest! {
         script in scripts(), rankers in 2..6usize, step in 2..1000u64, beyond in 0..1000u16,
     ) {
         for policy in policies() {
-            let mut spec = experiment(policy, rankers, TieRule::Half);
-            let log = log_of(&mut spec, &script);
+            let spec = experiment(policy, rankers, TieRule::Half);
+            let log = log_of(&spec, &script);
             let mut fold = fold_all(start(&spec), &log);
             let before = fold.save();
             let next = fold.position() + 1;
-            let rankers = spec.rankers.len() as u16;
+            let rankers = fold.spec().rankers.len() as u16;
             let outside = rankers + beyond;
-            let comes = |ranker| Event::Control(ControlEvent::RankerEnlisted { ranker, id: "new".into() });
-            let goes = |ranker| Event::Control(ControlEvent::RankerRetired { ranker, reason: None });
-            let gone = fold.roster().retired().first().copied();
             let selection = |first: u16, second: u16| Selection::of(first.into(), second.into());
             let pair = |first, second| PairResult { first, second, first_wins: 1, second_wins: 0, ties: 0 };
             let of_batch = |results| Event::Control(ControlEvent::BatchResults { batch: 1, part: None, results });
@@ -423,12 +413,18 @@ proptest! {
                 ("clicks below the page", next, spoilt(|event| event.clicks.push((6, 1)))),
                 ("clicks of weight zero", next, spoilt(|event| event.clicks.push((0, 0)))),
                 ("clicks of excessive weight", next, spoilt(|event| event.clicks.push((0, 101)))),
-                ("a ranker added twice", next, comes(rankers - 1)),
-                ("a ranker after a gap", next, comes(outside + 1)),
-                ("an unknown ranker retired", next, goes(outside)),
-                ("a ranker retired twice", next, goes(gone.unwrap_or(outside))),
-                ("a method twice", next, Event::Control(ControlEvent::Interleaving {
-                    version: fold.methods().len() as u32, method: interleaving::Spec::default(),
+                ("an unknown ranker retired", next, changed(&retires("nobody"))),
+                ("an unknown control", next, changed(&Patch {
+                    control: Some("nobody".into()), ..Patch::default()
+                })),
+                ("a conclusion on nobody", next, changed(&Patch {
+                    status: Some(Status::Concluded), ..Patch::default()
+                })),
+                ("a change of nothing known", next, Event::Control(ControlEvent::Changed {
+                    patch: json!({"colour": "red"}), by: "anyone".into(),
+                })),
+                ("another creation", next, Event::Control(ControlEvent::Created {
+                    spec: serde_json::to_value(fold.spec()).expect("JSON"),
                 })),
             ] {
                 let entry = LogEntry { position, nonce: 1, recorded_at: CREATED_AT, event };
@@ -452,16 +448,17 @@ proptest! {
         script in scripts(), place in any::<Index>(), flip in 1..=255u8, rankers in 2..6usize,
     ) {
         for policy in policies() {
-            let mut spec = experiment(policy, rankers, TieRule::Skip);
-            let log = log_of(&mut spec, &script);
-            let saved = fold_all(start(&spec), &log).save();
+            let spec = experiment(policy, rankers, TieRule::Skip);
+            let log = log_of(&spec, &script);
+            let fold = fold_all(start(&spec), &log);
+            let (newest, saved) = (fold.spec(), fold.save());
             let kind = spec.policy.kind();
             let place = place.index(saved.len());
             let mut damaged = saved.clone();
             damaged[place] ^= flip;
-            prop_assert!(Fold::restore(&spec, SEED, &damaged).is_none(), "{}: byte {} changed", kind, place);
-            prop_assert!(Fold::restore(&spec, SEED, &saved[..place]).is_none(), "{}: cut at {}", kind, place);
-            prop_assert!(Fold::restore(&spec, SEED, &[&saved[..], &[flip]].concat()).is_none(), "{}: longer", kind);
+            prop_assert!(Fold::restore(newest, SEED, &damaged).is_none(), "{}: byte {} changed", kind, place);
+            prop_assert!(Fold::restore(newest, SEED, &saved[..place]).is_none(), "{}: cut at {}", kind, place);
+            prop_assert!(Fold::restore(newest, SEED, &[&saved[..], &[flip]].concat()).is_none(), "{}: longer", kind);
         }
     }
 }
@@ -492,7 +489,7 @@ proptest! {
         let piece = |on: &[Index]| clicks(selection, duel, 1, SLOTS[0], on);
         let play = |events: Vec<(Nonce, Event)>| {
             let mut fold = start(&spec);
-            for (position, (nonce, event)) in (1..).zip(events) {
+            for (position, (nonce, event)) in (2..).zip(events) {
                 let entry = LogEntry { position, nonce, recorded_at: CREATED_AT, event };
                 fold.apply(&entry).expect("an entry that follows");
             }
@@ -525,7 +522,7 @@ fn a_snapshot_of_another_experiment_is_refused() {
     };
     let saved = start(&spec(4, "uniform")).save();
     assert!(Fold::restore(&spec(4, "uniform"), SEED, &saved).is_some());
-    assert!(Fold::restore(&spec(5, "uniform"), SEED, &saved).is_none(), "of five rankers");
+    assert!(Fold::restore(&spec(3, "uniform"), SEED, &saved).is_none(), "of three rankers");
     assert!(Fold::restore(&spec(4, "scb"), SEED, &saved).is_none(), "of another policy");
 }
 
@@ -557,11 +554,11 @@ async fn repeated_entries_count_once() {
     let database = fresh_database(Kind::Sqlite).await;
     let store = database.store().await;
     for policy in policies() {
-        let mut spec = experiment(policy, 4, TieRule::Half);
+        let spec = experiment(policy, 4, TieRule::Half);
         let kind = spec.policy.kind();
         let (record, loaded) = created(&*store, kind, &spec).await;
         let script = vec![Step::Duel { answer: Answer::First, first_left: true, later: 2 }; 60];
-        let log = log_of(&mut spec, &script);
+        let log = log_of(&spec, &script);
         assert_eq!(log.len(), 58, "the last two answers are missing");
         let whole = fold_all(start(&spec), &log);
 
@@ -577,7 +574,7 @@ async fn repeated_entries_count_once() {
         }
         store.append(&events, CREATED_AT).await.expect("an append");
         let kept = store.read(record.id, 0, 1000).await.expect("the log");
-        assert_eq!(kept.len(), log.len(), "{kind}");
+        assert_eq!(kept.len(), log.len() + 1, "{kind}");
 
         for start in (0..kept.len()).step_by(5) {
             let end = (start + 9).min(kept.len());
@@ -620,7 +617,7 @@ async fn a_cancelled_catch_up_can_be_repeated() {
     assert!(!loaded.is_broken());
     let whole = fold_all(start(&spec), &log);
     let fold = loaded.fold().expect("a fold");
-    assert_eq!((fold.position(), fold.counts()), (6000, whole.counts()));
+    assert_eq!((fold.position(), fold.counts()), (6001, whole.counts()));
     assert_eq!(fold.policy().save(), whole.policy().save());
 }
 
@@ -633,28 +630,19 @@ fn kept_after_a_gap(kept: &[LogEntry]) -> Vec<LogEntry> {
 #[test]
 fn the_last_two_rankers_cannot_be_retired() {
     let spec = experiment(PolicySpec::from_text("uniform").expect("a policy"), 3, TieRule::Half);
-    let goes = |position, ranker| {
-        let event = ControlEvent::RankerRetired { ranker, reason: None };
-        entry(position, None, Event::Control(event))
-    };
-    let mut fold = fold_all(start(&spec), &[goes(1, 0)]);
+    let goes = |position, ranker| entry(position, None, changed(&retires(ranker)));
+    let mut fold = fold_all(start(&spec), &[goes(2, "ranker-0")]);
     let before = fold.save();
-    assert!(fold.apply(&goes(2, 1)).expect_err("two are left").detail.contains("fewer than 2"));
+    assert!(
+        fold.apply(&goes(3, "ranker-1")).expect_err("two are left").detail.contains("fewer than 2")
+    );
     assert_eq!(fold.save(), before);
-    let spec = spec.with_retired(0);
-    assert_eq!(Fold::restore(&spec, SEED, &before).expect("a state").roster().active(), [1, 2]);
+    let gone = spec.patched(&retires("ranker-0")).expect("valid");
+    assert_eq!(Fold::restore(&gone, SEED, &before).expect("a state").roster().active(), [1, 2]);
     // A snapshot with another history than the spec.
-    assert!(
-        Fold::restore(&experiment(spec.policy.clone(), 3, TieRule::Half), SEED, &before).is_none()
-    );
-    assert!(
-        Fold::restore(
-            &experiment(spec.policy.clone(), 3, TieRule::Half).with_retired(1),
-            SEED,
-            &before
-        )
-        .is_none()
-    );
+    assert!(Fold::restore(&spec, SEED, &before).is_none());
+    let other = spec.patched(&retires("ranker-1")).expect("valid");
+    assert!(Fold::restore(&other, SEED, &before).is_none());
 }
 
 #[test]

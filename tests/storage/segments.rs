@@ -5,10 +5,10 @@ use interleaving::Team;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::audience::{Audience, Segment};
-use rankduel_store::events::{ClicksEvent, ControlEvent, Event, Exclusion, UnitHash};
+use rankduel_store::events::{ClicksEvent, ControlEvent, Event};
 use serde_json::json;
 
-use crate::events::{self, CREATED_AT, SEED, entry, sheet};
+use crate::events::{self, CREATED_AT, SEED, changed, entry, excludes, sheet};
 
 const DUEL: u128 = 7;
 
@@ -33,8 +33,7 @@ fn clicks(audience: Audience) -> Event {
 #[test]
 fn a_saved_page_keeps_its_audience() {
     let plain = spec();
-    let exclusion = Exclusion { units: vec![UnitHash(1)], reason: "a machine".into() };
-    let excluding = plain.clone().with_exclusion(exclusion.clone());
+    let excluding = plain.patched(&excludes(1)).expect("valid");
     for spec in [plain, excluding] {
         for unit in [None, Some(3)] {
             for name in [None, Some("mobile")] {
@@ -46,8 +45,7 @@ fn a_saved_page_keeps_its_audience() {
                     entry(position, Some(nonce), event)
                 };
                 if spec.excluded_units().next().is_some() {
-                    let excludes = ControlEvent::UnitsExcluded(exclusion.clone());
-                    fold.apply(&next(1, Event::Control(excludes))).expect("an exclusion");
+                    fold.apply(&next(1, changed(&excludes(1)))).expect("an exclusion");
                 }
                 fold.apply(&next(2, clicks(audience))).expect("clicks");
                 // the audience that was named first stands

@@ -9,12 +9,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub enum Condition {
     /// The state in memory is the fold of the log.
     Serving,
-    /// The state must be folded again: folding failed or panicked, or the log has a change that the
-    /// loaded spec does not have.
+    /// The state must be folded again: folding failed or panicked.
     Broken,
-    /// The log changes the roster and the loaded spec does not have that change. Later entries
-    /// cannot be folded here.
-    StaleRoster,
+    /// The log changes the spec, and the loaded one does not have that change. Later entries are
+    /// not folded here.
+    Stale,
     /// The log in the database is shorter than the log that was folded here, or the experiment is
     /// gone.
     LogRegressed,
@@ -23,7 +22,7 @@ pub enum Condition {
 impl Condition {
     /// Whether entries can still be folded into the state.
     pub fn can_fold(self) -> bool {
-        self < Self::StaleRoster
+        self < Self::Stale
     }
 }
 
@@ -40,7 +39,7 @@ impl ConditionCell {
         match self.0.load(Ordering::Relaxed) {
             0 => Condition::Serving,
             1 => Condition::Broken,
-            2 => Condition::StaleRoster,
+            2 => Condition::Stale,
             _ => Condition::LogRegressed,
         }
     }
@@ -57,10 +56,10 @@ mod tests {
 
     #[test]
     fn a_condition_never_improves_and_each_step_is_reported_once() {
-        use Condition::{Broken, LogRegressed, Serving, StaleRoster};
+        use Condition::{Broken, LogRegressed, Serving, Stale};
         let cell = ConditionCell::serving();
         let mut steps = Vec::new();
-        for to in [Serving, Broken, Broken, StaleRoster, Broken, LogRegressed, LogRegressed] {
+        for to in [Serving, Broken, Broken, Stale, Broken, LogRegressed, LogRegressed] {
             steps.push((cell.worsen_to(to), cell.get()));
         }
         assert_eq!(
@@ -69,12 +68,12 @@ mod tests {
                 (false, Serving),
                 (true, Broken),
                 (false, Broken),
-                (true, StaleRoster),
-                (false, StaleRoster),
+                (true, Stale),
+                (false, Stale),
                 (true, LogRegressed),
                 (false, LogRegressed),
             ]
         );
-        assert!(Broken.can_fold() && !StaleRoster.can_fold() && !LogRegressed.can_fold());
+        assert!(Broken.can_fold() && !Stale.can_fold() && !LogRegressed.can_fold());
     }
 }

@@ -4,13 +4,15 @@
 //! what is loaded can be served. The fold checks each entry of a log by itself
 //! ([`FoldError`](super::fold::FoldError)).
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
 use super::experiment_spec::{ExperimentSpec, name_error};
 use super::fold::{Fold, MAX_POSITION};
-use super::page_rules::CurrentMethod;
-use super::status::status_error;
 use crate::clock;
-use rankduel_store::events::{ControlEvent, Event, Status};
-use rankduel_store::{ExperimentRecord, LogEntry};
+use crate::lifecycle::Lifecycle;
+use rankduel_store::ExperimentRecord;
 
 /// Faults of a record by itself, one sentence each. `spec` is its spec.
 pub fn record_errors(record: &ExperimentRecord, spec: &ExperimentSpec) -> Vec<String> {
@@ -18,16 +20,15 @@ pub fn record_errors(record: &ExperimentRecord, spec: &ExperimentSpec) -> Vec<St
     if let Some(error) = name_error(&record.name) {
         errors.push(error.detail);
     }
-    let archived = record.archived_at.is_some();
-    errors.extend(status_error(record.status, record.winner, archived, spec.rankers.len()));
+    errors.extend(Lifecycle::of(record).error(spec.rankers.len()));
     if record.head > MAX_POSITION {
         errors.push(format!("its head is {}, beyond 2^53", record.head));
     }
-    // each change of a record is an entry of its log
-    if record.version == 0 || record.version - 1 > record.head {
+    // the creation and each change of a record are entries of its log
+    if !(1..=record.head).contains(&record.version) {
         errors.push(format!(
-            "its version is {}, and a log that ends at {} has at most {} changes",
-            record.version, record.head, record.head
+            "its version is {}, and a log that ends at {} has as many changes at most",
+            record.version, record.head
         ));
     }
     if record.pruned_to > record.head {
@@ -45,7 +46,6 @@ pub fn record_errors(record: &ExperimentRecord, spec: &ExperimentSpec) -> Vec<St
             errors.push(format!("it was {what} at {time}, which is not a time"));
         }
     }
-    errors.extend(CurrentMethod::of(record, &spec.pages).err());
     errors
 }
 
@@ -58,27 +58,31 @@ pub fn sound_spec(record: &ExperimentRecord) -> Result<ExperimentSpec, String> {
     }
 }
 
-/// Differences between a record and the state that its whole log folds to.
+/// Differences between a record and the state that its whole log folds to, one sentence each.
 pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fold) -> Vec<String> {
     let mut errors = Vec::new();
-    if fold.roster_changes() != spec.roster_changes {
-        errors.push("its log and its record have different roster changes".into());
+    if fold.spec() != spec {
+        let members = |spec| serde_json::to_value(spec).unwrap_or_default();
+        let (in_record, in_log) = (members(spec), members(fold.spec()));
+        let names = [&in_record, &in_log].into_iter().filter_map(Value::as_object);
+        let names: BTreeSet<_> = names.flat_map(|members| members.keys()).collect();
+        let differing: Vec<_> =
+            names.into_iter().filter(|name| in_record[*name] != in_log[*name]).cloned().collect();
+        errors.push(format!(
+            "its record is not what its log folds to: they differ in {}",
+            differing.join(", ")
+        ));
     }
-    errors.extend(spec.changes().differences(fold.changes()));
-    if i64::from(spec.answer_window_seconds) * 1000 != fold.cohorts().window_ms() {
-        errors.push("its record and its log have different answer windows".into());
+    let (in_record, in_log) = (Lifecycle::of(record), fold.lifecycle());
+    if in_record != in_log {
+        errors.push(format!("its record says {in_record:?}, and its log says {in_log:?}"));
     }
-    if let Ok(current) = CurrentMethod::of(record, &spec.pages) {
-        let (versions, newest) = (fold.methods().len(), fold.methods().last());
-        if current.version as usize != versions
-            || newest.is_none_or(|newest| newest.method != current.method)
-        {
-            errors.push(format!(
-                "its record has version {} of the interleaving method, and its log has another \
-                 method or another number of versions ({versions})",
-                current.version
-            ));
-        }
+    if record.version != fold.version() {
+        errors.push(format!(
+            "its version is {}, and by its log it is {}",
+            record.version,
+            fold.version()
+        ));
     }
     errors
 }
@@ -92,112 +96,4 @@ pub fn short_log(head: u64, end: u64) -> String {
 /// the same transaction, so a head that is read after the entry must not be lower.
 pub fn beyond_head(entry: u64, head: u64) -> String {
     format!("log entry {entry} is beyond the head {head}")
-}
-
-/// The changes of a record that its log contains.
-#[derive(Debug, Default)]
-pub struct LoggedChanges {
-    changes: u64,
-    exclusions: usize,
-    controls: usize,
-    last_status: Option<(Status, Option<u16>)>,
-    archived: bool,
-}
-
-impl LoggedChanges {
-    /// Note an entry, in the order of the log. Returns what is wrong between it and the record.
-    pub fn note(
-        &mut self,
-        entry: &LogEntry,
-        record: &ExperimentRecord,
-        spec: &ExperimentSpec,
-    ) -> Option<String> {
-        let Event::Control(event) = &entry.event else { return None };
-        let position = entry.position;
-        let mut wrong = None;
-        match event {
-            ControlEvent::Status { status, winner, archived, .. } => {
-                self.last_status = Some((*status, *winner));
-                self.archived |= archived;
-            }
-            ControlEvent::ControlNamed { ranker } => {
-                self.controls += 1;
-                let in_record = spec.former_controls.get(self.controls).unwrap_or(&spec.control);
-                let named = spec.rankers.get(usize::from(*ranker)).map(|ranker| &ranker.id);
-                if record.pruned_to == 0 && in_record.as_ref() != named {
-                    wrong = Some(format!(
-                        "log entry {position} names another control than its record has"
-                    ));
-                }
-            }
-            ControlEvent::RankerEnlisted { ranker, id } => {
-                let known = spec.rankers.get(usize::from(*ranker));
-                if known.is_none_or(|known| known.id != *id) {
-                    wrong = Some(format!(
-                        "log entry {position} enlists ranker `{id}` at index {ranker}, and its record \
-                         does not have that ranker there"
-                    ));
-                }
-            }
-            ControlEvent::UnitsExcluded(exclusion) => {
-                // the first changes of a pruned log are unknown
-                let in_record = match record.pruned_to {
-                    0 => spec.exclusions.get(self.exclusions) == Some(exclusion),
-                    _ => spec.exclusions.contains(exclusion),
-                };
-                self.exclusions += 1;
-                if !in_record {
-                    wrong = Some(format!(
-                        "log entry {position} excludes other units than its record does"
-                    ));
-                }
-            }
-            ControlEvent::Interleaving { .. }
-            | ControlEvent::RankerRetired { .. }
-            | ControlEvent::Settings { .. } => {}
-            ControlEvent::SelfDuels { .. }
-            | ControlEvent::BatchResults { .. }
-            | ControlEvent::Clicks(_)
-            | ControlEvent::Settled {}
-            | ControlEvent::Notified {}
-            | ControlEvent::Values { .. }
-            | ControlEvent::ValuesComplete { .. }
-            | ControlEvent::CohortsComplete { .. } => return None,
-        }
-        self.changes += 1;
-        wrong
-    }
-
-    /// Differences between the record and the changes in its log, all of which were noted. Of a
-    /// pruned log, the first changes are unknown.
-    pub fn errors(&self, record: &ExperimentRecord) -> Vec<String> {
-        let mut errors = Vec::new();
-        let whole = record.pruned_to == 0;
-        if whole && record.version != self.changes + 1 || record.version <= self.changes {
-            errors.push(format!(
-                "its version is {}, and its log has {} changes: the version should be {}",
-                record.version,
-                self.changes,
-                self.changes + 1
-            ));
-        }
-        let created = Some((Status::Running, None)).filter(|_| whole);
-        let in_record = (record.status, record.winner);
-        let archived = record.archived_at.is_some();
-        if let Some(in_log) = self.last_status.or(created)
-            && (in_record != in_log || (whole || self.archived) && archived != self.archived)
-        {
-            let or_archived = |archived| if archived { ", archived" } else { "" };
-            errors.push(format!(
-                "its record says {:?} with winner {:?}{}, and its log says {:?} with winner {:?}{}",
-                in_record.0,
-                in_record.1,
-                or_archived(archived),
-                in_log.0,
-                in_log.1,
-                or_archived(self.archived)
-            ));
-        }
-        errors
-    }
 }

@@ -223,7 +223,7 @@ impl Registry {
     pub async fn follow(self: &Arc<Self>) -> Result<(), EngineError> {
         // positions before heads, so that an entry folded meanwhile does not look lost
         let followed: Vec<_> =
-            self.with_current_roster().into_iter().map(|it| (it.position(), it)).collect();
+            self.with_current_spec().into_iter().map(|it| (it.position(), it)).collect();
         if followed.is_empty() {
             return Ok(());
         }
@@ -256,11 +256,11 @@ impl Registry {
         first_error.map_or(Ok(()), Err)
     }
 
-    /// Every experiment in memory. Those with a stale roster are left out and loaded again in the
+    /// Every experiment in memory. Those with a stale spec are left out and loaded again in the
     /// background.
-    fn with_current_roster(self: &Arc<Self>) -> Vec<Arc<LoadedExperiment>> {
+    fn with_current_spec(self: &Arc<Self>) -> Vec<Arc<LoadedExperiment>> {
         let (stale, current): (Vec<_>, Vec<_>) =
-            self.unordered().into_iter().partition(|it| it.condition() == Condition::StaleRoster);
+            self.unordered().into_iter().partition(|it| it.condition() == Condition::Stale);
         for loaded in stale {
             self.remove(&loaded);
             let registry = Arc::clone(self);

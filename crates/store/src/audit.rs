@@ -12,6 +12,11 @@ pub struct Actor {
 }
 
 impl Actor {
+    /// `key:ID`, `anyone`, `service` or `command-line`.
+    pub fn who(&self) -> &str {
+        &self.who
+    }
+
     fn new(who: impl Into<String>) -> Self {
         Self { who: who.into(), request_id: None }
     }

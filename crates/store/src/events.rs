@@ -1,14 +1,15 @@
 //! The events of an experiment's log, as plain data.
 //!
 //! The engine and the service make events, the store keeps them, and the engine folds them. This
-//! module is beneath all of them: it names the types of the policy and interleaving crates, and
-//! nothing of a database or of a loaded experiment.
+//! module is beneath all of them: it names types of the policy crate, and nothing of a database or
+//! of a loaded experiment.
 //!
 //! Logs outlive programs. A change here must keep the JSON of every event that exists: new kinds
 //! and new optional fields are fine, and nothing else is.
 
 use dueling_bandits::Answer;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::audience::Segment;
@@ -121,44 +122,17 @@ pub enum ControlEvent {
         /// One row for each pair.
         results: Vec<PairResult>,
     },
-    /// The experiment's record changed.
-    Status {
-        /// Status from here on.
-        status: Status,
-        /// Winner, when concluded.
-        winner: Option<u16>,
-        /// Whether this change archived the experiment.
-        archived: bool,
-        /// Why the service made the change by itself; `None` if somebody requested it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
+    /// The experiment was created: the first entry of its log.
+    Created {
+        /// Its spec, opaque to the store.
+        spec: Value,
     },
-    /// One more ranker takes part from here on.
-    RankerEnlisted {
-        /// Its index, the next one.
-        ranker: u16,
-        /// Its id.
-        id: String,
-    },
-    /// A ranker stops taking part: no duel that is selected from here on shows it.
-    RankerRetired {
-        /// Its index, which is never reused.
-        ranker: u16,
-        /// Why the service retired it by itself; `None` if somebody requested it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    },
-    /// Claims are made against this ranker from here on.
-    ControlNamed {
-        /// Its index.
-        ranker: u16,
-    },
-    /// Rankings are interleaved with another method from here on.
-    Interleaving {
-        /// Version of the method. The one that the experiment was created with is 1.
-        version: u32,
-        /// The method.
-        method: interleaving::Spec,
+    /// Its spec, its status or its archive changed.
+    Changed {
+        /// The change, opaque to the store.
+        patch: Value,
+        /// Its author, as in the audit log.
+        by: String,
     },
     /// Clicks on an interleaved page. Under the duel's nonce they settle the duel, together with
     /// the clicks recorded before; under another nonce they wait until the duel is settled.
@@ -189,15 +163,6 @@ pub enum ControlEvent {
     },
     /// A webhook was told of something, which the nonce stands for.
     Notified {},
-    /// Settings of the experiment changed.
-    Settings {
-        /// The new answer window, for duels issued from then on; `None` if it stays.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        answer_window_seconds: Option<u32>,
-    },
-    /// No answer of these units counts, in the whole log: the state is the fold of all other
-    /// answers.
-    UnitsExcluded(Exclusion),
 }
 
 impl ControlEvent {
@@ -210,16 +175,6 @@ impl ControlEvent {
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
         serde_json::from_str(json)
     }
-}
-
-/// Units whose answers do not count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Exclusion {
-    /// The hashes of the units. In JSON, 16 hexadecimal digits each.
-    pub units: Vec<UnitHash>,
-    /// Why they are excluded, for people.
-    pub reason: String,
 }
 
 /// Clicks on the page of a duel. Every field but the clicks comes from the duel's token.

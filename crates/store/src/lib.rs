@@ -81,8 +81,8 @@ pub use connect::{ConnectError, Place, connect, connect_with};
 pub use error::{StoreError, in_time, within};
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{
-    AppendUnit, Appended, Change, Changed, Created, Distributed, ExperimentId, ExperimentRecord,
-    Head, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
+    AppendUnit, Appended, CREATION, Change, Changed, Created, Distributed, ExperimentId,
+    ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
 };
 pub use traits::{
     AuditLog, Database, EntryChunks, ExperimentLog, KeyStore, Notices, SharedStore, Store,

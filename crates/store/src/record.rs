@@ -11,6 +11,10 @@ pub type ExperimentId = i64;
 /// Identifies an event once and for all: a repeat carries the same nonce. 128 bits.
 pub type Nonce = u128;
 
+/// Nonce of the first entry of each log, which creates the experiment. No process has its high
+/// half.
+pub const CREATION: Nonce = (u64::MAX as Nonce - 6) << 64;
+
 /// An experiment as the database has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperimentRecord {
@@ -18,8 +22,7 @@ pub struct ExperimentRecord {
     pub id: ExperimentId,
     /// Its name. A name is never used again.
     pub name: String,
-    /// Its specification as canonical JSON, opaque to the store. Only the policy and the rankers in
-    /// it can change after creation.
+    /// Its specification as canonical JSON, opaque to the store: what its log folds to.
     pub spec: String,
     /// Seed of every random draw of the fold.
     pub seed: u64,
@@ -29,7 +32,7 @@ pub struct ExperimentRecord {
     pub winner: Option<u16>,
     /// Counts the changes of this record, from 1.
     pub version: u64,
-    /// Position of the newest log entry; 0 before the first.
+    /// Position of the newest log entry. The first one, at position 1, is the creation.
     pub head: u64,
     /// Unix milliseconds.
     pub created_at: i64,
@@ -39,8 +42,6 @@ pub struct ExperimentRecord {
     pub archived_at: Option<i64>,
     /// Log entries up to this position were pruned; 0 while the log is whole.
     pub pruned_to: u64,
-    /// The interleaving method as JSON, if it was changed after creation. Opaque to the store.
-    pub interleaving: Option<String>,
     /// The answer that a server has found, as JSON. Opaque to the store.
     pub answer: Option<String>,
 }
@@ -73,8 +74,6 @@ pub struct Change {
     pub archived_at: Option<i64>,
     /// Written to the audit log.
     pub audit: Option<AuditNote>,
-    /// New interleaving method, as JSON.
-    pub interleaving: Option<String>,
     /// New specification, as canonical JSON.
     pub spec: Option<String>,
 }
@@ -86,7 +85,6 @@ impl Change {
             status: self.status.unwrap_or(before.status),
             winner: self.winner.unwrap_or(before.winner),
             archived_at: self.archived_at.or(before.archived_at),
-            interleaving: self.interleaving.clone().or_else(|| before.interleaving.clone()),
             spec: self.spec.clone().unwrap_or_else(|| before.spec.clone()),
             version: before.version + 1,
             head: before.head + 1,

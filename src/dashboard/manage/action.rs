@@ -6,7 +6,6 @@ use super::super::page::Page;
 use crate::http::problem::ApiResult;
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::single_flight::Computed;
-use rankduel_engine::experiment_spec::page_rules::CurrentMethod;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
@@ -66,12 +65,6 @@ impl Subject {
     pub fn winner(&self) -> Option<&str> {
         let winner = self.loaded.spec.rankers.get(usize::from(self.record.winner?))?;
         Some(&winner.id)
-    }
-
-    /// The present method of interleaving; `None` if this version cannot read it.
-    pub fn method(&self) -> Option<interleaving::Spec> {
-        let current = CurrentMethod::of(&self.record, &self.loaded.spec.pages).ok()?;
-        Some(current.method)
     }
 
     /// Path of the page of all changes.

@@ -78,7 +78,7 @@ impl Change for OfExperiment {
                 let control = spec.control.as_deref();
                 Values::default().with("control", control.unwrap_or_default())
             }
-            Action::Interleaving => methods::values(&subject.method().unwrap_or_default()),
+            Action::Interleaving => methods::values(&spec.pages.interleaving),
             Action::Settings => settings::values(spec),
             _ => Values::default(),
         }
@@ -111,7 +111,7 @@ impl Change for OfExperiment {
         let (service, loaded) = (&page.state.service, &self.subject.loaded);
         match self.action {
             Action::Archive => Ok(()),
-            _ => check_change(service, loaded, extract::object(body)?),
+            _ => check_change(service, loaded, &extract::object(body)?),
         }
     }
 
@@ -167,7 +167,7 @@ impl Change for OfExperiment {
             Action::Interleaving => html! {
                 "The method " code { (values.get("interleaving")) } " will merge the pages of " code { (name) } " from the "
                 "next request on"
-                @if let Some(method) = subject.method() { ", instead of " (methods::described(&method)) }
+                ", instead of " (methods::described(&subject.loaded.spec.pages.interleaving))
                 ". Pages that were made before are credited by the method that made them."
             },
             Action::Settings => html! {
@@ -189,7 +189,7 @@ impl Change for OfExperiment {
         if self.action == Action::Archive {
             lifecycle::archive(service, name, version, &by).await?;
         } else {
-            change_experiment(service, name, version, extract::object(body)?, &by).await?;
+            change_experiment(service, name, version, &extract::object(body)?, &by).await?;
         }
         Ok(Redirect::to(&format!("{}?done={}", self.subject.path(), self.action.slug()))
             .into_response())

@@ -138,10 +138,7 @@ fn pages(subject: &Subject) -> Markup {
     let policy = &subject.loaded.spec.policy;
     let content = html! {
         p { "Policy " (policies::described(policy)) ": " (with_code(policy.description().summary)) }
-        p { @match subject.method() {
-            Some(method) => { "Interleaving " (methods::described(&method)) "." }
-            None => "This version of the program cannot read the method of interleaving.",
-        } }
+        p { "Interleaving " (methods::described(&subject.loaded.spec.pages.interleaving)) "." }
         (links(subject, [Action::Interleaving]))
     };
     part("pages", "Policy and interleaving", &content)

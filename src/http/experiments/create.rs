@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use super::conclusion::{ConclusionShape, OrNever};
 use super::representation::Experiment;
 use crate::http::AppState;
 use crate::http::caller::Caller;
@@ -22,8 +21,8 @@ use crate::http::spec_bodies;
 use crate::schemas;
 use crate::service::lifecycle::{self, CreatedExperiment};
 use rankduel_engine::experiment_spec::{
-    ConcludeAt, DEFAULT_DUEL_TTL_SECONDS, DEFAULT_VALUE_WINDOW_SECONDS, DEFAULT_WATCH, Errors,
-    ExperimentSpec, Metric, OnDrift, Ranker, WHOLE_COVERAGE,
+    ConcludeAt, ConclusionShape, DEFAULT_DUEL_TTL_SECONDS, DEFAULT_VALUE_WINDOW_SECONDS,
+    DEFAULT_WATCH, Errors, ExperimentSpec, Metric, OnDrift, OrNever, Ranker, WHOLE_COVERAGE,
 };
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use rankduel_store::audience::Segment;
@@ -169,6 +168,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
     let spec = ExperimentSpec {
         pages: PageRules {
             interleaving,
+            interleaving_version: 1,
             event_weights,
             settle_after_seconds: body.settle_after_seconds,
             canary_share: body.canary_share.unwrap_or(default_canary_share),
@@ -183,10 +183,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         conclude_at,
         description: body.description.unwrap_or_default(),
         owner: body.owner.unwrap_or_default(),
-        initial_settings: None,
-        settings_changes: 0,
         control: body.control,
-        former_controls: Vec::new(),
         segments: body.segments.unwrap_or_default(),
         errors: body.errors,
         goal: body.goal.unwrap_or_default(),
@@ -198,7 +195,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         value_window_seconds: body
             .value_window_seconds
             .unwrap_or(DEFAULT_VALUE_WINDOW_SECONDS.min(duel_ttl_seconds.max(1))),
-        roster_changes: Default::default(),
+        retired: Vec::new(),
         exclusions: Vec::new(),
     };
     Ok((body.name, spec))
@@ -219,5 +216,5 @@ pub(crate) async fn create(
 ) -> ApiResult<Response> {
     let CreatedExperiment { loaded, is_new } = create_experiment(&state, &caller, body).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(Experiment::of(&loaded)?.into_response(status))
+    Ok(Experiment::of(&loaded).into_response(status))
 }

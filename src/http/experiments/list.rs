@@ -68,8 +68,8 @@ fn described(page: service::ExperimentPage) -> ExperimentPage {
     let (mut experiments, mut unreadable) = (Vec::new(), Vec::new());
     for record in page.records {
         let spec = sound_spec(&record);
-        match spec.and_then(|spec| Experiment::of_record(&record, &spec)) {
-            Ok(experiment) => experiments.push(experiment),
+        match spec {
+            Ok(spec) => experiments.push(Experiment::of_record(&record, &spec)),
             Err(_) => unreadable.push(record.name),
         }
     }

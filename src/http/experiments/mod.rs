@@ -1,7 +1,6 @@
 //! `/v1/experiments`: create, list, read, change and archive experiments.
 
 pub(crate) mod change;
-mod conclusion;
 pub(crate) mod create;
 mod list;
 mod representation;
@@ -52,7 +51,7 @@ pub(crate) fn routes() -> Routes {
     responses((status = 200, body = Experiment, description = "The experiment.", headers(("etag" = String)))))]
 async fn read(State(state): State<AppState>, PathName(name): PathName) -> ApiResult<Response> {
     let loaded = state.service.experiment(&name).await?;
-    Ok(Experiment::of(&loaded)?.into_response(StatusCode::OK))
+    Ok(Experiment::of(&loaded).into_response(StatusCode::OK))
 }
 
 /// Archive an experiment

@@ -10,17 +10,15 @@ use dueling_bandits::{PolicySpec, TieRule};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::conclusion::{ConclusionShape, OrNever};
 use crate::http::conditional::quoted;
-use crate::http::problem::ApiResult;
 use crate::schemas;
 use crate::service::answer::Answer;
 use crate::service::answers::stored;
 use rankduel_engine::clock::rfc3339;
-use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::{ConcludeAt, Errors, ExperimentSpec, Metric, OnDrift};
+use rankduel_engine::experiment_spec::{
+    ConcludeAt, ConclusionShape, Errors, ExperimentSpec, Metric, OnDrift, OrNever,
+};
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_engine::page_rules::CurrentMethod;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::audience::Segment;
 use rankduel_store::events::Status;
@@ -112,15 +110,12 @@ pub(crate) struct ListedExclusion {
 }
 
 impl Experiment {
-    pub fn of(loaded: &LoadedExperiment) -> ApiResult<Self> {
-        let record = loaded.record();
-        Self::of_record(&record, &loaded.spec)
-            .map_err(|why| EngineError::Unreadable { name: record.name, why }.into())
+    pub fn of(loaded: &LoadedExperiment) -> Self {
+        Self::of_record(&loaded.record(), &loaded.spec)
     }
 
-    pub fn of_record(record: &ExperimentRecord, spec: &ExperimentSpec) -> Result<Self, String> {
-        let current = CurrentMethod::of(record, &spec.pages)?;
-        Ok(Self {
+    pub fn of_record(record: &ExperimentRecord, spec: &ExperimentSpec) -> Self {
+        Self {
             name: record.name.clone(),
             description: spec.description.clone(),
             owner: spec.owner.clone(),
@@ -148,8 +143,8 @@ impl Experiment {
             segments: spec.segments.clone(),
             errors: spec.errors,
             goal: spec.goal,
-            interleaving: current.method,
-            interleaving_version: current.version,
+            interleaving: spec.pages.interleaving,
+            interleaving_version: spec.pages.interleaving_version,
             event_weights: spec.pages.event_weights.clone(),
             settle_after_seconds: spec.settle_after_seconds(),
             answer_window_seconds: spec.answer_window_seconds,
@@ -159,7 +154,7 @@ impl Experiment {
                 .exclusions
                 .iter()
                 .map(|exclusion| ListedExclusion {
-                    units: exclusion.units.len(),
+                    units: exclusion.hashes.len(),
                     reason: exclusion.reason.clone(),
                 })
                 .collect(),
@@ -175,7 +170,7 @@ impl Experiment {
             created_at: rfc3339(record.created_at),
             updated_at: rfc3339(record.updated_at),
             archived_at: record.archived_at.map(rfc3339),
-        })
+        }
     }
 
     /// The response with this experiment and its `ETag`; with its `Location` if it was created.

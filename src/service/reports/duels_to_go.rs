@@ -86,7 +86,7 @@ pub(super) fn duels_to_go(
     let (at, found) = match kept {
         Some(Kept { steps: at, found, .. }) => (at, found),
         None => {
-            let setup = Setup { rankers: loaded.spec.initial_rankers(), seed: 0 };
+            let setup = Setup { rankers: loaded.initial_rankers, seed: 0 };
             let copy = || loaded.spec.policy.restore(setup, saved?);
             let budget = forecast_budget(tally.rankers());
             let found = forecast(present, copy, budget, rng);

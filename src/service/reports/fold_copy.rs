@@ -17,6 +17,8 @@ pub struct FoldCopy {
     /// The counts by the tie rule of the experiment.
     pub tally: Tally,
     pub roster: Roster,
+    /// How often a ranker was added or retired.
+    pub roster_changes: usize,
     pub tracker: VerdictTracker,
     /// How the evidence of the leader grew.
     pub race: Vec<RacePoint>,
@@ -30,6 +32,7 @@ impl FoldCopy {
             counts: fold.counts().clone(),
             tally: fold.policy().tally().clone(),
             roster: fold.roster().clone(),
+            roster_changes: fold.roster_changes(),
             tracker: fold.verdict().clone(),
             race: fold.race().points().to_vec(),
         }

@@ -329,7 +329,7 @@ fn bounds_report(
         return None;
     }
     let confidence = loaded.spec.verdict_target().confidence;
-    let sequences = Sequences::new(loaded.spec.initial_rankers(), rankers, confidence);
+    let sequences = Sequences::new(loaded.initial_rankers, rankers, confidence);
     let RegretBounds { low, high, unsettled } =
         regret_bounds(tally, &sequences, copy.counts.appearances());
     Some(BoundsReport { confidence, low, high, unsettled_pairs: unsettled })

@@ -12,7 +12,7 @@ use crate::service::error::ServiceError;
 use dueling_bandits::Roster;
 use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::evidence::Sequences;
-use rankduel_engine::experiment_spec::{ExperimentSpec, OTHER};
+use rankduel_engine::experiment_spec::OTHER;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
@@ -72,21 +72,22 @@ pub async fn segments(
             experiment: loaded.name.clone(),
             position,
             ranker: loaded.spec.rankers[ranker].id.clone(),
-            segments: held.map_or_else(Vec::new, |held| rows(&loaded.spec, &held, &roster, ranker)),
+            segments: held.map_or_else(Vec::new, |held| rows(loaded, &held, &roster, ranker)),
         }
     };
     newest(reports, loaded, ranker, copy, compute).await
 }
 
 fn rows(
-    spec: &ExperimentSpec,
+    loaded: &LoadedExperiment,
     held: &SegmentClaims,
     roster: &Roster,
     ranker: usize,
 ) -> Vec<SegmentRow> {
     // The segments share the error equally, and the intervals of `Sequences` use up twice theirs.
     let share = ERROR / 2.0 / (held.segments() + 1) as f64;
-    let intervals = Sequences::new(spec.initial_rankers(), spec.rankers.len(), 1.0 - share);
+    let spec = &loaded.spec;
+    let intervals = Sequences::new(loaded.initial_rankers, spec.rankers.len(), 1.0 - share);
     let row = |place: usize, opponent: usize| {
         let [wins, losses] = held.wins_between(place, ranker, opponent);
         let (low, high) = intervals.of(ranker, opponent).interval(wins, losses);

@@ -104,7 +104,7 @@ pub(super) fn deciding_pairs(
     let mut claims = Plan::make(tracker, tally, active).claims().to_vec();
     claims.sort_by(|a, b| b.missing.total_cmp(&a.missing));
     let confidence = tracker.target().confidence;
-    let sequences = Sequences::new(loaded.spec.initial_rankers(), tally.rankers(), confidence);
+    let sequences = Sequences::new(loaded.initial_rankers, tally.rankers(), confidence);
     let tally = tracker.counted().of(tally);
     let total = claims.len();
     let rows =

@@ -27,8 +27,6 @@ pub(super) struct Head {
     pub updated_at: i64,
     pub archived_at: Option<i64>,
     pub pruned_to: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interleaving: Option<String>,
 }
 
 impl Head {
@@ -46,7 +44,6 @@ impl Head {
             updated_at: record.updated_at,
             archived_at: record.archived_at,
             pruned_to: record.pruned_to,
-            interleaving: record.interleaving.clone(),
         }
     }
 
@@ -65,7 +62,6 @@ impl Head {
             updated_at: self.updated_at,
             archived_at: self.archived_at,
             pruned_to: self.pruned_to,
-            interleaving: self.interleaving,
             answer: None,
         }
     }

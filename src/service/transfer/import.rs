@@ -50,20 +50,17 @@ pub async fn import(
     record.id = entropy::experiment_id()?;
     let spec = sound_spec(&record).map_err(|why| reader.wrong(why))?;
     let (fold, base) = match record.pruned_to {
-        0 => (Fold::start(&spec, record.seed, record.created_at), None),
+        0 => (None, None),
         _ => {
             let (fold, base) = read_base(&mut reader, &record, &spec)?;
             record.pruned_to = base.position;
-            (fold, Some(base))
+            (Some(fold), Some(base))
         }
     };
-    let entries = record.head - fold.position();
+    let entries = record.head - fold.as_ref().map_or(0, Fold::position);
     let mut log = Log::new(reader, fold, &record, &spec);
     if let Some(existing) = store.experiment(&name).await? {
-        let created = spec.as_created();
-        let same_spec = ExperimentSpec::read(&existing.spec)
-            .is_ok_and(|existing| existing.as_created() == created);
-        return compare(store, &existing, &record, same_spec, log).await;
+        return compare(store, &existing, &record, log).await;
     }
     let mut failure = None;
     let mut chunks = std::iter::from_fn(|| match log.chunk() {
@@ -127,7 +124,6 @@ async fn compare(
     store: &dyn Store,
     existing: &ExperimentRecord,
     record: &ExperimentRecord,
-    same_spec: bool,
     mut log: Log<'_>,
 ) -> Result<Import, anyhow::Error> {
     let name = &record.name;
@@ -137,7 +133,6 @@ async fn compare(
              another name"
         )
     };
-    anyhow::ensure!(same_spec, other("it was created from a different spec".into()));
     anyhow::ensure!(existing.seed == record.seed, other("it has a different seed".into()));
     anyhow::ensure!(
         existing.head >= record.head,

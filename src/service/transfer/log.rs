@@ -68,7 +68,7 @@ pub(super) fn base_of(
     spec: &ExperimentSpec,
     snapshots: Vec<Snapshot>,
 ) -> Result<Snapshot, anyhow::Error> {
-    let format = Fold::start(spec, record.seed, record.created_at).format();
+    let format = Fold::format_of(spec);
     snapshots
         .into_iter()
         .filter(|snapshot| snapshot.format == format && snapshot.position >= record.pruned_to)
@@ -91,11 +91,20 @@ pub(crate) struct FoldedLog {
 }
 
 impl FoldedLog {
-    /// The experiment before its log, or after the entries of it that were pruned.
+    /// The experiment after its creation, or after the entries of its log that were pruned.
     pub async fn open(store: &dyn Store, name: &str) -> Result<Self, anyhow::Error> {
         let (record, spec) = read_experiment(store, name).await?;
         let state = match record.pruned_to {
-            0 => Fold::start(&spec, record.seed, record.created_at),
+            0 => {
+                let first = store.read(record.id, 0, 1).await?.into_iter().next();
+                Fold::created(first.as_ref(), &spec, record.seed, record.created_at).map_err(
+                    |error| {
+                        anyhow::anyhow!(
+                            "experiment `{name}`: {error}: see `rankduel verify {name}`"
+                        )
+                    },
+                )?
+            }
             _ => {
                 let base = base_of(&record, &spec, store.snapshots(record.id).await?)?;
                 Fold::restore(&spec, record.seed, &base.state).ok_or_else(|| {

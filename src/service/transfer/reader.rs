@@ -6,7 +6,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::format::{CHUNK, End, EntryLine, hex};
-use rankduel_engine::consistency::{LoggedChanges, state_errors};
+use rankduel_engine::consistency::state_errors;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::{ExperimentRecord, LogEntry};
@@ -44,8 +44,8 @@ impl<'a> Reader<'a> {
 /// The log in a file, read in chunks and checked against the record in the file.
 pub(super) struct Log<'a> {
     reader: Reader<'a>,
-    fold: Fold,
-    changes: LoggedChanges,
+    /// `None` before the first entry.
+    fold: Option<Fold>,
     record: &'a ExperimentRecord,
     spec: &'a ExperimentSpec,
     entries: u64,
@@ -55,19 +55,22 @@ pub(super) struct Log<'a> {
 impl<'a> Log<'a> {
     pub fn new(
         reader: Reader<'a>,
-        fold: Fold,
+        fold: Option<Fold>,
         record: &'a ExperimentRecord,
         spec: &'a ExperimentSpec,
     ) -> Self {
-        let changes = LoggedChanges::default();
-        Self { reader, fold, changes, record, spec, entries: 0, ended: false }
+        Self { reader, fold, record, spec, entries: 0, ended: false }
+    }
+
+    fn position(&self) -> u64 {
+        self.fold.as_ref().map_or(0, Fold::position)
     }
 
     /// The next entries, folded. Empty after the last entry, if the end of the file is valid and
     /// the log agrees with the record.
     pub fn chunk(&mut self) -> Result<Vec<LogEntry>, anyhow::Error> {
         let mut chunk = Vec::new();
-        while self.fold.position() < self.record.head && chunk.len() < CHUNK as usize {
+        while self.position() < self.record.head && chunk.len() < CHUNK as usize {
             let entry = self.entry()?;
             chunk.push(entry);
         }
@@ -80,20 +83,24 @@ impl<'a> Log<'a> {
     }
 
     fn entry(&mut self) -> Result<LogEntry, anyhow::Error> {
-        let Self { reader, fold, record, .. } = self;
+        let position = self.position();
+        let Self { reader, fold, record, spec, .. } = self;
         let line = reader.next()?.ok_or_else(|| {
             reader.wrong(format!(
                 "the file ends after log entry {}, before {}",
-                fold.position(),
-                record.head
+                position, record.head
             ))
         })?;
         let entry = reader.parse::<EntryLine>(&line)?.entry().map_err(|what| reader.wrong(what))?;
-        fold.apply(&entry).map_err(|error| reader.wrong(error))?;
-        match self.changes.note(&entry, record, self.spec) {
-            Some(wrong) => Err(reader.wrong(wrong)),
-            None => Ok(entry),
+        match fold {
+            Some(fold) => fold.apply(&entry).map_err(|error| reader.wrong(error))?,
+            None => {
+                let (seed, created_at) = (record.seed, record.created_at);
+                let created = Fold::created(Some(&entry), spec, seed, created_at);
+                *fold = Some(created.map_err(|error| reader.wrong(error))?);
+            }
         }
+        Ok(entry)
     }
 
     /// Check the last line, and the log as a whole.
@@ -116,9 +123,8 @@ impl<'a> Log<'a> {
             ))
         );
         anyhow::ensure!(reader.next()?.is_none(), reader.wrong("there is more after the digest"));
-        let mut wrong = state_errors(self.record, self.spec, &self.fold);
-        wrong.extend(self.changes.errors(self.record));
-        match wrong.first() {
+        let fold = self.fold.as_ref().ok_or_else(|| reader.wrong("the file has no log"))?;
+        match state_errors(self.record, self.spec, fold).first() {
             Some(wrong) => Err(anyhow::anyhow!("the parts of the file do not agree: {wrong}")),
             None => Ok(()),
         }

@@ -10,7 +10,10 @@ use rankduel_store::events::*;
 use rankduel_store::*;
 use serde_json::json;
 
-use crate::events::{self, CREATED_AT, SEED, entry, fold_all, paused};
+use crate::events::{
+    self, CREATED_AT, SEED, changed, enlists, entry, excludes, fold_all, interleaves_by, paused,
+    retires,
+};
 
 use super::pin::{assert_pinned, every_policy, pin};
 use super::script::Script;
@@ -19,7 +22,7 @@ const STEPS: u64 = 400;
 const RANKERS: usize = 4;
 const SLOTS: u16 = 6;
 
-/// The experiment after its log: its spec with all roster changes, and its state.
+/// The experiment after its log: the spec that it was created from, and its state.
 pub struct Played {
     pub spec: ExperimentSpec,
     pub log: Vec<LogEntry>,
@@ -68,32 +71,21 @@ impl Writing {
 
 /// The experiment after the script, with `policy` from the first entry on.
 pub fn played(policy: &PolicySpec) -> Played {
-    let mut spec = experiment(policy.clone());
+    let spec = experiment(policy.clone());
     let fixed = policy.description().fixed_rankers.is_some();
     let mut script = Script::new(2);
     let mut writing = Writing { fold: Fold::start(&spec, SEED, CREATED_AT), log: Vec::new() };
     for step in 0..STEPS {
         let rankers = writing.fold.roster().rankers();
         if step == 100 && !fixed {
-            spec = spec.with_enlisted(ranker(rankers));
-            let event = ControlEvent::RankerEnlisted {
-                ranker: rankers as u16,
-                id: format!("ranker-{rankers}"),
-            };
-            writing.write(None, Event::Control(event));
+            writing.write(None, changed(&enlists(&format!("ranker-{rankers}"))));
         }
         if step == 200 && !fixed {
-            spec = spec.with_retired(1);
-            writing.write(
-                None,
-                Event::Control(ControlEvent::RankerRetired { ranker: 1, reason: None }),
-            );
+            writing.write(None, changed(&retires("ranker-1")));
         }
         if step == 150 {
-            let method =
-                interleaving::Spec::from_text("probabilistic:verdict=drawn,depth_policy=min")
-                    .expect("a method");
-            writing.write(None, Event::Control(ControlEvent::Interleaving { version: 2, method }));
+            let method = "probabilistic:verdict=drawn,depth_policy=min";
+            writing.write(None, changed(&interleaves_by(method)));
         }
         if step == 250 {
             writing.write(None, paused());
@@ -174,7 +166,7 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
 /// state, here one of the uniform policy.
 fn after_an_exclusion(policy: &PolicySpec) -> Fold {
     let uniform = PolicySpec::from_text("uniform").expect("a policy");
-    let Played { mut spec, mut log, .. } = played(&uniform);
+    let Played { mut log, .. } = played(&uniform);
     if policy.description().fixed_rankers.is_some() {
         // Remove the roster changes from the log.
         log.retain(|entry| {
@@ -184,17 +176,16 @@ fn after_an_exclusion(policy: &PolicySpec) -> Fold {
                 Event::Control(ControlEvent::SelfDuels { counts, .. }) => {
                     !counts.iter().any(|(ranker, _)| mentions(*ranker))
                 }
-                Event::Control(ControlEvent::Interleaving { .. } | ControlEvent::Status { .. }) => {
-                    true
+                Event::Control(ControlEvent::Changed { patch, .. }) => {
+                    patch.get("enlist").or(patch.get("retire")).is_none()
                 }
                 Event::Control(_) => false,
             }
         });
-        spec = experiment(uniform);
     }
-    let exclusion = Exclusion { units: vec![UnitHash(1)], reason: "a machine".into() };
-    spec = ExperimentSpec { policy: policy.clone(), ..spec.with_exclusion(exclusion.clone()) };
-    let event = Event::Control(ControlEvent::UnitsExcluded(exclusion));
+    let spec = ExperimentSpec { policy: policy.clone(), ..experiment(uniform) };
+    let spec = spec.patched(&excludes(1)).expect("valid");
+    let event = changed(&excludes(1));
     log.push(LogEntry { position: 0, nonce: 1 << 90, recorded_at: CREATED_AT, event });
     let mut fold = Fold::start(&spec, SEED, CREATED_AT);
     for (position, entry) in (1..).zip(log) {
@@ -217,12 +208,7 @@ fn every_experiment_folds_and_selects_as_pinned() {
         .map(|policy| {
             let Played { spec, log, fold } = played(policy);
             let again = fold_all(Fold::start(&spec, SEED, CREATED_AT), &log);
-            assert_eq!(
-                again.save(),
-                fold.save(),
-                "{}: with all its rankers in the spec",
-                policy.kind()
-            );
+            assert_eq!(again.save(), fold.save(), "{}", policy.kind());
             pin(policy.kind(), &fold.save(), policy_of(&fold, policy))
         })
         .collect();

@@ -31,7 +31,7 @@ async fn twenty_large_ones(server: &Server) {
         let name = format!("e{number}");
         server.create(&steady(&name, &rankers)).await;
         let duel = server.pair(&name).await;
-        assert_eq!(server.answer(&name, &duel, "left").await, 1);
+        assert_eq!(server.answer(&name, &duel, "left").await, 2);
     }
 }
 
@@ -80,7 +80,7 @@ async fn idle_experiments_are_evicted_and_reload_unchanged(database: TestDatabas
     server.answer("batch", &out, "left").await;
     server.clock.advance_ms(61_000);
     eventually("all evictions", async || server.service.loaded().is_empty().then_some(())).await;
-    assert_eq!(server.position("batch").await, 1);
+    assert_eq!(server.position("batch").await, 2);
     server.stop().await;
 }
 
@@ -133,7 +133,7 @@ async fn memory_is_bounded(database: TestDatabase) {
     room(&server).await;
     assert!(server.service.loaded().len() >= 6, "more were evicted than needed");
     for number in 0..20 {
-        assert_eq!(server.position(&format!("e{number}")).await, 1);
+        assert_eq!(server.position(&format!("e{number}")).await, 2);
     }
     server.stop().await;
 }

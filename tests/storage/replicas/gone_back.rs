@@ -19,8 +19,8 @@ on_both_databases! {
     a_lost_experiment_is_dropped_by_appending
 }
 
-/// Removes the end of the log, after position 6.
-const GO_BACK: &str = "delete from log where position > 6; update experiment set head = 6;";
+/// Removes the end of the log, after position 7.
+const GO_BACK: &str = "delete from log where position > 7; update experiment set head = 7;";
 
 /// Answer `count` duels with this outcome, at the positions after `after`.
 async fn answer(client: &Client, count: u64, outcome: &str, after: u64) {
@@ -63,46 +63,46 @@ async fn polling_detects_the_loss(database: TestDatabase) {
     let (process, client) =
         serve(&database, &["--no-listen", "--poll-milliseconds", "20", "--log", "error"]);
     client.create(&steady("search", &["a", "b", "c"])).await;
-    answer(&client, 10, "left", 0).await;
+    answer(&client, 10, "left", 1).await;
     database.execute(GO_BACK).await;
     until("the loss report", async || regressions(&client).await > 0).await;
-    assert_eq!(client.position("search").await, 6);
-    answer(&client, 5, "none", 6).await;
-    assert_matches_the_log(&database, process, &client, 11).await;
+    assert_eq!(client.position("search").await, 7);
+    answer(&client, 5, "none", 7).await;
+    assert_matches_the_log(&database, process, &client, 12).await;
 }
 
 async fn appending_detects_the_loss(database: TestDatabase) {
     let (process, client) = serve(&database, &NEVER_LOOKS);
     client.create(&steady("search", &["a", "b", "c"])).await;
-    answer(&client, 10, "left", 0).await;
+    answer(&client, 10, "left", 1).await;
     database.execute(GO_BACK).await;
-    assert_eq!(client.position("search").await, 10, "the loss is not detected yet");
-    answer(&client, 5, "none", 6).await;
-    assert_matches_the_log(&database, process, &client, 11).await;
+    assert_eq!(client.position("search").await, 11, "the loss is not detected yet");
+    answer(&client, 5, "none", 7).await;
+    assert_matches_the_log(&database, process, &client, 12).await;
 }
 
 /// The snapshot is used neither when the loss is detected, nor when the log has grown past it.
 async fn a_snapshot_beyond_the_log_is_not_used(database: TestDatabase) {
     let (process, client) = serve(&database, &["--log", "error"]);
     client.create(&steady("search", &["a", "b", "c"])).await;
-    answer(&client, 10, "left", 0).await;
+    answer(&client, 10, "left", 1).await;
     process.stop();
     let store = database.connect().await;
-    let (record, fold) = folded(&store, "search", 10).await;
+    let (record, fold) = folded(&store, "search", 11).await;
     let snapshot = snapshot(&record, &fold, 0);
     store.save_snapshot(&snapshot).await.expect("a store");
-    assert_eq!(database.count("select max(position) from snapshot").await, 10);
+    assert_eq!(database.count("select max(position) from snapshot").await, 11);
     database.execute(GO_BACK).await;
 
     let (process, client) = serve(&database, &["--log", "error"]);
-    assert_eq!(client.position("search").await, 6);
-    assert_eq!(database.count("select max(position) from snapshot").await, 6);
+    assert_eq!(client.position("search").await, 7);
+    assert_eq!(database.count("select max(position) from snapshot").await, 7);
     // A process that has not detected the loss yet saves its snapshot.
     store.save_snapshot(&snapshot).await.expect("a store");
-    assert_eq!(database.count("select max(position) from snapshot").await, 6);
+    assert_eq!(database.count("select max(position) from snapshot").await, 7);
     store.close().await;
-    answer(&client, 6, "none", 6).await;
-    assert_matches_the_log(&database, process, &client, 12).await;
+    answer(&client, 6, "none", 7).await;
+    assert_matches_the_log(&database, process, &client, 13).await;
 }
 
 /// Removes every experiment, as a failover to a standby does that had none of it.
@@ -118,7 +118,7 @@ async fn drops_a_lost_experiment(
     let (process, client) = serve(database, flags);
     client.create(&steady("search", &["old-a", "old-b"])).await;
     let kept = client.pair("search").await;
-    answer(&client, 3, "left", 0).await;
+    answer(&client, 3, "left", 1).await;
     database.execute(LOSE).await;
     detect(&client, &kept).await;
     assert_eq!(regressions(&client).await, 1);
@@ -140,7 +140,7 @@ async fn drops_a_lost_experiment(
         server.feedback("search", &body).await.problem(ProblemKind::InvalidDuel);
         let duel = server.pair("search").await;
         assert!(duel["left"].as_str().is_some_and(|it| it.starts_with("new-")), "{duel}");
-        assert_eq!(server.position("search").await, 0);
+        assert_eq!(server.position("search").await, 1);
     }
     let log = process.stop();
     assert_eq!(log.matches("the experiment is gone").count(), 1, "{log}");
@@ -190,20 +190,24 @@ async fn clicks_count_although_the_log_lost_their_page(database: TestDatabase) {
             client.answer(name, &duel, "left").await;
         }
     }
+    let before = "select spec from experiment where name = 'changed'";
+    let before = database.texts(before.into()).await;
     let method = json!({"interleaving": {"kind": "balanced"}});
     client.patch("changed", &method).await.json(200);
     let changed = [clicked_page(&client, "changed").await, clicked_page(&client, "changed").await];
     let page = clicked_page(&client, "search").await;
     clicked_page(&client, "timed").await;
     database.execute(GO_BACK).await;
-    database.execute("update experiment set interleaving = null, version = 1").await;
+    let spec = before[0].as_deref().expect("a spec");
+    let back = format!("update experiment set spec = '{spec}', version = 1 where name = 'changed'");
+    database.execute_text(back).await;
 
     let receipt = click(&client, "search", &page, "r", true).await.json(200);
-    assert_eq!(receipt, json!({"status": "recorded", "position": 7}));
+    assert_eq!(receipt, json!({"status": "recorded", "position": 8}));
     assert_eq!(client.standings("search").await["duels"], 7, "the clicks count");
     // As the server's memory still has the method, it does not refuse this.
     let receipt = click(&client, "changed", &changed[0], "r", true).await.json(200);
-    assert_eq!(receipt, json!({"status": "recorded", "position": 7}));
+    assert_eq!(receipt, json!({"status": "recorded", "position": 8}));
     assert_eq!(client.standings("changed").await["duels"], 6, "nobody knows the method");
     let again = click(&client, "changed", &changed[1], "r", true).await;
     again.problem(ProblemKind::InvalidDuel);
@@ -214,7 +218,7 @@ async fn clicks_count_although_the_log_lost_their_page(database: TestDatabase) {
     .await;
     assert_eq!(client.standings("timed").await["duels"], 6);
     let duel = client.pair("timed").await;
-    assert_eq!(client.answer("timed", &duel, "left").await, 8, "it is served");
+    assert_eq!(client.answer("timed", &duel, "left").await, 9, "it is served");
 
     process.stop();
     let run = |arguments: &[&str]| {
@@ -223,7 +227,7 @@ async fn clicks_count_although_the_log_lost_their_page(database: TestDatabase) {
         stdout
     };
     let verified = run(&["verify"]);
-    let remark = "1 answers, the first at position 7, rest on entries that the log has lost";
+    let remark = "1 answers, the first at position 8, rest on entries that the log has lost";
     assert_eq!(verified.matches(remark).count(), 2, "{verified}");
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["search", "timed", "changed"] {

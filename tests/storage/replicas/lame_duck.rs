@@ -21,12 +21,12 @@ async fn a_lame_duck_is_not_ready_and_serves() {
     // Over a new connection.
     let new_client = Client::new(&process.url);
     let duel = new_client.next_duel("search").await;
-    assert_eq!(new_client.answer("search", &duel, "left").await, 1);
+    assert_eq!(new_client.answer("search", &duel, "left").await, 2);
     eventually("new connections to be refused", async || {
         new_client.try_send("GET", "/livez", &[], Vec::new()).await.is_err().then_some(())
     })
     .await;
     let (code, log) = process.wait();
     assert_eq!(code, Some(0), "{log}");
-    assert_eq!(database.count("select count(*) from log").await, 1);
+    assert_eq!(database.count("select count(*) from log").await, 2);
 }

@@ -75,16 +75,17 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
     for name in ["newer", "other"] {
         client.create(&steady(name, &["a", "b"])).await;
         let duel = client.next_duel(name).await;
-        assert_eq!(client.answer(name, &duel, "left").await, 1);
+        assert_eq!(client.answer(name, &duel, "left").await, 2);
     }
     // A newer replica appends an unknown event while this one has the experiment in memory.
     database
         .execute(
             "insert into log (experiment_id, position, nonce, recorded_at_ms, kind, detail)
-             select (select id from experiment where name = 'newer'), 2, nonce, recorded_at_ms, 1,
+             select (select id from experiment where name = 'newer'), 3, nonce, recorded_at_ms, 1,
                     '{\"kind\": \"enlisted\", \"ranker\": \"c\"}'
-             from log where experiment_id = (select id from experiment where name = 'other');
-             update experiment set head = 2 where name = 'newer';",
+             from log where position = 2
+                 and experiment_id = (select id from experiment where name = 'other');
+             update experiment set head = 3 where name = 'newer';",
         )
         .await;
     until("the refusal", async || {
@@ -95,11 +96,11 @@ async fn an_event_of_a_newer_version_is_refused(database: TestDatabase) {
     assert_only_this_one_is_refused(&client, "newer", "enlisted").await;
     assert_eq!(unreadable(&client).await, "1");
     // Without the entry, as if this server were upgraded, the experiment is available again.
-    database.execute("delete from log where position = 2 and kind = 1").await;
-    database.execute("update experiment set head = 1 where name = 'newer'").await;
+    database.execute("delete from log where position = 3 and kind = 1").await;
+    database.execute("update experiment set head = 2 where name = 'newer'").await;
     eventually("another attempt", async || {
         let answer = client.get("/v1/experiments/newer/standings").await;
-        (answer.status == 200).then(|| assert_eq!(answer.json(200)["position"], 1))
+        (answer.status == 200).then(|| assert_eq!(answer.json(200)["position"], 2))
     })
     .await;
     assert_eq!(unreadable(&client).await, "0");

@@ -78,7 +78,7 @@ async fn restore(database: &TestDatabase) {
             "delete from log; delete from snapshot;
              update experiment set head = kept.head, version = kept.version, status = kept.status,
                  spec = kept.spec, pruned_to = kept.pruned_to, winner = kept.winner,
-                 interleaving = kept.interleaving, archived_at_ms = kept.archived_at_ms
+                 archived_at_ms = kept.archived_at_ms
                  from experiment_kept as kept where kept.id = experiment.id;
              insert into log select * from log_kept;
              insert into snapshot select * from snapshot_kept;",

@@ -93,9 +93,9 @@ async fn entries_of_unexpired_duels_are_not_pruned(database: TestDatabase) {
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
     let (code, _, error) = run(&database, &["prune", "search"]);
     assert_eq!(code, Some(2));
-    assert!(error.contains("forget 1 log entries") && error.contains("position 1"), "{error}");
+    assert!(error.contains("forget 2 log entries") && error.contains("position 2"), "{error}");
     succeed(&database, &["prune", "search", "--yes"]);
-    assert_eq!(database.count("select min(position) from log").await, 2);
+    assert_eq!(database.count("select min(position) from log").await, 3);
     let repeat =
         |duel: &serde_json::Value, outcome| json!({"duel_id": duel["duel_id"], "outcome": outcome});
     for outcome in ["left", "right"] {

@@ -53,7 +53,8 @@ async fn an_export_is_imported_unchanged(database: TestDatabase) {
     // An experiment with the same name and other contents is kept.
     for (statement, what) in [
         (
-            "update log set answer = 0 where position = 20 and answer <> 0 or position = 18",
+            "update log set answer = case answer when 0 then 1 else 0 end
+             where position between 18 and 22 and kind = 0",
             "log entry",
         ),
         ("update experiment set head = 9 where name = 'search'", "9 of the"),
@@ -151,10 +152,10 @@ async fn a_damaged_file_imports_nothing(database: TestDatabase) {
             text.replacen("\"answer\":\"tie\"", "\"answer\":\"first\"", 1),
             "was changed",
         ),
-        ("another seed", text.replacen("\"seed\":7", "\"seed\":8", 2), "was changed"),
+        ("another seed", text.replacen("\"seed\":7", "\"seed\":8", 3), "was changed"),
         (
             "an unknown event",
-            text.replacen("\"kind\":\"status\"", "\"kind\":\"enlisted\"", 1),
+            text.replacen("\"kind\":\"changed\"", "\"kind\":\"enlisted\"", 1),
             "enlisted",
         ),
         ("an unknown policy", text.replacen("pcomp", "pcomp-of-tomorrow", 1), "pcomp-of-tomorrow"),

@@ -15,7 +15,7 @@ async fn an_intact_database_verifies(database: TestDatabase) {
     let before = filled(&database).await;
     let printed = succeed(&database, &["verify"]);
     let search = format!("search: {} log entries, 1 snapshot(s), all well", before["position"]);
-    assert!(printed.contains(&search) && printed.contains("young: 1 log entries"), "{printed}");
+    assert!(printed.contains(&search) && printed.contains("young: 2 log entries"), "{printed}");
     let printed = succeed(&database, &["verify", "young"]);
     assert!(!printed.contains("search"), "{printed}");
     let (code, printed, _) = run(&database, &["verify", "nobody"]);
@@ -37,7 +37,7 @@ async fn each_damage_is_reported(database: TestDatabase) {
         ("update log set kind = 1 where position = 5", "log entry 5 of experiment"),
         ("update log set position = 5000 where position = 6", "log entry 6 is missing"),
         ("update experiment set version = 70 where name = 'search'", "its version is 70"),
-        ("update experiment set status = 'paused' where name = 'search'", "its log says Concluded"),
+        ("update experiment set status = 'paused' where name = 'search'", "its log says Lifecycle"),
         (
             "update experiment set spec = replace(spec, 'pcomp', 'x') where name = 'search'",
             "cannot read its spec",
@@ -53,7 +53,7 @@ async fn each_damage_is_reported(database: TestDatabase) {
         let (code, printed, error) = run(&database, &["verify"]);
         assert!(printed.contains(word), "{damage}: {printed}{error}");
         assert!(
-            printed.contains("young: 1 log entries, 0 snapshot(s), all well")
+            printed.contains("young: 2 log entries, 0 snapshot(s), all well")
                 || damage.contains("update log")
         );
         if word == "pruning was interrupted" {
@@ -72,7 +72,9 @@ async fn a_duplicate_nonce_is_reported(database: TestDatabase) {
     database
         .execute(
             "create table kept as select * from log; drop table log; alter table kept rename to log;
-             update log set nonce = (select nonce from log as other where other.position = 2) where position = 9;",
+             update log set nonce = (select nonce from log as other where other.position = 2
+                 and other.experiment_id = log.experiment_id)
+             where position = 9;",
         )
         .await;
     let (code, printed, _) = run(&database, &["verify"]);

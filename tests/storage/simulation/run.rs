@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dueling_bandits::Answer;
-use rankduel::service::change::{Requested, change};
+use rankduel::service::change::change;
 use rankduel::service::error::ServiceError;
 use rankduel::service::feedback::{self, Feedback, FeedbackContent, Receipt};
 use rankduel::service::reports::fold_copy::FoldCopy;
@@ -16,8 +16,7 @@ use rankduel::service::{Service, ServiceSettings, lifecycle};
 use rankduel_engine::access::Actor;
 use rankduel_engine::clock::{Clock as _, ManualClock};
 use rankduel_engine::error::EngineError;
-use rankduel_engine::experiment_spec::ExperimentSpec;
-use rankduel_engine::experiment_spec::Ranker;
+use rankduel_engine::experiment_spec::{ExperimentSpec, Patch, Ranker};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::metrics::Metrics;
 use rankduel_engine::tokens::key_set::SigningKeySet;
@@ -197,7 +196,7 @@ impl World {
         let service = &self.replicas[replica].service;
         // The second request finds the ranker.
         for _ in 0..2 {
-            let enlist = Requested::Enlist(ranker.clone());
+            let enlist = Patch { enlist: Some(ranker.clone()), ..Patch::default() };
             change(service, NAMES[OPEN], None, &enlist, &Actor::anyone()).await.map_err(text_of)?;
         }
         self.rankers.push(id);
@@ -210,7 +209,7 @@ impl World {
         let service = &self.replicas[replica].service;
         let before = self.retired.contains(&id);
         let must_stay = !before && self.rankers.len() - self.retired.len() == 2;
-        let retire = Requested::Retire { id: id.clone(), reason: None };
+        let retire = Patch { retire: Some(id.clone()), ..Patch::default() };
         match change(service, NAMES[OPEN], None, &retire, &Actor::anyone()).await {
             Err(ServiceError::FixedRankers(_)) if must_stay => {}
             Ok(_) if !must_stay => {
@@ -358,8 +357,7 @@ impl World {
         let loaded = self.replicas[0].service.experiment(NAMES[OPEN]).await.map_err(text_of)?;
         let id = |index: usize| &loaded.spec.rankers[index].id;
         let rankers: Vec<_> = (0..loaded.spec.rankers.len()).map(id).collect();
-        let retired: Vec<_> =
-            loaded.spec.roster_changes.retired.iter().map(|&index| id(index.into())).collect();
+        let retired: Vec<_> = loaded.spec.retired.iter().map(|&index| id(index.into())).collect();
         if !rankers.into_iter().eq(&self.rankers) || !retired.into_iter().eq(&self.retired) {
             return Err(format!(
                 "it has {:?}, the model {:?} less {:?}",

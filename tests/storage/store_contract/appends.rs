@@ -48,7 +48,7 @@ impl Model {
     fn append_one(&mut self, experiment: ExperimentId, new: &NewEvent) -> Appended {
         let Some(log) = self.logs.get_mut(&experiment) else { return Appended::Missing };
         if let Some(place) = log.iter().position(|known| known.nonce == new.nonce) {
-            let position = place as u64 + 1;
+            let position = place as u64 + 2;
             return if log[place] == *new {
                 Appended::Duplicate(position)
             } else {
@@ -59,7 +59,7 @@ impl Model {
             return Appended::Archived;
         }
         log.push(new.clone());
-        Appended::Recorded(log.len() as u64)
+        Appended::Recorded(log.len() as u64 + 1)
     }
 }
 
@@ -152,7 +152,7 @@ async fn a_failed_append_leaves_nothing(database: TestDatabase) {
     let (one, other) = (create(&store, "one").await.id, create(&store, "other").await.id);
     // An occupied position, which no program leaves: the next append to this log must fail.
     store.append(&[(other, new_event(1, 1))], NOW).await.unwrap();
-    database.execute_text(format!("update experiment set head = 0 where id = {other}")).await;
+    database.execute_text(format!("update experiment set head = 1 where id = {other}")).await;
     for size in [1, 300, 600] {
         let events: Vec<_> = (0..size)
             .flat_map(|number| {

@@ -84,7 +84,7 @@ async fn a_change_without_its_note_is_rolled_back(database: TestDatabase) {
     store.append(&[(record.id, new_event(1, 1))], NOW).await.unwrap();
     archive(&store, &record).await;
     let snapshot =
-        Snapshot { experiment: record.id, position: 3, format: 1, state: vec![1], created_at: NOW };
+        Snapshot { experiment: record.id, position: 4, format: 1, state: vec![1], created_at: NOW };
     store.save_snapshot(&snapshot).await.unwrap();
     let record = store.experiment("search").await.unwrap().unwrap();
     let id = entropy::experiment_id().expect("randomness");
@@ -94,7 +94,7 @@ async fn a_change_without_its_note_is_rolled_back(database: TestDatabase) {
     assert!(store.add_signing_key(&key(2), &note("added")).await.is_err());
     assert!(store.remove_signing_key(1, &note("removed")).await.is_err());
     assert_eq!(store.signing_keys().await.unwrap(), [key(1)]);
-    assert!(store.prune(record.id, 3, 1, &note("pruned")).await.is_err());
+    assert!(store.prune(record.id, 4, 1, &note("pruned")).await.is_err());
     assert_eq!(store.experiment("search").await.unwrap().unwrap().pruned_to, 0);
     assert_eq!(whole_log(&store, record.id).await.len(), 3);
     assert!(
@@ -107,7 +107,7 @@ async fn a_change_without_its_note_is_rolled_back(database: TestDatabase) {
 
     database.execute("alter table lost rename to audit").await;
     let before = noted(&store).await.len();
-    assert!(store.prune(record.id, 3, 1, &note("pruned")).await.unwrap());
+    assert!(store.prune(record.id, 4, 1, &note("pruned")).await.unwrap());
     store.import(&imported, None, &mut std::iter::empty(), Some(&note("imported"))).await.unwrap();
     store.add_signing_key(&key(2), &note("added")).await.unwrap();
     assert!(store.remove_signing_key(1, &note("removed")).await.unwrap());

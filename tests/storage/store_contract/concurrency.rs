@@ -66,7 +66,7 @@ async fn race(stores: &[SharedStore]) {
             panic!("{answer:?} for {new:?}")
         };
         recorded += usize::from(matches!(answer, Appended::Recorded(_)));
-        let entry = &logs[&experiment][position as usize - 1];
+        let entry = &logs[&experiment][position as usize - 2];
         assert_eq!(
             (entry.nonce, &entry.event),
             (new.nonce, &new.event),
@@ -117,7 +117,7 @@ async fn abandoned_calls_leave_the_log_intact(database: TestDatabase) {
             abandoned += usize::from(answer.is_none());
             // It is unknown whether the call was committed, and repeating it is safe.
             let answers = store.append(&events, NOW).await.unwrap();
-            let position = |number| polls * size + number + 1;
+            let position = |number| polls * size + number + 2;
             let recorded: Vec<_> =
                 (0..size).map(|number| Appended::Recorded(position(number))).collect();
             let repeated: Vec<_> =
@@ -139,7 +139,7 @@ async fn commits_of_other_stores_are_notified(database: TestDatabase) {
         Kind::Postgres => notices.expect("a server that notifies"),
     };
     other.append(&[(id, new_event(1, 1)), (id, new_event(2, 2))], NOW).await.unwrap();
-    assert_eq!(notices.next().await.unwrap(), Some(Notice { experiment: id, head: 2 }));
+    assert_eq!(notices.next().await.unwrap(), Some(Notice { experiment: id, head: 3 }));
     // A lost connection is restored, and the loss is reported.
     database
         .execute(
@@ -151,5 +151,5 @@ async fn commits_of_other_stores_are_notified(database: TestDatabase) {
     drop(notices); // and the only listening connection with it
     let mut notices = own.listen().await.unwrap().expect("a server that notifies");
     other.append(&[(id, new_event(3, 3))], NOW).await.unwrap();
-    assert_eq!(notices.next().await.unwrap(), Some(Notice { experiment: id, head: 3 }));
+    assert_eq!(notices.next().await.unwrap(), Some(Notice { experiment: id, head: 4 }));
 }

@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use rankduel_engine::access::Actor;
-use rankduel_store::events::*;
 use rankduel_store::*;
 
 use super::concurrency::abandoned_after;
@@ -59,7 +58,7 @@ impl Scene {
         let mut experiments = Vec::new();
         for (number, name) in NAMES.iter().enumerate() {
             let record = create(&store, name).await;
-            let events: Vec<_> = (1..=ENTRIES)
+            let events: Vec<_> = (2..=ENTRIES)
                 .map(|position| number_at(number, position))
                 .map(|number| (record.id, new_event(number.into(), number)))
                 .collect();
@@ -133,13 +132,7 @@ impl Scene {
                     drop(store.create_experiment(&new).await);
                 }
                 17 => {
-                    let event = ControlEvent::Status {
-                        status: Status::Running,
-                        winner: None,
-                        archived: false,
-                        reason: None,
-                    };
-                    let event = NewEvent::new(unique, Event::Control(event));
+                    let event = NewEvent::new(unique, changed(Default::default()));
                     let change = Change { audit: Some(self.note.clone()), ..Change::default() };
                     let head = store.experiment("growing").await;
                     if let Ok(Some(record)) = head {
@@ -173,7 +166,7 @@ impl Scene {
         let store = &self.store;
         let at = (number % 3) as usize;
         let record = &self.experiments[at];
-        let after = number % (ENTRIES - 1);
+        let after = 1 + number % (ENTRIES - 2);
         match kind {
             0 | 1 => {
                 let limit = if kind == 0 { u32::MAX } else { 20 };

@@ -2,6 +2,7 @@
 
 use rankduel_store::events::*;
 use rankduel_store::*;
+use serde_json::json;
 
 use super::fixtures::*;
 use crate::support::{Kind, TestDatabase};
@@ -38,12 +39,11 @@ async fn an_experiment_is_created_once_and_found_by_name(database: TestDatabase)
             status: Status::Running,
             winner: None,
             version: 1,
-            head: 0,
+            head: 1,
             created_at: NOW,
             updated_at: NOW,
             archived_at: None,
             pruned_to: 0,
-            interleaving: None,
             answer: None,
         }
     );
@@ -63,8 +63,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
     let before = create(&store, "one").await;
     store.append(&[(before.id, new_event(1, 1))], NOW).await.unwrap();
     let event = |nonce, status, winner| {
-        let event = ControlEvent::Status { status, winner, archived: false, reason: None };
-        NewEvent::new(nonce, Event::Control(event))
+        NewEvent::new(nonce, changed(json!({"status": status, "winner": winner})))
     };
 
     let conclude = Change {
@@ -77,7 +76,7 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
         status: Status::Concluded,
         winner: Some(u16::MAX),
         version: 2,
-        head: 2,
+        head: 3,
         updated_at: NOW + 5,
         ..before.clone()
     };
@@ -105,11 +104,11 @@ async fn a_change_needs_the_newest_version(database: TestDatabase) {
         .await
         .unwrap();
     let after =
-        ExperimentRecord { winner: None, version: 3, head: 3, updated_at: NOW + 7, ..after };
+        ExperimentRecord { winner: None, version: 3, head: 4, updated_at: NOW + 7, ..after };
     assert_eq!(done, Changed::Done(after.clone()));
     assert_eq!(
         store.heads(&[before.id]).await.unwrap(),
-        [Head { experiment: before.id, version: 3, head: 3, archived: false }]
+        [Head { experiment: before.id, version: 3, head: 4, archived: false }]
     );
 
     // One of many concurrent changes succeeds.
@@ -159,13 +158,7 @@ async fn an_answer_is_kept_beside_the_record(database: TestDatabase) {
     assert_eq!(answers, [Some("second"), None]);
     // a change of the record keeps it
     let pause = Change { status: Some(Status::Paused), ..Change::default() };
-    let event = ControlEvent::Status {
-        status: Status::Paused,
-        winner: None,
-        archived: false,
-        reason: None,
-    };
-    let event = NewEvent::new(1, Event::Control(event));
+    let event = NewEvent::new(1, changed(json!({"status": "paused"})));
     let changed = store.change_experiment(before.id, 1, &pause, event, NOW).await.unwrap();
     let Changed::Done(after) = changed else { panic!("{changed:?}") };
     assert_eq!(after.answer.as_deref(), Some("second"));
@@ -233,7 +226,7 @@ async fn an_experiment_that_is_created_again_is_another_one(database: TestDataba
     assert_ne!(new.id, old.id);
     let events = [(old.id, new_event(2, 2)), (new.id, new_event(1, 1))];
     let appended = store.append(&events, NOW).await.unwrap();
-    assert_eq!(appended, [Appended::Missing, Appended::Recorded(1)]);
+    assert_eq!(appended, [Appended::Missing, Appended::Recorded(2)]);
     assert_eq!(store.experiment("search").await.unwrap().map(|record| record.id), Some(new.id));
     assert_eq!(whole_log(&store, new.id).await.len(), 1);
 }

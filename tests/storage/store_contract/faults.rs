@@ -102,8 +102,8 @@ async fn postgres_repeats_are_recognized_whatever_their_code() {
             (first..=last).map(|nonce| (id, new_event(nonce.into(), nonce))).collect();
         let expected: Vec<_> = (first..=last)
             .map(|position| match position == first {
-                true => Appended::Duplicate(position),
-                false => Appended::Recorded(position),
+                true => Appended::Duplicate(position + 1),
+                false => Appended::Recorded(position + 1),
             })
             .collect();
         assert_eq!(store.append(&events, NOW).await.unwrap(), expected);
@@ -153,7 +153,7 @@ async fn a_read_only_postgres_is_unavailable_for_writes() {
     let store = database.connect().await;
     assert_unavailable(store.append(&[(id, new_event(1, 1))], NOW).await);
     store.check().await.unwrap();
-    assert_eq!(store.read(id, 0, 10).await.unwrap(), []);
+    assert_eq!(store.read(id, 1, 10).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn sqlite_opened_read_only_serves_reads_and_refuses_writes() {
 
     let reader = connect_to(&format!("{}?mode=ro", database.url)).await;
     reader.check().await.unwrap();
-    assert_eq!(reader.read(id, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(reader.read(id, 1, 10).await.unwrap().len(), 1);
     assert_unavailable(reader.append(&[(id, new_event(2, 2))], NOW).await);
     assert_eq!(whole_log(&store, id).await.len(), 1);
 }
@@ -197,10 +197,10 @@ async fn sqlite_waits_for_another_writer() {
         let store = store.clone();
         tokio::spawn(async move { store.append(&[(id, new_event(1, 1))], NOW).await })
     };
-    assert_eq!(store.read(id, 0, 10).await.unwrap(), [], "reads do not wait");
+    assert_eq!(store.read(id, 1, 10).await.unwrap(), [], "reads do not wait");
     assert!(!waiting.is_finished());
     drop(held);
-    assert_eq!(waiting.await.unwrap().unwrap(), [Appended::Recorded(1)]);
+    assert_eq!(waiting.await.unwrap().unwrap(), [Appended::Recorded(2)]);
 }
 
 #[tokio::test]

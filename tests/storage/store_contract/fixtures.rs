@@ -4,6 +4,7 @@ use dueling_bandits::Answer;
 use rankduel_engine::access::{Actor, NewKey};
 use rankduel_store::events::*;
 use rankduel_store::*;
+use serde_json::json;
 
 pub const NOW: i64 = 1_790_000_000_000;
 
@@ -46,9 +47,9 @@ pub async fn create(store: &SharedStore, name: &str) -> ExperimentRecord {
     }
 }
 
-/// The whole log; checks that its positions are dense.
+/// The whole log without its first entry, the creation; checks that its positions are dense.
 pub async fn whole_log(store: &SharedStore, experiment: ExperimentId) -> Vec<LogEntry> {
-    let log = store.read(experiment, 0, u32::MAX).await.unwrap();
+    let mut log = store.read(experiment, 0, u32::MAX).await.unwrap();
     let positions: Vec<u64> = log.iter().map(|entry| entry.position).collect();
     assert_eq!(
         positions,
@@ -57,15 +58,16 @@ pub async fn whole_log(store: &SharedStore, experiment: ExperimentId) -> Vec<Log
     );
     let heads = store.heads(&[experiment]).await.unwrap();
     assert_eq!(heads[0].head, log.len() as u64, "the head is the last position");
+    let first = log.remove(0);
+    assert_eq!(first.nonce, CREATION);
+    assert!(matches!(first.event, Event::Control(ControlEvent::Created { .. })), "{first:?}");
     log
 }
 
 /// Conclude and archive an experiment of `create`.
 pub async fn archive(store: &SharedStore, record: &ExperimentRecord) {
     let event = |nonce, archived| {
-        let status = Status::Concluded;
-        let event = ControlEvent::Status { status, winner: None, archived, reason: None };
-        NewEvent::new(nonce, Event::Control(event))
+        NewEvent::new(nonce, changed(json!({"status": "concluded", "archived": archived})))
     };
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
     let changed =
@@ -75,6 +77,11 @@ pub async fn archive(store: &SharedStore, record: &ExperimentRecord) {
     let changed =
         store.change_experiment(record.id, 2, &archive, event(902, true), NOW).await.unwrap();
     assert!(matches!(changed, Changed::Done(_)));
+}
+
+/// Somebody makes this change, which is opaque to the store.
+pub fn changed(patch: serde_json::Value) -> Event {
+    Event::Control(ControlEvent::Changed { patch, by: "anyone".into() })
 }
 
 /// A note for the audit log.
@@ -127,32 +134,10 @@ pub fn every_event() -> Vec<Event> {
             counts: vec![(0, 1), (u16::MAX, u64::MAX)],
             alone: vec![UnitHash(0), UnitHash(u64::MAX)],
         },
-        ControlEvent::RankerEnlisted { ranker: u16::MAX, id: "naïve \u{1f50d} \"x\"".into() },
-        ControlEvent::RankerRetired { ranker: 0, reason: None },
-        ControlEvent::UnitsExcluded(Exclusion {
-            units: vec![UnitHash(0), UnitHash(u64::MAX)],
-            reason: "naïve \u{1f50d}".into(),
-        }),
+        ControlEvent::Created { spec: json!({"rankers": ["naïve \u{1f50d} \"x\"", null, 1e300]}) },
+        ControlEvent::Changed { patch: json!({"enlist": [u64::MAX, 0.1]}), by: "key:ä".into() },
         ControlEvent::BatchResults { batch: 0, part: None, results: vec![] },
         ControlEvent::BatchResults { batch: u32::MAX, part: Some(1), results: vec![pair; 1000] },
-        ControlEvent::Status {
-            status: Status::Running,
-            winner: None,
-            archived: false,
-            reason: None,
-        },
-        ControlEvent::Status {
-            status: Status::Paused,
-            winner: Some(0),
-            archived: true,
-            reason: None,
-        },
-        ControlEvent::Status {
-            status: Status::Concluded,
-            winner: Some(u16::MAX),
-            archived: true,
-            reason: None,
-        },
     ] {
         events.push(Event::Control(other));
     }

@@ -30,12 +30,12 @@ async fn a_log_is_dense_and_ordered(database: TestDatabase) {
         (one, new_event(4, 4)),
         (two, new_event(5, 5)),
     ];
-    let recorded: Vec<_> = [1, 1, 2, 3, 2].map(Appended::Recorded).into();
+    let recorded: Vec<_> = [2, 2, 3, 4, 3].map(Appended::Recorded).into();
     assert_eq!(store.append(&call, NOW).await.unwrap(), recorded);
     let more = [(two, new_event(6, 6)), (one, new_event(7, 7))];
     assert_eq!(
         store.append(&more, NOW + 9).await.unwrap(),
-        [Appended::Recorded(3), Appended::Recorded(4)]
+        [Appended::Recorded(4), Appended::Recorded(5)]
     );
 
     let entry = |position, nonce: Nonce, recorded_at| LogEntry {
@@ -46,16 +46,16 @@ async fn a_log_is_dense_and_ordered(database: TestDatabase) {
     };
     assert_eq!(
         whole_log(&store, one).await,
-        [entry(1, 1, NOW), entry(2, 3, NOW), entry(3, 4, NOW), entry(4, 7, NOW + 9)]
+        [entry(2, 1, NOW), entry(3, 3, NOW), entry(4, 4, NOW), entry(5, 7, NOW + 9)]
     );
     assert_eq!(
         whole_log(&store, two).await,
-        [entry(1, 2, NOW), entry(2, 5, NOW), entry(3, 6, NOW + 9)]
+        [entry(2, 2, NOW), entry(3, 5, NOW), entry(4, 6, NOW + 9)]
     );
     let record = store.experiment("one").await.unwrap().unwrap();
     assert_eq!(
         (record.head, record.version, record.updated_at),
-        (4, 1, NOW),
+        (5, 1, NOW),
         "appending changes the head alone"
     );
 }
@@ -71,7 +71,7 @@ async fn a_difference_in_one_field_is_a_conflict(database: TestDatabase) {
         OutcomeEvent { issued_at: same.issued_at + 1, ..same },
     ] {
         let event = NewEvent::new(1, Event::Outcome(other));
-        assert_eq!(store.append(&[(id, event)], NOW + 1).await.unwrap(), [Appended::Conflict(1)]);
+        assert_eq!(store.append(&[(id, event)], NOW + 1).await.unwrap(), [Appended::Conflict(2)]);
     }
     let log = whole_log(&store, id).await;
     assert_eq!((&log[0].event, log[0].recorded_at), (&outcome(1), NOW), "the first is kept");
@@ -85,14 +85,14 @@ async fn unknown_experiments_are_missing(database: TestDatabase) {
         [(nobody, new_event(1, 1)), (id, new_event(1, 1)), (ExperimentId::MIN, new_event(2, 2))];
     assert_eq!(
         store.append(&call, NOW).await.unwrap(),
-        [Appended::Missing, Appended::Recorded(1), Appended::Missing]
+        [Appended::Missing, Appended::Recorded(2), Appended::Missing]
     );
     assert_eq!(store.append(&call[..1], NOW).await.unwrap(), [Appended::Missing]);
     assert_eq!(whole_log(&store, id).await.len(), 1);
     assert_eq!(store.read(nobody, 0, 10).await.unwrap(), []);
     assert_eq!(
         store.heads(&[nobody, id, id]).await.unwrap(),
-        [Head { experiment: id, version: 1, head: 1, archived: false }],
+        [Head { experiment: id, version: 1, head: 2, archived: false }],
         "each known experiment once"
     );
     assert_eq!(store.heads(&[]).await.unwrap(), []);
@@ -116,7 +116,7 @@ async fn every_event_round_trips(database: TestDatabase) {
     let call: Vec<_> = events.iter().map(|event| (id, event.clone())).collect();
     for (index, recorded_at) in [i64::MIN, i64::MAX].into_iter().enumerate() {
         // In the second round, the same events are repeats, whatever their kind.
-        let expected: Vec<_> = (1..=events.len() as u64)
+        let expected: Vec<_> = (2..=events.len() as u64 + 1)
             .map(|position| match index {
                 0 => Appended::Recorded(position),
                 _ => Appended::Duplicate(position),
@@ -126,7 +126,7 @@ async fn every_event_round_trips(database: TestDatabase) {
     }
     let expected: Vec<_> = events
         .into_iter()
-        .zip(1..)
+        .zip(2..)
         .map(|(new, position)| LogEntry {
             position,
             nonce: new.nonce,
@@ -157,7 +157,7 @@ async fn large_chunks_equal_small_ones(database: TestDatabase) {
     {
         small.extend(page);
     }
-    assert_eq!(small.len(), call.len());
+    assert_eq!(small.len(), call.len() + 1, "with the creation");
     assert_eq!(store.read(id, 0, 50_000).await.unwrap(), small);
     assert_eq!(store.read(id, 0, 2400).await.unwrap(), small[..2400]);
     assert_eq!(store.read(id, 10, 50_000).await.unwrap(), small[10..]);
@@ -196,24 +196,24 @@ async fn corrupt_rows_are_reported(database: TestDatabase) {
     );
     store.append(&[(id, new_event(1, 1)), (id, other)], NOW).await.unwrap();
     for damage in [
-        "update log set answer = 4 where position = 1",
-        "update log set answer = 0, first_ranker = 65536 where position = 1",
-        "update log set first_ranker = null where position = 1",
+        "update log set answer = 4 where position = 2",
+        "update log set answer = 0, first_ranker = 65536 where position = 2",
+        "update log set first_ranker = null where position = 2",
     ] {
         database.execute(damage).await;
-        assert_corrupt(store.read(id, 0, 10).await, "log entry 1 ");
-        assert_corrupt(store.find(id, &[1]).await, "log entry 1 ");
-        assert_corrupt(store.append(&[(id, new_event(1, 1))], NOW).await, "log entry 1 ");
+        assert_corrupt(store.read(id, 0, 10).await, "log entry 2 ");
+        assert_corrupt(store.find(id, &[1]).await, "log entry 2 ");
+        assert_corrupt(store.append(&[(id, new_event(1, 1))], NOW).await, "log entry 2 ");
     }
-    assert_eq!(store.read(id, 1, 10).await.unwrap().len(), 1, "intact entries are read");
+    assert_eq!(store.read(id, 2, 10).await.unwrap().len(), 1, "intact entries are read");
     for damage in [
-        r#"update log set detail = '{"kind":"from_the_future"}' where position = 2"#,
+        r#"update log set detail = '{"kind":"from_the_future"}' where position = 3"#,
         r#"update log set detail = '{"kind":"self_duels","counts":[],"more":1}'
-           where position = 2"#,
-        "update log set detail = null where position = 2",
+           where position = 3"#,
+        "update log set detail = null where position = 3",
     ] {
         database.execute(damage).await;
-        assert_corrupt(store.read(id, 1, 10).await, "log entry 2 ");
+        assert_corrupt(store.read(id, 2, 10).await, "log entry 3 ");
     }
     database.execute("update experiment set winner = 0, seed = -1").await;
     assert_eq!(store.experiment("one").await.unwrap().unwrap().seed, u64::MAX);
@@ -259,17 +259,17 @@ async fn clicks_are_too_late_once_their_duel_is_settled(database: TestDatabase) 
     ];
     assert_eq!(
         append(&events).await,
-        [Recorded(1), Recorded(2), Recorded(3), TooLate(3), Recorded(4)]
+        [Recorded(2), Recorded(3), Recorded(4), TooLate(4), Recorded(5)]
     );
     assert_eq!(
         append(&events).await,
-        [Duplicate(1), Duplicate(2), Duplicate(3), TooLate(3), Duplicate(4)]
+        [Duplicate(2), Duplicate(3), Duplicate(4), TooLate(4), Duplicate(5)]
     );
     let late =
         [clicks(one, 5, 0), settled(one), clicks(one, one, 9), settled(other), clicks(other, 6, 1)];
     assert_eq!(
         append(&late).await,
-        [TooLate(3), Conflict(3), Conflict(3), Recorded(5), TooLate(5)]
+        [TooLate(4), Conflict(4), Conflict(4), Recorded(6), TooLate(6)]
     );
     let log = whole_log(&store, id).await;
     assert_eq!(log.len(), 5);
@@ -288,13 +288,13 @@ async fn an_event_that_follows_a_position_is_refused_beyond_it(database: TestDat
         let events: Vec<_> = events.iter().map(|event| (id, event.clone())).collect();
         store.append(&events, NOW).await.unwrap()
     };
-    assert_eq!(append(&store, &[after(1, 0), after(2, 0)]).await, [Recorded(1), TooLate(1)]);
-    assert_eq!(append(&other, &[new_event(3, 3)]).await, [Recorded(2)]);
-    assert_eq!(append(&store, &[after(2, 1)]).await, [TooLate(2)]);
-    assert_eq!(append(&store, &[new_event(4, 4), after(2, 2)]).await, [Recorded(3), TooLate(3)]);
-    assert_eq!(append(&store, &[after(2, 3)]).await, [Recorded(4)]);
+    assert_eq!(append(&store, &[after(1, 1), after(2, 1)]).await, [Recorded(2), TooLate(2)]);
+    assert_eq!(append(&other, &[new_event(3, 3)]).await, [Recorded(3)]);
+    assert_eq!(append(&store, &[after(2, 2)]).await, [TooLate(3)]);
+    assert_eq!(append(&store, &[new_event(4, 4), after(2, 3)]).await, [Recorded(4), TooLate(4)]);
+    assert_eq!(append(&store, &[after(2, 4)]).await, [Recorded(5)]);
     // what the log has is a repeat or a conflict, wherever the log ends
-    let different = NewEvent { follows: Some(1), ..new_event(2, 9) };
-    assert_eq!(append(&other, &[after(2, 1), different]).await, [Duplicate(4), Conflict(4)]);
+    let different = NewEvent { follows: Some(2), ..new_event(2, 9) };
+    assert_eq!(append(&other, &[after(2, 2), different]).await, [Duplicate(5), Conflict(5)]);
     assert_eq!(whole_log(&store, id).await.len(), 4);
 }

@@ -86,5 +86,5 @@ async fn a_closed_store_is_unavailable(database: TestDatabase) {
     let answer = store.append(&[(id, new_event(1, 1))], NOW).await;
     assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{answer:?}");
     let again = database.connect().await;
-    assert_eq!(again.append(&[(id, new_event(1, 1))], NOW).await.unwrap(), [Appended::Recorded(1)]);
+    assert_eq!(again.append(&[(id, new_event(1, 1))], NOW).await.unwrap(), [Appended::Recorded(2)]);
 }

@@ -24,7 +24,7 @@ async fn the_newest_snapshot_of_each_format_is_kept(database: TestDatabase) {
     };
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None);
 
-    store.save_snapshot(&snapshot(one, 1, 1, 0)).await.unwrap();
+    store.save_snapshot(&snapshot(one, 1, 2, 0)).await.unwrap();
     assert_eq!(store.newest_snapshot(one, 1).await.unwrap(), None, "the log is shorter");
     database.execute("update experiment set head = 20").await;
     store.save_snapshot(&snapshot(one, 1, 10, 1)).await.unwrap();
@@ -84,12 +84,7 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
         async |to, format| store.prune(record.id, to, format, &note("pruned")).await.unwrap();
     assert!(!pruned(22_000, 1).await, "the experiment is running");
     let conclude = Change { status: Some(Status::Concluded), ..Change::default() };
-    let event = Event::Control(ControlEvent::Status {
-        status: Status::Concluded,
-        winner: None,
-        archived: false,
-        reason: None,
-    });
+    let event = changed(Default::default());
     store.change_experiment(record.id, 1, &conclude, NewEvent::new(0, event), NOW).await.unwrap();
     assert!(!pruned(22_000, 1).await, "there is no snapshot");
     store.save_snapshot(&snapshot(1, 22_000)).await.unwrap();
@@ -102,14 +97,14 @@ async fn a_log_is_pruned_below_a_snapshot(database: TestDatabase) {
 
     assert!(pruned(22_000, 1).await);
     let left = store.read(record.id, 0, u32::MAX).await.unwrap();
-    assert_eq!((left[0].position, left.len()), (22_001, 3001));
+    assert_eq!((left[0].position, left.len()), (22_001, 3002));
     assert_eq!(store.experiment("search").await.unwrap().unwrap().pruned_to, 22_000);
     assert!(pruned(22_000, 1).await, "pruning again is harmless");
     assert!(!pruned(21_000, 1).await, "a log is never unpruned");
     // Appends continue after pruning.
     assert_eq!(
         store.append(&[(record.id, new_event(99_999, 1))], NOW).await.unwrap(),
-        [Appended::Recorded(25_002)]
+        [Appended::Recorded(25_003)]
     );
 }
 
@@ -128,7 +123,6 @@ async fn an_import_is_all_or_nothing(database: TestDatabase) {
         updated_at: NOW + 1,
         archived_at: Some(NOW + 2),
         pruned_to: 2,
-        interleaving: Some(r#"{"version":2}"#.into()),
         answer: None,
     };
     let entry = |position: u64| LogEntry {

@@ -71,22 +71,24 @@ impl Default for ConcludeAt {
 
 /// A change of when an experiment concludes by itself. A limit that is left out stays; `null`
 /// removes it.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConcludeAtChange {
     /// As it is: it cannot change.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     confidence: Option<f64>,
     /// As it is: it cannot change.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     margin: Option<f64>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>, minimum = 1)]
     max_duels: Option<Option<u64>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 3650.0)]
     max_days: Option<Option<f64>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, minimum = 0.0, maximum = 3650.0)]
     min_days: Option<Option<f64>>,
 }
@@ -99,9 +101,8 @@ fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 }
 
 impl ConcludeAtChange {
-    /// The member after the change of `at`. The evidence of an experiment was collected for one
-    /// target of the verdict, so that stays.
-    pub fn of(self, at: Option<ConcludeAt>) -> Result<ConcludeAt, FieldError> {
+    /// The member after the change.
+    pub(super) fn applied_to(self, at: Option<ConcludeAt>) -> Result<ConcludeAt, FieldError> {
         let before = at.unwrap_or_default();
         let targets = [
             ("confidence", self.confidence, before.confidence),

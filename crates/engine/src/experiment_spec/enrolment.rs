@@ -8,11 +8,8 @@
 use sha2::{Digest, Sha256};
 
 use super::field_error::FieldError;
-use super::spec::ExperimentSpec;
+use super::spec::{ExperimentSpec, WHOLE_COVERAGE};
 use dueling_bandits::claims::alone::Arm;
-
-/// The coverage of an experiment that does not say otherwise: everybody.
-pub const WHOLE_COVERAGE: f64 = 1.0;
 
 /// Largest share of units that see one ranker alone: more would leave too few for the duels.
 const ALONE_MAX: f64 = 0.5;
@@ -103,14 +100,4 @@ impl ExperimentSpec {
             FieldError::new("/alone", detail)
         })
     }
-}
-
-/// For the default of a field.
-pub(super) fn whole_coverage() -> f64 {
-    WHOLE_COVERAGE
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-pub(super) fn is_whole(coverage: &f64) -> bool {
-    *coverage == WHOLE_COVERAGE
 }

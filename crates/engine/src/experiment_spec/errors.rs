@@ -2,16 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::conclude_at::{CONFIDENCE, ConcludeAt};
-use super::field_error::FieldError;
-use super::spec::ExperimentSpec;
+use super::conclude_at::ConcludeAt;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::run::Targets;
-
-/// The smallest part.
-const LEAST: f64 = 0.0001;
-/// Parts are sums of decimal fractions.
-const ROUNDING: f64 = 1e-9;
 
 /// Parts of one minus `confidence`, which is then the error of all of them together. A part that is
 /// left out is an equal share of the rest.
@@ -37,7 +30,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    fn named(self) -> [(&'static str, Option<f64>); 4] {
+    pub(super) fn named(self) -> [(&'static str, Option<f64>); 4] {
         [
             ("best", self.best),
             ("control", self.control),
@@ -47,7 +40,7 @@ impl Errors {
     }
 
     /// The parts of `best`, `control`, `segments` and `metrics`.
-    fn parts(self, whole: f64) -> [f64; 4] {
+    pub(super) fn parts(self, whole: f64) -> [f64; 4] {
         let named = self.named().map(|(_, part)| part);
         let absent = named.iter().filter(|part| part.is_none()).count();
         let rest = (whole - named.iter().flatten().sum::<f64>()).max(0.0);
@@ -74,44 +67,4 @@ impl Errors {
             metrics / 2.0
         })
     }
-}
-
-/// The errors of the division of a spec.
-pub(super) fn division_errors(spec: &ExperimentSpec) -> Vec<FieldError> {
-    let Some(division) = spec.errors else { return Vec::new() };
-    let whole = 1.0 - ConcludeAt::target(spec.conclude_at).confidence;
-    let (named, most) = (division.named(), 1.0 - CONFIDENCE.start());
-    let mut errors = Vec::new();
-    let mut refuse = |name: &str, detail: String| {
-        errors.push(FieldError::new(format!("/errors{name}"), detail));
-    };
-    let sum: f64 = named.iter().filter_map(|(_, part)| *part).sum();
-    for (name, part) in named {
-        if let Some(part) = part.filter(|part| !(LEAST..=most).contains(part)) {
-            let detail = format!("`{name}` of `errors` is {part:?}; it must be {LEAST} to {most}");
-            refuse(&format!("/{name}"), detail);
-        }
-    }
-    if sum > whole + ROUNDING {
-        let round = |share: f64| (share * 1e9).round() / 1e9;
-        let (sum, whole, least) = (round(sum), round(whole), round(1.0 - sum));
-        let detail = format!(
-            "`errors` sum to {sum:?}, which is above {whole}, one minus `confidence`: make one of \
-             them smaller, or set `confidence` of `conclude_at` to {least}"
-        );
-        refuse("", detail);
-    } else {
-        let needed =
-            [true, spec.control.is_some(), !spec.segments.is_empty(), !spec.metrics.is_empty()];
-        let parts = division.parts(whole).into_iter().zip(needed).zip(named);
-        for ((part, is_needed), (name, own)) in parts {
-            if is_needed && own.is_none() && part < LEAST - ROUNDING {
-                let detail = format!(
-                    "`errors` leave nothing to `{name}`: make one of them smaller, or name `{name}`"
-                );
-                refuse(&format!("/{name}"), detail);
-            }
-        }
-    }
-    errors
 }

@@ -2,14 +2,35 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use super::field_error::FieldError;
-use rankduel_store::events::{Exclusion, UnitHash};
+use rankduel_store::events::UnitHash;
 
 /// Most exclusions of one experiment: each folds the whole log once more.
 pub const MAX_EXCLUSIONS: usize = 100;
 /// Most units that one experiment excludes. They are part of its record.
 pub const MAX_EXCLUDED_UNITS: usize = 4096;
 const MAX_REASON_CHARS: usize = 500;
+
+/// Units to exclude: at least one, as `units`, as `hashes` or both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ExcludeBody)]
+#[serde(deny_unknown_fields)]
+pub struct Exclusion {
+    /// As they were sent with duels or feedback. Only their hashes are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(example = json!(["u-81f3"]))]
+    pub units: Vec<String>,
+    /// As `heaviest_units` of `/verdict` and exports have them.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>, example = json!(["7f3a09c1d2e4b586"]))]
+    pub hashes: Vec<UnitHash>,
+    /// Why, for people. It must not depend on who won the duels of the units.
+    #[schema(example = "clicks on the first result of every page")]
+    pub reason: String,
+}
 
 /// All errors of the exclusions of an experiment. They stand at `pointer` in a request.
 pub(super) fn errors(exclusions: &[Exclusion], pointer: &str) -> Vec<FieldError> {
@@ -31,8 +52,8 @@ pub(super) fn errors(exclusions: &[Exclusion], pointer: &str) -> Vec<FieldError>
     if all.iter().collect::<BTreeSet<_>>().len() < all.len() {
         errors.push(FieldError::new(pointer, "a unit is excluded twice"));
     }
-    for Exclusion { units, reason } in exclusions {
-        if units.is_empty() {
+    for Exclusion { hashes, reason, .. } in exclusions {
+        if hashes.is_empty() {
             errors.push(FieldError::new(pointer, "an exclusion names at least one unit"));
         }
         let chars = reason.chars().count();
@@ -47,5 +68,5 @@ pub(super) fn errors(exclusions: &[Exclusion], pointer: &str) -> Vec<FieldError>
 
 /// The units of all exclusions.
 pub(super) fn units(exclusions: &[Exclusion]) -> impl Iterator<Item = UnitHash> + '_ {
-    exclusions.iter().flat_map(|exclusion| exclusion.units.iter().copied())
+    exclusions.iter().flat_map(|exclusion| exclusion.hashes.iter().copied())
 }

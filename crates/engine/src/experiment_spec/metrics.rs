@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ExperimentSpec;
 use super::field_error::{FieldError, excerpt};
-use dueling_bandits::claims::guardrails;
 
 /// Most metrics of an experiment.
 pub const METRICS_MAX: usize = 8;
@@ -83,7 +81,9 @@ pub enum OnHarm {
 }
 
 impl Metric {
-    fn errors(&self, at: usize, spec: &ExperimentSpec) -> Vec<FieldError> {
+    /// The errors of the metric with this number, where a share `alone` of units sees one ranker
+    /// alone.
+    pub(super) fn errors(&self, at: usize, alone: f64, has_control: bool) -> Vec<FieldError> {
         let Self { name, of, cap, limit, difference, .. } = self;
         let shown = excerpt(name);
         let mut errors = Vec::new();
@@ -111,7 +111,7 @@ impl Metric {
             push("/limit", detail);
         }
         if *of == MetricOf::Page {
-            if spec.alone <= 0.0 {
+            if alone <= 0.0 {
                 let detail = "metrics of a page are about pages that show one ranker alone, and \
                               there are none: set `alone`, such as to 0.1";
                 push("/of", detail.into());
@@ -130,7 +130,7 @@ impl Metric {
                     "`difference` is {difference:?}; it must be {least}, at most the cap, {cap:?}"
                 );
                 push("/difference", detail);
-            } else if spec.control.is_none() {
+            } else if !has_control {
                 let detail = "`difference` is to the control, and there is none: name the \
                               `control`, or set a `limit` instead";
                 push("/difference", detail.into());
@@ -140,66 +140,6 @@ impl Metric {
             push("", format!("metric `{shown}` has no limit: set `limit`, `difference` or both"));
         }
         errors
-    }
-}
-
-/// The errors of the metrics of an experiment, and of the time within which their values come.
-pub(super) fn errors(spec: &ExperimentSpec) -> Vec<FieldError> {
-    let metrics = &spec.metrics;
-    let mut errors = Vec::new();
-    if metrics.len() > METRICS_MAX {
-        let detail = format!(
-            "an experiment has at most {METRICS_MAX} metrics; this one has {}",
-            metrics.len()
-        );
-        return vec![FieldError::new("/metrics", detail)];
-    }
-    for (at, metric) in metrics.iter().enumerate() {
-        errors.extend(metric.errors(at, spec));
-        if metrics[..at].iter().any(|earlier| earlier.name == metric.name) {
-            let detail = format!("metric `{}` is listed twice", excerpt(&metric.name));
-            errors.push(FieldError::new(format!("/metrics/{at}/name"), detail));
-        }
-    }
-    let (window, most) = (spec.value_window_seconds, spec.duel_ttl_seconds);
-    let is_default = window == DEFAULT_VALUE_WINDOW_SECONDS;
-    // a time to live of 0 is refused by itself
-    let is_valid = (1..=most).contains(&window) || metrics.is_empty() && is_default || most == 0;
-    if !is_valid {
-        let detail = format!(
-            "`value_window_seconds` is {window}; it must be 1 to `duel_ttl_seconds`, {most}"
-        );
-        errors.push(FieldError::new("/value_window_seconds", detail));
-    }
-    errors
-}
-
-impl ExperimentSpec {
-    /// The metrics as guardrails.
-    pub fn guardrails(&self) -> Vec<guardrails::Metric> {
-        let of = |metric: &Metric| guardrails::Metric {
-            cap: metric.cap,
-            of_page: metric.of == MetricOf::Page,
-            higher_is_better: metric.better == Better::Higher,
-            limit: metric.limit,
-            difference: metric.difference,
-        };
-        self.metrics.iter().map(of).collect()
-    }
-
-    /// Whether a metric has this subject.
-    pub fn has_metric_of(&self, of: MetricOf) -> bool {
-        self.metrics.iter().any(|metric| metric.of == of)
-    }
-
-    /// Number of the metric with this name.
-    pub fn metric_index(&self, name: &str) -> Option<usize> {
-        self.metrics.iter().position(|metric| metric.name == name)
-    }
-
-    /// Time within which the values of a page come, in milliseconds.
-    pub fn value_window_ms(&self) -> i64 {
-        i64::from(self.value_window_seconds) * 1000
     }
 }
 

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::field_error::{FieldError, excerpt, pointer_part, range_error};
 use super::ranker::Ranker;
 use interleaving::{self, MAX_WEIGHT};
-use rankduel_store::ExperimentRecord;
 
 /// The default kind of event.
 pub const CLICK: &str = "click";
@@ -27,8 +26,10 @@ const MAX_EVENT_CHARS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageRules {
-    /// The initial method.
+    /// The current method.
     pub interleaving: interleaving::Spec,
+    /// Its number: 1 for the method at the creation.
+    pub interleaving_version: u32,
     /// Weight of each kind of event on a document, 1 to [`MAX_WEIGHT`].
     pub event_weights: BTreeMap<String, u32>,
     /// Time from issuing a duel to settling it on the clicks that have arrived. Without it,
@@ -46,6 +47,7 @@ impl Default for PageRules {
     fn default() -> Self {
         Self {
             interleaving: interleaving::Spec::default(),
+            interleaving_version: 1,
             event_weights: BTreeMap::from([(CLICK.to_owned(), 1)]),
             settle_after_seconds: None,
             canary: None,
@@ -69,6 +71,8 @@ impl PageRules {
             errors
                 .push(FieldError::new(format!("/interleaving/{}", error.parameter), error.detail));
         }
+        let version = self.interleaving_version;
+        errors.extend(range_error("/interleaving", version, 1..=MAX_METHOD_VERSIONS));
         if self.event_weights.len() > MAX_EVENTS {
             let detail = format!(
                 "{} kinds of events have a weight; at most {MAX_EVENTS} can",
@@ -119,41 +123,4 @@ impl PageRules {
         }
         errors
     }
-}
-
-/// The current method of an experiment, as its record keeps it after a change.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CurrentMethod {
-    /// Its number, from 1.
-    pub version: u32,
-    /// The method.
-    pub method: interleaving::Spec,
-}
-
-impl CurrentMethod {
-    /// The current method of an experiment. The error says what this version cannot read.
-    pub fn of(record: &ExperimentRecord, rules: &PageRules) -> Result<Self, String> {
-        match &record.interleaving {
-            None => Ok(Self { version: 1, method: rules.interleaving }),
-            Some(text) => {
-                let read: Self = serde_json::from_str(text).map_err(|error| {
-                    format!("this version does not know its interleaving method ({error})")
-                })?;
-                match read.method.validate() {
-                    Err(error) => {
-                        Err(format!("its interleaving method cannot be used: {}", error.detail))
-                    }
-                    Ok(()) if (2..=MAX_METHOD_VERSIONS).contains(&read.version) => Ok(read),
-                    Ok(()) => Err(format!("its interleaving method has version {}", read.version)),
-                }
-            }
-        }
-    }
-}
-
-/// A method as a record keeps it.
-pub fn interleaving_text(version: u32, method: &interleaving::Spec) -> String {
-    serde_json::to_string(&CurrentMethod { version, method: *method })
-        .expect("names and numbers always serialise")
 }

@@ -14,7 +14,7 @@ impl Fold {
 
     /// The arm of a unit that sees one ranker alone.
     pub(super) fn arm_of(&self, unit: Option<u64>) -> Option<Arm> {
-        arm_of(self.alone_share, unit)
+        arm_of(self.state.spec.alone, unit)
     }
 
     /// The arms of units that got a page of one ranker alone.

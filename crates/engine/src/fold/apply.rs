@@ -1,20 +1,17 @@
 //! How an entry of the log changes the state.
 
 use super::Fold;
-use super::methods::MethodVersion;
 use crate::clock;
-use crate::experiment_spec::Changes;
+use crate::experiment_spec::ExperimentSpec;
 use crate::fold::open_pages::{ClickedPage, sheet_of};
-use crate::page_rules::MAX_METHOD_VERSIONS;
-use crate::status::status_error;
+use crate::lifecycle::Lifecycle;
 use dueling_bandits::evidence::balance::Cell;
 use dueling_bandits::evidence::{EqualAnswers, Score, TimedAnswer};
 use dueling_bandits::tally::MAX_STEPS;
-use dueling_bandits::{
-    Answer, Bandit, Duel, MIN_RANKERS, Observation, Outcome, PairCounts, TieRule,
-};
-use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult, Status};
+use dueling_bandits::{Answer, Bandit, Duel, Observation, Outcome, PairCounts, TieRule};
+use rankduel_store::events::{ClicksEvent, ControlEvent, Event, OutcomeEvent, PairResult};
 use rankduel_store::{LogEntry, Nonce};
+use serde::Deserialize as _;
 
 /// Most ties of one entry that a coin decides: a twentieth of a second of work.
 pub const COIN_TIES_MAX: u64 = 1_000_000;
@@ -45,14 +42,14 @@ impl Chunk<'_> {
         self.0.state.position
     }
 
-    /// How often the folded entries have changed each part of the spec.
-    pub fn changes(&self) -> Changes {
-        self.0.changes()
+    /// The version of the record after the entries so far.
+    pub fn version(&self) -> u64 {
+        self.0.version()
     }
 
-    /// How many roster changes were folded.
-    pub fn roster_changes_seen(&self) -> usize {
-        self.0.roster().rankers() - self.0.initial_rankers + self.0.state.retired.len()
+    /// The status, the winner and the archive after the entries so far.
+    pub fn lifecycle(&self) -> Lifecycle {
+        self.0.lifecycle()
     }
 }
 
@@ -127,12 +124,13 @@ impl Fold {
     fn apply_control(&mut self, entry: &LogEntry, event: &ControlEvent) -> Result<(), String> {
         let &LogEntry { position, recorded_at, .. } = entry;
         match event {
-            ControlEvent::Interleaving { version, method } => {
-                self.change_method(position, *version, method)?;
+            ControlEvent::Created { spec } => {
+                let own = ExperimentSpec::deserialize(spec).map_err(|error| error.to_string())?;
+                if position != 1 || own != self.state.spec {
+                    return Err("it creates another experiment".into());
+                }
             }
-            ControlEvent::RankerEnlisted { ranker, .. } => self.enlist(*ranker, recorded_at)?,
-            ControlEvent::RankerRetired { ranker, .. } => self.retire(*ranker, recorded_at)?,
-            ControlEvent::ControlNamed { ranker } => self.name_control(*ranker, recorded_at)?,
+            ControlEvent::Changed { patch, .. } => self.change(patch, position, recorded_at)?,
             ControlEvent::SelfDuels { counts, alone } => {
                 let arms = self.arms_of(alone)?;
                 for &(ranker, _) in counts {
@@ -170,101 +168,9 @@ impl Fold {
                     guardrails.complete(*issued_before);
                 }
             }
-            ControlEvent::Settings { answer_window_seconds } => {
-                if let Some(seconds) = *answer_window_seconds
-                    && !self.run.change_window(i64::from(seconds) * 1000, recorded_at)
-                {
-                    return Err(format!("it sets an answer window of {seconds} s"));
-                }
-                self.state.settings_changes_seen += 1;
-            }
-            ControlEvent::UnitsExcluded(_) => {
-                self.state.excluded.exclude_from(position);
-                self.renumber_batch();
-            }
-            ControlEvent::Status { status, winner, archived, reason } => {
-                let rankers = self.roster().rankers();
-                if let Some(error) = status_error(*status, *winner, *archived, rankers) {
-                    return Err(format!("it says of the experiment: {error}"));
-                }
-                self.change_status(position, *status, *archived, reason.as_ref());
-                self.state.batches.moved_at = recorded_at;
-            }
             ControlEvent::Notified {} | ControlEvent::Clicks(_) | ControlEvent::Settled {} => {}
         }
         Ok(())
-    }
-
-    /// Before this entry the log was folded in another state, in which the number of the open batch
-    /// may have been another batch's. Where results were posted for that one, the open one gets
-    /// another number: a post is for one batch, for ever.
-    fn renumber_batch(&mut self) {
-        let super::state::BatchTimes { posted, posted_whole, .. } = self.state.batches;
-        let is_taken = |open: u32| open < posted || open <= posted_whole;
-        if self.policy().batch().is_some_and(is_taken) {
-            self.run.policy_mut().renumber_batch(posted.saturating_add(1));
-        }
-    }
-
-    fn change_method(
-        &mut self,
-        since: u64,
-        version: u32,
-        method: &interleaving::Spec,
-    ) -> Result<(), String> {
-        let next = self.state.methods.len() as u32 + 1;
-        if version != next {
-            return Err(format!(
-                "it introduces version {version} of the method instead of version {next}"
-            ));
-        }
-        if version > MAX_METHOD_VERSIONS {
-            return Err(format!("it introduces version {version} of the method"));
-        }
-        method
-            .validate()
-            .map_err(|error| format!("its method: `{}`: {}", error.parameter, error.detail))?;
-        self.state.methods.push(MethodVersion { since, method: *method });
-        Ok(())
-    }
-
-    fn name_control(&mut self, ranker: u16, at: i64) -> Result<(), String> {
-        self.check_ranker(ranker)?;
-        if !self.roster().is_active(ranker.into()) {
-            return Err(format!("its control is ranker {ranker}, which takes no part"));
-        }
-        self.state.controls_seen += 1;
-        self.run.change_control(ranker.into(), self.goal, at);
-        if let Some(guardrails) = &mut self.state.guardrails {
-            guardrails.name_control(ranker.into(), at);
-        }
-        Ok(())
-    }
-
-    fn change_status(
-        &mut self,
-        position: u64,
-        status: Status,
-        archived: bool,
-        reason: Option<&String>,
-    ) {
-        if !archived {
-            self.state.status_since = position;
-        }
-        self.state.concluded = status == Status::Concluded;
-        self.run.restart_on_drift(self.restarts_on_drift());
-        match reason {
-            Some(reason) if self.state.concluded => {
-                self.state.concluded_by_itself = Some(reason.clone());
-            }
-            None if !archived => {
-                // a person has decided otherwise; the service does not conclude it again
-                if let Some(reason) = &mut self.state.concluded_by_itself {
-                    reason.clear();
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Whether this answer rests on entries that the log has lost: the clicks of its page, or the
@@ -288,35 +194,6 @@ impl Fold {
             }
             Event::Control(_) => false,
         }
-    }
-
-    fn enlist(&mut self, ranker: u16, at: i64) -> Result<(), String> {
-        let next = self.roster().rankers();
-        if usize::from(ranker) != next {
-            return Err(format!("it enlists ranker {ranker} instead of ranker {next}"));
-        }
-        self.run.enlist(at).map_err(|why| why.to_string())?;
-        self.state.counts.enlist();
-        if let Some(guardrails) = &mut self.state.guardrails {
-            guardrails.enlist();
-        }
-        self.state.history.enlist();
-        Ok(())
-    }
-
-    fn retire(&mut self, ranker: u16, at: i64) -> Result<(), String> {
-        self.check_ranker(ranker)?;
-        if !self.roster().is_active(ranker.into()) {
-            return Err(format!("ranker {ranker} is already retired"));
-        }
-        if self.roster().active().len() <= MIN_RANKERS {
-            return Err(format!(
-                "without ranker {ranker}, fewer than {MIN_RANKERS} rankers would be left"
-            ));
-        }
-        self.run.retire(ranker.into(), at).map_err(|why| why.to_string())?;
-        self.state.retired.push(ranker);
-        Ok(())
     }
 
     /// Clicks under the nonce of the duel settle it; clicks under another nonce are kept.
@@ -352,7 +229,7 @@ impl Fold {
         let credit = page.credit(&method, self.seed, nonce)?;
         let outcome = page.answered(credit.outcome);
         // where ties count, the mean of an outcome is the score already
-        let skips_ties = self.ties == TieRule::Skip;
+        let skips_ties = self.state.spec.ties == TieRule::Skip;
         let score = page.score(&method, &credit, self.seed, nonce).filter(|_| skips_ties);
         self.apply_outcome(nonce, &outcome, score)?;
         let counts = !self.state.excluded.has(outcome.unit) && self.arm_of(outcome.unit).is_none();
@@ -406,8 +283,9 @@ impl Fold {
             true => (Some(Observation::OPEN_BATCH), 0),
             false => (outcome.batch, outcome.ticket),
         };
-        let resolved = self.ties.resolve(outcome.answer, self.seed, self.policy().tally().steps());
-        let place = |segment| self.segments.iter().position(|&own| own == segment);
+        let resolved =
+            self.state.spec.ties.resolve(outcome.answer, self.seed, self.policy().tally().steps());
+        let place = |segment| self.state.spec.segments.iter().position(|&own| own == segment);
         let segment = segment.and_then(place).map_or(0, |place| place as u8 + 1);
         let answer =
             TimedAnswer { duel, outcome: resolved, score, issued_at, nonce, unit, segment };
@@ -435,7 +313,7 @@ impl Fold {
         self.state.counts.add(duel, Answer::Second, result.second_wins);
         self.state.counts.add(duel, Answer::Tie, result.ties);
         self.state.history.compared(duel, counts_of(result).into_iter().map(u64::from).sum());
-        let (ties, seed) = (self.ties, self.seed);
+        let (ties, seed) = (self.state.spec.ties, self.seed);
         let is_of_another = self.state.excluded.counted_at(self.state.position);
         let batch = Some(if is_of_another { Observation::OPEN_BATCH } else { batch });
         // ties that all count the same way are folded as one run, not one by one
@@ -487,9 +365,11 @@ impl Fold {
     /// Each tie that a coin decides takes a draw.
     fn check_ties(&self, results: &[PairResult]) -> Result<(), String> {
         match ties_of(results) {
-            ties if self.ties.constant().is_none() && ties > COIN_TIES_MAX => Err(format!(
-                "it has {ties} ties for a coin to decide; at most {COIN_TIES_MAX} at a time"
-            )),
+            ties if self.state.spec.ties.constant().is_none() && ties > COIN_TIES_MAX => {
+                Err(format!(
+                    "it has {ties} ties for a coin to decide; at most {COIN_TIES_MAX} at a time"
+                ))
+            }
             _ => Ok(()),
         }
     }

@@ -26,7 +26,7 @@ pub struct ExcludedUnits {
 }
 
 impl ExcludedUnits {
-    /// The excluded units of an experiment, before its first log entry.
+    /// The units that the whole log of an experiment excludes, before its first entry.
     pub fn of(spec: &ExperimentSpec) -> Self {
         let units = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
         Self { units, entries: spec.exclusions.len(), ..Self::default() }
@@ -51,11 +51,6 @@ impl ExcludedUnits {
     /// Number of their answers in the log.
     pub fn answers(&self) -> u64 {
         self.answers
-    }
-
-    /// How many entries that exclude units were folded.
-    pub fn seen(&self) -> usize {
-        self.seen
     }
 
     /// Estimated bytes in memory.

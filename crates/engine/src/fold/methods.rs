@@ -18,21 +18,22 @@ pub(super) fn method_of(methods: &[MethodVersion], version: u32) -> Option<inter
     methods.get(index).map(|version| version.method)
 }
 
-mod as_json {
-    use super::{Deserialize as _, Deserializer, Serialize as _, Serializer};
-    use serde::de::Error as _;
+/// A value with a form in JSON alone.
+pub(super) mod as_json {
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::de::{DeserializeOwned, Error as _};
 
-    pub fn serialize<S: Serializer>(
-        method: &interleaving::Spec,
+    pub fn serialize<T: Serialize, S: Serializer>(
+        value: &T,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let text = serde_json::to_string(method);
+        let text = serde_json::to_string(value);
         text.expect("names and numbers always serialise").serialize(serializer)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(
+    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
         reader: D,
-    ) -> Result<interleaving::Spec, D::Error> {
+    ) -> Result<T, D::Error> {
         serde_json::from_str(&String::deserialize(reader)?).map_err(D::Error::custom)
     }
 }

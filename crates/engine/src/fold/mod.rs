@@ -5,6 +5,7 @@
 
 mod alone;
 mod apply;
+mod change;
 pub mod counts;
 pub mod excluded;
 pub mod methods;

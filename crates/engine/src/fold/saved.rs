@@ -3,14 +3,13 @@
 use sha2::{Digest, Sha256};
 
 use super::Fold;
-use super::methods::{MethodVersion, method_of};
-use super::state::{MAX_POSITION, State, policy_text};
+use super::methods::method_of;
+use super::state::{MAX_POSITION, State};
 use super::values;
 use crate::clock;
 use crate::experiment_spec::{ExperimentSpec, OnDrift};
 use crate::fold::open_pages::ClickedPage;
-use crate::page_rules::MAX_METHOD_VERSIONS;
-use dueling_bandits::Roster;
+use dueling_bandits::MIN_RANKERS;
 use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::{Run, SavedRun};
@@ -21,24 +20,22 @@ const DIGEST_BYTES: usize = 16;
 
 impl Fold {
     /// The state that [`Fold::save`] wrote; `None` if this program cannot read the bytes, or if they
-    /// are of another spec: with another policy, or without exclusions that came later.
-    pub fn restore(spec: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
+    /// are of another experiment than one whose log ends at this spec, or without units that it
+    /// excludes.
+    pub fn restore(newest: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
         let (mut state, run) = decoded(bytes)?;
-        state.is_sound(spec).then_some(())?;
-        let rankers = state.counts.appearances().len();
-        let mut roster = Roster::new(rankers);
+        state.is_sound(newest).then_some(())?;
+        let spec = &state.spec;
+        let rankers = spec.rankers.len();
         let held_out = spec.held_out();
-        for ranker in state.retired.iter().map(|&ranker| ranker.into()).chain(held_out) {
-            roster.retire(ranker).ok()?;
-        }
-        let setup = Setup { rankers: spec.initial_rankers(), seed };
-        let run = Run::restore((&spec.policy, setup), spec.targets(), roster, run)?;
-        has_parts_of(&run, spec, &state).then_some(())?;
+        let setup = Setup { rankers: state.initial_rankers, seed };
+        let run = Run::restore((&spec.policy, setup), spec.targets(), spec.roster()?, run)?;
+        has_parts_of(&run, &state).then_some(())?;
         if let Some(saved) = state.guardrails.take() {
-            let guardrails = values::restored(*saved, spec, seed, rankers)?;
+            let guardrails = values::restored(*saved, &state.spec, seed, rankers)?;
             state.guardrails = Some(Box::new(guardrails));
         }
-        Some(Self::with(spec, seed, run, state, held_out))
+        Some(Self::with(seed, run, state, held_out))
     }
 
     /// Whether bytes are what [`Fold::save`] wrote, for whichever spec.
@@ -57,18 +54,20 @@ impl Fold {
 }
 
 impl State {
-    /// Whether a decoded state can be one of this experiment. [`Run::restore`] checks the rest.
-    fn is_sound(&self, spec: &ExperimentSpec) -> bool {
-        let rankers = self.counts.appearances().len();
-        let methods = &self.methods;
+    /// Whether a decoded state can be one of the experiment whose newest spec this is.
+    /// [`Run::restore`] checks the rest.
+    fn is_sound(&self, newest: &ExperimentSpec) -> bool {
+        let (spec, methods) = (&self.spec, &self.methods);
+        let rankers = spec.rankers.len();
         let is_known = |page: &ClickedPage| {
             page.is_sound(rankers) && method_of(methods, page.method).is_some()
         };
-        let first = MethodVersion { since: 0, method: spec.pages.interleaving };
-        // the roster may have changed after the state was saved
-        (spec.initial_rankers()..=spec.rankers.len()).contains(&rankers)
-            && spec.roster_changes.retired.starts_with(&self.retired)
-            && self.controls_seen <= spec.former_controls.len()
+        spec.errors().is_empty()
+            && spec.policy == newest.policy
+            && newest.rankers.starts_with(&spec.rankers)
+            && newest.retired.starts_with(&spec.retired)
+            && (MIN_RANKERS..=rankers).contains(&self.initial_rankers)
+            && self.lifecycle.error(rankers).is_none()
             && self.counts.is_sound(rankers)
             && self.history.is_sound(rankers)
             && self.heavy_units.is_sound()
@@ -76,9 +75,8 @@ impl State {
             && self.alone.as_ref().is_none_or(|alone| alone.is_sound())
             && self.guardrails.is_some() != spec.metrics.is_empty()
             && self.position <= MAX_POSITION
-            && self.settings_changes_seen <= spec.settings_changes
-            && methods.len() <= MAX_METHOD_VERSIONS as usize
-            && methods.first() == Some(&first)
+            && methods.len() == spec.pages.interleaving_version as usize
+            && methods.last().is_some_and(|newest| newest.method == spec.pages.interleaving)
             && methods.iter().all(|version| version.method.validate().is_ok())
             && self.open_pages.pages().values().all(is_known)
             && self.page_counts.is_sound(rankers, methods.len())
@@ -86,15 +84,14 @@ impl State {
                 .into_iter()
                 .all(clock::is_a_time)
             && self.batches.posted_whole <= self.batches.posted
-            && self.policy_text == policy_text(&spec.policy)
-            && self.excluded.are_of(spec)
+            && self.excluded.are_of(newest)
     }
 }
 
 /// Whether a decoded run has the claims that the spec asks for.
-fn has_parts_of(run: &Run, spec: &ExperimentSpec, state: &State) -> bool {
-    let has_control = spec.first_control().is_some() || state.controls_seen > 0;
-    run.claims().is_some() == has_control
+fn has_parts_of(run: &Run, state: &State) -> bool {
+    let spec = &state.spec;
+    run.claims().is_some() == spec.control.is_some()
         && run.segments().map_or(0, SegmentClaims::segments) == spec.segments.len()
         && run.drift().is_some() == (spec.drift != OnDrift::Off)
 }

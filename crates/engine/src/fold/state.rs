@@ -2,24 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::methods::{MethodVersion, method_of};
+use super::methods::{MethodVersion, as_json, method_of};
 use super::values;
 use crate::cohorts::SLACK_MS;
-use crate::experiment_spec::{Changes, ConcludeAt, ExperimentSpec, OnDrift, RosterChanges};
+use crate::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift};
 use crate::fold::counts::Counts;
 use crate::fold::excluded::ExcludedUnits;
 use crate::fold::open_pages::OpenPages;
 use crate::fold::page_counts::PageCounts;
+use crate::lifecycle::Lifecycle;
 use dueling_bandits::claims::alone::AlonePages;
-use dueling_bandits::claims::control::{ControlClaims, Goal};
+use dueling_bandits::claims::control::ControlClaims;
 use dueling_bandits::claims::drift::Drift;
 use dueling_bandits::claims::guardrails::{Guardrails, Kind};
 use dueling_bandits::claims::segments::SegmentClaims;
 use dueling_bandits::evidence::{Cohorts, HeavyUnits, History, Race, Verdict, VerdictTracker};
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
-use dueling_bandits::{Policy, PolicyRng, PolicySpec, Roster, Selection, TieRule};
+use dueling_bandits::{Policy, PolicyRng, Roster, Selection};
 use rankduel_store::audience::Segment;
+use rankduel_store::events::Status;
 
 /// Layout of a saved fold without the policy's part. Together with the layout of the policy it is
 /// the `format` of a snapshot.
@@ -57,43 +59,33 @@ impl DecidedClaim {
 #[derive(Debug)]
 pub struct Fold {
     pub(super) state: State,
-    pub(super) ties: TieRule,
     pub(super) seed: u64,
     /// The policy, the rankers, and the verdict on the answers.
     pub(super) run: Run,
-    /// Version of the layout of the policy's saved state.
-    policy_format: u32,
-    pub(super) initial_rankers: usize,
     /// The ranker that takes no part in the tournament: the second id of a canary.
     pub(super) held_out: Option<usize>,
-    pub(super) goal: Goal,
-    /// Share of units that see one ranker alone.
-    pub(super) alone_share: f64,
-    /// The declared segments.
-    pub(super) segments: Vec<Segment>,
-    on_drift: OnDrift,
 }
 
 /// The part of the state that is saved as it is.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
     pub position: u64,
-    /// The policy as JSON.
-    pub policy_text: String,
-    /// How many changes of settings were folded.
-    pub settings_changes_seen: u64,
+    /// The spec after the changes so far.
+    #[serde(with = "as_json")]
+    pub spec: ExperimentSpec,
+    pub lifecycle: Lifecycle,
+    /// How often the record was changed, from 1 for its creation.
+    pub version: u64,
+    /// How many rankers the experiment was created with.
+    pub initial_rankers: usize,
+    /// How often a control was named after the creation.
+    pub controls: usize,
     /// Position of the newest change of the status; 0 before the first.
     pub status_since: u64,
-    /// How many changes of the control were folded.
-    pub controls_seen: usize,
-    /// Retired rankers, in the order of their retirement.
-    pub retired: Vec<u16>,
     pub counts: Counts,
     pub history: History,
     /// Why the service concluded the experiment by itself, if it did.
     pub concluded_by_itself: Option<String>,
-    /// Whether it is concluded.
-    pub concluded: bool,
     /// Unix milliseconds at which the newest entry was recorded.
     pub recorded_at: i64,
     /// The batches of a policy that has some.
@@ -128,29 +120,29 @@ pub(super) struct BatchTimes {
 impl Fold {
     /// The state before the first log entry.
     pub fn start(spec: &ExperimentSpec, seed: u64, created_at: i64) -> Self {
-        let rankers = spec.initial_rankers();
+        let rankers = spec.rankers.len();
         let policy = spec.policy.start(Setup { rankers, seed });
-        let mut run = Run::new(policy, spec.targets(), spec.first_answer_window_ms());
+        let mut run = Run::new(policy, spec.targets(), spec.answer_window_ms());
         if spec.drift != OnDrift::Off {
             run.look_for_drift();
         }
         // a policy that cannot hold it out is not allowed
         let held_out = spec.held_out().filter(|&ranker| run.hold_out(ranker).is_ok());
         run.start_with_segments(spec.segments.len());
-        if let Some(control) = spec.first_control() {
+        if let Some(control) = spec.control_index() {
             run.start_with_control(control, spec.goal);
         }
         let state = State {
             position: 0,
-            policy_text: policy_text(&spec.policy),
-            settings_changes_seen: 0,
+            spec: ExperimentSpec { exclusions: Vec::new(), ..spec.clone() },
+            lifecycle: Lifecycle::NEW,
+            version: 1,
+            initial_rankers: rankers,
+            controls: 0,
             status_since: 0,
-            controls_seen: 0,
-            retired: Vec::new(),
             counts: Counts::new(rankers),
             history: History::new(rankers),
             concluded_by_itself: None,
-            concluded: false,
             recorded_at: created_at,
             batches: BatchTimes {
                 opened_at: created_at,
@@ -166,29 +158,11 @@ impl Fold {
             alone: (spec.alone > 0.0).then(Box::default),
             guardrails: values::start(spec, seed).map(Box::new),
         };
-        Self::with(spec, seed, run, state, held_out)
+        Self::with(seed, run, state, held_out)
     }
 
-    pub(super) fn with(
-        spec: &ExperimentSpec,
-        seed: u64,
-        run: Run,
-        state: State,
-        held_out: Option<usize>,
-    ) -> Self {
-        let mut fold = Self {
-            state,
-            ties: spec.ties,
-            seed,
-            run,
-            policy_format: spec.policy.format(),
-            initial_rankers: spec.initial_rankers(),
-            held_out,
-            goal: spec.goal,
-            alone_share: spec.alone,
-            segments: spec.segments.clone(),
-            on_drift: spec.drift,
-        };
+    pub(super) fn with(seed: u64, run: Run, state: State, held_out: Option<usize>) -> Self {
+        let mut fold = Self { state, seed, run, held_out };
         fold.run.restart_on_drift(fold.restarts_on_drift());
         fold
     }
@@ -197,12 +171,37 @@ impl Fold {
     /// only the winner is compared with one other ranker then, and the answer is of interest
     /// still.
     pub(super) fn restarts_on_drift(&self) -> bool {
-        self.on_drift == OnDrift::Restart && !self.state.concluded
+        self.state.spec.drift == OnDrift::Restart && !self.is_concluded()
     }
 
     /// Number of the layout that [`Fold::save`] writes.
     pub fn format(&self) -> u32 {
-        FORMAT << 16 | self.policy_format
+        Self::format_of(&self.state.spec)
+    }
+
+    /// Number of the layout of an experiment with this spec.
+    pub fn format_of(spec: &ExperimentSpec) -> u32 {
+        FORMAT << 16 | spec.policy.format()
+    }
+
+    /// The spec after the changes so far.
+    pub fn spec(&self) -> &ExperimentSpec {
+        &self.state.spec
+    }
+
+    /// The status, the winner and the archive after the changes so far.
+    pub fn lifecycle(&self) -> Lifecycle {
+        self.state.lifecycle
+    }
+
+    /// The version of the record after the changes so far.
+    pub fn version(&self) -> u64 {
+        self.state.version
+    }
+
+    /// How often a control was named after the creation.
+    pub fn controls(&self) -> usize {
+        self.state.controls
     }
 
     /// Estimated bytes in memory: those of the counts, the clicks of unsettled duels, and what the
@@ -268,15 +267,6 @@ impl Fold {
         self.run.segments()
     }
 
-    /// How often the log has changed each part of the spec.
-    pub fn changes(&self) -> Changes {
-        Changes {
-            control: self.state.controls_seen,
-            settings: self.state.settings_changes_seen,
-            exclusions: self.state.excluded.seen(),
-        }
-    }
-
     /// The claims that are proven, apart from drift.
     pub fn decided_claims(&self) -> Vec<DecidedClaim> {
         let best = self.verdict().verdict().map(|it| DecidedClaim::new("best", it.winner()));
@@ -285,7 +275,7 @@ impl Fold {
         let mut decided: Vec<_> = best.into_iter().chain(of_control).collect();
         if let Some((held, ranker)) = self.segments().and_then(|it| Some((it, it.winner()?))) {
             decided.extend(held.hurt_segments().map(|place| DecidedClaim {
-                segment: self.segments.get(place).copied(),
+                segment: self.state.spec.segments.get(place).copied(),
                 ..DecidedClaim::new("hurt", ranker)
             }));
             decided.extend(held.unhurt_after().map(|_| DecidedClaim::new("unhurt", ranker)));
@@ -348,7 +338,7 @@ impl Fold {
 
     /// Whether the experiment is concluded.
     pub fn is_concluded(&self) -> bool {
-        self.state.concluded
+        self.state.lifecycle.status == Status::Concluded
     }
 
     /// Unix milliseconds at which the open batch opened.
@@ -406,16 +396,12 @@ impl Fold {
 
     /// How many rankers the experiment was created with.
     pub fn initial_rankers(&self) -> usize {
-        self.initial_rankers
+        self.state.initial_rankers
     }
 
-    /// Changes of the roster since the experiment was created.
-    pub fn roster_changes(&self) -> RosterChanges {
-        let enlisted = (self.roster().rankers() - self.initial_rankers) as u16; // at most 256
-        RosterChanges { enlisted, retired: self.state.retired.clone() }
+    /// How often a ranker was added or retired after the creation.
+    pub fn roster_changes(&self) -> usize {
+        let spec = &self.state.spec;
+        spec.rankers.len() - self.state.initial_rankers + spec.retired.len()
     }
-}
-
-pub(super) fn policy_text(policy: &PolicySpec) -> String {
-    serde_json::to_string(policy).expect("numbers and names always serialise")
 }

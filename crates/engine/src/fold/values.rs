@@ -12,7 +12,7 @@ use rankduel_store::events::PageValues;
 pub(super) fn start(spec: &ExperimentSpec, seed: u64) -> Option<Guardrails> {
     (!spec.metrics.is_empty()).then(|| {
         let (metrics, window) = (spec.guardrails(), spec.value_window_ms());
-        let (rankers, control) = (spec.initial_rankers(), spec.first_control());
+        let (rankers, control) = (spec.rankers.len(), spec.control_index());
         let error = Errors::of_metrics(spec.errors, spec.conclude_at);
         Guardrails::new(&metrics, window, error, seed, rankers, control)
     })

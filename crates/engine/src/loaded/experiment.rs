@@ -31,8 +31,12 @@ pub struct LoadedExperiment {
     pub id: ExperimentId,
     /// Its name.
     pub name: String,
-    /// Its spec when it was loaded.
+    /// Its spec when it was loaded. A change of it loads the experiment again.
     pub spec: ExperimentSpec,
+    /// How many rankers the experiment was created with.
+    pub initial_rankers: usize,
+    /// The version of the record that the spec is from.
+    pub(super) version: u64,
     pub(super) record: RwLock<ExperimentRecord>,
     pub(super) fold: RwLock<Fold>,
     pub(super) open_duels: Mutex<OpenDuels>,

@@ -9,11 +9,12 @@ use tokio::sync::OwnedMutexGuard;
 use super::LoadedExperiment;
 use crate::condition::Condition;
 use crate::error::EngineError;
-use crate::experiment_spec::page_rules::interleaving_text;
+use crate::experiment_spec::Patch;
 use crate::fold::{Chunk, Fold};
+use crate::lifecycle::Lifecycle;
 use crate::tokens::duel_token::DuelToken;
 use rankduel_store::events::{ControlEvent, Event, OutcomeEvent};
-use rankduel_store::{Change, ExperimentRecord, LogEntry, Store, StoreError, in_time};
+use rankduel_store::{ExperimentRecord, LogEntry, Store, StoreError, in_time};
 
 /// Entries of the first chunk when catching up.
 const FIRST_CHUNK: u32 = 500;
@@ -114,7 +115,6 @@ impl LoadedExperiment {
         chunk: &mut Chunk<'_>,
         entries: &[LogEntry],
     ) -> Result<bool, EngineError> {
-        let known = self.spec.changes();
         for entry in entries {
             if !self.condition().can_fold() {
                 return Ok(true);
@@ -125,22 +125,22 @@ impl LoadedExperiment {
             if entry.position > chunk.position() + 1 {
                 return Ok(false);
             }
-            // requests that still hold this experiment keep selecting among the rankers it knows;
-            // the next request loads it again
-            if changes_roster(&entry.event)
-                && chunk.roster_changes_seen() == self.spec.roster_changes.changes()
+            let changed = match &entry.event {
+                Event::Control(ControlEvent::Changed { patch, .. }) => Some(patch),
+                _ => None,
+            };
+            // requests that still hold this experiment go on with the spec that it knows; the next
+            // request loads it again
+            if let Some(patch) = changed
+                && chunk.version() >= self.version
+                && Patch::read(patch).is_ok_and(|patch| patch.changes_spec())
             {
-                self.condition.worsen_to(Condition::StaleRoster);
+                self.condition.worsen_to(Condition::Stale);
                 return Ok(true);
             }
             let answered = chunk.apply(entry).map_err(|error| self.unreadable(&error))?;
-            if let Event::Control(event) = &entry.event {
-                self.apply_record_change(entry, event);
-            }
-            // without the units that are excluded now, the log must be folded from its beginning;
-            // other settings are read with the record
-            if chunk.changes().go_beyond(known) {
-                self.condition.worsen_to(Condition::Broken);
+            if changed.is_some() {
+                self.note_change(entry, chunk);
             }
             if let Some(duel) = answered {
                 self.note_answer(entry, duel);
@@ -186,28 +186,22 @@ impl LoadedExperiment {
         }
     }
 
-    /// If the event changes the record, apply the change, unless the record already has it.
-    fn apply_record_change(&self, entry: &LogEntry, event: &ControlEvent) {
-        let change = match event {
-            ControlEvent::Status { status, winner, archived, .. } => Change {
-                status: Some(*status),
-                winner: Some(*winner),
-                archived_at: archived.then_some(entry.recorded_at),
-                ..Change::default()
-            },
-            ControlEvent::UnitsExcluded(_)
-            | ControlEvent::Settings { .. }
-            | ControlEvent::ControlNamed { .. } => Change::default(),
-            ControlEvent::Interleaving { version, method } => Change {
-                interleaving: Some(interleaving_text(*version, method)),
-                ..Change::default()
-            },
-            _ => return,
-        };
+    /// The entry changed the record, which may be newer already.
+    fn note_change(&self, entry: &LogEntry, chunk: &Chunk<'_>) {
+        let Lifecycle { status, winner, archived_at } = chunk.lifecycle();
         let mut record = self.record.write().unwrap_or_else(PoisonError::into_inner);
-        if entry.position > record.head {
-            let after = change.applied_to(&record, entry.recorded_at);
-            *record = ExperimentRecord { head: entry.position, ..after };
+        if chunk.version() > record.version {
+            let (version, head, updated_at) = (chunk.version(), entry.position, entry.recorded_at);
+            let before = record.clone();
+            *record = ExperimentRecord {
+                status,
+                winner,
+                archived_at,
+                version,
+                head,
+                updated_at,
+                ..before
+            };
         }
     }
 
@@ -252,11 +246,4 @@ fn rows(entry: &LogEntry) -> usize {
         Event::Control(ControlEvent::Values { pages }) => pages.len().max(1),
         _ => 1,
     }
-}
-
-fn changes_roster(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Control(ControlEvent::RankerEnlisted { .. } | ControlEvent::RankerRetired { .. })
-    )
 }

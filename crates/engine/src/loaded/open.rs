@@ -36,17 +36,11 @@ impl LoadedExperiment {
         let spec = sound_spec(&record).map_err(unreadable)?;
         let NewestState { fold, log_regressed } =
             newest_state(store, &record, &spec, metrics).await?;
-        if fold.position() < record.pruned_to {
-            return Err(unreadable(format!(
-                "its log was pruned up to position {}, and there is no later snapshot in the layout \
-                 that this version reads ({})",
-                record.pruned_to,
-                fold.format()
-            )));
-        }
         let loaded = Arc::new(Self {
             id: record.id,
             name: record.name.clone(),
+            initial_rankers: fold.initial_rankers(),
+            version: record.version,
             open_duels: Mutex::new(open_duels(&spec, &fold)),
             unlogged: Unlogged::new(spec.rankers.len()),
             catching_up: Arc::default(),
@@ -61,7 +55,7 @@ impl LoadedExperiment {
             snapshot_at: AtomicU64::new(fold.position()),
             last_used_ms: AtomicI64::new(i64::MIN),
             opened_at: now_ms,
-            is_first: record.created_at >= process.since_ms && record.head == 0,
+            is_first: record.created_at >= process.since_ms && record.head <= 1,
             record: RwLock::new(record),
             fold: RwLock::new(fold),
             spec,
@@ -141,46 +135,57 @@ async fn newest_state(
     metrics: &Metrics,
 ) -> Result<NewestState, EngineError> {
     // with many rankers, starting and restoring take long
-    let (rankers, seed, created_at) = (spec.rankers.len(), record.seed, record.created_at);
-    let (pairs, own_spec) = (rankers * rankers.saturating_sub(1) / 2, spec.clone());
-    let fold = fold_off_worker(pairs, move || Fold::start(&own_spec, seed, created_at)).await?;
-    let start = NewestState { fold, log_regressed: false };
-    let Some(snapshot) = in_time(store.newest_snapshot(record.id, start.fold.format())).await?
-    else {
-        return Ok(start);
-    };
-    if snapshot.position > record.head {
-        // the log may have grown since the record was read
-        let heads = in_time(store.heads(&[record.id])).await?;
-        let head = heads.first().map_or(0, |head| head.head);
+    let (rankers, seed) = (spec.rankers.len(), record.seed);
+    let pairs = rankers * rankers.saturating_sub(1) / 2;
+    let format = Fold::format_of(spec);
+    let mut log_regressed = false;
+    if let Some(snapshot) = in_time(store.newest_snapshot(record.id, format)).await? {
+        let mut head = record.head;
         if snapshot.position > head {
+            // the log may have grown since the record was read
+            let heads = in_time(store.heads(&[record.id])).await?;
+            head = heads.first().map_or(0, |head| head.head);
+        }
+        log_regressed = snapshot.position > head;
+        if log_regressed {
             let sign = "the log is shorter than a snapshot of it";
             log_regression::report(metrics, &record.name, head, snapshot.position, sign);
-            return Ok(NewestState { log_regressed: true, ..start });
+        } else {
+            let (position, own_spec) = (snapshot.position, spec.clone());
+            let restore = move || {
+                let state = &snapshot.state;
+                Fold::restore(&own_spec, seed, state).ok_or_else(|| Fold::is_readable(state))
+            };
+            match fold_off_worker(pairs, restore).await? {
+                Ok(fold) if fold.position() == position => {
+                    return Ok(NewestState { fold, log_regressed });
+                }
+                Err(true) => tracing::info!(
+                    experiment = record.name,
+                    position,
+                    "snapshot counts units that are excluded now; folding the log from the start"
+                ),
+                _ => tracing::warn!(
+                    experiment = record.name,
+                    position,
+                    "snapshot cannot be read; folding the log from the start"
+                ),
+            }
         }
     }
-    let (position, own_spec) = (snapshot.position, spec.clone());
-    let restore = move || {
-        let state = &snapshot.state;
-        Fold::restore(&own_spec, seed, state).ok_or_else(|| Fold::is_readable(state))
-    };
-    match fold_off_worker(pairs, restore).await? {
-        Ok(fold) if fold.position() == position => Ok(NewestState { fold, log_regressed: false }),
-        Err(true) => {
-            tracing::info!(
-                experiment = record.name,
-                position,
-                "snapshot is of former exclusions; folding the log from the start"
-            );
-            Ok(start)
-        }
-        _ => {
-            tracing::warn!(
-                experiment = record.name,
-                position,
-                "snapshot cannot be read; folding the log from the start"
-            );
-            Ok(start)
-        }
-    }
+    let first = in_time(store.read(record.id, 0, 1)).await?.into_iter().next();
+    let (own_spec, created_at, is_empty) = (spec.clone(), record.created_at, first.is_none());
+    let start = move || Fold::created(first.as_ref(), &own_spec, seed, created_at);
+    let fold = fold_off_worker(pairs, start).await?.map_err(|error| EngineError::Unreadable {
+        name: record.name.clone(),
+        why: match record.pruned_to {
+            0 if is_empty => short_log(record.head, 0),
+            0 => error.to_string(),
+            pruned_to => format!(
+                "its log was pruned up to position {pruned_to}, and there is no later snapshot in \
+                 the layout that this version reads ({format})"
+            ),
+        },
+    })?;
+    Ok(NewestState { fold, log_regressed })
 }

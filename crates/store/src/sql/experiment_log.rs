@@ -10,9 +10,9 @@ use super::numbers::to_column;
 use super::rows::status_name;
 use super::statements;
 use super::value::{Value, values};
-use crate::events::Status;
+use crate::events::{ControlEvent, Event, Status};
 use crate::{
-    AppendUnit, Appended, AuditNote, Change, Changed, Created, EntryChunks, ExperimentId,
+    AppendUnit, Appended, AuditNote, CREATION, Change, Changed, Created, EntryChunks, ExperimentId,
     ExperimentLog, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notices,
     Snapshot, StoreError,
 };
@@ -26,6 +26,9 @@ const PRUNE_STEP: i64 = 10_000;
 #[async_trait]
 impl<B: Backend> ExperimentLog for B {
     async fn create_experiment(&self, new: &NewExperiment) -> Result<Created, StoreError> {
+        let spec = serde_json::from_str(&new.spec)
+            .map_err(|error| StoreError::Corrupt(format!("a spec is not JSON: {error}")))?;
+        let first = Event::Control(ControlEvent::Created { spec });
         let record = &ExperimentRecord {
             id: new.id,
             name: new.name.clone(),
@@ -34,18 +37,19 @@ impl<B: Backend> ExperimentLog for B {
             status: Status::Running,
             winner: None,
             version: 1,
-            head: 0,
+            head: 1,
             created_at: new.created_at,
             updated_at: new.created_at,
             archived_at: None,
             pruned_to: 0,
-            interleaving: None,
             answer: None,
         };
         self.attempt(|| async {
             let mut transaction = self.begin().await?;
             let created = insert_experiment(&mut transaction, record).await?;
             if let Created::New(_) = &created {
+                let row = LogRow::at(new.id, 1, CREATION, new.created_at, &first);
+                transaction.insert_rows(&[row]).await?;
                 add_notes(&mut transaction, &new.audit).await?;
                 transaction.commit().await?;
             }
@@ -107,7 +111,6 @@ impl<B: Backend> ExperimentLog for B {
                 after.updated_at,
                 experiment,
                 to_column("version", before.version)?,
-                &after.interleaving,
                 &after.spec,
             ];
             transaction.run(&statements::CHANGE_EXPERIMENT, values).await?;
@@ -294,7 +297,6 @@ async fn insert_experiment(
         record.updated_at,
         record.archived_at,
         to_column("pruned_to", record.pruned_to)?,
-        &record.interleaving,
         &record.answer,
     ];
     transaction.run(&statements::CREATE_EXPERIMENT, values).await?;

@@ -42,7 +42,7 @@ pub(crate) fn status_name(status: Status) -> &'static str {
 
 /// The columns of `experiment`.
 pub(crate) const EXPERIMENT_COLUMNS: &str = "id, name, spec, seed, status, winner, version, head, \
-     created_at_ms, updated_at_ms, archived_at_ms, pruned_to, interleaving, answer";
+     created_at_ms, updated_at_ms, archived_at_ms, pruned_to, answer";
 
 impl Record for ExperimentRecord {
     fn experiment(&self) -> Option<ExperimentId> {
@@ -72,7 +72,6 @@ impl Record for ExperimentRecord {
             updated_at: row.get("updated_at_ms")?,
             archived_at: row.get("archived_at_ms")?,
             pruned_to: from_column(&of("pruned_to"), row.get("pruned_to")?)?,
-            interleaving: row.get("interleaving")?,
             answer: row.get("answer")?,
         })
     }

@@ -20,11 +20,11 @@ statements! {
     Experiments NAMES = "select name from experiment where name > $1 order by name limit $2";
     /// Of a new experiment, or of an imported one.
     Experiment CREATE_EXPERIMENT = "insert into experiment ({experiment})
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     /// `$6` is the version before the change.
     Experiment CHANGE_EXPERIMENT = "update experiment
-         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, interleaving = $7,
-             spec = $8, version = version + 1, head = head + 1
+         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, spec = $7,
+             version = version + 1, head = head + 1
          where id = $5 and version = $6";
     /// `$4` is the answer that is stored before, empty without one.
     Experiment SAVE_ANSWER = "update experiment set answer = $3, answered_to = $2

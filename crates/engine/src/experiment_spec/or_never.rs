@@ -7,18 +7,18 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use rankduel_engine::experiment_spec::{ConcludeAt, ConcludeAtChange};
+use super::conclude_at::{ConcludeAt, ConcludeAtChange};
 
 /// When the experiment concludes automatically; `None` is written as `never`, so that a member
 /// that is absent or `null` by accident does not turn conclusions off.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OrNever<T>(pub Option<T>);
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OrNever<T>(pub Option<T>);
 
 /// An object, or `never`.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = ConclusionRule)]
 #[serde(untagged)]
-pub(crate) enum ConclusionShape {
+pub enum ConclusionShape {
     /// As soon as one of these holds.
     At(ConcludeAt),
     /// Only by a person.
@@ -26,11 +26,10 @@ pub(crate) enum ConclusionShape {
 }
 
 /// A change of an object, or `never`.
-#[derive(Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = ConclusionRuleChange)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "it describes `OrNever<ConcludeAtChange>`")]
-pub(crate) enum ConclusionChangeShape {
+pub enum ConclusionChangeShape {
     /// As soon as one of these holds.
     At(ConcludeAtChange),
     /// Only by a person.
@@ -38,9 +37,9 @@ pub(crate) enum ConclusionChangeShape {
 }
 
 /// The word for an experiment that does not conclude by itself.
-#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Never {
+pub enum Never {
     /// Never.
     Never,
 }
@@ -49,6 +48,13 @@ impl Serialize for OrNever<ConcludeAt> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shape = self.0.map_or(ConclusionShape::Never(Never::Never), ConclusionShape::At);
         shape.serialize(serializer)
+    }
+}
+
+impl Serialize for OrNever<ConcludeAtChange> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let never = ConclusionChangeShape::Never(Never::Never);
+        self.0.map_or(never, ConclusionChangeShape::At).serialize(serializer)
     }
 }
 
