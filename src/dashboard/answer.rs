@@ -2,46 +2,12 @@
 
 use maud::{Markup, html};
 
+use super::forecast::{FAR_DAYS, When};
 use super::layout::{counted, enumerated, hour, moment, of_experiments, with_code, words};
-use super::view::{DAY_MS, Pace, View};
+use super::view::View;
 use crate::service::answer::{Action, ActionKind, Answer, State};
-use crate::service::reports::claims::ClaimKind;
-use crate::service::reports::verdict::{DuelsToGo, Verdict};
+use crate::service::reports::claim::ClaimKind;
 use rankduel_engine::experiment_spec::ConcludeAt;
-
-/// A forecast that is further away is no date.
-const FAR_DAYS: i64 = 90;
-
-/// When the result is expected.
-pub(crate) enum When {
-    /// The answers that wait are enough.
-    Waits,
-    /// About this time, in Unix milliseconds, and no later than the other one in nine of ten
-    /// forecasts.
-    About(i64, Option<i64>),
-    /// Too far away to say.
-    Far,
-    /// Why there is no forecast.
-    Unknown(String),
-}
-
-impl When {
-    pub fn of(verdict: &Verdict, pace: Pace) -> Self {
-        let late = |at: i64| at - pace.now > FAR_DAYS * DAY_MS;
-        match &verdict.duels_to_go {
-            Some(DuelsToGo { estimate: 0, .. }) => Self::Waits,
-            Some(DuelsToGo { estimate, high, .. }) => match pace.after(*estimate) {
-                None => Self::Unknown("no pages come at present".into()),
-                Some(at) if late(at) => Self::Far,
-                Some(at) => {
-                    let high = high.and_then(|high| pace.after(high));
-                    Self::About(at, high.filter(|at| !late(*at)))
-                }
-            },
-            None => Self::Unknown(verdict.duels_to_go_reason.clone().unwrap_or_default()),
-        }
-    }
-}
 
 /// The card of the answer, without its tiles.
 pub(crate) fn say(view: &View) -> Markup {

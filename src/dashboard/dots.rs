@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 
 use super::layout::{Mark, points};
+use crate::service::reports::verdict_pairs::Effect;
 
 /// A bar wider than this, in points, is not drawn: the pair has met on too few pages.
 const WIDEST: f64 = 60.0;
@@ -75,8 +76,13 @@ impl Axis {
     }
 }
 
+/// The measured share of wins against a rival, if they have met on enough pages to say it.
+pub(crate) fn measured(effect: &Effect) -> Option<f64> {
+    effect.win_rate.filter(|_| is_narrow((effect.low, effect.high)))
+}
+
 /// Whether so much is known about a pair that its share is worth a number.
-pub(crate) fn is_narrow((low, high): (f64, f64)) -> bool {
+fn is_narrow((low, high): (f64, f64)) -> bool {
     100.0 * (high - low) <= WIDEST
 }
 

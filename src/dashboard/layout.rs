@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::service::answer::{Answer, State};
-use crate::service::reports::grouped::grouped;
+use crate::service::reports::words::grouped;
 
 /// The permissions of the reader of a page.
 #[derive(Debug, Clone, Copy, Default)]
@@ -402,4 +402,32 @@ fn tied(text: &str) -> String {
         if follows && letter == ' ' { '\u{a0}' } else { letter }
     };
     text.chars().map(tie).collect()
+}
+
+/// A tile: a question, and its answer in a few words.
+pub(crate) struct Tile {
+    pub question: &'static str,
+    pub section: &'static str,
+    pub mark: Mark,
+    pub answer: Markup,
+    pub more: Markup,
+}
+
+impl Tile {
+    /// The tile of a question with its section, and of an answer with its mark.
+    pub fn new(
+        (question, section): (&'static str, &'static str),
+        (mark, answer): (Mark, Markup),
+        more: Markup,
+    ) -> Self {
+        Self { question, section, mark, answer, more }
+    }
+}
+
+/// A number of pages, some of which count half.
+pub(crate) fn halves(pages: f64) -> String {
+    if pages < 100.0 && pages.fract() != 0.0 {
+        return format!("{pages:.1}");
+    }
+    number(pages.round() as u64)
 }

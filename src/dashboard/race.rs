@@ -4,11 +4,11 @@ use std::f64::consts::LN_10;
 
 use maud::{Markup, html};
 
-use super::answer::When;
 use super::chart::{Chart, Line};
+use super::forecast::When;
 use super::layout::{counted, day, hour, name, number, quantity, spoken};
 use super::view::View;
-use crate::service::reports::verdict::RankerVerdict;
+use crate::service::reports::verdict_report::RankerVerdict;
 use dueling_bandits::evidence::race::RANKERS_MAX;
 
 /// Rivals with a line of their own: those with the least evidence against them.

@@ -2,39 +2,21 @@
 
 use maud::{Markup, html};
 
-use super::answer::{When, say};
-use super::dots::{Dots, Row, is_narrow};
+use super::answer::say;
+use super::dots::{Dots, Row, measured};
+use super::forecast::{DAY_MS, When};
 use super::layout::{
-    self, Mark, Tab, bar, capitalized, counted, day, hour, margin_points, moment, name, number,
-    part, percent, points, spoken, with_code,
+    self, Mark, Tab, Tile, bar, capitalized, counted, day, halves, hour, margin_points, moment,
+    name, number, part, percent, points, spoken, with_code,
 };
-use super::view::{DAY_MS, View};
+use super::view::View;
 use super::{basis, race, safe, whom};
-use crate::service::reports::claims::{ClaimKind, ControlView};
+use crate::service::reports::claim::ClaimKind;
+use crate::service::reports::claims::ControlView;
 use crate::service::reports::drift::DriftClaim;
-use crate::service::reports::verdict::Effect;
+use crate::service::reports::verdict_pairs::Effect;
 
 const RIVALS_MAX: usize = 16;
-
-/// A tile: a question, and its answer in a few words.
-pub(crate) struct Tile {
-    pub question: &'static str,
-    pub section: &'static str,
-    pub mark: Mark,
-    pub answer: Markup,
-    pub more: Markup,
-}
-
-impl Tile {
-    /// The tile of a question with its section, and of an answer with its mark.
-    pub fn new(
-        (question, section): (&'static str, &'static str),
-        (mark, answer): (Mark, Markup),
-        more: Markup,
-    ) -> Self {
-        Self { question, section, mark, answer, more }
-    }
-}
 
 pub(crate) fn page(view: &View) -> Markup {
     html! {
@@ -144,11 +126,6 @@ fn better_tile(view: &View) -> Tile {
     Tile::new(("Is it better?", "much"), answer, more)
 }
 
-/// The measured share of wins against a rival, if they have met on enough pages to say it.
-pub(crate) fn measured(effect: &Effect) -> Option<f64> {
-    effect.win_rate.filter(|_| is_narrow((effect.low, effect.high)))
-}
-
 fn control_tile(view: &View, control: &ControlView) -> Tile {
     let (mark, answer) = match (control.proven, control.settled || view.has_ended()) {
         _ if control.ranker == control.control => (Mark::None, "It is today's"),
@@ -231,14 +208,6 @@ fn others(view: &View) -> OtherPages {
     let pages = view.pages as f64;
     let even = pages * (1.0 - best.len() as f64 / view.active().len() as f64);
     OtherPages { shown: pages - own as f64 / 2.0, even: even.max(0.0) }
-}
-
-/// A number of pages, some of which count half.
-pub(crate) fn halves(pages: f64) -> String {
-    if pages < 100.0 && pages.fract() != 0.0 {
-        return format!("{pages:.1}");
-    }
-    number(pages.round() as u64)
 }
 
 fn cost_question(view: &View) -> &'static str {

@@ -2,11 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Mark, counted, number, of_experiments, part, table};
-use super::result::Tile;
+use super::layout::{Mark, Tile, counted, number, of_experiments, part, table};
 use super::view::View;
-use crate::service::reports::claims::{Claim, ClaimKind, ClaimState};
-use crate::service::reports::guardrails::{LimitOf, quantity};
+use crate::service::reports::claim::{Claim, ClaimKind, ClaimState, LimitOf};
+use crate::service::reports::guardrails::quantity;
 use rankduel_engine::experiment_spec::Errors;
 
 fn is_decided(claim: &Claim, kind: ClaimKind) -> bool {

@@ -10,7 +10,7 @@ use crate::service::answer::Answer;
 use crate::service::answers;
 use crate::service::batches::{BatchPart, OpenBatch, batch};
 use crate::service::error::ServiceError;
-use crate::service::reports::claims::Claim as ListedClaim;
+use crate::service::reports::claim::Claim as ListedClaim;
 use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::guardrails;
 use crate::service::reports::regret::{RegretReport, regret};
@@ -18,24 +18,21 @@ use crate::service::reports::segments::{SegmentRow, SegmentsReport, segments};
 use crate::service::reports::single_flight::Computed;
 use crate::service::reports::statistics::{Statistics, statistics};
 use crate::service::reports::traffic::{TrafficSummary, traffic};
-use crate::service::reports::verdict::{Effect, RankerVerdict, Verdict, VerdictState, verdict};
+use crate::service::reports::verdict::verdict;
 use crate::service::reports::verdict_basis::Waiting;
+use crate::service::reports::verdict_pairs::Effect;
+use crate::service::reports::verdict_report::{RankerVerdict, Verdict, VerdictState};
 use dueling_bandits::Tally;
 use dueling_bandits::claims::control::Claim;
-use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
 
-use super::answer::When;
+use super::forecast::{Pace, When};
 use super::layout::{Tab, Visitor, labels, of_experiments};
 
 /// Pairs of the open batch that a page lists.
 const MISSING_PAIRS: BatchPart = BatchPart { offset: 0, limit: 20, missing: true };
-
-/// Newest days from which the rate of pages is computed.
-const SPEED_DAYS: i64 = 7;
-pub(crate) const DAY_MS: i64 = 86_400_000;
 
 /// The data of a page of an experiment.
 pub(crate) struct View {
@@ -150,36 +147,6 @@ impl FoldData {
             control_error: fold.claims().map_or(0.0, |held| held.error(Claim::Better)),
             guardrails: guardrails::claims(loaded, &fold),
         })
-    }
-}
-
-/// How fast pages come.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
-    /// Pages in a millisecond, lately; 0 if it issues no duels.
-    speed: f64,
-    /// Unix milliseconds.
-    pub now: i64,
-}
-
-impl Pace {
-    /// The pace in the newest days.
-    pub fn of(fold: &Fold, record: &ExperimentRecord, now: i64) -> Self {
-        let from = now - SPEED_DAYS * DAY_MS;
-        let checkpoints = fold.history().checkpoints();
-        let before = checkpoints.iter().rfind(|point| point.recorded_at <= from);
-        let (steps, at) =
-            before.map_or((0, record.created_at), |point| (point.steps, point.recorded_at));
-        let pages = fold.counts().answered_duels() + fold.counts().self_duels;
-        let pages = pages.saturating_sub(steps);
-        let runs = record.archived_at.is_none() && record.status == Status::Running;
-        Self { speed: if runs { pages as f64 / (now - at).max(1) as f64 } else { 0.0 }, now }
-    }
-
-    /// When so many more pages will be shown, in Unix milliseconds; `None` if none come.
-    pub fn after(&self, more: u64) -> Option<i64> {
-        let wait = more as f64 / self.speed;
-        (wait.is_finite() && wait < 1e14).then(|| self.now + wait as i64)
     }
 }
 

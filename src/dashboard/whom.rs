@@ -2,9 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::dots::{Dots, Row};
-use super::layout::{Mark, counted, enumerated, name, part, spoken, with_code};
-use super::result::{Tile, halves, measured};
+use super::dots::{Dots, Row, measured};
+use super::layout::{Mark, Tile, counted, enumerated, halves, name, part, spoken, with_code};
 use super::view::View;
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::segments::OpponentRow;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::service::Service;
-use crate::service::answer::{Answer, State, answer};
+use crate::service::answer::{Answer, State};
+use crate::service::answer_order::answer;
 use crate::service::error::ServiceError;
 use crate::service::reports::findings::findings;
 use rankduel_engine::loaded::LoadedExperiment;

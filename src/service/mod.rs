@@ -2,6 +2,7 @@
 #![expect(missing_docs, reason = "some names say all")]
 
 pub mod answer;
+mod answer_order;
 pub(crate) mod answers;
 pub mod batches;
 pub mod change;

@@ -1,4 +1,4 @@
-//! Delivery of [notices](super::notices) to a webhook.
+//! Delivery of notices to a webhook.
 //!
 //! A notice is sent until the receiver has answered with 2xx, and a log entry then says so: at
 //! least once, under an id that is the same at every replica and at every attempt. The queue is

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::reports::grouped::grouped;
+use crate::service::reports::words::grouped;
 use dueling_bandits::claims::drift::{self, Drift, ERROR, Rate, WITHIN};
 use rankduel_engine::clock::rfc3339;
 

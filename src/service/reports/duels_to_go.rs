@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::reports::grouped::grouped;
+use crate::service::reports::words::grouped;
 use dueling_bandits::PolicyRng;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::forecast::{Forecast, NoForecast, Present, forecast, forecast_budget};

@@ -1,60 +1,13 @@
 //! The claims about metrics, for people: which rankers do harm, and which are safe.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use crate::service::reports::claims::{Claim, ClaimKind};
-use crate::service::reports::grouped::grouped;
+use crate::service::reports::claim::{Claim, ClaimKind, ClaimedMetric, LimitOf};
+use crate::service::reports::words::grouped;
 use dueling_bandits::claims::alone::AlonePages;
 use dueling_bandits::claims::betting::Side;
 use dueling_bandits::claims::guardrails::{self, Guardrails, Kind};
 use rankduel_engine::experiment_spec::{Better, MetricOf, OnHarm};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
-
-/// The metric of a claim.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct ClaimedMetric {
-    #[schema(example = "latency_ms")]
-    pub name: String,
-    pub of: LimitOf,
-    #[schema(example = 400.0)]
-    pub limit: f64,
-    /// The mean of the values that came, or by how much it is worse than the control on average,
-    /// with values rounded at random; `null` before the first value. It is too far from the limit on
-    /// average when a claim was just decided.
-    #[schema(example = 512.3)]
-    pub mean: Option<f64>,
-    /// Harm was found in differences that are cut at plus and minus this, and they are in `mean`.
-    /// Omitted otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 100.0, nullable = false)]
-    pub cut: Option<f64>,
-    /// Number of pages that count.
-    pub pages: u64,
-    /// The share of them without a value, or without one of both for a difference. A missing value
-    /// counts as the worst one for the claim: as `cap` for `safe`, as 0 for `harm` (or the reverse).
-    #[schema(example = 0.002)]
-    pub missing_share: f64,
-    /// Whether so many values are missing that they can break the limit by themselves (alarm
-    /// `values-missing`).
-    pub too_many_missing: bool,
-    /// Whether the claim rests on pages of one ranker alone, and their units are not split evenly
-    /// (alarm `uneven-arms`): find out why before you trust it.
-    pub uneven: bool,
-}
-
-/// The subject of a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitOf {
-    /// The value.
-    Value,
-    /// Its difference to that of the control on the same page.
-    Difference,
-    /// The difference of pages that show the ranker alone to those that show the control alone.
-    Pages,
-}
 
 /// A ranker that does harm.
 #[derive(Debug, Clone, PartialEq)]

@@ -28,7 +28,7 @@ pub struct Lead {
     pub doubts: Vec<String>,
 }
 
-/// Who leads at the current log position or later, as [`super::verdict::verdict()`] says it.
+/// Who leads at the current log position or later, as the verdict says it.
 pub async fn lead(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,

@@ -7,12 +7,12 @@
 //! none.
 
 pub mod alarms;
+pub mod claim;
 pub mod claims;
 pub mod drift;
-mod duels_to_go;
+pub mod duels_to_go;
 pub(crate) mod findings;
 pub mod fold_copy;
-pub(crate) mod grouped;
 pub mod guardrails;
 pub mod leader;
 pub mod plan;
@@ -26,6 +26,8 @@ pub mod statistics;
 pub mod traffic;
 pub mod verdict;
 pub mod verdict_basis;
-mod verdict_pairs;
-pub(crate) mod verdict_sentence;
+pub mod verdict_pairs;
+pub mod verdict_report;
+mod verdict_sentence;
 pub mod winners;
+pub(crate) mod words;

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
 use crate::service::reports::duels_to_go::rounded;
-use crate::service::reports::grouped::grouped;
 use crate::service::reports::pool::ReportPool;
+use crate::service::reports::words::grouped;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::forecast::plan::{self, DIFFERENCE_MAX, Pages, Plan, Question, plan_budget};
 use dueling_bandits::step_rng;

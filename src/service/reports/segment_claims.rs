@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::reports::claims::{Claim, ClaimKind, exact_share, in_reach};
-use crate::service::reports::verdict_sentence::{points, share};
+use crate::service::reports::claim::{Claim, ClaimKind, exact_share, in_reach};
+use crate::service::reports::words::{points, share};
 use dueling_bandits::claims::ladder::Progress;
 use dueling_bandits::claims::segments::SegmentClaims;
 use rankduel_engine::fold::Fold;

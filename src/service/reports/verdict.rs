@@ -3,23 +3,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use crate::service::answer::Answer;
 use crate::service::error::ServiceError;
 use crate::service::reports::claims::ControlView;
 use crate::service::reports::drift::DriftClaim;
-pub use crate::service::reports::duels_to_go::DuelsToGo;
-use crate::service::reports::duels_to_go::{duels_to_go, forecast_input};
+use crate::service::reports::duels_to_go::{DuelsToGo, duels_to_go, forecast_input};
 use crate::service::reports::fold_copy::{FoldCopy, verdict_rng, winners};
 use crate::service::reports::leader::{keep_proven, possible};
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::single_flight::{Computed, newest};
 use crate::service::reports::verdict_basis::{VerdictBasis, Waiting, answered_each};
-pub use crate::service::reports::verdict_pairs::Effect;
-use crate::service::reports::verdict_pairs::{DecidingPair, deciding_pairs, effects};
+use crate::service::reports::verdict_pairs::{deciding_pairs, effects};
+use crate::service::reports::verdict_report::{Conclusion, RankerVerdict, Verdict, VerdictState};
 use crate::service::reports::verdict_sentence::{claim, sentence};
 use dueling_bandits::claims::control::ControlClaims;
 use dueling_bandits::claims::drift::Drift;
@@ -27,7 +23,7 @@ use dueling_bandits::evidence::EqualAnswers;
 use dueling_bandits::evidence::posterior::WinnerProbabilities;
 use dueling_bandits::evidence::{Posterior, Standing, Target, VerdictTracker};
 use dueling_bandits::forecast::Present;
-use rankduel_engine::experiment_spec::{CONFIDENCE, ConcludeAt, MARGIN};
+use rankduel_engine::experiment_spec::{CONFIDENCE, MARGIN};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::Status;
@@ -36,127 +32,6 @@ use rankduel_store::events::Status;
 const LEAST_SHARE: f64 = 0.001;
 /// Evidence beyond this is reported as this.
 const MOST_EVIDENCE: f64 = 1e15;
-
-/// Which ranker is best, and with what confidence.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Verdict {
-    pub experiment: String,
-    pub position: u64,
-    /// Answered duels, without self-duels.
-    pub duels: u64,
-    /// Of all experiments that are run like this one, at most a share of 1 - `confidence` ever has
-    /// wrong `winners`, however often and whenever you read them.
-    #[schema(example = 0.95)]
-    pub confidence: f64,
-    /// Differences up to this size do not matter: pairs within the margin of 1/2 may count for
-    /// either ranker.
-    #[schema(example = 0.01)]
-    pub margin: f64,
-    pub state: VerdictState,
-    /// At the confidence and margin of the experiment.
-    pub answer: Answer,
-    /// The headline of `answer`, and the claim with its error.
-    #[schema(
-        example = "Ship `neural`. `neural` is the best ranker: no other ranker beats more of the others than it does. A wrong verdict comes up in at most 5 % of experiments."
-    )]
-    pub sentence: String,
-    /// Its claim, without the error; empty while it is open.
-    #[serde(skip)]
-    pub claim: String,
-    /// The certified Copeland winners; empty while the verdict is open. At the confidence and
-    /// margin of the experiment a verdict is final, until its rankers change.
-    pub winners: Vec<String>,
-    /// Whether the first winner is also certified to beat every other ranker. That is wrong in at
-    /// most 1 - `confidence` of experiments too.
-    pub condorcet: bool,
-    /// Number of answers that counted when the verdict was given, since the rankers last changed;
-    /// `null` while it is open.
-    pub decided_after_duels: Option<u64>,
-    /// The leader, and the rivals against which it still lacks evidence; once decided, the winners.
-    pub possible: Vec<String>,
-    /// The ranker that is most probably a Copeland winner, or has won the verdict.
-    pub leader: String,
-    /// The evidence that the leader needs against every rival.
-    #[schema(example = 22.2)]
-    pub evidence_needed: f64,
-    /// In the order of the experiment.
-    pub rankers: Vec<RankerVerdict>,
-    /// The pairs whose duels would complete the leader's proof soonest, at most 50, the one that
-    /// lacks most duels first.
-    pub deciding_pairs: Vec<DecidingPair>,
-    pub deciding_pairs_total: usize,
-    /// The smallest effect first.
-    pub effects: Vec<Effect>,
-    /// 0 if it is decided, `null` if there is no estimate. A recent estimate may be returned again.
-    pub duels_to_go: Option<DuelsToGo>,
-    /// Why `duels_to_go` is `null`.
-    pub duels_to_go_reason: Option<String>,
-    /// `null` if none does. `duels_to_go` expects them to count.
-    pub waiting: Option<Waiting>,
-    /// `null` without a control. It has errors of its own: see `/claims`.
-    pub control: Option<ControlView>,
-    /// `null` without any.
-    pub segments: Option<SegmentsView>,
-    pub rests_on: VerdictBasis,
-    /// `null` where nobody looks.
-    pub drift: Option<DriftClaim>,
-    /// Number of posterior draws that the probabilities were estimated from.
-    pub draws: usize,
-    pub conclude_at: Option<ConcludeAt>,
-    /// Whether the service will conclude the experiment at `conclude_at`: if `rests_on` has no
-    /// `doubts`, and once, so not again after somebody has reopened the experiment.
-    pub concludes_by_itself: bool,
-    /// `null` if the experiment is not concluded.
-    pub concluded: Option<Conclusion>,
-}
-
-/// How an experiment was concluded.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Conclusion {
-    pub winner: Option<String>,
-    /// Whether the service concluded it by itself.
-    pub automatic: bool,
-    pub reason: Option<String>,
-}
-
-/// How far an experiment is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum VerdictState {
-    /// No pair has been compared yet.
-    NothingKnown,
-    /// Several rankers can still be the best.
-    Open,
-    /// A Copeland winner is certain at the stated confidence.
-    Decided,
-}
-
-/// The verdict on one ranker.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct RankerVerdict {
-    pub id: String,
-    /// As in the standings: it cannot win.
-    pub retired: bool,
-    /// Whether it is the leader, or a rival against which the leader still lacks evidence; once
-    /// decided, whether it is a winner.
-    pub possible: bool,
-    /// Whether it is certified as a Copeland winner.
-    pub certain: bool,
-    /// The evidence against it: how many times better the results are explained if it is not a
-    /// better ranker than the leader than if it is. At the confidence and margin of the experiment
-    /// it is the largest since this ranker leads. The leader wins once it is `evidence_needed`
-    /// against every rival. `null` for the leader and for retired rankers.
-    pub evidence_against: Option<f64>,
-    /// The same if the answers that wait counted now: a preview, and no claim. `null` if none wait,
-    /// and once there is a verdict.
-    pub evidence_with_waiting: Option<f64>,
-    /// Posterior probability that it is a Copeland winner, alone or tied with others.
-    pub copeland_probability: f64,
-    /// The same where rankers that are tied as winners share it. Those of all rankers add up to 1.
-    pub best_probability: f64,
-    /// Posterior probability that it beats every other.
-    pub condorcet_probability: f64,
-}
 
 /// The verdict at a target from [`requested_target`], at the current log position or later, with
 /// what holds.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
-use crate::service::reports::verdict_sentence::share;
+use crate::service::reports::words::share;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::loss::Loss;
 use dueling_bandits::evidence::{HeavyUnit, VerdictTracker};

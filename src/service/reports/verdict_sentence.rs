@@ -1,8 +1,8 @@
 //! The verdict as a sentence for people.
 
-use crate::service::reports::grouped::grouped;
-use crate::service::reports::verdict::{Verdict, VerdictState};
 use crate::service::reports::verdict_basis::VerdictBasis;
+use crate::service::reports::verdict_report::{Verdict, VerdictState};
+use crate::service::reports::words::{error, grouped, points};
 
 /// The headline of the answer, the claim with its error, and what speaks against it. `is_own` says
 /// whether the target is that of the experiment, which the headline is about.
@@ -102,26 +102,4 @@ fn error_of_claim(verdict: &Verdict) -> String {
         String::new()
     };
     format!("A wrong verdict comes up in at most {} of experiments{both}.", error(confidence))
-}
-
-/// A margin as a difference of shares.
-pub(crate) fn points(margin: f64) -> String {
-    let points = margin * 100.0;
-    let unit = if points == 1.0 { "percentage point" } else { "percentage points" };
-    format!("{} {unit}", short(points))
-}
-
-/// The share of experiments with a wrong verdict, as text: `5 %` for a confidence of 0.95.
-fn error(confidence: f64) -> String {
-    format!("{} %", short(100.0 * (1.0 - confidence)))
-}
-
-/// A share of answers, as text.
-pub(super) fn share(share: f64) -> String {
-    format!("{} %", short((1000.0 * share).round() / 10.0))
-}
-
-/// At most three digits after the point, and none that is not needed.
-fn short(number: f64) -> String {
-    format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }

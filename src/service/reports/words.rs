@@ -1,0 +1,36 @@
+//! Numbers for people.
+
+/// The digits in groups of three: `12000` is `12,000` with the separator `,`.
+pub(crate) fn grouped(number: u64, separator: char) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 * separator.len_utf8());
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(separator);
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A margin as a difference of shares.
+pub(crate) fn points(margin: f64) -> String {
+    let points = margin * 100.0;
+    let unit = if points == 1.0 { "percentage point" } else { "percentage points" };
+    format!("{} {unit}", short(points))
+}
+
+/// The share of experiments with a wrong verdict, as text: `5 %` for a confidence of 0.95.
+pub(super) fn error(confidence: f64) -> String {
+    format!("{} %", short(100.0 * (1.0 - confidence)))
+}
+
+/// A share of answers, as text.
+pub(crate) fn share(share: f64) -> String {
+    format!("{} %", short((1000.0 * share).round() / 10.0))
+}
+
+/// At most three digits after the point, and none that is not needed.
+fn short(number: f64) -> String {
+    format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
