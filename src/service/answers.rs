@@ -6,7 +6,7 @@
 //! and a server that starts know the answer without loading an experiment.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::service::Service;
 use crate::service::answer::{Answer, State};
@@ -20,6 +20,8 @@ use rankduel_store::ExperimentRecord;
 const LOOK_EVERY_MS: i64 = 15_000;
 /// The pause after an answer was computed, in times of that: the leader of many rankers takes long.
 const PAUSE_TIMES: u32 = 20;
+/// A round of maintenance does not wait for an answer for longer.
+const FOUND_WITHIN: Duration = Duration::from_secs(1);
 
 /// The state that the newest answer of a loaded experiment was computed from.
 #[derive(Default)]
@@ -77,7 +79,10 @@ pub(super) async fn keep(
     }
     let before = loaded.with_record(|record| record.answer.clone());
     let started = Instant::now();
-    let answer = current(service, loaded).await?;
+    // a leader that takes longer is computed to the end, and is there in a later round
+    let found = tokio::time::timeout(FOUND_WITHIN, current(service, loaded)).await;
+    let Ok(answer) = found else { return Ok(()) };
+    let answer = answer?;
     seen.not_before = Some(Instant::now() + started.elapsed() * PAUSE_TIMES);
     let is_known = loaded.with_record(stored).is_some_and(|it| it.says_the_same_as(&answer));
     if answer.state == State::Refused {
@@ -110,14 +115,11 @@ async fn store(
     Ok(stored)
 }
 
-/// Read the record, with the answer of another server.
-async fn read_stored(
-    service: &Service,
-    loaded: &Arc<LoadedExperiment>,
-) -> Result<(), ServiceError> {
-    let store = &*service.engine.store;
-    match store.experiment(&loaded.name).await?.filter(|record| record.id == loaded.id) {
-        Some(record) => Ok(loaded.catch_up_with(store, record).await?),
-        None => Ok(()),
+/// Read the answer that another server may have stored.
+async fn read_stored(service: &Service, loaded: &LoadedExperiment) -> Result<(), ServiceError> {
+    let record = service.engine.store.experiment(&loaded.name).await?;
+    if let Some(answer) = record.filter(|it| it.id == loaded.id).and_then(|it| it.answer) {
+        loaded.set_answer(answer);
     }
+    Ok(())
 }

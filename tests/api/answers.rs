@@ -27,7 +27,7 @@ on_both_databases! {
 
 /// Duels of each experiment; more where a claim takes longer.
 const DUELS: usize = 90;
-const MORE_DUELS: [(&str, usize); 2] = [("drift-drift", 700), ("segments-segments", 500)];
+const MORE_DUELS: [(&str, usize); 2] = [("drift-drift", 700), ("segments-segments", 600)];
 
 /// The parts of an experiment, each with the settings that make it say something.
 fn parts() -> Vec<(&'static str, Value)> {
@@ -96,7 +96,7 @@ async fn play(server: &Server, name: &str, parts: [&str; 2]) {
         server.post(&format!("/v1/experiments/{name}/feedback"), &body).await;
     }
     for number in 0..duels {
-        let is_desktop = number % 3 == 0;
+        let is_desktop = number % 5 == 0;
         let body = json!({
             "segment": if is_desktop { "desktop" } else { "mobile" }, "unit": format!("u{number}"),
         });
@@ -256,6 +256,21 @@ async fn every_pair_of_parts_has_one_answer(database: TestDatabase) {
     }
     assert!(names.len() > 45, "{names:?}");
     server.clock.advance_ms(120_000);
+
+    for name in names.iter().filter(|it| it.contains("guardrails") || it.contains("pausing")) {
+        // the values of all pages, and what they prove
+        eventually(name, async || {
+            let claims = server.report(name, "claims").await["claims"].clone();
+            let of_harm = claims.as_array().expect("claims").iter();
+            let mut of_harm = of_harm.filter(|claim| claim["claim"] == "harm");
+            let is_there = match name.contains("pausing") {
+                true => of_harm.any(|claim| claim["state"] == "decided"),
+                false => of_harm.all(|claim| claim["metric"]["pages"] != 0),
+            };
+            is_there.then_some(())
+        })
+        .await;
+    }
 
     let mut notices = HashMap::new();
     let mut states: Vec<String> = Vec::new();
