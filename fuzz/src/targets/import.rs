@@ -253,7 +253,6 @@ fn check(scene: &Scene, name: &str) {
     post("batch/lease", json!({"count": 2}));
     for change in [
         json!({"status": "running"}),
-        json!({"policy": {"kind": "uniform"}}),
         json!({"enlist": {"id": "one-more"}}),
         json!({"interleaving": {"kind": "probabilistic"}}),
         json!({"status": "concluded"}),
