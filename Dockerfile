@@ -16,14 +16,14 @@ COPY fuzz fuzz
 COPY migrations migrations
 RUN awk '/^\[/ { left_out = /^\[\[(bench|test|example)\]\]/ } !left_out' Cargo.toml > manifest && mv manifest Cargo.toml \
     && mkdir src && touch src/lib.rs && echo 'fn main() {}' > src/main.rs \
-    && cargo build --profile dist --locked
+    && cargo build --profile dist --locked --features otel
 
 # COPY keeps file times, and cargo compares times. Touch the sources, so that they are newer than
 # the build of the empty program.
 COPY src src
 ARG REVISION=
 RUN touch build.rs src/lib.rs src/main.rs \
-    && RANKDUEL_COMMIT=$REVISION cargo build --profile dist --locked \
+    && RANKDUEL_COMMIT=$REVISION cargo build --profile dist --locked --features otel \
     && install -D target/dist/rankduel /out/usr/local/bin/rankduel \
     && install -d /out/var/lib/rankduel
 

@@ -4,7 +4,7 @@
     packaging/bill.py TARGET FOLDER [PACKAGE]
 
 writes `sbom.cdx.json` (CycloneDX 1.5) and `THIRD-PARTY-LICENSES.txt` for a program of this Rust
-target, or for another PACKAGE, built with the default features. The same Cargo.lock gives the same files: they name neither
+target with the feature `otel`, as packages have it, or for another PACKAGE. The same Cargo.lock gives the same files: they name neither
 paths nor the time.
 """
 
@@ -27,7 +27,7 @@ Package = dict[str, Any]
 
 def resolved(target: str) -> tuple[list[Package], dict[str, list[str]]]:
     """The packages whose code is in the program, the program first, and the uses of each."""
-    command = ["cargo", "metadata", "--locked", "--format-version=1", f"--filter-platform={target}"]
+    command = ["cargo", "metadata", "--locked", "--format-version=1", "--features=otel", f"--filter-platform={target}"]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
     packages = {package["id"]: package for package in metadata["packages"]}
     uses = {
