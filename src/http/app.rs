@@ -54,7 +54,8 @@ fn api() -> Routes {
 fn parts() -> (Router<AppState>, Vec<Operation>, OpenApi) {
     let Routes { router, operations } = api();
     let (router, mut openapi) = router.split_for_parts();
-    openapi::add_shared_components(&mut openapi, &operations);
+    let problems = operations.iter().map(|operation| &operation.problems[..]);
+    openapi::add_shared_components(&mut openapi, problems);
     (router, operations, openapi)
 }
 

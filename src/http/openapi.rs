@@ -1,7 +1,7 @@
 //! The OpenAPI document: the parts that the annotations of the handlers do not contain.
 //!
 //! The security requirement and the error responses of an operation come from its row in the table
-//! of operations ([`super::operations`]).
+//! of operations.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder};
 
-use super::operations;
 use super::problem::{FieldError, PROBLEM_JSON, ProblemDocument, ProblemKind};
 use super::yaml_text;
+use rankduel_engine::access::Scope;
 
 /// The document that the resources are added to.
 #[derive(utoipa::OpenApi)]
@@ -80,8 +80,13 @@ fn shorten(value: &mut Value) {
 
 /// Add to an operation the access that it needs, the parameters that many operations have, and a
 /// reference to a shared response for each status of its problems.
-pub(super) fn complete(operation: &mut Operation, row: &operations::Operation) {
-    operation.security = Some(match row.scope {
+pub(super) fn complete(
+    operation: &mut Operation,
+    path: &str,
+    scope: Option<Scope>,
+    problems: &[ProblemKind],
+) {
+    operation.security = Some(match scope {
         None => Vec::new(),
         // A server without keys accepts requests without one.
         Some(scope) => {
@@ -101,7 +106,7 @@ pub(super) fn complete(operation: &mut Operation, row: &operations::Operation) {
             content.schema = Some(form.clone());
         }
     }
-    if row.path.contains("{name}") {
+    if path.contains("{name}") {
         let name = RefOr::Ref(Ref::new("#/components/parameters/name"));
         operation.parameters.get_or_insert_default().insert(0, name);
     }
@@ -109,15 +114,19 @@ pub(super) fn complete(operation: &mut Operation, row: &operations::Operation) {
         let tag = RefOr::Ref(Ref::new("#/components/parameters/if-none-match"));
         operation.parameters.get_or_insert_default().push(tag);
     }
-    for (status, kinds) in by_status(&row.problems) {
+    for (status, kinds) in by_status(problems) {
         let reference = RefOr::Ref(Ref::from_response_name(response_name(&kinds)));
         operation.responses.responses.insert(status, reference);
     }
 }
 
-/// Add the security scheme, and the shared parameters and responses that the operations refer to.
-pub(super) fn add_shared_components(openapi: &mut OpenApi, operations: &[operations::Operation]) {
-    let shared = operations.iter().flat_map(|operation| by_status(&operation.problems));
+/// Add the security scheme, and the shared parameters and responses that operations with these
+/// problems refer to.
+pub(super) fn add_shared_components<'a>(
+    openapi: &mut OpenApi,
+    problems: impl Iterator<Item = &'a [ProblemKind]>,
+) {
+    let shared = problems.flat_map(by_status);
     let responses = shared.map(|(_, kinds)| (response_name(&kinds), RefOr::T(response(&kinds))));
     let components = openapi.components.get_or_insert_default();
     components.responses.extend(responses);

@@ -1,8 +1,8 @@
 //! The table of the API's operations.
 //!
 //! A resource registers each handler together with the scope it needs and the problems it can
-//! return ([`Routes::operation`]), so no route can be without them. Authorization
-//! ([`super::server::guard`]) and the OpenAPI document are made from this table.
+//! return ([`Routes::operation`]), so no route can be without them. Authorization and the OpenAPI
+//! document are made from this table.
 
 use axum::http::Method;
 use utoipa::openapi::OpenApi;
@@ -57,9 +57,8 @@ impl Routes {
         for (path, item) in &mut handler.1.paths {
             for (method, described) in operations_of(item) {
                 let problems = all_problems(described, path, scope, problems);
-                let operation = Operation { method, path: path.clone(), scope, problems };
-                complete(described, &operation);
-                self.operations.push(operation);
+                complete(described, path, scope, &problems);
+                self.operations.push(Operation { method, path: path.clone(), scope, problems });
             }
         }
         self.router = self.router.routes(handler);

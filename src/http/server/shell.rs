@@ -7,7 +7,7 @@
 //! ([`super::pace`]). The order matters: a refused request is logged and described like any other,
 //! and neither a caller without a key nor a body that has not arrived yet takes a permit.
 //!
-//! Requests that memory can answer do not take this path: see [`super::fast_path`].
+//! Requests that memory can answer do not take this path, but the fast one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
