@@ -2,7 +2,7 @@
 
 use rankduel_engine::error::EngineError;
 use rankduel_engine::experiment_spec::FieldError;
-use rankduel_store::StoreError;
+use rankduel_store::{Appended, StoreError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
@@ -55,6 +55,15 @@ impl ServiceError {
     /// This program cannot interpret the experiment.
     pub(crate) fn unreadable(name: &str, why: String) -> Self {
         EngineError::Unreadable { name: name.into(), why }.into()
+    }
+
+    /// Nothing was appended to the experiment of this name.
+    pub(crate) fn not_appended(name: &str, appended: Appended) -> Self {
+        match appended {
+            // another process archived it, and this one does not know yet
+            Appended::Archived => Self::Archived(name.into()),
+            _ => Self::not_found(name),
+        }
     }
 
     pub(crate) fn internal(what: impl Into<String>) -> Self {

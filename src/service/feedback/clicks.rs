@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::content::PageEvent;
+use super::content::{CLICK_PLACES, PageEvent};
 use super::opened::OpenedPage;
 use rankduel_engine::experiment_spec::{FieldError, excerpt};
 use rankduel_engine::fold::open_pages::{MAX_CLICKED, PageClicks};
@@ -13,10 +13,6 @@ use rankduel_engine::tokens::page_payload::sheet_to_text;
 use rankduel_store::audience::Audience;
 use rankduel_store::events::{ClicksEvent, ControlEvent, Event};
 use rankduel_store::{NewEvent, Nonce};
-
-/// Places in the log for clicks on one page that do not settle its duel. Callers that send each
-/// click by itself need one for each of [`MAX_CLICKED`].
-pub(super) const CLICK_PLACES: u128 = 128;
 
 /// Most events of an experiment that an error names. A request can have an error for each of its
 /// thousand items.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::clicks::CLICK_PLACES;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -11,6 +10,10 @@ use rankduel_engine::clock::rfc3339;
 use rankduel_engine::experiment_spec::FieldError;
 use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::audience::Segment;
+
+/// Places in the log for clicks on one page that do not settle its duel. Callers that send each
+/// click by itself need one for each of the clicks that count.
+pub(super) const CLICK_PLACES: u128 = 128;
 
 /// The outcome of a duel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tracing::Instrument as _;
 
-use super::clicks::{CLICK_PLACES, places};
-use super::content::{Feedback, Receipt};
+use super::clicks::places;
+use super::content::{CLICK_PLACES, Feedback, Receipt};
 use super::opened::OpenedDuel;
 use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
 use super::values::{self, ValuesReceipt};
@@ -178,7 +178,7 @@ fn leaves_duel_open(event: &NewEvent) -> bool {
 }
 
 /// Append events.
-pub(super) async fn append_all(
+async fn append_all(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
     events: Vec<NewEvent>,
@@ -202,17 +202,10 @@ fn result(
         Appended::Duplicate(position) => Receipt::duplicate(position),
         Appended::TooLate(position) => Receipt::late(position),
         Appended::Conflict(position) => conflicting(event, position),
-        Appended::Archived | Appended::Missing => return Err(refused(loaded, appended)),
+        Appended::Archived | Appended::Missing => {
+            return Err(ServiceError::not_appended(&loaded.name, appended));
+        }
     })
-}
-
-/// Why nothing is appended to an experiment.
-pub(super) fn refused(loaded: &LoadedExperiment, appended: Appended) -> ServiceError {
-    match appended {
-        // another process archived it, and this one does not know yet
-        Appended::Archived => ServiceError::Archived(loaded.name.clone()),
-        _ => ServiceError::not_found(&loaded.name),
-    }
 }
 
 /// Append clicks whose first place in the log is taken by others: at the next free place, unless

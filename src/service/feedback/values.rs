@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tracing::Instrument as _;
 
 use super::clicks::first_half;
 use super::content::IgnoredValue;
-use super::receive::{append_all, refused};
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::units::{NamedAudience, UnitHasher};
+use crate::telemetry::export;
 use dueling_bandits::claims::guardrails::{Guardrails, PageState};
 use rankduel_engine::experiment_spec::{
     ExperimentSpec, FieldError, MetricOf, excerpt, pointer_part,
@@ -294,7 +295,8 @@ async fn append(
         NewEvent::new(*nonce, Event::Control(event))
     };
     let events = reports.iter().map(event).collect();
-    let appended = append_all(service, loaded, events).await?;
+    let append = service.engine.writer.append(loaded, events).instrument(export::append_span());
+    let appended = append.await?;
     let mut conflicts = Vec::new();
     for (report, appended) in reports.into_iter().zip(appended) {
         let receipt = &mut receipts[report.0];
@@ -302,7 +304,9 @@ async fn append(
             Appended::Recorded(position) => receipt.recorded = Some(position),
             Appended::Duplicate(position) => receipt.repeated = Some(position),
             Appended::Conflict(_) | Appended::TooLate(_) => conflicts.push(report),
-            Appended::Archived | Appended::Missing => return Err(refused(loaded, appended)),
+            Appended::Archived | Appended::Missing => {
+                return Err(ServiceError::not_appended(&loaded.name, appended));
+            }
         }
     }
     Ok(conflicts)
