@@ -3,15 +3,21 @@
 //! Each alarm is a rule on counts in memory; none reads the log. `docs/operations.md` describes
 //! each.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::service::Service;
+use crate::service::error::ServiceError;
 use crate::service::reports::drift::changed;
 use crate::service::reports::traffic::{BatchSummary, TrafficSummary};
 use dueling_bandits::BatchProgress;
 use dueling_bandits::claims::alone::SPLIT_ERROR;
 use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
 use rankduel_engine::clock::rfc3339;
+use rankduel_engine::error::EngineError;
+use rankduel_engine::loaded::LoadedExperiment;
 
 /// Fewest pieces of feedback, or duels, for a rule on a share.
 const ENOUGH: u64 = 50;
@@ -97,6 +103,38 @@ impl Raised {
             self.0.push(kind.alarm(detail()));
         }
     }
+}
+
+/// The traffic of an experiment through this process, and the alarms that are on. Computed on the
+/// threads for reports. If these are overloaded or too slow, on this one: it takes little time.
+pub async fn traffic(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
+    let (read, now_ms) = (Arc::clone(loaded), service.now_ms());
+    let of = Arc::clone(loaded);
+    let copy = move || TrafficSummary::of(&read, now_ms);
+    let reported = service.reports.compute(copy, move |traffic| with_alarms(&of, traffic));
+    match tokio::time::timeout(service.reports.fresh_within, reported).await {
+        Err(_) | Ok(Err(ServiceError::Engine(EngineError::Overloaded))) => {
+            traffic_now(service, loaded)
+        }
+        Ok(done) => done,
+    }
+}
+
+/// As [`traffic`], on this thread.
+pub fn traffic_now(
+    service: &Service,
+    loaded: &LoadedExperiment,
+) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
+    Ok(with_alarms(loaded, TrafficSummary::of(loaded, service.now_ms())?))
+}
+
+fn with_alarms(loaded: &LoadedExperiment, traffic: TrafficSummary) -> (TrafficSummary, Vec<Alarm>) {
+    let name = |ranker| loaded.spec.rankers[usize::from(ranker)].id.clone();
+    let alarms = alarms(&traffic, &name);
+    (traffic, alarms)
 }
 
 /// The alarms that are on. `name` returns the id of a ranker.

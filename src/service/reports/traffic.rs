@@ -1,19 +1,14 @@
-//! The traffic of an experiment through this process, and its alarms.
-
-use std::sync::Arc;
+//! The traffic of an experiment through this process.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::service::Service;
 use crate::service::error::ServiceError;
-use crate::service::reports::alarms::{Alarm, alarms};
 use crate::service::reports::guardrails::silences;
 use dueling_bandits::BatchProgress;
 use dueling_bandits::claims::alone::Split;
 use dueling_bandits::claims::drift;
 use dueling_bandits::evidence::balance::Cell;
-use rankduel_engine::error::EngineError;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::fold::page_counts::PairPages;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -101,40 +96,8 @@ pub struct Delays {
     pub p99_seconds: Option<f64>,
 }
 
-/// The traffic of an experiment through this process, and the alarms that are on. Computed on the
-/// threads for reports. If these are overloaded or too slow, on this one: it takes little time.
-pub async fn traffic(
-    service: &Service,
-    loaded: &Arc<LoadedExperiment>,
-) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
-    let (read, now_ms) = (Arc::clone(loaded), service.now_ms());
-    let of = Arc::clone(loaded);
-    let copy = move || TrafficSummary::of(&read, now_ms);
-    let reported = service.reports.compute(copy, move |traffic| with_alarms(&of, traffic));
-    match tokio::time::timeout(service.reports.fresh_within, reported).await {
-        Err(_) | Ok(Err(ServiceError::Engine(EngineError::Overloaded))) => {
-            traffic_now(service, loaded)
-        }
-        Ok(done) => done,
-    }
-}
-
-/// As [`traffic`], on this thread.
-pub fn traffic_now(
-    service: &Service,
-    loaded: &LoadedExperiment,
-) -> Result<(TrafficSummary, Vec<Alarm>), ServiceError> {
-    Ok(with_alarms(loaded, TrafficSummary::of(loaded, service.now_ms())?))
-}
-
-fn with_alarms(loaded: &LoadedExperiment, traffic: TrafficSummary) -> (TrafficSummary, Vec<Alarm>) {
-    let name = |ranker| loaded.spec.rankers[usize::from(ranker)].id.clone();
-    let alarms = alarms(&traffic, &name);
-    (traffic, alarms)
-}
-
 impl TrafficSummary {
-    fn of(loaded: &LoadedExperiment, now_ms: i64) -> Result<Self, ServiceError> {
+    pub fn of(loaded: &LoadedExperiment, now_ms: i64) -> Result<Self, ServiceError> {
         let in_flight = loaded.in_flight(now_ms, |in_flight| in_flight.total())?;
         let counts = loaded.traffic_counts(now_ms);
         let fold = loaded.fold()?;
