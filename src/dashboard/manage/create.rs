@@ -39,6 +39,14 @@ pub(super) const TARGET: [Field; 2] = fields! {
         "Differences up to this size do not matter: with 0.01, a ranker that is less than 1 percentage point behind may win.";
 };
 
+const POLICY: [Field; 2] = fields! {
+    policy: Policy, "/policy/kind", "Policy",
+        "The algorithm that selects the two rankers of each page. The default, d-ts-verdict, finds the best ranker and \
+         proves it, and shows few bad pages on the way.";
+    parameters: Parameters, "/policy/", "Parameters of the policy",
+        "Leave this empty for the defaults, or write name=value, name=value.";
+};
+
 const FEEDBACK: [Field; 3] = fields! {
     ties: Choice(&[("skip", "nothing"), ("half", "half a win for both"), ("coin", "a win for one of them, by a coin")]),
         "/ties", "Ties", "What a page counts on which both rankers do equally well.";
@@ -67,7 +75,7 @@ pub(super) fn fields() -> Vec<Field> {
 }
 
 fn pages() -> Vec<Field> {
-    [&policies::FIELDS[..], &methods::FIELDS, &FEEDBACK].concat()
+    [&POLICY[..], &methods::FIELDS, &FEEDBACK].concat()
 }
 
 #[derive(Default)]
@@ -131,7 +139,7 @@ impl Change for NewExperiment {
     }
 
     async fn prepare(&mut self, page: &Page, values: &Values, errors: &mut Errors) {
-        self.plan = plan::of(page, values, errors).await;
+        self.plan = plan::of(page, values, &fields(), errors).await;
     }
 
     async fn check(&self, page: &Page, body: Map<String, Value>) -> ApiResult<()> {

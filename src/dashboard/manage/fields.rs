@@ -1,6 +1,7 @@
 //! The fields of forms. A table of fields has one way to HTML, one to the body for the API, and one
 //! from the errors of the API back to the fields.
 
+use axum::http::StatusCode;
 use dueling_bandits::PolicySpec;
 use interleaving::Method;
 use maud::{Markup, PreEscaped, html};
@@ -10,6 +11,11 @@ use super::super::layout::{capitalized, with_code};
 use super::form::{Errors, Values};
 use super::policies;
 use crate::http::extract::without_place;
+use crate::http::problem::{Problem, ProblemKind};
+
+/// The explanation of a version that is not the newest.
+const STALE: &str = "Somebody has changed the experiment since you opened this page, so nothing was changed. \
+    The page now shows its present state. Send it again if you still want the change.";
 
 /// A field, which is a member of the body of an operation.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +97,25 @@ pub(super) fn of_pointer<'a>(fields: &'a [Field], pointer: &str) -> Option<&'a F
     let is_inside = |field: &&Field| !pointer.is_empty() && field.pointer.starts_with(pointer);
     let inside = || fields.iter().find(is_inside);
     enclosing.max_by_key(|field| field.pointer.len()).or_else(inside)
+}
+
+impl Errors {
+    /// Add the errors of a problem, beside the fields that they are about.
+    /// Returns the status of the problem.
+    pub fn add_problem(&mut self, problem: &Problem, fields: &[Field]) -> StatusCode {
+        let known = problem.errors().iter().filter_map(|error| {
+            Some((of_pointer(fields, error.pointer.as_deref()?)?, &error.detail))
+        });
+        let known: Vec<_> = known.collect();
+        if known.is_empty() {
+            let is_stale = problem.kind() == ProblemKind::PreconditionFailed;
+            self.add_whole(if is_stale { STALE } else { problem.detail() });
+        }
+        for (field, detail) in known {
+            self.add(field.name, detail.clone());
+        }
+        problem.kind().status()
+    }
 }
 
 impl Field {

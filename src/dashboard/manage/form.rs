@@ -1,11 +1,8 @@
 //! Submissions of forms: their steps, values and errors.
 
-use axum::http::StatusCode;
 use maud::{Markup, html};
 
 use super::super::layout::{capitalized, with_code};
-use super::fields::{self, Field};
-use crate::http::problem::{Problem, ProblemKind};
 
 pub(super) const FORM_TOKEN: &str = "form_token";
 /// The name under which a form says which step it takes.
@@ -31,10 +28,6 @@ impl Step {
         }
     }
 }
-
-/// The explanation of a version that is not the newest.
-const STALE: &str = "Somebody has changed the experiment since you opened this page, so nothing was changed. \
-    The page now shows its present state. Send it again if you still want the change.";
 
 /// The values of a form, by name.
 #[derive(Debug, Clone, Default)]
@@ -103,23 +96,6 @@ impl Errors {
     /// Add an error that is not about one field.
     pub fn add_whole(&mut self, sentence: impl Into<String>) {
         self.whole.push(sentence.into());
-    }
-
-    /// Add the errors of a problem, beside the fields that they are about.
-    /// Returns the status of the problem.
-    pub fn add_problem(&mut self, problem: &Problem, fields: &[Field]) -> StatusCode {
-        let known = problem.errors().iter().filter_map(|error| {
-            Some((fields::of_pointer(fields, error.pointer.as_deref()?)?, &error.detail))
-        });
-        let known: Vec<_> = known.collect();
-        if known.is_empty() {
-            let is_stale = problem.kind() == ProblemKind::PreconditionFailed;
-            self.add_whole(if is_stale { STALE } else { problem.detail() });
-        }
-        for (field, detail) in known {
-            self.add(field.name, detail.clone());
-        }
-        problem.kind().status()
     }
 
     pub fn is_empty(&self) -> bool {

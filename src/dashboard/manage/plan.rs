@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::super::layout::{bar, margin_points, seconds, table, with_code};
 use super::super::page::Page;
-use super::create;
 use super::fields::{Field, Kind, body, fields};
 use super::form::{Errors, Values};
 use crate::http::extract;
@@ -22,10 +21,15 @@ pub(super) const FIELDS: [Field; 3] = fields! {
 /// The days that there are for the experiment if it has no limit.
 const DAYS: f64 = 14.0;
 
-/// The forecast of the form, if it asks for one.
-pub(super) async fn of(page: &Page, values: &Values, errors: &mut Errors) -> Option<PlanReport> {
+/// The forecast of the form, if it asks for one. `fields` are those of the experiment.
+pub(super) async fn of(
+    page: &Page,
+    values: &Values,
+    fields: &[Field],
+    errors: &mut Errors,
+) -> Option<PlanReport> {
     let mut request = body(&FIELDS, values, errors);
-    let experiment = body(&create::fields(), values, errors);
+    let experiment = body(fields, values, errors);
     if !request.contains_key("pages_per_day") || !errors.is_empty() {
         return None;
     }
@@ -42,7 +46,7 @@ pub(super) async fn of(page: &Page, values: &Values, errors: &mut Errors) -> Opt
         Ok(request) => planned(&page.state.service.reports, request).await.map_err(Into::into),
         Err(problem) => Err(problem),
     };
-    let fields = [&FIELDS[..], &create::fields()].concat();
+    let fields = [&FIELDS[..], fields].concat();
     planned.map_err(|problem| errors.add_problem(&problem, &fields)).ok()
 }
 

@@ -5,15 +5,6 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::super::layout::with_code;
-use super::fields::{Field, Kind, fields};
-
-pub(super) const FIELDS: [Field; 2] = fields! {
-    policy: Policy, "/policy/kind", "Policy",
-        "The algorithm that selects the two rankers of each page. The default, d-ts-verdict, finds the best ranker and \
-         proves it, and shows few bad pages on the way.";
-    parameters: Parameters, "/policy/", "Parameters of the policy",
-        "Leave this empty for the defaults, or write name=value, name=value.";
-};
 
 /// All policies and their parameters.
 pub(super) fn guide() -> Markup {
