@@ -14,8 +14,7 @@ mod proof;
 mod survey;
 
 use crate::evidence::certificate::PairEvidence;
-use crate::evidence::plan::proof::PlacedClaim;
-use crate::evidence::plan::survey::{Outlook, Survey};
+use crate::evidence::plan::survey::{Outlook, PlacedClaim, Survey};
 use crate::evidence::verdict::VerdictTracker;
 use crate::{InFlight, Tally};
 

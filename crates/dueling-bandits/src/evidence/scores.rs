@@ -7,7 +7,7 @@
 //!
 //! `1 + v (p_g / b - 1)`, and a loss the factor `1 + v ((1 - p_g) / (1 - b) - 1)`
 //!
-//! in place of those of [`lead`](super::lead). Each is the mean of the answer's factor over the
+//! in place of those of `lead`. Each is the mean of the answer's factor over the
 //! coin. So the null hypothesis is the same as with the coin: of what decides, at most the share
 //! `b` decides for the ranker. And the evidence grows at least as fast, because the logarithm of a
 //! mean is not below the mean of the logarithm.

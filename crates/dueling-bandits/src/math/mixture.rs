@@ -1,5 +1,5 @@
 //! Anytime-valid evidence against the probability of a coin: Ville's method of mixtures with a
-//! uniform mixture. [`crate::evidence::sequence`] has its sources and its guarantee.
+//! uniform mixture. `evidence::sequence` has its sources and its guarantee.
 
 /// `ln M(p)` with `M(p) = B(1 + W, 1 + L) / (p^W (1 - p)^L)`: the likelihood of `W` wins and `L`
 /// losses, which may be halves, under a uniformly drawn probability, relative to that under `p`. If

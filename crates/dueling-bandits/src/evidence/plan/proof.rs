@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::evidence::certificate::{CopelandRule, PairEvidence};
-use crate::evidence::plan::survey::Survey;
+use crate::evidence::plan::survey::{PlacedClaim, Survey};
 
 /// Proofs with losses of other rankers cost this many times more at first: they need more to be
 /// known. Without it verdicts take 6 % more duels, and regret is 10 % larger. The extra price
@@ -15,15 +15,6 @@ const CAUTIOUS_STEPS: f64 = 10_000.0;
 const FEW_LOSSES: usize = 4;
 /// Allows for rounding where a price is compared with a bound.
 const ROUNDED: f64 = 1.0 - 1e-9;
-
-/// A claim "x beats y" of a proof, by places.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PlacedClaim {
-    pub(super) x: usize,
-    pub(super) y: usize,
-    /// The evidence that it needs, in nats.
-    pub(super) target: f64,
-}
 
 impl Survey {
     /// Leader and claims of the proof that is the cheapest one by plain targets.

@@ -2,7 +2,6 @@
 //! cost.
 
 use crate::evidence::certificate::{CopelandRule, PairEvidence, largest};
-use crate::evidence::plan::proof::PlacedClaim;
 
 /// Evidence that a comparison brings at least.
 const LEAST_RATE: f64 = 1e-9;
@@ -38,6 +37,15 @@ impl Outlook {
     pub(super) fn comparisons(self, evidence: f64) -> f64 {
         evidence.max(0.0) / self.rate
     }
+}
+
+/// A claim "x beats y" of a proof, by places.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlacedClaim {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    /// The evidence that it needs, in nats.
+    pub(super) target: f64,
 }
 
 /// All pairs at one moment. Rankers are places in the list of active ones, and the pair (x, y) is
