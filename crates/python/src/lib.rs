@@ -24,11 +24,11 @@ mod _native {
     #[pymodule_export]
     use crate::matrix::PreferenceMatrix;
     #[pymodule_export]
-    use crate::policy::{Duel, Policy, policy_kinds};
+    use crate::policy::{Duel, Policy, Verdict, policy_kinds};
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]
-    use crate::verdict::{Standing, Verdict, VerdictTracker};
+    use crate::verdict::{Standing, VerdictTracker};
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");

@@ -1,13 +1,13 @@
 //! Policies and the duels that they select.
 
 use comparators::{Comparator, Spec};
+use dueling_bandits::evidence;
 use dueling_bandits::{Bandit, InFlight, PolicyRng, PolicySpec, Selection, Setup, Tally, step_rng};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyTuple};
 
-use crate::verdict::Verdict;
 use crate::{check_pair, check_rankers, guarded, no_ranker, outcome, value_error};
 
 /// A selected duel: a pair of rankers, which unpacks as `first, second = duel`.
@@ -185,6 +185,43 @@ impl Policy {
 
     fn __repr__(&self) -> String {
         format!("<Policy {} of {} rankers after {} steps>", self.spec, self.rankers(), self.steps())
+    }
+}
+
+/// A certified winner. It is wrong in at most a share 1 - confidence of experiments, whenever
+/// somebody looks.
+#[pyclass(frozen, eq, get_all, module = "dueling_bandits")]
+#[derive(Clone, PartialEq)]
+pub struct Verdict {
+    /// The winner.
+    winner: usize,
+    /// All rankers that were certified at once, the winner first.
+    winners: Vec<usize>,
+    /// The comparisons that it took.
+    comparisons: u64,
+    /// The steps that it took, self-duels included.
+    steps: u64,
+    /// Whether the winner is certified to beat every other ranker.
+    is_condorcet: bool,
+}
+
+impl Verdict {
+    /// The verdict as Python sees it.
+    pub fn of(verdict: &evidence::Verdict) -> Self {
+        Self {
+            winner: verdict.winner(),
+            winners: verdict.winners.iter().map(|&winner| winner.into()).collect(),
+            comparisons: verdict.comparisons,
+            steps: verdict.steps,
+            is_condorcet: verdict.condorcet_steps.is_some(),
+        }
+    }
+}
+
+#[pymethods]
+impl Verdict {
+    fn __repr__(&self) -> String {
+        format!("<Verdict: ranker {} after {} comparisons>", self.winner, self.comparisons)
     }
 }
 

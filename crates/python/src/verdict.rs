@@ -5,45 +5,8 @@ use dueling_bandits::{Outcome, Tally};
 use numpy::{AllowTypeChange, PyArray2, PyArrayLike2};
 use pyo3::prelude::*;
 
-use crate::policy::{DuelArgument, wins};
+use crate::policy::{DuelArgument, Verdict, wins};
 use crate::{check_rankers, guarded, outcome, value_error};
-
-/// A certified winner. It is wrong in at most a share 1 - confidence of experiments, whenever
-/// somebody looks.
-#[pyclass(frozen, eq, get_all, module = "dueling_bandits")]
-#[derive(Clone, PartialEq)]
-pub struct Verdict {
-    /// The winner.
-    winner: usize,
-    /// All rankers that were certified at once, the winner first.
-    winners: Vec<usize>,
-    /// The comparisons that it took.
-    comparisons: u64,
-    /// The steps that it took, self-duels included.
-    steps: u64,
-    /// Whether the winner is certified to beat every other ranker.
-    is_condorcet: bool,
-}
-
-impl Verdict {
-    /// The verdict as Python sees it.
-    pub fn of(verdict: &evidence::Verdict) -> Self {
-        Self {
-            winner: verdict.winner(),
-            winners: verdict.winners.iter().map(|&winner| winner.into()).collect(),
-            comparisons: verdict.comparisons,
-            steps: verdict.steps,
-            is_condorcet: verdict.condorcet_steps.is_some(),
-        }
-    }
-}
-
-#[pymethods]
-impl Verdict {
-    fn __repr__(&self) -> String {
-        format!("<Verdict: ranker {} after {} comparisons>", self.winner, self.comparisons)
-    }
-}
 
 /// Where the evidence for the leader stands.
 #[pyclass(frozen, get_all, module = "dueling_bandits")]

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::CommandError;
 use super::calibrate_claims::{ClaimsArguments, claims_table};
-use super::output::Format;
+use super::output::{Format, percent};
 use super::workers::Workers;
 use comparators::Spec;
 use dueling_bandits::PolicySpec;
@@ -141,7 +141,10 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         return arguments.report(steps, &trials, ProductionTrial::run, claims_table);
     }
     if arguments.claims.any() {
-        let of_trial = |trial| arguments.claims.trial(trial);
+        let of_trial = |trial: Trial| {
+            let spec = served(&trial, "a control is")?;
+            arguments.claims.trial(trial, spec)
+        };
         let trials = trials.into_iter().map(of_trial).collect::<Result<Vec<_>, CommandError>>()?;
         return arguments.report(steps, &trials, ClaimsTrial::run, claims_table);
     }
@@ -149,7 +152,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
 }
 
 /// The policy of a trial, which is for the policies that the service serves.
-pub(super) fn served(trial: &Trial, what: &str) -> Result<PolicySpec, CommandError> {
+fn served(trial: &Trial, what: &str) -> Result<PolicySpec, CommandError> {
     trial.entrant.spec.served().cloned().ok_or_else(|| {
         let policy = &trial.entrant.text;
         let detail = format!("{what} for the policies that the service serves");
@@ -256,10 +259,6 @@ fn table(found: &[Calibration], drifts: bool) -> String {
         text.push('\n');
     }
     text + &verdict_table(found, drifts)
-}
-
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 fn regret_table(found: &[Calibration]) -> String {

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use super::CommandError;
-use super::calibrate::{percent, served};
+use super::output::percent;
+use dueling_bandits::PolicySpec;
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::claims::segments::SEGMENTS_MAX;
 use lab::simulate::calibration::Trial;
@@ -77,9 +78,8 @@ impl ClaimsArguments {
     }
 
     /// The trial with the control.
-    pub fn trial(&self, trial: Trial) -> Result<ClaimsTrial, CommandError> {
+    pub fn trial(&self, trial: Trial, spec: PolicySpec) -> Result<ClaimsTrial, CommandError> {
         let (control, goal) = self.control(&trial)?.unwrap_or_default();
-        let spec = served(&trial, "a control is")?;
         let &Self { follow_luck, switch_every, segments, failures, .. } = self;
         Ok(ClaimsTrial {
             trial,

@@ -39,6 +39,10 @@ pub(super) fn print_json(found: &impl Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string_pretty(found).context("the JSON cannot be written")? + "\n"))
 }
 
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
 /// A folder for results.
 #[derive(Debug)]
 pub(super) struct Output {
