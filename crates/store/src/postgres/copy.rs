@@ -1,4 +1,4 @@
-//! Log rows in PostgreSQL's binary copy format (`COPY … (FORMAT binary)`).
+//! Rows in PostgreSQL's binary copy format (`COPY … (FORMAT binary)`).
 //!
 //! The format is a header of 19 bytes and an extension, whose length the header gives; then the
 //! rows; then -1 (16 bits). A row is the number of its columns (16 bits) and, for each column, its
@@ -7,39 +7,45 @@
 use sqlx::types::Uuid;
 
 use crate::StoreError;
-use crate::sql::log_row::LogRow;
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
 /// More than the bytes of an outcome.
 const ROW_BYTES: usize = 192;
-const COLUMNS: i16 = LogRow::COLUMNS.len() as i16;
 const NULL: i32 = -1;
 const END: i16 = -1;
 
-/// A copy of these rows.
-pub(super) fn write(rows: &[LogRow]) -> Result<Vec<u8>, StoreError> {
+/// A copy of rows with so many columns, each appended by `put_row`.
+pub(super) fn write<R>(
+    rows: &[R],
+    columns: usize,
+    put_row: impl Fn(&R, &mut Vec<u8>) -> Result<(), StoreError>,
+) -> Result<Vec<u8>, StoreError> {
     let mut copy = Vec::with_capacity(rows.len() * ROW_BYTES);
     copy.extend_from_slice(SIGNATURE);
     // no flags, no extension
     copy.extend_from_slice(&[0; 8]);
     for row in rows {
-        copy.extend_from_slice(&COLUMNS.to_be_bytes());
-        row.write_copy(&mut copy)?;
+        copy.extend_from_slice(&(columns as i16).to_be_bytes());
+        put_row(row, &mut copy)?;
     }
     copy.extend_from_slice(&END.to_be_bytes());
     Ok(copy)
 }
 
-/// The rows of a copy.
-pub(super) fn rows(copy: &[u8]) -> Result<Vec<LogRow>, StoreError> {
+/// The rows of a copy, each with so many columns, which `row` reads.
+pub(super) fn rows<R>(
+    copy: &[u8],
+    columns: usize,
+    row: impl Fn(&mut CopyReader<'_>) -> Option<R>,
+) -> Result<Vec<R>, StoreError> {
     let unreadable =
         || StoreError::Corrupt("the server copied the log in an unknown format".into());
     let mut reader = CopyReader(copy);
     let mut rows = Vec::with_capacity(copy.len() / 128);
     reader.header().ok_or_else(unreadable)?;
-    while let Some(row) = reader.row().ok_or_else(unreadable)? {
-        rows.push(row);
+    while reader.begin_row(columns).ok_or_else(unreadable)? {
+        rows.push(row(&mut reader).ok_or_else(unreadable)?);
     }
     Ok(rows)
 }
@@ -62,12 +68,11 @@ impl CopyReader<'_> {
         Some(())
     }
 
-    /// The next row; the inner `None` is the end.
-    fn row(&mut self) -> Option<Option<LogRow>> {
+    /// Whether there is another row, of so many columns.
+    fn begin_row(&mut self, columns: usize) -> Option<bool> {
         match i16::from_be_bytes(self.take()?) {
-            END => Some(None),
-            COLUMNS => LogRow::read_copy(self).map(Some),
-            _ => None,
+            END => Some(false),
+            count => (usize::try_from(count) == Ok(columns)).then_some(true),
         }
     }
 

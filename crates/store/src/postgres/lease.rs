@@ -24,8 +24,7 @@ use tokio::runtime::Handle;
 use tracing::Instrument as _;
 
 use super::copy;
-use super::sessions::{self, PoolMode};
-use super::transaction::PgTransaction;
+use super::sessions::{self, PoolMode, begin_pooled};
 use crate::sql::log_row::LogRow;
 use crate::sql::rows::decoded;
 use crate::sql::table_row::{Of, Record};
@@ -44,7 +43,7 @@ pub(super) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     connections: PgPool,
-    pub mode: PoolMode,
+    mode: PoolMode,
     proofs: Arc<Proofs>,
 }
 
@@ -75,12 +74,20 @@ impl Pool {
         Ok(Lease { connection, proofs: Arc::clone(&self.proofs), mode: self.mode })
     }
 
+    /// Take a connection, and begin a transaction on it.
+    pub async fn begin(&self) -> Result<Lease, StoreError> {
+        let begin = match self.mode {
+            PoolMode::Session => "BEGIN".into(),
+            PoolMode::Transaction => begin_pooled(),
+        };
+        self.take().await?.prove(begin).await
+    }
+
     /// The rows of a query, which runs in a transaction of its own.
     pub async fn rows<R: Record>(&self, query: Query, of: Of) -> Result<Vec<R>, StoreError> {
         if self.mode == PoolMode::Transaction {
-            let mut transaction = PgTransaction::begin(self).await?;
-            let rows = transaction.rows(query, of).await?;
-            transaction.end("COMMIT").await?;
+            let (lease, rows) = self.begin().await?.rows(query, of, Proof::Later).await?;
+            lease.prove("COMMIT".into()).await?.give_back();
             return Ok(rows);
         }
         let (lease, rows) = self.take().await?.rows(query, of, Proof::Asked).await?;
@@ -116,9 +123,8 @@ impl Pool {
     /// Run a query in a transaction of its own. Returns the number of affected rows.
     pub async fn execute(&self, query: Query) -> Result<u64, StoreError> {
         if self.mode == PoolMode::Transaction {
-            let mut transaction = PgTransaction::begin(self).await?;
-            let affected = transaction.execute(query).await?;
-            transaction.end("COMMIT").await?;
+            let (lease, affected) = self.begin().await?.execute(query, Proof::Later).await?;
+            lease.prove("COMMIT".into()).await?.give_back();
             return Ok(affected);
         }
         let (lease, affected) = self.take().await?.execute(query, Proof::Asked).await?;
@@ -228,7 +234,7 @@ impl Lease {
                     data.extend_from_slice(&part);
                 }
                 decoded(move || {
-                    let rows = copy::rows(&data)?;
+                    let rows = copy::rows(&data, LogRow::COLUMNS.len(), LogRow::read_copy)?;
                     if let Some(why) = of.foreign(&rows) {
                         return Err(proofs.refuse(&why));
                     }

@@ -2,7 +2,6 @@
 
 use super::copy;
 use super::lease::{Lease, Pool, Proof, Query, closed};
-use super::sessions::{PoolMode, begin_pooled};
 use super::statements::{COPY_ROWS, INSERT_ROW, LOCK_SIGNING_KEYS};
 use crate::sql::backend::Transaction;
 use crate::sql::log_row::LogRow;
@@ -21,12 +20,7 @@ pub(crate) struct PgTransaction {
 impl PgTransaction {
     /// Begin a transaction on a connection of the pool.
     pub(super) async fn begin(pool: &Pool) -> Result<Self, StoreError> {
-        let lease = pool.take().await?;
-        let lease = match pool.mode {
-            PoolMode::Session => lease.prove("BEGIN".into()).await?,
-            PoolMode::Transaction => lease.prove(begin_pooled()).await?,
-        };
-        Ok(Self { lease: Some(lease) })
+        Ok(Self { lease: Some(pool.begin().await?) })
     }
 
     /// `COMMIT` or `ROLLBACK`.
@@ -57,7 +51,7 @@ impl PgTransaction {
 
     /// Write log rows by a copy.
     pub async fn copy_rows(&mut self, rows: &[LogRow]) -> Result<(), StoreError> {
-        let data = copy::write(rows)?;
+        let data = copy::write(rows, LogRow::COLUMNS.len(), LogRow::write_copy)?;
         let answered = self
             .lease()?
             .run(|connection| {
