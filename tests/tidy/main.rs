@@ -5,11 +5,13 @@
 //! - [`links`]: links, anchors and paths in the documentation lead somewhere
 //! - [`words`]: names that were replaced do not come back
 //! - [`modules`]: every source file is part of a program
+//! - [`circles`]: the files of a crate do not import each other in a circle
 //! - [`statements`]: SQL that reads or writes the tables is in the lists of statements
 //! - [`migrations`]: migrations run on a distributed PostgreSQL
 //!
 //! `cargo test --test tidy` takes a second.
 
+mod circles;
 mod links;
 mod migrations;
 mod modules;
