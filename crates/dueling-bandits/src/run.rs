@@ -197,8 +197,9 @@ impl Run {
         segments.follow(winner, control, &wins, &self.changes.active_before(&self.roster));
     }
 
-    /// `comparisons` were counted, as a whole cohort or at once.
-    fn check_claims(&mut self, comparisons: u64) {
+    /// `comparisons` were counted at once or as a whole cohort, whose duels were issued from this
+    /// time on. Returns whether an alarm about drift was raised.
+    fn check_claims(&mut self, comparisons: u64, issued_at: i64, at: i64) -> bool {
         if let Some(claims) = &mut self.claims {
             claims.counted(comparisons, &self.changes.active_before(&self.roster));
         }
@@ -206,6 +207,7 @@ impl Run {
             segments.counted(comparisons);
             self.follow_segments();
         }
+        self.drift.as_mut().is_some_and(|drift| drift.check(issued_at, at))
     }
 
     /// The claims against the control; `None` if none was ever named.
@@ -309,16 +311,14 @@ impl Run {
         }
         let count = u64::from(admission == Admission::Counted);
         self.race.observe(&self.tracker, tally, active, count, at);
+        let mut raised = false;
         // with cohorts, only pages without a winner count as they arrive
-        let counts_now = count > 0 && self.cohorts.window_ms() == 0;
-        if counts_now {
+        if count > 0 && self.cohorts.window_ms() == 0 {
             self.count_for_claims(&EqualAnswers { duel, outcome, score, segment, count: 1 });
-            self.check_claims(1);
+            raised = self.check_claims(1, answer.issued_at, at);
         }
         self.show_changed_evidence(added.no_longer_expected.is_empty().then_some(duel));
-        if counts_now {
-            self.check_drift(answer.issued_at, at);
-        }
+        self.restart_after(raised, at);
     }
 
     /// Answers count for the claims. Call [`Run::compared`] afterwards if the policy has folded
@@ -332,14 +332,6 @@ impl Run {
         }
         if let Some(drift) = &mut self.drift {
             drift.count(answers.duel, answers.outcome, answers.count);
-        }
-    }
-
-    /// A cohort whose duels were issued from this time on, or an answer, was counted: look for
-    /// drift.
-    fn check_drift(&mut self, issued_at: i64, at: i64) {
-        if self.drift.as_mut().is_some_and(|drift| drift.check(issued_at, at)) {
-            self.restart_after_alarm(at);
         }
     }
 
@@ -379,14 +371,11 @@ impl Run {
                     self.tracker.observe_several(tally, active, comparisons);
                     self.race.observe(&self.tracker, tally, active, comparisons, at);
                 }
-                self.check_claims(comparisons);
-                raised |= self.drift.as_mut().is_some_and(|drift| drift.check(start, at));
+                raised |= self.check_claims(comparisons, start, at);
             }
         }
         self.show_changed_evidence(None);
-        if raised {
-            self.restart_after_alarm(at);
-        }
+        self.restart_after(raised, at);
     }
 
     /// Duels issued after this time have another window; see [`Cohorts::change_window`].
@@ -411,9 +400,9 @@ impl Run {
         self.cohorts.counted_elsewhere(count);
         self.tracker.observe_several(tally, active, count);
         self.race.observe(&self.tracker, tally, active, count, at);
-        self.check_claims(count);
+        let raised = self.check_claims(count, at, at);
         self.show_changed_evidence(None);
-        self.check_drift(at, at);
+        self.restart_after(raised, at);
     }
 
     /// Do the work that [`Run::observe_timed`] postponed.
@@ -447,9 +436,9 @@ impl Run {
         Ok(())
     }
 
-    /// An alarm about drift was raised: the verdict starts again, if it is to.
-    fn restart_after_alarm(&mut self, at: i64) {
-        if let Some(drift) = self.drift.as_mut().filter(|_| self.restarts) {
+    /// If an alarm about drift was raised, the verdict starts again where it is to.
+    fn restart_after(&mut self, raised: bool, at: i64) {
+        if let Some(drift) = self.drift.as_mut().filter(|_| raised && self.restarts) {
             drift.restarted();
             self.restart_verdict(at);
             if let Some(segments) = &mut self.segments {

@@ -29,8 +29,9 @@ impl Bandit for Run {
         let (active, duel) = (self.roster.active(), observation.duel);
         self.tracker.observe(self.policy.tally(), active, duel);
         self.count_for_claims(&EqualAnswers::by_outcome(duel, observation.outcome, 1));
-        self.check_claims(1);
+        let raised = self.check_claims(1, 0, 0);
         self.show_changed_evidence(Some(duel));
+        self.restart_after(raised, 0);
     }
 
     fn observe_self_duels(&mut self, ranker: usize, count: u64) {
