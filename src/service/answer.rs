@@ -1,9 +1,9 @@
 //! The answer of an experiment: the one place that says what holds. Badge, list, page, webhook,
 //! `/verdict`, metrics and log read it.
 //!
-//! It is made of the findings in `reports/findings.rs`, in the order of `answer_order.rs`. These have
-//! words of claims, doubts and alarms, and the leader by posterior draws, so the answer stands above
-//! the engine.
+//! It is made of the findings in `reports/findings.rs`, in the order of `answer_order.rs`. These
+//! have words of claims, doubts and alarms, and the leader by posterior draws, so the answer stands
+//! above the engine.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

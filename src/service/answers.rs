@@ -2,8 +2,8 @@
 //!
 //! Every server computes it in its maintenance rounds, for the experiments in its memory, and
 //! stores it in place of the one that it has seen before if it says something else. If two do so at
-//! once, the database lets one of them, and the other reads its answer first. So the list, a webhook
-//! and a server that starts know the answer without loading an experiment.
+//! once, the database lets one of them, and the other reads its answer first. So the list, a
+//! webhook and a server that starts know the answer without loading an experiment.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -12,7 +12,7 @@ use crate::support::{Kind, fresh_database};
 
 const WAITING: &str = "select count(*) from pg_stat_activity
      where datname = current_database() and application_name = 'rankduel'
-       and wait_event_type = 'Lock'";
+       and wait_event_type = 'Lock' and query not ilike '%set answer%'";
 
 fn send(server: &Server, name: &'static str, duel: &Value) -> JoinHandle<Answer> {
     let (client, body) = (server.client(), json!({"duel_id": duel["duel_id"], "outcome": "left"}));

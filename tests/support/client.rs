@@ -238,6 +238,12 @@ impl Client {
 /// The header of a JSON body.
 pub const JSON: (&str, &str) = ("content-type", "application/json");
 
+/// An experiment without its answer, which servers find at different times.
+pub fn settings_of(mut experiment: Value) -> Value {
+    experiment.as_object_mut().expect("an experiment").remove("answer");
+    experiment
+}
+
 impl Answer {
     /// Check that the table of operations lists this kind of problem for the request.
     #[track_caller]
