@@ -56,11 +56,11 @@ impl Pace {
     /// The pace in the newest days.
     pub fn of(fold: &Fold, record: &ExperimentRecord, now: i64) -> Self {
         let from = now - SPEED_DAYS * DAY_MS;
-        let checkpoints = fold.history().checkpoints();
+        let checkpoints = fold.state().history.checkpoints();
         let before = checkpoints.iter().rfind(|point| point.recorded_at <= from);
         let (steps, at) =
             before.map_or((0, record.created_at), |point| (point.steps, point.recorded_at));
-        let pages = fold.counts().answered_duels() + fold.counts().self_duels;
+        let pages = fold.state().counts.answered_duels() + fold.state().counts.self_duels;
         let pages = pages.saturating_sub(steps);
         let runs = record.archived_at.is_none() && record.status == Status::Running;
         Self { speed: if runs { pages as f64 / (now - at).max(1) as f64 } else { 0.0 }, now }

@@ -95,7 +95,7 @@ impl PageReports {
             Tab::Evidence => regrets = Some(regret(&service.reports, loaded).await?),
             Tab::Traffic => {
                 pages = Some(statistics(&service.reports, loaded, None).await?);
-                if loaded.fold()?.policy().batches().is_some() {
+                if loaded.fold()?.run().policy().batches().is_some() {
                     open = Some(batch(service, &loaded.name, MISSING_PAIRS).await?);
                 }
             }
@@ -134,18 +134,18 @@ impl Deref for FoldData {
 impl FoldData {
     pub fn of(loaded: &LoadedExperiment, now: i64) -> Result<Self, ServiceError> {
         let fold = loaded.fold()?;
-        let (cohorts, counted) = (fold.cohorts(), fold.verdict().counted());
-        let tally = fold.policy().tally();
+        let (cohorts, counted) = (fold.run().cohorts(), fold.run().verdict().counted());
+        let tally = fold.run().policy().tally();
         Ok(Self {
             fold: FoldCopy::of(&fold),
             pace: Pace::of(&fold, &loaded.record(), now),
             // after a change of the rankers, `counted` lacks all earlier answers, which the page
             // shows
-            expected: match counted.leaves_out() && fold.roster_changes() == 0 {
+            expected: match counted.leaves_out() && fold.state().roster_changes() == 0 {
                 true => counted.with_waiting(&cohorts.expected()).of(tally),
                 false => tally.clone(),
             },
-            control_error: fold.claims().map_or(0.0, |held| held.error(Claim::Better)),
+            control_error: fold.run().claims().map_or(0.0, |held| held.error(Claim::Better)),
             guardrails: guardrails::claims(loaded, &fold),
         })
     }

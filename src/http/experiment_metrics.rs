@@ -168,7 +168,7 @@ impl Values {
             }
         }
         let Ok((folded_to, decided)) =
-            loaded.fold().map(|fold| (fold.position(), fold.decided_claims()))
+            loaded.fold().map(|fold| (fold.state().position, fold.decided_claims()))
         else {
             return;
         };

@@ -76,7 +76,7 @@ impl Asked {
             &Arc<LoadedExperiment>,
         ) -> Result<Arc<Computed<T>>, ServiceError>,
     ) -> ApiResult<Response> {
-        let current = self.loaded.fold()?.position();
+        let current = self.loaded.fold()?.state().position;
         if let Some(unchanged) = unchanged(&self.headers, &tag(current)) {
             return Ok(unchanged);
         }

@@ -116,7 +116,7 @@ async fn traffic(
 ) -> ApiResult<Json<Traffic>> {
     let loaded = state.service.experiment(&name).await?;
     let (summary, alarms) = reports::alarms::traffic(&state.service, &loaded).await?;
-    let [left, right, ..] = loaded.fold()?.counts().shown;
+    let [left, right, ..] = loaded.fold()?.state().counts.shown;
     let id = |ranker: u16| loaded.spec.rankers[usize::from(ranker)].id.clone();
     let counts = &summary.counts;
     Ok(Json(Traffic {

@@ -67,7 +67,7 @@ pub(super) async fn keep(
     if loaded.is_broken() {
         return Ok(());
     }
-    let (now, position) = (service.now_ms(), loaded.fold()?.position());
+    let (now, position) = (service.now_ms(), loaded.fold()?.state().position);
     let version = loaded.with_record(|record| record.version);
     let is_late = !(0..LOOK_EVERY_MS).contains(&(now - seen.at));
     let may_look = seen.not_before.is_none_or(|at| Instant::now() >= at);

@@ -145,7 +145,7 @@ pub async fn lease<T: Send + 'static>(
     finish: impl FnOnce(Vec<IssuedDuel>) -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
     let loaded = service.experiment(name).await?;
-    require_batches(&loaded, loaded.fold()?.policy())?;
+    require_batches(&loaded, loaded.fold()?.run().policy())?;
     loaded.with_record(refuse_archived)?;
     match loaded.with_record(|record| record.status) {
         Status::Running => {}
@@ -198,7 +198,7 @@ pub async fn record_results(
     for attempt in 0..ATTEMPTS {
         let loaded = service.experiment(name).await?;
         loaded.with_record(refuse_archived)?;
-        require_batches(&loaded, loaded.fold()?.policy())?;
+        require_batches(&loaded, loaded.fold()?.run().policy())?;
         // the log went on in between: from now on, the other events of this server wait
         let _alone = match attempt {
             0 | 1 => None,
@@ -242,10 +242,11 @@ async fn check_post(
     let read = move || {
         let fold = read.fold()?;
         let concluded = read.with_record(|record| record.status == Status::Concluded);
-        let open = fold.policy().batch().filter(|_| !concluded);
+        let open = fold.run().policy().batch().filter(|_| !concluded);
         // a batch has up to 32,640 pairs
-        let pairs = if open == Some(asked) { fold.policy().batch_pairs() } else { Vec::new() };
-        Ok::<_, EngineError>((fold.position(), open, pairs))
+        let pairs =
+            if open == Some(asked) { fold.run().policy().batch_pairs() } else { Vec::new() };
+        Ok::<_, EngineError>((fold.state().position, open, pairs))
     };
     let (position, open, pairs) = service.reports.read(read).await??;
     if open != Some(asked) {
@@ -285,7 +286,7 @@ fn open_batch(
 ) -> Result<OpenBatch, ServiceError> {
     let concluded = loaded.with_record(|record| record.status == Status::Concluded);
     let fold = loaded.fold()?;
-    let batches = require_batches(loaded, fold.policy())?;
+    let batches = require_batches(loaded, fold.run().policy())?;
     let (number, number_max) = (batches.number().filter(|_| !concluded), batches.most());
     let progress = number.map(|_| batches.progress()).unwrap_or_default();
     let BatchPart { offset, limit, missing } = part;
@@ -298,7 +299,8 @@ fn open_batch(
         }
         false => batches.pairs_after(offset).take(limit).collect(),
     };
-    let (position, opened_at) = (fold.position(), number.map(|_| fold.batch_opened_at()));
+    let (position, opened_at) =
+        (fold.state().position, number.map(|_| fold.state().batches.opened_at));
     drop(fold);
     loaded
         .in_flight(now_ms, |in_flight| {

@@ -64,7 +64,7 @@ impl Newest<'_> {
         }
         let fold = loaded.fold()?;
         let mut errors = Vec::new();
-        if changed.control != spec.control && fold.controls() >= MAX_CONTROLS {
+        if changed.control != spec.control && fold.state().controls >= MAX_CONTROLS {
             let detail = format!(
                 "the control has changed {MAX_CONTROLS} times, which is the limit; create a new \
                  experiment"
@@ -72,7 +72,7 @@ impl Newest<'_> {
             errors.push(FieldError::new("/control", detail));
         }
         let other_window = changed.answer_window_seconds != spec.answer_window_seconds;
-        if other_window && fold.cohorts().windows() >= MAX_WINDOWS {
+        if other_window && fold.run().cohorts().windows() >= MAX_WINDOWS {
             let detail =
                 format!("the experiment has had {MAX_WINDOWS} answer windows, which is the limit");
             errors.push(FieldError::new("/answer_window_seconds", detail));
@@ -199,7 +199,7 @@ pub(crate) fn check(
     let record = &loaded.record();
     if needs_winner(record, &patch) {
         // instead of the leader, which is active too
-        let active = loaded.fold()?.roster().active()[0];
+        let active = loaded.fold()?.run().roster().active()[0];
         patch.winner = Some(loaded.spec.rankers[active].id.clone());
     }
     let on = Newest { loaded, record, spec: &loaded.spec, now: service.now_ms() };

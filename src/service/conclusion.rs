@@ -94,10 +94,10 @@ fn reached(
         return Ok(None);
     }
     let fold = loaded.fold()?;
-    if fold.concluded_by_itself().is_some() {
+    if fold.state().concluded_by_itself.is_some() {
         return Ok(None);
     }
-    let duels = fold.counts().answered_duels();
+    let duels = fold.state().counts.answered_duels();
     let limit = reached_limit(at, duels, days);
     // at a limit, the claims about the control and the segments are not awaited
     let waits = limit.is_none();
@@ -105,10 +105,10 @@ fn reached(
     if let Some(verdict) = fold.settled_verdict(&awaited) {
         let reason = format!(
             "certain at confidence {} with margin {}, after {} duels; log position {}",
-            fold.verdict().target().confidence,
+            fold.run().verdict().target().confidence,
             at.margin,
             verdict.comparisons,
-            fold.position()
+            fold.state().position
         );
         return Ok(Some(Reached { winner: Some(verdict.winner()), reason }));
     }

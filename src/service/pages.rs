@@ -193,13 +193,13 @@ impl Service {
             .secrets(id.key, id.duel.nonce)
             .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
         let (version, method) = match id.page.as_ref().map(|page| page.method) {
-            None => loaded.fold()?.method_at(id.duel.chosen_at),
+            None => loaded.fold()?.state().methods.at(id.duel.chosen_at),
             Some(version) => {
-                let mut method = loaded.fold()?.method(version);
+                let mut method = loaded.fold()?.state().methods.version(version);
                 if method.is_none() {
                     // another process may have folded a change that this one has not
                     loaded.catch_up(&*self.engine.store).await?;
-                    method = loaded.fold()?.method(version);
+                    method = loaded.fold()?.state().methods.version(version);
                 }
                 let unknown = || {
                     ServiceError::InvalidDuel(format!(

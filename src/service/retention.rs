@@ -44,7 +44,7 @@ pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruni
     store
         .save_snapshot(&Snapshot {
             experiment: record.id,
-            position: fold.position(),
+            position: fold.state().position,
             format: fold.format(),
             state: fold.save(),
             created_at: now_ms,

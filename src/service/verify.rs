@@ -193,7 +193,7 @@ impl<'a> Folding<'a> {
             let base = ours.iter().rfind(|snapshot| snapshot.position >= record.pruned_to);
             let restored = base.and_then(|base| {
                 Fold::restore(spec, record.seed, &base.state)
-                    .filter(|fold| fold.position() == base.position)
+                    .filter(|fold| fold.state().position == base.position)
             });
             if restored.is_none() {
                 findings.wrong.push(format!(
@@ -218,12 +218,12 @@ impl<'a> Folding<'a> {
             return;
         }
         let Some(fold) = &mut self.fold else { return };
-        if entry.position <= fold.position() {
+        if entry.position <= fold.state().position {
             return; // before the snapshot that a pruned log starts from
         }
         self.compare_up_to(entry.position - 1, findings);
         let Some(fold) = &mut self.fold else { return };
-        if fold.sets_aside(entry) {
+        if fold.state().sets_aside(entry) {
             self.set_aside.get_or_insert((0, entry.position)).0 += 1;
         }
         if let Err(error) = fold.apply(entry) {
@@ -236,7 +236,7 @@ impl<'a> Folding<'a> {
     fn compare_up_to(&mut self, position: u64, findings: &mut Findings) {
         let Some(fold) = &self.fold else { return };
         while let Some(snapshot) = self.snapshots.pop_if(|snapshot| snapshot.position <= position) {
-            if snapshot.position != fold.position() {
+            if snapshot.position != fold.state().position {
                 continue;
             }
             findings.snapshots += 1;

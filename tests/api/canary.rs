@@ -127,7 +127,7 @@ async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) 
     let loaded = server.service.experiment("often").await.expect("an experiment");
     let tally_of_twin: u64 = {
         let fold = loaded.fold().expect("a fold");
-        (0..4).map(|other| fold.policy().tally().half_plays(1, other)).sum()
+        (0..4).map(|other| fold.run().policy().tally().half_plays(1, other)).sum()
     };
     assert_eq!(tally_of_twin, 0, "the policy learns nothing from it");
 

@@ -184,7 +184,7 @@ async fn all(server: &Server, position: u64) -> (Vec<u8>, Vec<Value>) {
     let state = eventually("the state", async || {
         let loaded = server.service.experiment("search").await.expect("an experiment");
         let fold = loaded.fold().expect("a fold");
-        (fold.position() == position).then(|| fold.save())
+        (fold.state().position == position).then(|| fold.save())
     })
     .await;
     let mut answers = vec![server.experiment("search").await];
@@ -230,7 +230,7 @@ async fn the_state_is_the_same_after_every_restart_and_at_every_replica(database
     assert_eq!(expected.1[0]["version"], 4);
     {
         let loaded = third.service.experiment("search").await.expect("an experiment");
-        assert!(loaded.fold().expect("a fold").roster().retired() == [0]);
+        assert!(loaded.fold().expect("a fold").run().roster().retired() == [0]);
     }
     let last = third.same_after_restarts(&database, "search", all).await;
     last.stop().await;

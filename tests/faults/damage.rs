@@ -42,7 +42,7 @@ async fn snapshots_are_poisoned(database: TestDatabase) {
                 3 => state.extend_from_slice(&[0; 64]),
                 _ => state.rotate_left(1),
             }
-            let (format, position) = (fold.format(), fold.position());
+            let (format, position) = (fold.format(), fold.state().position);
             let snapshot =
                 Snapshot { experiment: record.id, position, format, state, created_at: 0 };
             store.save_snapshot(&snapshot).await.expect("a snapshot that is kept");

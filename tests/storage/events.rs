@@ -140,6 +140,6 @@ pub async fn folded(store: &SharedStore, name: &str, until: u32) -> (ExperimentR
 
 /// The state of a fold as the store keeps it.
 pub fn snapshot(record: &ExperimentRecord, fold: &Fold, created_at: i64) -> Snapshot {
-    let (experiment, position) = (record.id, fold.position());
+    let (experiment, position) = (record.id, fold.state().position);
     Snapshot { experiment, position, format: fold.format(), state: fold.save(), created_at }
 }

@@ -84,7 +84,7 @@ fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSp
             // the service folds the whole log anew
             fold = folded(&spec, &log);
         }
-        let selection = fold.policy().select(&InFlight::new(), &mut rng);
+        let selection = fold.run().policy().select(&InFlight::new(), &mut rng);
         let unit = (step.unit < 4).then_some(step.unit);
         let first_left = step.first_left;
         let duel = log.len() as u128 + 1;
@@ -97,7 +97,7 @@ fn log_of(mut spec: ExperimentSpec, script: &[Step], at: usize) -> (ExperimentSp
                 Event::Control(ControlEvent::Clicks(Box::new(clicks)))
             }
             false => {
-                let chosen_at = fold.position();
+                let chosen_at = fold.state().position;
                 let outcome = outcome(selection, step.answer);
                 Event::Outcome(OutcomeEvent { first_left, chosen_at, issued_at, unit, ..outcome })
             }
@@ -144,14 +144,14 @@ fn without_machine(log: &[LogEntry]) -> Vec<LogEntry> {
 /// All that reports and selections read.
 fn state(fold: &Fold) -> [String; 8] {
     [
-        format!("{:?}", fold.policy().save()),
-        format!("{:?}", fold.counts()),
-        format!("{:?}", fold.history()),
-        format!("{:?}", fold.verdict().state()),
-        format!("{:?}", fold.cohorts()),
-        format!("{:?}", fold.heavy_units()),
-        format!("{:?}", fold.race()),
-        format!("{:?}", fold.page_counts()),
+        format!("{:?}", fold.run().policy().save()),
+        format!("{:?}", fold.state().counts),
+        format!("{:?}", fold.state().history),
+        format!("{:?}", fold.run().verdict().state()),
+        format!("{:?}", fold.run().cohorts()),
+        format!("{:?}", fold.state().heavy_units),
+        format!("{:?}", fold.run().race()),
+        format!("{:?}", fold.state().page_counts),
     ]
 }
 
@@ -175,7 +175,7 @@ proptest! {
                 Event::Control(ControlEvent::Clicks(clicks)) => clicks.unit == Some(MACHINE),
                 _ => false,
             });
-            prop_assert_eq!(fold.excluded().answers(), machine.count() as u64, "{}", kind);
+            prop_assert_eq!(fold.state().excluded.answers(), machine.count() as u64, "{}", kind);
 
             let saved = fold.save();
             let restored = Fold::restore(&excluding, SEED, &saved).expect("a saved state");

@@ -159,20 +159,21 @@ fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
     let write =
         |fold: &mut Fold, log: &mut Vec<LogEntry>, event| write_under(fold, log, None, event);
     for (now, step) in script.iter().enumerate() {
-        let k = fold.roster().rankers();
+        let k = fold.run().roster().rankers();
         match step {
             Step::Comes if !fixed => {
                 write(&mut fold, &mut log, changed(&enlists(&format!("ranker-{k}"))));
             }
-            Step::Goes { ranker } if !fixed && fold.roster().active().len() > 2 => {
-                let ranker = fold.roster().active()[ranker.index(fold.roster().active().len())];
-                let id = fold.spec().rankers[ranker].id.clone();
+            Step::Goes { ranker } if !fixed && fold.run().roster().active().len() > 2 => {
+                let ranker =
+                    fold.run().roster().active()[ranker.index(fold.run().roster().active().len())];
+                let id = fold.state().spec.rankers[ranker].id.clone();
                 write(&mut fold, &mut log, changed(&retires(&id)));
             }
             Step::Comes | Step::Goes { .. } => {}
             Step::Page { pieces, deeper, end } => {
-                let selection = fold.policy().select(&InFlight::new(), &mut rng);
-                let (duel, method) = ((1 << 100) + now as Nonce, fold.methods().len());
+                let selection = fold.run().policy().select(&InFlight::new(), &mut rng);
+                let (duel, method) = ((1 << 100) + now as Nonce, fold.state().methods.all().len());
                 for (turn, on) in pieces.iter().enumerate() {
                     let slots = SLOTS[usize::from(*deeper && turn % 2 == 1)];
                     waiting.push((now + turn, None, clicks(selection, duel, method, slots, on)));
@@ -189,8 +190,8 @@ fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
                 write(&mut fold, &mut log, changed(&interleaves_by(METHODS[kind.index(4)])));
             }
             Step::Duel { answer, first_left, later } => {
-                let selection = fold.policy().select(&InFlight::new(), &mut rng);
-                let event = outcome(selection, *answer, *first_left, fold.position());
+                let selection = fold.run().policy().select(&InFlight::new(), &mut rng);
+                let event = outcome(selection, *answer, *first_left, fold.state().position);
                 waiting.push((now + later, None, event));
             }
             Step::Stray { pair, answer } => {
@@ -206,8 +207,8 @@ fn log_of(spec: &ExperimentSpec, script: &[Step]) -> Vec<LogEntry> {
                 );
             }
             Step::Batch { wins } => {
-                if let Some(batch) = fold.policy().batch() {
-                    let results = results(&fold.policy().batch_pairs(), wins);
+                if let Some(batch) = fold.run().policy().batch() {
+                    let results = results(&fold.run().policy().batch_pairs(), wins);
                     write(
                         &mut fold,
                         &mut log,
@@ -252,19 +253,19 @@ fn results(pairs: &[BatchPair], wins: &[Index]) -> Vec<PairResult> {
 /// Check that two folds are in the same state.
 fn assert_same(one: &Fold, other: &Fold, what: &str) {
     assert_eq!(one.save(), other.save(), "{what}");
-    assert_eq!(one.batch_opened_at(), other.batch_opened_at(), "{what}");
+    assert_eq!(one.state().batches.opened_at, other.state().batches.opened_at, "{what}");
     assert_same_policy(one, other, what);
 }
 
 /// Check that two folds are in the same state, except for the times of events.
 fn assert_same_policy(one: &Fold, other: &Fold, what: &str) {
-    assert_eq!(one.policy().save(), other.policy().save(), "{what}");
-    assert_eq!(one.policy().champion(), other.policy().champion(), "{what}");
-    assert_eq!(one.policy().batch_pairs(), other.policy().batch_pairs(), "{what}");
+    assert_eq!(one.run().policy().save(), other.run().policy().save(), "{what}");
+    assert_eq!(one.run().policy().champion(), other.run().policy().champion(), "{what}");
+    assert_eq!(one.run().policy().batch_pairs(), other.run().policy().batch_pairs(), "{what}");
     // A selection also reads data that is not saved.
     for number in 0..10 {
         let selected =
-            |fold: &Fold| fold.policy().select(&InFlight::new(), &mut step_rng(9, number));
+            |fold: &Fold| fold.run().policy().select(&InFlight::new(), &mut step_rng(9, number));
         assert_eq!(selected(one), selected(other), "{what}");
     }
 }
@@ -290,7 +291,7 @@ proptest! {
                     .expect("entries that follow");
                 one_by_one = fold_all(one_by_one, page);
                 assert_same(&in_pages, &one_by_one, spec.policy.kind());
-                let newest = one_by_one.spec();
+                let newest = &one_by_one.state().spec;
                 let restored = Fold::restore(newest, SEED, &one_by_one.save()).expect("a saved state");
                 assert_same(&in_pages, &restored, spec.policy.kind());
                 if rest.is_empty() {
@@ -328,14 +329,14 @@ proptest! {
             let whole = fold_all(start(&spec), &log);
             let mut before = start(&spec);
             for cut in 0..=log.len() {
-                let restored = Fold::restore(whole.spec(), SEED, &before.save()).expect("a saved state");
+                let restored = Fold::restore(&whole.state().spec, SEED, &before.save()).expect("a saved state");
                 assert_same(&restored, &before, spec.policy.kind());
                 // The whole rest of the log from some cuts, and one step from all of them.
                 if cut % 7 == 0 || cut == log.len() {
                     assert_same(&fold_all(restored, &log[cut..]), &whole, spec.policy.kind());
                 }
                 if let Some(next) = log.get(cut) {
-                    let restored = Fold::restore(whole.spec(), SEED, &before.save()).expect("a saved state");
+                    let restored = Fold::restore(&whole.state().spec, SEED, &before.save()).expect("a saved state");
                     before.apply(next).expect("an entry that follows");
                     assert_same(&fold_all(restored, [next]), &before, spec.policy.kind());
                 }
@@ -365,8 +366,8 @@ proptest! {
             let whole = fold_all(start(&spec), &entries(outcomes.iter().cloned()));
             let other = fold_all(start(&spec), &entries(shuffled.into_iter().map(|(_, event)| event.clone())));
             let kind = spec.policy.kind();
-            prop_assert_eq!(whole.counts(), other.counts(), "{}", kind);
-            prop_assert_eq!(whole.policy().tally(), other.policy().tally(), "{}", kind);
+            prop_assert_eq!(&whole.state().counts, &other.state().counts, "{}", kind);
+            prop_assert_eq!(whole.run().policy().tally(), other.run().policy().tally(), "{}", kind);
             if STATE_IS_THE_COUNTS.contains(&kind) {
                 assert_same_policy(&whole, &other, kind);
             }
@@ -382,17 +383,17 @@ proptest! {
             let log = log_of(&spec, &script);
             let mut fold = fold_all(start(&spec), &log);
             let before = fold.save();
-            let next = fold.position() + 1;
-            let rankers = fold.spec().rankers.len() as u16;
+            let next = fold.state().position + 1;
+            let rankers = fold.state().spec.rankers.len() as u16;
             let outside = rankers + beyond;
             let selection = |first: u16, second: u16| Selection::of(first.into(), second.into());
             let pair = |first, second| PairResult { first, second, first_wins: 1, second_wins: 0, ties: 0 };
             let of_batch = |results| Event::Control(ControlEvent::BatchResults { batch: 1, part: None, results });
             let good = outcome(selection(0, 1), Answer::First, true, 0);
             for (what, position, event) in [
-                ("a gap", fold.position() + step, good.clone()),
-                ("a repeat", fold.position(), good.clone()),
-                ("the past", fold.position().saturating_sub(step), good),
+                ("a gap", fold.state().position + step, good.clone()),
+                ("a repeat", fold.state().position, good.clone()),
+                ("the past", fold.state().position.saturating_sub(step), good),
                 ("first out of range", next, outcome(selection(outside, 0), Answer::First, true, 0)),
                 ("second out of range", next, outcome(selection(0, outside), Answer::None, true, 0)),
                 ("a self-duel out of range", next, outcome(selection(outside, outside), Answer::First, true, 0)),
@@ -424,7 +425,7 @@ proptest! {
                     patch: json!({"colour": "red"}), by: "anyone".into(),
                 })),
                 ("another creation", next, Event::Control(ControlEvent::Created {
-                    spec: serde_json::to_value(fold.spec()).expect("JSON"),
+                    spec: serde_json::to_value(&fold.state().spec).expect("JSON"),
                 })),
             ] {
                 let entry = LogEntry { position, nonce: 1, recorded_at: CREATED_AT, event };
@@ -451,7 +452,7 @@ proptest! {
             let spec = experiment(policy, rankers, TieRule::Skip);
             let log = log_of(&spec, &script);
             let fold = fold_all(start(&spec), &log);
-            let (newest, saved) = (fold.spec(), fold.save());
+            let (newest, saved) = (&fold.state().spec, fold.save());
             let kind = spec.policy.kind();
             let place = place.index(saved.len());
             let mut damaged = saved.clone();
@@ -493,8 +494,8 @@ proptest! {
                 let entry = LogEntry { position, nonce, recorded_at: CREATED_AT, event };
                 fold.apply(&entry).expect("an entry that follows");
             }
-            prop_assert!(fold.open_pages().pages().is_empty());
-            Ok((fold.counts().clone(), fold.page_counts().clone()))
+            prop_assert!(fold.state().open_pages.pages().is_empty());
+            Ok((fold.state().counts.clone(), fold.state().page_counts.clone()))
         };
         // All clicks in one piece.
         let all: Vec<Index> = pieces.concat();
@@ -587,8 +588,8 @@ async fn repeated_entries_count_once() {
         assert!(!loaded.absorb(&kept_after_a_gap(&kept)).expect("no error"), "{kind}: a gap");
         loaded.catch_up(&*store).await.expect("nothing is left");
         let fold = loaded.fold().expect("it is whole");
-        assert_eq!(fold.counts(), whole.counts(), "{kind}");
-        assert_eq!(fold.policy().save(), whole.policy().save(), "{kind}");
+        assert_eq!(fold.state().counts, whole.state().counts, "{kind}");
+        assert_eq!(fold.run().policy().save(), whole.run().policy().save(), "{kind}");
     }
 }
 
@@ -617,8 +618,9 @@ async fn a_cancelled_catch_up_can_be_repeated() {
     assert!(!loaded.is_broken());
     let whole = fold_all(start(&spec), &log);
     let fold = loaded.fold().expect("a fold");
-    assert_eq!((fold.position(), fold.counts()), (6001, whole.counts()));
-    assert_eq!(fold.policy().save(), whole.policy().save());
+    assert_eq!(fold.state().position, 6001);
+    assert_eq!(fold.state().counts, whole.state().counts);
+    assert_eq!(fold.run().policy().save(), whole.run().policy().save());
 }
 
 /// An entry after a gap.
@@ -638,7 +640,10 @@ fn the_last_two_rankers_cannot_be_retired() {
     );
     assert_eq!(fold.save(), before);
     let gone = spec.patched(&retires("ranker-0")).expect("valid");
-    assert_eq!(Fold::restore(&gone, SEED, &before).expect("a state").roster().active(), [1, 2]);
+    assert_eq!(
+        Fold::restore(&gone, SEED, &before).expect("a state").run().roster().active(),
+        [1, 2]
+    );
     // A snapshot with another history than the spec.
     assert!(Fold::restore(&spec, SEED, &before).is_none());
     let other = spec.patched(&retires("ranker-1")).expect("valid");
@@ -653,15 +658,15 @@ fn each_comparison_of_a_batch_counts_once_for_the_claims() {
             let mut spec = experiment(policy.clone(), 2, ties);
             spec.control = Some("ranker-0".into());
             let mut fold = start(&spec);
-            let Some(batch) = fold.policy().batch() else { continue };
+            let Some(batch) = fold.run().policy().batch() else { continue };
             let result = PairResult { first: 1, second: 0, first_wins: 7, second_wins: 3, ties: 2 };
             let event = ControlEvent::BatchResults { batch, part: None, results: vec![result] };
             let log = entries([Event::Control(event)]);
             fold.apply(&log[0]).expect("it folds");
-            let claims = fold.claims().expect("a control");
+            let claims = fold.run().claims().expect("a control");
             let answers: f64 = claims.wins_and_losses(1).iter().sum();
             assert_eq!(answers, 10.0 + of_ties, "{} with {ties:?}", spec.policy.kind());
-            assert_eq!(fold.drift().expect("drift").answers() as f64, answers);
+            assert_eq!(fold.run().drift().expect("drift").answers() as f64, answers);
             batches += 1;
         }
     }

@@ -145,7 +145,7 @@ async fn truth(client: &Client, store: &SharedStore, name: &str) -> Value {
 async fn selections(store: &SharedStore, name: &str) -> Value {
     let (_, fold) = folded(store, name, 10_000).await;
     let select = |step| {
-        let duel = fold.policy().select(&InFlight::new(), &mut step_rng(77, step)).duel;
+        let duel = fold.run().policy().select(&InFlight::new(), &mut step_rng(77, step)).duel;
         format!("{}{}", duel.first, duel.second)
     };
     json!((0..50).map(select).collect::<Vec<_>>().join(" "))

@@ -97,7 +97,7 @@ fn a_snapshot_goes_on_as_the_fold() {
             assert_eq!(fold_all(restored, &log[number + 1..]).save(), whole);
         }
     }
-    let held = fold.guardrails().expect("guardrails");
+    let held = fold.state().guardrails.as_deref().expect("guardrails");
     let decided: Vec<Claim> = held.decided().collect();
     let harmful = |metric| {
         let is_it = |it: &&Claim| it.side == Side::Harm && it.metric == metric;
@@ -140,7 +140,7 @@ fn a_page_whose_answer_is_in_the_log_counts_without_a_value() {
     let numbered = (1..).zip(events);
     let log: Vec<_> = numbered.map(|(at, (nonce, event))| entry(at, Some(nonce), event)).collect();
     let fold = fold_all(Fold::start(&spec(), SEED, CREATED_AT), &log);
-    let held = fold.guardrails().expect("guardrails");
+    let held = fold.state().guardrails.as_deref().expect("guardrails");
     let is_it = |claim: &&Claim| {
         (claim.ranker, claim.metric, claim.side) == (2, 0, Side::Safe) && claim.kind == Kind::Limit
     };

@@ -212,8 +212,10 @@ fn time_of_selecting(fold: &Fold) -> f64 {
     let (mut rng, idle) = (step_rng(3, 0), InFlight::new());
     let spent = timed(|| {
         for _ in 0..SELECTIONS {
-            let claimed = fold.claimed(&mut rng);
-            std::hint::black_box(claimed.unwrap_or_else(|| fold.policy().select(&idle, &mut rng)));
+            let claimed = fold.run().claimed(&mut rng);
+            std::hint::black_box(
+                claimed.unwrap_or_else(|| fold.run().policy().select(&idle, &mut rng)),
+            );
         }
     });
     spent.as_nanos() as f64 / f64::from(SELECTIONS)

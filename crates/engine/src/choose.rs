@@ -85,8 +85,9 @@ impl Chooser<'_> {
     fn alone(&self, unit: Option<u64>) -> Option<Choice> {
         let arm = arm_of(self.spec.alone, unit)?;
         let control = self.spec.active_control()?;
-        let verdict = self.fold.verdict().winner();
-        let leader = self.concluded_on.or(verdict).unwrap_or_else(|| self.fold.policy().champion());
+        let verdict = self.fold.run().verdict().winner();
+        let leader =
+            self.concluded_on.or(verdict).unwrap_or_else(|| self.fold.run().policy().champion());
         let (ranker, other) = match arm {
             Arm::Leader => (leader, control),
             Arm::Control => (control, leader),
@@ -105,11 +106,11 @@ impl Chooser<'_> {
         }
         let fold = self.fold;
         // on another ranker than the verdict's, there is nothing to watch
-        fold.verdict().verdict().filter(|verdict| verdict.winner() == winner)?;
-        let of_segment = fold.segments().and_then(|segments| segments.select(winner, rng));
-        let control = fold.claims().and_then(|claims| claims.control());
-        let tally = fold.policy().tally();
-        let rivals = fold.roster().active().iter().filter(|&&rival| rival != winner);
+        fold.run().verdict().verdict().filter(|verdict| verdict.winner() == winner)?;
+        let of_segment = fold.run().segments().and_then(|segments| segments.select(winner, rng));
+        let control = fold.run().claims().and_then(|claims| claims.control());
+        let tally = fold.run().policy().tally();
+        let rivals = fold.run().roster().active().iter().filter(|&&rival| rival != winner);
         // of equal ones the first
         let most_met = rivals.rev().max_by_key(|&&rival| tally.half_plays(winner, rival)).copied();
         let rival = control.filter(|&control| control != winner).or(most_met);
@@ -137,10 +138,10 @@ impl Chooser<'_> {
         policy: impl FnOnce(&mut PolicyRng) -> Selection,
     ) -> Choice {
         let claim = |rng: &mut PolicyRng| {
-            let selection = self.fold.claimed(rng)?;
+            let selection = self.fold.run().claimed(rng)?;
             Some(Choice { rule: Rule::Claim, selection })
         };
-        let in_batches = self.fold.policy().batches().is_some();
+        let in_batches = self.fold.run().policy().batches().is_some();
         if let Some(claimed) = (!in_batches).then(|| claim(rng)).flatten() {
             return claimed;
         }
@@ -152,7 +153,7 @@ impl Chooser<'_> {
     }
 
     fn doubt(&self, selected: Duel) -> Option<Choice> {
-        let ((doubted, rival), winner) = self.doubted.zip(self.fold.verdict().winner())?;
+        let ((doubted, rival), winner) = self.doubted.zip(self.fold.run().verdict().winner())?;
         let is_alone = doubted == winner && selected == Duel::new(winner, winner);
         let selection = Selection::of(winner, rival);
         is_alone.then_some(Choice { rule: Rule::Doubt, selection })

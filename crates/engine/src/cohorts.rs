@@ -47,18 +47,18 @@ impl LoadedExperiment {
     /// `is_alone`: no other process issues duels of this store.
     fn complete_until(&self, now_ms: i64, is_alone: bool) -> Result<Option<i64>, EngineError> {
         let fold = self.fold()?;
-        let cohorts = fold.cohorts();
+        let cohorts = fold.run().cohorts();
         let Some(oldest_end) = cohorts.oldest_end() else { return Ok(None) };
         let mut until = cohorts.ended_until(now_ms - SLACK_MS);
         // the duels of a batch that was closed are not counted as open any more
-        if is_alone && fold.policy().batches().is_none() {
+        if is_alone && fold.run().policy().batches().is_none() {
             // duels of an earlier process are open as long as their window lasts
             if self.is_first || cohorts.complete_until() >= self.opened_at {
                 until = until.max(self.open_duels().answered_until(now_ms));
             }
         }
         // clicks that wait to be settled
-        if let Some(oldest) = fold.open_pages().oldest_issue() {
+        if let Some(oldest) = fold.state().open_pages.oldest_issue() {
             until = until.min(oldest);
         }
         let until = cohorts.start_of_cohort(until);

@@ -61,9 +61,9 @@ pub fn sound_spec(record: &ExperimentRecord) -> Result<ExperimentSpec, String> {
 /// Differences between a record and the state that its whole log folds to, one sentence each.
 pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fold) -> Vec<String> {
     let mut errors = Vec::new();
-    if fold.spec() != spec {
+    if fold.state().spec != *spec {
         let members = |spec| serde_json::to_value(spec).unwrap_or_default();
-        let (in_record, in_log) = (members(spec), members(fold.spec()));
+        let (in_record, in_log) = (members(spec), members(&fold.state().spec));
         let names = [&in_record, &in_log].into_iter().filter_map(Value::as_object);
         let names: BTreeSet<_> = names.flat_map(|members| members.keys()).collect();
         let differing: Vec<_> =
@@ -73,15 +73,15 @@ pub fn state_errors(record: &ExperimentRecord, spec: &ExperimentSpec, fold: &Fol
             differing.join(", ")
         ));
     }
-    let (in_record, in_log) = (Lifecycle::of(record), fold.lifecycle());
+    let (in_record, in_log) = (Lifecycle::of(record), fold.state().lifecycle);
     if in_record != in_log {
         errors.push(format!("its record says {in_record:?}, and its log says {in_log:?}"));
     }
-    if record.version != fold.version() {
+    if record.version != fold.state().version {
         errors.push(format!(
             "its version is {}, and by its log it is {}",
             record.version,
-            fold.version()
+            fold.state().version
         ));
     }
     errors

@@ -21,6 +21,11 @@ impl Lifecycle {
     /// That of a new experiment.
     pub const NEW: Self = Self { status: Status::Running, winner: None, archived_at: None };
 
+    /// Whether the experiment is concluded.
+    pub fn is_concluded(self) -> bool {
+        self.status == Status::Concluded
+    }
+
     /// That of a record.
     pub fn of(record: &ExperimentRecord) -> Self {
         let &ExperimentRecord { status, winner, archived_at, .. } = record;

@@ -232,7 +232,8 @@ impl Engine {
         {
             // without a fold nobody knows, and the log takes a page twice
             let fold = loaded.fold().ok();
-            let is_known = |page: &PageValues| fold.as_ref().is_some_and(|it| it.has_page(page));
+            let is_known =
+                |page: &PageValues| fold.as_ref().is_some_and(|it| it.state().has_page(page));
             loaded.unlogged.collect(|| self.fresh_nonce(), is_known);
         }
         self.append_pending(loaded).await

@@ -87,7 +87,8 @@ impl Engine {
             return Ok(());
         }
         let now = self.now_ms() - SLACK_MS;
-        let Some(until) = loaded.fold()?.guardrails().and_then(|it| it.due(now)) else {
+        let Some(until) = loaded.fold()?.state().guardrails.as_deref().and_then(|it| it.due(now))
+        else {
             return Ok(());
         };
         let nonce = Nonce::from(COMPLETE) << 64 | Nonce::from(until.cast_unsigned());

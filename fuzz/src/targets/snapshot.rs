@@ -105,7 +105,7 @@ pub fn restore_fold(spec: &ExperimentSpec, content: &[u8]) {
 /// Issue and answer a few duels.
 fn advance_fold(fold: &mut Fold, kind: &str) {
     for step in 0..6 {
-        let selection = fold.policy().select(&InFlight::new(), &mut step_rng(1, step));
+        let selection = fold.run().policy().select(&InFlight::new(), &mut step_rng(1, step));
         let duel = selection.duel;
         assert!(duel.first < RANKERS && duel.second < RANKERS, "{kind}: {selection:?}");
         let event = if duel.is_self() {
@@ -121,17 +121,17 @@ fn advance_fold(fold: &mut Fold, kind: &str) {
                 answer: ANSWERS[step as usize % ANSWERS.len()],
                 batch: selection.batch,
                 ticket: selection.ticket,
-                chosen_at: fold.position(),
+                chosen_at: fold.state().position,
                 issued_at: 0,
                 unit: None,
                 segment: None,
             })
         };
-        let Some(position) = fold.position().checked_add(1) else { return };
+        let Some(position) = fold.state().position.checked_add(1) else { return };
         let before = fold.save();
         let entry = LogEntry { position, nonce: position.into(), recorded_at: 1, event };
         match fold.apply(&entry) {
-            Ok(()) => assert_eq!(fold.position(), position, "{kind}"),
+            Ok(()) => assert_eq!(fold.state().position, position, "{kind}"),
             Err(_) => assert_eq!(fold.save(), before, "{kind}: a refused entry changed the fold"),
         }
     }

@@ -55,7 +55,7 @@ pub async fn receive(
     }
     if request.events.iter().any(|event| leaves_duel_open(&event.event)) {
         let fold = loaded.fold()?;
-        if fold.open_pages().bytes() > service.engine.settings.open_pages_bytes_max {
+        if fold.state().open_pages.bytes() > service.engine.settings.open_pages_bytes_max {
             return Err(EngineError::Overloaded.into());
         }
     }
@@ -112,7 +112,7 @@ async fn check(
     let (keys, units) = (service.engine.signing_keys.current(), UnitHasher::of(loaded));
     let (rankers, methods) = {
         let fold = loaded.fold()?;
-        (fold.roster().rankers(), fold.methods().len())
+        (fold.run().roster().rankers(), fold.state().methods.all().len())
     };
     let loaded = Arc::clone(loaded);
     let check = move || {
@@ -218,7 +218,7 @@ async fn append_elsewhere(
     let Event::Control(ControlEvent::Clicks(clicks)) = &event.event else {
         return Err(ServiceError::internal("an event that leaves its duel open has no clicks"));
     };
-    if let Some(page) = loaded.fold()?.open_pages().pages().get(&clicks.duel.as_u128())
+    if let Some(page) = loaded.fold()?.state().open_pages.pages().get(&clicks.duel.as_u128())
         && u128::from(page.pieces) >= CLICK_PLACES
     {
         // no question to the store, which would read all of them

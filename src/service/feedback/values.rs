@@ -211,7 +211,12 @@ impl Service {
         let ReadValues { mut counted, mut ignored, .. } =
             read(&loaded.spec, &duel, metrics, unit, self.now_ms());
         if let Some(page) = &mut counted {
-            take_folded(&loaded.spec, loaded.fold()?.guardrails(), page, &mut ignored);
+            take_folded(
+                &loaded.spec,
+                loaded.fold()?.state().guardrails.as_deref(),
+                page,
+                &mut ignored,
+            );
         }
         Ok(ValuesOfPage { counted: counted.map(|page| (loaded, page)), ignored })
     }
@@ -249,7 +254,8 @@ pub(super) async fn record(
     {
         let fold = loaded.fold()?;
         for (page, receipt) in pages.iter_mut().zip(&mut receipts) {
-            receipt.is_late = take_folded(spec, fold.guardrails(), page, &mut receipt.ignored);
+            receipt.is_late =
+                take_folded(spec, fold.state().guardrails.as_deref(), page, &mut receipt.ignored);
         }
     }
     let has_values = |page: &PageValues| page.values.iter().flatten().any(Option::is_some);

@@ -106,23 +106,24 @@ pub async fn claims(
 pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     let best = best(loaded, fold);
-    let held = fold.claims();
-    let takes_part = |&control: &usize| fold.roster().is_active(control);
+    let held = fold.run().claims();
+    let takes_part = |&control: &usize| fold.run().roster().is_active(control);
     let control = held.and_then(ControlClaims::control).filter(takes_part);
     let of_control = held.zip(control).into_iter().flat_map(|(held, control)| {
-        let rivals = fold.roster().active().iter().filter(move |&&ranker| ranker != control);
+        let rivals = fold.run().roster().active().iter().filter(move |&&ranker| ranker != control);
         rivals.flat_map(move |&ranker| {
             Kind::ALL.map(|kind| claim_of(loaded, fold, held, (ranker, control), kind))
         })
     });
     let error = |kind| held.map_or(0.0, |held| exact_share(held.error(kind)));
     let (better, worse) = (error(Kind::Better), error(Kind::Worse));
-    let (segments, drift) = (fold.segments(), fold.drift());
+    let (segments, drift) = (fold.run().segments(), fold.run().drift());
     let (hurt, unhurt) = segments
         .map_or((0.0, 0.0), |it| (exact_share(it.hurt_error()), exact_share(it.unhurt_error())));
     let drift_error = drift.map_or(0.0, |_| DRIFT_ERROR);
-    let guarded = fold.guardrails().map_or(0.0, |guarded| exact_share(guarded.error()));
-    let margin = fold.verdict().target().margin;
+    let guarded =
+        fold.state().guardrails.as_deref().map_or(0.0, |guarded| exact_share(guarded.error()));
+    let margin = fold.run().verdict().target().margin;
     let of_segments = segments.map(|it| segment_claims(loaded, it, margin));
     let of_drift = drift.map(|drift| {
         let newest = drift.alarms().last().map(|alarm| alarm.answers);
@@ -130,9 +131,9 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
     });
     Claims {
         experiment: loaded.name.clone(),
-        position: fold.position(),
+        position: fold.state().position,
         control: control.map(id),
-        next_control: fold.next_control().map(id),
+        next_control: fold.run().next_control().map(id),
         goal: loaded.spec.goal,
         errors: ClaimErrors {
             best: best.error,
@@ -157,7 +158,7 @@ pub fn claims_of(loaded: &LoadedExperiment, fold: &Fold) -> Claims {
 }
 
 fn best(loaded: &LoadedExperiment, fold: &Fold) -> Claim {
-    let (verdict, target) = (fold.verdict().verdict(), fold.verdict().target());
+    let (verdict, target) = (fold.run().verdict().verdict(), fold.run().verdict().target());
     let winner = verdict.map(|verdict| loaded.spec.rankers[verdict.winner()].id.clone());
     Claim {
         ranker: winner,
@@ -179,7 +180,7 @@ fn claim_of(
         Kind::Better | Kind::NotWorse => win_rate.map(|rate| rate - 0.5),
         Kind::Worse => win_rate.map(|rate| 0.5 - rate),
     };
-    let margin = fold.verdict().target().margin;
+    let margin = fold.run().verdict().target().margin;
     Claim {
         ranker: Some(loaded.spec.rankers[ranker].id.clone()),
         control: Some(loaded.spec.rankers[control].id.clone()),

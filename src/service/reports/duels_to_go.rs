@@ -48,10 +48,10 @@ pub(super) fn forecast_input(
     fold: &Fold,
     target: Target,
 ) -> Option<Vec<u8>> {
-    let policy = fold.policy();
-    let own = target == fold.verdict().target();
+    let policy = fold.run().policy();
+    let own = target == fold.run().verdict().target();
     if own
-        && (fold.verdict().verdict().is_some()
+        && (fold.run().verdict().verdict().is_some()
             || kept_forecast(loaded, policy.tally().steps(), target).is_some())
     {
         return None;

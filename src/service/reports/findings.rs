@@ -87,7 +87,12 @@ pub(crate) async fn findings(
 
 /// When an experiment was concluded, from its log or else from its record.
 async fn ended_at(service: &Service, loaded: &LoadedExperiment) -> Option<i64> {
-    let since = loaded.fold().ok().filter(|fold| fold.is_concluded())?.status_since();
+    let since = loaded
+        .fold()
+        .ok()
+        .filter(|fold| fold.state().lifecycle.is_concluded())?
+        .state()
+        .status_since;
     let entries = service.engine.store.read(loaded.id, since.checked_sub(1)?, 1).await;
     let entry = entries.ok()?.into_iter().find(|entry| entry.position == since);
     let updated_at = || loaded.with_record(|record| record.updated_at);
@@ -103,7 +108,7 @@ fn found(
 ) -> Findings {
     let spec = &loaded.spec;
     let id = |ranker: usize| spec.rankers.get(ranker).map_or_else(String::new, |it| it.id.clone());
-    let verdict = fold.verdict().verdict();
+    let verdict = fold.run().verdict().verdict();
     let winners: Vec<String> = verdict
         .map(|verdict| verdict.winners.iter().map(|&winner| id(winner.into())).collect())
         .unwrap_or_default();
@@ -115,30 +120,35 @@ fn found(
     let shown = record.winner.map_or(leader, usize::from);
     Findings {
         now,
-        recorded_at: fold.recorded_at(),
-        decided_at: verdict.and_then(|_| Some(fold.race().points().last()?.recorded_at)),
+        recorded_at: fold.state().recorded_at,
+        decided_at: verdict.and_then(|_| Some(fold.run().race().points().last()?.recorded_at)),
         ended_at: None,
         refused: None,
         experiment: loaded.name.clone(),
         status: record.status,
         is_archived: record.archived_at.is_some(),
         shown: has_ended.then(|| id(shown)),
-        ended_by_itself: fold.concluded_by_itself().is_some_and(|reason| !reason.is_empty()),
+        ended_by_itself: fold
+            .state()
+            .concluded_by_itself
+            .as_deref()
+            .is_some_and(|reason| !reason.is_empty()),
         watch: spec.watch,
-        duels: fold.counts().answered_duels(),
+        duels: fold.state().counts.answered_duels(),
         leader: id(leader),
         is_compared: lead.compared,
         rivals: lead.rivals,
         open: lead.open,
         waiting_settle: lead.waiting_settle,
         concludes: spec.conclude_at.is_some()
-            && fold.concluded_by_itself().is_none()
+            && fold.state().concluded_by_itself.as_deref().is_none()
             && lead.doubts.is_empty(),
         awaits: awaits(loaded, fold, leader, days_since(record.created_at, now)),
         control: fold
+            .run()
             .claims()
             .and_then(|held| ControlView::of(loaded, held, verdict, leader, has_ended)),
-        margin: fold.verdict().target().margin,
+        margin: fold.run().verdict().target().margin,
         hurt: SegmentsView::of(loaded, fold)
             .map(|view| view.hurt.iter().map(ToString::to_string).collect())
             .unwrap_or_default(),

@@ -27,14 +27,14 @@ pub struct FoldCopy {
 impl FoldCopy {
     pub fn of(fold: &Fold) -> Self {
         Self {
-            position: fold.position(),
-            champion: fold.policy().champion(),
-            counts: fold.counts().clone(),
-            tally: fold.policy().tally().clone(),
-            roster: fold.roster().clone(),
-            roster_changes: fold.roster_changes(),
-            tracker: fold.verdict().clone(),
-            race: fold.race().points().to_vec(),
+            position: fold.state().position,
+            champion: fold.run().policy().champion(),
+            counts: fold.state().counts.clone(),
+            tally: fold.run().policy().tally().clone(),
+            roster: fold.run().roster().clone(),
+            roster_changes: fold.state().roster_changes(),
+            tracker: fold.run().verdict().clone(),
+            race: fold.run().race().points().to_vec(),
         }
     }
 

@@ -30,14 +30,14 @@ impl Harm {
 
 /// The harm that is proven, also of retired rankers.
 pub fn harms(loaded: &LoadedExperiment, fold: &Fold) -> Vec<Harm> {
-    let Some(held) = fold.guardrails() else { return Vec::new() };
+    let Some(held) = fold.state().guardrails.as_deref() else { return Vec::new() };
     let is_harm =
         |claim: &guardrails::Claim| claim.side == Side::Harm && claim.decided_after.is_some();
     let harm = |claim: guardrails::Claim| {
         let metric = &loaded.spec.metrics[claim.metric];
         Harm {
             ranker: claim.ranker,
-            is_active: fold.roster().is_active(claim.ranker),
+            is_active: fold.run().roster().is_active(claim.ranker),
             on_harm: metric.on_harm,
             metric: (metric.name.clone(), claim.kind),
             sentence: sentence(loaded, held, &claim),
@@ -60,10 +60,10 @@ fn too_many_missing(claim: &guardrails::Claim) -> bool {
 
 /// The limits of active rankers that missing values can break by themselves, in sentences.
 pub fn silences(loaded: &LoadedExperiment, fold: &Fold) -> Vec<String> {
-    let claims = fold.guardrails().into_iter().flat_map(Guardrails::claims);
+    let claims = fold.state().guardrails.as_deref().into_iter().flat_map(Guardrails::claims);
     let of_limits = claims.filter(|claim| claim.side == Side::Safe);
-    let silent =
-        of_limits.filter(|claim| fold.roster().is_active(claim.ranker) && too_many_missing(claim));
+    let silent = of_limits
+        .filter(|claim| fold.run().roster().is_active(claim.ranker) && too_many_missing(claim));
     let sentence = |claim: guardrails::Claim| {
         let spec = &loaded.spec;
         let (ranker, metric) = (&spec.rankers[claim.ranker].id, &spec.metrics[claim.metric]);
@@ -126,11 +126,11 @@ pub(crate) fn quantity(value: f64) -> String {
 
 /// The claims of active rankers, and the decided ones of others.
 pub fn claims(loaded: &LoadedExperiment, fold: &Fold) -> Vec<Claim> {
-    let Some(held) = fold.guardrails() else { return Vec::new() };
+    let Some(held) = fold.state().guardrails.as_deref() else { return Vec::new() };
     let is_listed = |claim: &guardrails::Claim| {
-        fold.roster().is_active(claim.ranker) || claim.decided_after.is_some()
+        fold.run().roster().is_active(claim.ranker) || claim.decided_after.is_some()
     };
-    let is_uneven = fold.alone().is_some_and(AlonePages::is_uneven);
+    let is_uneven = fold.state().alone.as_deref().is_some_and(AlonePages::is_uneven);
     let of = |claim| claim_of(loaded, held, &claim, is_uneven);
     held.claims().filter(is_listed).map(of).collect()
 }

@@ -35,7 +35,7 @@ pub async fn lead(
 ) -> Result<Arc<Computed<Lead>>, ServiceError> {
     let seed = loaded.with_record(|record| record.seed);
     let copy =
-        |fold: &Fold| (FoldCopy::of(fold), VerdictBasis::of(fold), fold.cohorts().expected());
+        |fold: &Fold| (FoldCopy::of(fold), VerdictBasis::of(fold), fold.run().cohorts().expected());
     let compute = move |loaded: &LoadedExperiment, (copy, basis, waiting): (_, _, Vec<_>)| {
         lead_of(loaded, &copy, basis, &waiting, seed)
     };

@@ -206,8 +206,8 @@ pub async fn regret(
     loaded: &Arc<LoadedExperiment>,
 ) -> Result<Arc<Computed<RegretReport>>, ServiceError> {
     let copy = |fold: &Fold| {
-        let counted = Some(fold.verdict().counted().clone()).filter(Counted::leaves_out);
-        (FoldCopy::of(fold), counted, fold.history().clone(), fold.recorded_at())
+        let counted = Some(fold.run().verdict().counted().clone()).filter(Counted::leaves_out);
+        (FoldCopy::of(fold), counted, fold.state().history.clone(), fold.state().recorded_at)
     };
     type Copied = (FoldCopy, Option<Counted>, History, i64);
     let compute = |loaded: &LoadedExperiment, (copy, counted, history, last_at): Copied| {

@@ -43,7 +43,7 @@ pub struct SegmentsView {
 impl SegmentsView {
     /// The view of an experiment; `None` without declared segments.
     pub(super) fn of(loaded: &LoadedExperiment, fold: &Fold) -> Option<Self> {
-        let held = fold.segments()?;
+        let held = fold.run().segments()?;
         let (names, id) = (&loaded.spec.segments, |it: usize| loaded.spec.rankers[it].id.as_str());
         let ranker = held.winner().map(|winner| id(winner).to_owned());
         let named = |is: &dyn Fn(usize) -> bool| {
@@ -74,7 +74,8 @@ impl SegmentsView {
             )
         });
         view.lost = lost.collect::<Vec<_>>().join(" ");
-        view.sentence = view.sentence(loaded.spec.verdict_target().margin, fold.is_concluded());
+        view.sentence = view
+            .sentence(loaded.spec.verdict_target().margin, fold.state().lifecycle.is_concluded());
         Some(view)
     }
 

@@ -66,7 +66,9 @@ pub async fn segments(
         Some(ranker) => ranker,
         None => lead(reports, loaded).await?.leader,
     };
-    let copy = |fold: &Fold| (fold.position(), fold.segments().cloned(), fold.roster().clone());
+    let copy = |fold: &Fold| {
+        (fold.state().position, fold.run().segments().cloned(), fold.run().roster().clone())
+    };
     let compute = move |loaded: &LoadedExperiment, (position, held, roster): (_, Option<_>, _)| {
         SegmentsReport {
             experiment: loaded.name.clone(),

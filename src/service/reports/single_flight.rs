@@ -50,11 +50,11 @@ where
     C: Send + 'static,
     T: Send + Sync + 'static,
 {
-    let asked_at = loaded.fold()?.position();
+    let asked_at = loaded.fold()?.state().position;
     let (read, of) = (Arc::clone(loaded), Arc::clone(loaded));
     let copy = move || {
         let fold = read.fold()?;
-        Ok((fold.position(), copy(&fold)))
+        Ok((fold.state().position, copy(&fold)))
     };
     let compute = move |(position, input)| (position, compute(&of, input));
     let reports = loaded.extensions().get::<SingleFlight<P, T>>();

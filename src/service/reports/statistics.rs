@@ -137,11 +137,11 @@ pub async fn statistics(
     ranker: Option<usize>,
 ) -> Result<Arc<Computed<Statistics>>, ServiceError> {
     let copy = |fold: &Fold| StatisticsInput {
-        position: fold.position(),
-        open_pages: fold.open_pages().pages().len() as u64,
-        methods: fold.methods().to_vec(),
-        page_counts: fold.page_counts().clone(),
-        counts: fold.counts().clone(),
+        position: fold.state().position,
+        open_pages: fold.state().open_pages.pages().len() as u64,
+        methods: fold.state().methods.all().to_vec(),
+        page_counts: fold.state().page_counts.clone(),
+        counts: fold.state().counts.clone(),
     };
     let compute = move |loaded: &LoadedExperiment, input| statistics_of(loaded, &input, ranker);
     newest(reports, loaded, ranker, copy, compute).await

@@ -104,8 +104,8 @@ impl TrafficSummary {
         Ok(Self {
             counts,
             in_flight,
-            alone: fold.alone().map(|alone| [*alone.issued(), *alone.answered()]),
-            shown: fold.counts().shown,
+            alone: fold.state().alone.as_deref().map(|alone| [*alone.issued(), *alone.answered()]),
+            shown: fold.state().counts.shown,
             silent: SilentPages::of(&fold),
             running: loaded.with_record(|record| {
                 record.status == Status::Running && record.archived_at.is_none()
@@ -157,12 +157,13 @@ impl TrafficSummary {
 
 impl BatchSummary {
     fn of(fold: &Fold) -> Option<Self> {
-        let batches = fold.policy().batches().filter(|_| !fold.is_concluded())?;
+        let batches =
+            fold.run().policy().batches().filter(|_| !fold.state().lifecycle.is_concluded())?;
         Some(Self {
             number: batches.number()?,
             number_max: batches.most(),
             progress: batches.progress(),
-            still_since_ms: fold.batch_still_since(),
+            still_since_ms: fold.state().batches.moved_at,
         })
     }
 }
@@ -170,8 +171,8 @@ impl BatchSummary {
 impl SilentPages {
     fn of(fold: &Fold) -> Self {
         let mut settled = PairPages::default();
-        fold.page_counts().all().for_each(|(_, pages)| settled.add(pages));
-        let [.., all] = fold.counts().shown;
+        fold.state().page_counts.all().for_each(|(_, pages)| settled.add(pages));
+        let [.., all] = fold.state().counts.shown;
         let PairPages { nothing_creditable, not_informative, .. } = settled;
         Self {
             no_click: all.saturating_sub(nothing_creditable + not_informative),
@@ -187,8 +188,8 @@ impl SilentPages {
 
 /// The newest change of preferences, unless the verdict rests only on answers since then.
 fn newest_change(fold: &Fold) -> Option<&drift::Alarm> {
-    let alarm = fold.drift()?.alarms().last()?;
-    let is_about_today = alarm.restarted && fold.verdict().verdict().is_some();
+    let alarm = fold.run().drift()?.alarms().last()?;
+    let is_about_today = alarm.restarted && fold.run().verdict().verdict().is_some();
     (!is_about_today).then_some(alarm)
 }
 

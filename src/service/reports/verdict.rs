@@ -79,14 +79,14 @@ impl VerdictInput {
         Self {
             copy: FoldCopy::of(fold),
             basis: VerdictBasis::of(fold),
-            claims: fold.claims().cloned(),
+            claims: fold.run().claims().cloned(),
             segments: None,
             waits: Waiting::of(fold),
-            waiting: fold.cohorts().expected(),
-            left_out: fold.cohorts().left_out().total(),
-            drift: fold.drift().cloned(),
-            is_concluded: fold.is_concluded(),
-            by_itself: fold.concluded_by_itself().map(str::to_owned),
+            waiting: fold.run().cohorts().expected(),
+            left_out: fold.run().cohorts().left_out().total(),
+            drift: fold.run().drift().cloned(),
+            is_concluded: fold.state().lifecycle.is_concluded(),
+            by_itself: fold.state().concluded_by_itself.as_deref().map(str::to_owned),
             saved,
         }
     }

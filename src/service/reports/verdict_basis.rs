@@ -101,7 +101,7 @@ pub struct Waiting {
 
 impl Waiting {
     pub(super) fn of(fold: &Fold) -> Option<Self> {
-        let cohorts = fold.cohorts();
+        let cohorts = fold.run().cohorts();
         let (answers, next_count_ms) = (cohorts.waiting(), cohorts.oldest_window_end()? + SLACK_MS);
         let next_count_at = rfc3339(next_count_ms);
         (answers > 0).then_some(Self { answers, next_count_at, next_count_ms })
@@ -128,9 +128,9 @@ pub struct HeaviestUnit {
 
 impl HeaviestUnit {
     fn of(unit: u64, counts: &HeavyUnit, fold: &Fold) -> Self {
-        let all = fold.heavy_units().answers();
+        let all = fold.state().heavy_units.answers();
         // the error is shared by all units that were seen
-        let units = fold.cohorts().units().max(1) as f64;
+        let units = fold.run().cohorts().units().max(1) as f64;
         let answers = counts.answers - counts.error.min(counts.answers);
         Self {
             unit: format!("{unit:016x}"),
@@ -144,7 +144,7 @@ impl HeaviestUnit {
 }
 
 fn heaviest(fold: &Fold) -> Vec<HeaviestUnit> {
-    let units = fold.heavy_units().heaviest();
+    let units = fold.state().heavy_units.heaviest();
     let mut units: Vec<_> =
         units.iter().map(|(unit, counts)| HeaviestUnit::of(*unit, counts, fold)).collect();
     units.sort_by_key(|unit| std::cmp::Reverse(unit.answers));
@@ -184,16 +184,16 @@ impl VerdictBasis {
     }
 
     pub(super) fn of(fold: &Fold) -> Self {
-        let cohorts = fold.cohorts();
+        let cohorts = fold.run().cohorts();
         let (with_unit, without_unit) = cohorts.answers();
         let (left_out, waiting, excluded) =
-            (cohorts.left_out(), cohorts.waiting(), fold.excluded());
+            (cohorts.left_out(), cohorts.waiting(), &fold.state().excluded);
         let total = with_unit + without_unit;
         let is_in_cohorts = cohorts.window_ms() > 0;
         let complete_until = cohorts.complete_until();
         Self {
-            answers: fold.verdict().comparisons(),
-            by_score: fold.verdict().counted().scores().answers(),
+            answers: fold.run().verdict().comparisons(),
+            by_score: fold.run().verdict().counted().scores().answers(),
             waiting,
             complete_until: (is_in_cohorts && complete_until > 0).then(|| rfc3339(complete_until)),
             answer_window_seconds: cohorts.window_ms() / 1000,
@@ -209,7 +209,7 @@ impl VerdictBasis {
             holds_unless_lost: None,
             unanswered: cohorts.unanswered(),
             lost: lost(fold),
-            answered_each: answered_each(fold.counts(), fold.policy().tally()),
+            answered_each: answered_each(&fold.state().counts, fold.run().policy().tally()),
             doubts: unfair_method(fold).into_iter().collect(),
             remark: None,
             assumptions: assumptions(fold),
@@ -219,7 +219,7 @@ impl VerdictBasis {
 
 /// The assumptions of the verdict, in words.
 fn assumptions(fold: &Fold) -> Vec<&'static str> {
-    let (with_unit, without_unit) = fold.cohorts().answers();
+    let (with_unit, without_unit) = fold.run().cohorts().answers();
     let mut assumptions = Vec::new();
     if without_unit > 0 || with_unit == 0 {
         assumptions.push(
@@ -230,11 +230,11 @@ fn assumptions(fold: &Fold) -> Vec<&'static str> {
     if with_unit > 0 {
         assumptions.push("Different units answer independently of each other.");
     }
-    if fold.excluded().units() > 0 {
+    if fold.state().excluded.units() > 0 {
         assumptions
             .push("Which units were excluded, and whether, did not depend on who won their duels.");
     }
-    assumptions.push(match fold.cohorts().window_ms() > 0 {
+    assumptions.push(match fold.run().cohorts().window_ms() > 0 {
         true => {
             "Whether a duel is answered within `answer_window_seconds` does not depend on who \
              wins it."
@@ -258,7 +258,7 @@ fn assumptions(fold: &Fold) -> Vec<&'static str> {
 /// is how a request for each click, or an event of user behaviour, works: silence is then no loss.
 fn silence_is_no_click(fold: &Fold) -> bool {
     let (mut pages, mut without_click) = (0, 0);
-    for (_, counts) in fold.page_counts().all() {
+    for (_, counts) in fold.state().page_counts.all() {
         pages += counts.pages();
         without_click += counts.no_click;
     }
@@ -267,7 +267,7 @@ fn silence_is_no_click(fold: &Fold) -> bool {
 
 /// The share of duels in the counted cohorts whose answers are lost.
 fn lost(fold: &Fold) -> Option<f64> {
-    let unanswered = fold.cohorts().unanswered().filter(|share| *share > 0.0)?;
+    let unanswered = fold.run().cohorts().unanswered().filter(|share| *share > 0.0)?;
     (!silence_is_no_click(fold)).then_some(unanswered)
 }
 
@@ -280,8 +280,9 @@ pub(super) fn answered_each(counts: &Counts, tally: &Tally) -> f64 {
 
 /// The doubt about the first method that made pages and lets one side win more often by chance.
 fn unfair_method(fold: &Fold) -> Option<String> {
-    let made_pages = |version| fold.page_counts().version(version).next().is_some();
-    let mut methods = (1..).zip(fold.methods()).map(|(version, it)| (version, &it.method));
+    let made_pages = |version| fold.state().page_counts.version(version).next().is_some();
+    let mut methods =
+        (1..).zip(fold.state().methods.all()).map(|(version, it)| (version, &it.method));
     let (_, method) = methods
         .find(|&(version, method)| made_pages(version) && random_clicks_favour_a_side(method))?;
     let uncut = match method.depth_policy {
@@ -310,9 +311,9 @@ pub(crate) fn doubt(loaded: &LoadedExperiment) -> Result<Option<Doubt>, ServiceE
             return Ok(Some(Doubt { duel: None }));
         }
         let Some(lost) = lost(&fold) else { return Ok(None) };
-        let (tally, roster) = (fold.policy().tally().clone(), fold.roster().clone());
-        let answered_each = answered_each(fold.counts(), &tally);
-        (fold.verdict().clone(), tally, roster, lost, answered_each)
+        let (tally, roster) = (fold.run().policy().tally().clone(), fold.run().roster().clone());
+        let answered_each = answered_each(&fold.state().counts, &tally);
+        (fold.run().verdict().clone(), tally, roster, lost, answered_each)
     };
     let (active, verdict) = (roster.active(), tracker.verdict());
     let doubted = verdict.map(|verdict| verdict.winner()).filter(|&winner| {

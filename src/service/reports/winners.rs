@@ -56,8 +56,9 @@ pub async fn winners(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,
 ) -> Result<Arc<Computed<Winners>>, ServiceError> {
-    let copy =
-        |fold: &Fold| (fold.position(), fold.policy().tally().clone(), fold.roster().clone());
+    let copy = |fold: &Fold| {
+        (fold.state().position, fold.run().policy().tally().clone(), fold.run().roster().clone())
+    };
     let compute = |loaded: &LoadedExperiment, (position, tally, roster): (_, Tally, Roster)| {
         winners_of(loaded, position, &tally, &roster)
     };

@@ -57,7 +57,7 @@ pub async fn import(
             (Some(fold), Some(base))
         }
     };
-    let entries = record.head - fold.as_ref().map_or(0, Fold::position);
+    let entries = record.head - fold.as_ref().map_or(0, |fold| fold.state().position);
     let mut log = Log::new(reader, fold, &record, &spec);
     if let Some(existing) = store.experiment(&name).await? {
         return compare(store, &existing, &record, log).await;
@@ -98,7 +98,9 @@ fn read_base(
     let SnapshotLine { snapshot } = reader.parse(&line)?;
     let state = STANDARD.decode(&snapshot.state).map_err(|error| reader.wrong(error))?;
     let fold = Fold::restore(spec, record.seed, &state)
-        .filter(|fold| fold.position() == snapshot.position && fold.format() == snapshot.format)
+        .filter(|fold| {
+            fold.state().position == snapshot.position && fold.format() == snapshot.format
+        })
         .ok_or_else(|| {
             reader.wrong("the snapshot is damaged or has a layout that this version does not read")
         })?;

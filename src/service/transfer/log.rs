@@ -127,7 +127,7 @@ impl FoldedLog {
         mut with: impl FnMut(Option<&OutcomeEvent>, &LogEntry) -> Result<(), anyhow::Error> + Send,
     ) -> Result<Fold, anyhow::Error> {
         let fold = &mut self.state;
-        for_each_entry(store, &self.record, fold.position(), |entry| {
+        for_each_entry(store, &self.record, fold.state().position, |entry| {
             let answered = fold.apply_chunk(|chunk| chunk.apply(entry))?;
             with(answered.as_ref(), entry)
         })

@@ -63,7 +63,7 @@ impl<'a> Log<'a> {
     }
 
     fn position(&self) -> u64 {
-        self.fold.as_ref().map_or(0, Fold::position)
+        self.fold.as_ref().map_or(0, |fold| fold.state().position)
     }
 
     /// The next entries, folded. Empty after the last entry, if the end of the file is valid and

@@ -76,7 +76,7 @@ pub fn played(policy: &PolicySpec) -> Played {
     let mut script = Script::new(2);
     let mut writing = Writing { fold: Fold::start(&spec, SEED, CREATED_AT), log: Vec::new() };
     for step in 0..STEPS {
-        let rankers = writing.fold.roster().rankers();
+        let rankers = writing.fold.run().roster().rankers();
         if step == 100 && !fixed {
             writing.write(None, changed(&enlists(&format!("ranker-{rankers}"))));
         }
@@ -96,12 +96,12 @@ pub fn played(policy: &PolicySpec) -> Played {
 }
 
 fn next(writing: &mut Writing, step: u64, script: &mut Script) {
-    let selection = writing.fold.policy().select(&InFlight::new(), &mut step_rng(7, step));
+    let selection = writing.fold.run().policy().select(&InFlight::new(), &mut step_rng(7, step));
     let duel = (1 << 100) + Nonce::from(step);
-    let method = writing.fold.methods().len() as u32;
+    let method = writing.fold.state().methods.all().len() as u32;
     match script.below(12) {
         0 => {
-            let ranker = script.below(writing.fold.roster().rankers()) as u16;
+            let ranker = script.below(writing.fold.run().roster().rankers()) as u16;
             let counts = vec![(ranker, 1 + script.below(9) as u64)];
             writing
                 .write(None, Event::Control(ControlEvent::SelfDuels { counts, alone: Vec::new() }));
@@ -124,8 +124,8 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
             }
         }
         2 => {
-            let Some(batch) = writing.fold.policy().batch() else { return };
-            let pairs = writing.fold.policy().batch_pairs();
+            let Some(batch) = writing.fold.run().policy().batch() else { return };
+            let pairs = writing.fold.run().policy().batch_pairs();
             let open = pairs.iter().filter(|pair| pair.answered < pair.needed);
             let results = open
                 .map(|pair| {
@@ -153,7 +153,7 @@ fn next(writing: &mut Writing, step: u64, script: &mut Script) {
                 _ if script.first_wins(first, second) => Answer::First,
                 _ => Answer::Second,
             };
-            let chosen_at = writing.fold.position();
+            let chosen_at = writing.fold.state().position;
             let first_left = step.is_multiple_of(2);
             let outcome = events::outcome(selection, answer);
             let outcome = OutcomeEvent { first_left, chosen_at, ..outcome };
@@ -196,9 +196,9 @@ fn after_an_exclusion(policy: &PolicySpec) -> Fold {
 
 /// A copy of the policy of a fold, which goes on with its verdict.
 fn policy_of(fold: &Fold, spec: &PolicySpec) -> Box<dyn Bandit> {
-    let (setup, policy) = (Setup { rankers: RANKERS, seed: SEED }, fold.policy());
+    let (setup, policy) = (Setup { rankers: RANKERS, seed: SEED }, fold.run().policy());
     let policy = spec.restore(setup, &policy.save()).expect("its own state");
-    Box::new(Run::going_on(policy, fold.roster().clone(), fold.verdict().clone()))
+    Box::new(Run::going_on(policy, fold.run().roster().clone(), fold.run().verdict().clone()))
 }
 
 #[test]

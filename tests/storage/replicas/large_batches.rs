@@ -66,10 +66,10 @@ async fn results_of_many_pairs_give_the_state_of_the_log(database: TestDatabase)
     let record = store.experiment("search").await.expect("a store").expect("an experiment");
     let spec = ExperimentSpec::read(&record.spec).expect("a spec");
     let mut fold = Fold::start(&spec, record.seed, record.created_at);
-    let mut batches = vec![fold.policy().batch()];
+    let mut batches = vec![fold.run().policy().batch()];
     for entry in store.read(record.id, 0, u32::MAX).await.expect("the log") {
         fold.apply(&entry).expect("an entry that follows");
-        batches.push(fold.policy().batch());
+        batches.push(fold.run().policy().batch());
     }
     batches.dedup();
     assert_eq!(batches.len(), 4, "three batches have ended: {batches:?}");

@@ -364,7 +364,7 @@ impl World {
                 loaded.spec, self.rankers, self.retired
             ));
         }
-        let active = loaded.fold().map_err(text_of)?.roster().active().len();
+        let active = loaded.fold().map_err(text_of)?.run().roster().active().len();
         if active != self.rankers.len() - self.retired.len() {
             return Err(format!("{active} rankers take part"));
         }

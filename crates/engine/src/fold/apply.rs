@@ -1,6 +1,6 @@
 //! How an entry of the log changes the state.
 
-use super::Fold;
+use super::{Fold, State};
 use crate::clock;
 use crate::experiment_spec::ExperimentSpec;
 use crate::fold::open_pages::{ClickedPage, sheet_of};
@@ -44,12 +44,12 @@ impl Chunk<'_> {
 
     /// The version of the record after the entries so far.
     pub fn version(&self) -> u64 {
-        self.0.version()
+        self.0.state.version
     }
 
     /// The status, the winner and the archive after the entries so far.
     pub fn lifecycle(&self) -> Lifecycle {
-        self.0.lifecycle()
+        self.0.state.lifecycle
     }
 }
 
@@ -76,7 +76,7 @@ impl Fold {
             return Err(refuse(format!("it was recorded at {}", entry.recorded_at)));
         }
         let mut answered = None;
-        if !self.sets_aside(entry) {
+        if !self.state.sets_aside(entry) {
             self.check_steps(&entry.event).map_err(refuse)?;
             let before = self.batch_state();
             answered = self.apply_event(entry).map_err(refuse)?;
@@ -96,7 +96,7 @@ impl Fold {
 
     /// The number of the open batch, and how many of its comparisons are answered.
     fn batch_state(&self) -> (Option<u32>, u64) {
-        let batches = self.policy().batches();
+        let batches = self.run.policy().batches();
         batches.map_or((None, 0), |it| (it.number(), it.progress().answered))
     }
 
@@ -132,17 +132,17 @@ impl Fold {
             }
             ControlEvent::Changed { patch, .. } => self.change(patch, position, recorded_at)?,
             ControlEvent::SelfDuels { counts, alone } => {
-                let arms = self.arms_of(alone)?;
+                let arms = self.state.arms_of(alone)?;
                 for &(ranker, _) in counts {
-                    self.check_ranker(ranker)?;
+                    self.state.check_ranker(ranker)?;
                 }
                 for &(ranker, count) in counts {
                     self.state.counts.record_self_duels(ranker.into(), count);
                     self.state.history.shown_alone(ranker.into(), count);
                     self.run.observe_self_duels(ranker.into(), count);
                 }
-                self.shown_alone(&arms, position);
-                self.complete_alone(recorded_at);
+                self.state.shown_alone(&arms, position);
+                self.state.complete_alone(self.run.cohorts(), recorded_at);
             }
             ControlEvent::BatchResults { batch, part, results } => {
                 self.apply_results(*batch, results)?;
@@ -159,9 +159,9 @@ impl Fold {
                 }
                 self.run.add_duels(Cell { issued: *issued, answered: *answered });
                 self.run.complete(*issued_before, self.state.recorded_at);
-                self.complete_alone(recorded_at);
+                self.state.complete_alone(self.run.cohorts(), recorded_at);
             }
-            ControlEvent::Values { pages } => self.add_values(pages)?,
+            ControlEvent::Values { pages } => self.state.add_values(pages)?,
             ControlEvent::ValuesComplete { issued_before } => {
                 check_issued(*issued_before)?;
                 if let Some(guardrails) = &mut self.state.guardrails {
@@ -173,39 +173,16 @@ impl Fold {
         Ok(())
     }
 
-    /// Whether this answer rests on entries that the log has lost: the clicks of its page, or the
-    /// change that introduced its ranker or its method. It was acknowledged and cannot be
-    /// understood any more; the log goes on without it.
-    pub fn sets_aside(&self, entry: &LogEntry) -> bool {
-        let has_page = |duel| self.state.open_pages.pages().contains_key(&duel);
-        let has =
-            |first: u16, second: u16| usize::from(first.max(second)) < self.roster().rankers();
-        // a duel is recorded after the position at which it was selected, unless entries were lost
-        match &entry.event {
-            Event::Control(ControlEvent::Settled {}) => !has_page(entry.nonce),
-            Event::Control(ControlEvent::Clicks(clicks)) => {
-                let is_known =
-                    has(clicks.first, clicks.second) && self.method(clicks.method).is_some();
-                clicks.chosen_at >= entry.position && !is_known
-                    || clicks.sheet.is_none() && !has_page(clicks.duel.as_u128())
-            }
-            Event::Outcome(outcome) => {
-                outcome.chosen_at >= entry.position && !has(outcome.first, outcome.second)
-            }
-            Event::Control(_) => false,
-        }
-    }
-
     /// Clicks under the nonce of the duel settle it; clicks under another nonce are kept.
     fn apply_clicks(
         &mut self,
         nonce: Nonce,
         event: &ClicksEvent,
     ) -> Result<Option<OutcomeEvent>, String> {
-        self.check_ranker(event.first)?;
-        self.check_ranker(event.second)?;
+        self.state.check_ranker(event.first)?;
+        self.state.check_ranker(event.second)?;
         check_issued(event.issued_at)?;
-        if self.method(event.method).is_none() {
+        if self.state.methods.version(event.method).is_none() {
             return Err(format!("there is no version {} of the method", event.method));
         }
         let duel = event.duel.as_u128();
@@ -213,7 +190,7 @@ impl Fold {
         let sheet = sheet_of(event, before)?;
         if nonce != duel {
             let &ClicksEvent { first, second, ticket, issued_at, unit, .. } = event;
-            self.add_answered(duel, [first, second], ticket, issued_at, unit);
+            self.state.add_answered(duel, [first, second], ticket, issued_at, unit);
             self.state.open_pages.add(duel, event, sheet);
             return Ok(None);
         }
@@ -225,14 +202,15 @@ impl Fold {
 
     /// Settle a duel: turn the clicks on its page into its outcome.
     fn settle(&mut self, nonce: Nonce, page: &ClickedPage) -> Result<OutcomeEvent, String> {
-        let method = self.method(page.method).ok_or("its method is unknown")?;
+        let method = self.state.methods.version(page.method).ok_or("its method is unknown")?;
         let credit = page.credit(&method, self.seed, nonce)?;
         let outcome = page.answered(credit.outcome);
         // where ties count, the mean of an outcome is the score already
         let skips_ties = self.state.spec.ties == TieRule::Skip;
         let score = page.score(&method, &credit, self.seed, nonce).filter(|_| skips_ties);
         self.apply_outcome(nonce, &outcome, score)?;
-        let counts = !self.state.excluded.has(outcome.unit) && self.arm_of(outcome.unit).is_none();
+        let counts =
+            !self.state.excluded.has(outcome.unit) && self.state.arm_of(outcome.unit).is_none();
         if outcome.first != outcome.second && counts {
             self.state.page_counts.record(page.method, &outcome, &page.sheet, &credit);
         }
@@ -248,21 +226,21 @@ impl Fold {
         score: Option<Score>,
     ) -> Result<(), String> {
         let &OutcomeEvent { first, second, unit, segment, issued_at, .. } = outcome;
-        self.check_ranker(first)?;
-        self.check_ranker(second)?;
+        self.state.check_ranker(first)?;
+        self.state.check_ranker(second)?;
         check_issued(issued_at)?;
-        self.add_answered(nonce, [first, second], outcome.ticket, issued_at, unit);
+        self.state.add_answered(nonce, [first, second], outcome.ticket, issued_at, unit);
         let duel = Duel::new(first.into(), second.into());
         if duel.is_self() {
             // its step was counted when it was issued; its answer teaches nothing
-            self.answered_alone(unit, issued_at);
+            self.state.answered_alone(self.run.cohorts(), unit, issued_at);
             return Ok(());
         }
         if self.state.excluded.has(unit) {
             self.state.excluded.answered();
             return Ok(());
         }
-        if self.arm_of(unit).is_some() {
+        if self.state.arm_of(unit).is_some() {
             // the unit sees one ranker alone, and such a page can change what it prefers
             return Ok(());
         }
@@ -283,8 +261,11 @@ impl Fold {
             true => (Some(Observation::OPEN_BATCH), 0),
             false => (outcome.batch, outcome.ticket),
         };
-        let resolved =
-            self.state.spec.ties.resolve(outcome.answer, self.seed, self.policy().tally().steps());
+        let resolved = self.state.spec.ties.resolve(
+            outcome.answer,
+            self.seed,
+            self.run.policy().tally().steps(),
+        );
         let place = |segment| self.state.spec.segments.iter().position(|&own| own == segment);
         let segment = segment.and_then(place).map_or(0, |place| place as u8 + 1);
         let answer =
@@ -296,9 +277,9 @@ impl Fold {
     /// Fold the results of a batch that were counted elsewhere.
     fn apply_results(&mut self, batch: u32, results: &[PairResult]) -> Result<(), String> {
         for result in results {
-            self.check_pair(result.first, result.second)?;
+            self.state.check_pair(result.first, result.second)?;
         }
-        self.check_ties(results)?;
+        self.state.check_ties(results)?;
         for result in results {
             self.apply_result(batch, result);
         }
@@ -355,27 +336,50 @@ impl Fold {
             }
             Event::Control(_) => 0,
         };
-        let before = self.policy().tally().steps().max(self.state.history.steps());
+        let before = self.run.policy().tally().steps().max(self.state.history.steps());
         match before.saturating_add(steps) > MAX_STEPS {
             true => Err(format!("it counts {steps} steps, more than an experiment can have")),
             false => Ok(()),
+        }
+    }
+}
+
+impl State {
+    /// Whether this answer rests on entries that the log has lost: the clicks of its page, or the
+    /// change that introduced its ranker or its method. It was acknowledged and cannot be
+    /// understood any more; the log goes on without it.
+    pub fn sets_aside(&self, entry: &LogEntry) -> bool {
+        let has_page = |duel| self.open_pages.pages().contains_key(&duel);
+        let has =
+            |first: u16, second: u16| usize::from(first.max(second)) < self.spec.rankers.len();
+        // a duel is recorded after the position at which it was selected, unless entries were lost
+        match &entry.event {
+            Event::Control(ControlEvent::Settled {}) => !has_page(entry.nonce),
+            Event::Control(ControlEvent::Clicks(clicks)) => {
+                let is_known = has(clicks.first, clicks.second)
+                    && self.methods.version(clicks.method).is_some();
+                clicks.chosen_at >= entry.position && !is_known
+                    || clicks.sheet.is_none() && !has_page(clicks.duel.as_u128())
+            }
+            Event::Outcome(outcome) => {
+                outcome.chosen_at >= entry.position && !has(outcome.first, outcome.second)
+            }
+            Event::Control(_) => false,
         }
     }
 
     /// Each tie that a coin decides takes a draw.
     fn check_ties(&self, results: &[PairResult]) -> Result<(), String> {
         match ties_of(results) {
-            ties if self.state.spec.ties.constant().is_none() && ties > COIN_TIES_MAX => {
-                Err(format!(
-                    "it has {ties} ties for a coin to decide; at most {COIN_TIES_MAX} at a time"
-                ))
-            }
+            ties if self.spec.ties.constant().is_none() && ties > COIN_TIES_MAX => Err(format!(
+                "it has {ties} ties for a coin to decide; at most {COIN_TIES_MAX} at a time"
+            )),
             _ => Ok(()),
         }
     }
 
     fn check_ranker(&self, ranker: u16) -> Result<(), String> {
-        let rankers = self.roster().rankers();
+        let rankers = self.spec.rankers.len();
         if usize::from(ranker) < rankers {
             Ok(())
         } else {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::methods::MethodVersion;
+use super::state::BatchTimes;
 use super::{Fold, FoldError};
 use crate::experiment_spec::{ExperimentSpec, Patch};
 use rankduel_store::LogEntry;
-use rankduel_store::events::{ControlEvent, Event, Status};
+use rankduel_store::events::{ControlEvent, Event};
 
 impl Fold {
     /// The state after the first entry of a log, which creates the experiment. `newest` is the spec
@@ -84,8 +84,7 @@ impl Fold {
             }
         }
         if other_method {
-            let method = next.pages.interleaving;
-            self.state.methods.push(MethodVersion { since: position, method });
+            self.state.methods.add(position, next.pages.interleaving);
         }
         if excludes {
             self.state.excluded.exclude_from(position);
@@ -97,13 +96,13 @@ impl Fold {
     /// The status or the archive has changed.
     fn follow_lifecycle(&mut self, patch: &Patch, position: u64, at: i64) {
         self.state.batches.moved_at = at;
-        self.run.restart_on_drift(self.restarts_on_drift());
+        self.run.restart_on_drift(self.state.restarts_on_drift());
         if patch.archived {
             return;
         }
         self.state.status_since = position;
         match &patch.reason {
-            Some(reason) if self.state.lifecycle.status == Status::Concluded => {
+            Some(reason) if self.state.lifecycle.is_concluded() => {
                 self.state.concluded_by_itself = Some(reason.clone());
             }
             Some(_) => {}
@@ -116,9 +115,9 @@ impl Fold {
     /// may have been another batch's. Where results were posted for that one, the open one gets
     /// another number: a post is for one batch, for ever.
     fn renumber_batch(&mut self) {
-        let super::state::BatchTimes { posted, posted_whole, .. } = self.state.batches;
+        let BatchTimes { posted, posted_whole, .. } = self.state.batches;
         let is_taken = |open: u32| open < posted || open <= posted_whole;
-        if self.policy().batch().is_some_and(is_taken) {
+        if self.run.policy().batch().is_some_and(is_taken) {
             self.run.policy_mut().renumber_batch(posted.saturating_add(1));
         }
     }

@@ -12,10 +12,37 @@ pub struct MethodVersion {
     pub method: interleaving::Spec,
 }
 
-/// The method with this version number, counted from 1.
-pub(super) fn method_of(methods: &[MethodVersion], version: u32) -> Option<interleaving::Spec> {
-    let index = (version as usize).checked_sub(1)?;
-    methods.get(index).map(|version| version.method)
+/// The interleaving methods that an experiment has had, version 1 first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Methods(Vec<MethodVersion>);
+
+impl Methods {
+    /// The initial method.
+    pub(super) fn new(method: interleaving::Spec) -> Self {
+        Self(vec![MethodVersion { since: 0, method }])
+    }
+
+    /// Another method, from this log position on.
+    pub(super) fn add(&mut self, since: u64, method: interleaving::Spec) {
+        self.0.push(MethodVersion { since, method });
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[MethodVersion] {
+        &self.0
+    }
+
+    /// Version and method for a duel that was selected at this log position.
+    pub fn at(&self, chosen_at: u64) -> (u32, interleaving::Spec) {
+        let version = self.0.partition_point(|version| version.since <= chosen_at).max(1);
+        (version as u32, self.0[version - 1].method)
+    }
+
+    /// The method with this version number.
+    pub fn version(&self, version: u32) -> Option<interleaving::Spec> {
+        let index = (version as usize).checked_sub(1)?;
+        self.0.get(index).map(|version| version.method)
+    }
 }
 
 /// A value with a form in JSON alone.

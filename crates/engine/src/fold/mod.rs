@@ -17,4 +17,4 @@ mod values;
 
 pub use apply::{COIN_TIES_MAX, Chunk, FoldError, ties_of};
 pub use methods::MethodVersion;
-pub use state::{DecidedClaim, Fold, MAX_POSITION};
+pub use state::{DecidedClaim, Fold, MAX_POSITION, State};

@@ -3,7 +3,6 @@
 use sha2::{Digest, Sha256};
 
 use super::Fold;
-use super::methods::method_of;
 use super::state::{MAX_POSITION, State};
 use super::values;
 use crate::clock;
@@ -59,9 +58,8 @@ impl State {
     fn is_sound(&self, newest: &ExperimentSpec) -> bool {
         let (spec, methods) = (&self.spec, &self.methods);
         let rankers = spec.rankers.len();
-        let is_known = |page: &ClickedPage| {
-            page.is_sound(rankers) && method_of(methods, page.method).is_some()
-        };
+        let is_known =
+            |page: &ClickedPage| page.is_sound(rankers) && methods.version(page.method).is_some();
         spec.errors().is_empty()
             && spec.policy == newest.policy
             && newest.rankers.starts_with(&spec.rankers)
@@ -75,11 +73,11 @@ impl State {
             && self.alone.as_ref().is_none_or(|alone| alone.is_sound())
             && self.guardrails.is_some() != spec.metrics.is_empty()
             && self.position <= MAX_POSITION
-            && methods.len() == spec.pages.interleaving_version as usize
-            && methods.last().is_some_and(|newest| newest.method == spec.pages.interleaving)
-            && methods.iter().all(|version| version.method.validate().is_ok())
+            && methods.all().len() == spec.pages.interleaving_version as usize
+            && methods.all().last().is_some_and(|newest| newest.method == spec.pages.interleaving)
+            && methods.all().iter().all(|version| version.method.validate().is_ok())
             && self.open_pages.pages().values().all(is_known)
-            && self.page_counts.is_sound(rankers, methods.len())
+            && self.page_counts.is_sound(rankers, methods.all().len())
             && [self.recorded_at, self.batches.opened_at, self.batches.moved_at]
                 .into_iter()
                 .all(clock::is_a_time)

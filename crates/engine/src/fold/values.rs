@@ -1,6 +1,6 @@
 //! The values of metrics: guardrails as a part of the state.
 
-use super::Fold;
+use super::State;
 use super::apply::check_issued;
 use crate::experiment_spec::{Errors, ExperimentSpec};
 use crate::page_values::shown;
@@ -30,19 +30,14 @@ pub(super) fn restored(
     saved.restored(&metrics, window, error, seed, rankers)
 }
 
-impl Fold {
-    /// The claims about metrics; `None` without metrics.
-    pub fn guardrails(&self) -> Option<&Guardrails> {
-        self.state.guardrails.as_deref()
-    }
-
+impl State {
     /// Whether the log has this page and these values, or they would change nothing.
     pub(crate) fn has_page(&self, page: &PageValues) -> bool {
         let &PageValues { duel, first, second, alone, issued_at, unit, ref values } = page;
         let page = Page { issued_at, pair: [first, second], alone, unit };
         let values = values.each_ref().map(Vec::as_slice);
-        self.state.excluded.has(unit)
-            || self.guardrails().is_some_and(|held| held.has(duel.as_u128(), &page, values))
+        self.excluded.has(unit)
+            || self.guardrails.as_ref().is_some_and(|held| held.has(duel.as_u128(), &page, values))
     }
 
     /// An answer or a click shows that the page of a duel was issued, if nothing else in the log
@@ -56,8 +51,8 @@ impl Fold {
         unit: Option<u64>,
     ) {
         let shown = shown(pair, ticket, self.arm_of(unit));
-        let is_excluded = self.state.excluded.has(unit);
-        let Some(guardrails) = self.state.guardrails.as_mut().filter(|_| !is_excluded) else {
+        let is_excluded = self.excluded.has(unit);
+        let Some(guardrails) = self.guardrails.as_mut().filter(|_| !is_excluded) else {
             return;
         };
         let shown = shown
@@ -77,15 +72,15 @@ impl Fold {
                 return Err("it has a value that is no number of a metric".into());
             }
         }
-        let rankers = self.roster().rankers();
-        let Some(guardrails) = &mut self.state.guardrails else { return Ok(()) };
+        let rankers = self.spec.rankers.len();
+        let Some(guardrails) = &mut self.guardrails else { return Ok(()) };
         for page in pages {
             let &PageValues { duel, first, second, alone, issued_at, unit, ref values } = page;
             let is_known = first != second
                 && alone.is_none_or(|alone| alone == first || alone == second)
                 && usize::from(first.max(second)) < rankers
                 && values.iter().all(|values| values.len() <= guardrails.metrics());
-            if is_known && !self.state.excluded.has(unit) {
+            if is_known && !self.excluded.has(unit) {
                 let page = Page { issued_at, pair: [first, second], alone, unit };
                 guardrails.add(duel.as_u128(), page, values.each_ref().map(Vec::as_slice));
             }

@@ -63,7 +63,7 @@ impl LoadedExperiment {
         match (rule, unit) {
             (Rule::Outside, _) => self.traffic.shown_outside(),
             (Rule::Alone(_), Some(unit)) => {
-                if fold.alone().is_some_and(|alone| !alone.has_issued(unit)) {
+                if fold.state().alone.as_deref().is_some_and(|alone| !alone.has_issued(unit)) {
                     self.unlogged.shown_alone(unit);
                 }
             }
@@ -77,7 +77,7 @@ impl LoadedExperiment {
                 return Ok(chosen);
             }
         }
-        Ok(Chosen { rule, selection, first_left: true, chosen_at: fold.position() })
+        Ok(Chosen { rule, selection, first_left: true, chosen_at: fold.state().position })
     }
 
     /// The duel that the policy selects, for a lease of its batch. It is counted as issued.
@@ -105,7 +105,7 @@ impl LoadedExperiment {
         rng: &mut PolicyRng,
         now_ms: i64,
     ) -> (Selection, MutexGuard<'_, OpenDuels>) {
-        let policy = fold.policy();
+        let policy = fold.run().policy();
         if policy.uses_in_flight() {
             let mut open = self.open_duels();
             let in_flight = open.in_flight_at(now_ms, policy.batch());
@@ -122,7 +122,7 @@ impl LoadedExperiment {
         now_ms: i64,
         read: impl FnOnce(&InFlight) -> T,
     ) -> Result<T, EngineError> {
-        let batch = self.fold()?.policy().batch();
+        let batch = self.fold()?.run().policy().batch();
         Ok(read(self.open_duels().in_flight_at(now_ms, batch)))
     }
 
@@ -146,9 +146,10 @@ fn issue(
     rng: &mut PolicyRng,
     now_ms: i64,
 ) -> Chosen {
-    let chosen = Chosen { rule, selection, first_left: rng.random(), chosen_at: fold.position() };
+    let chosen =
+        Chosen { rule, selection, first_left: rng.random(), chosen_at: fold.state().position };
     // the batch that the duel is counted for
-    open.in_flight_at(now_ms, fold.policy().batch());
+    open.in_flight_at(now_ms, fold.run().policy().batch());
     open.issue(&selection, chosen.first_left, now_ms);
     chosen
 }

@@ -85,7 +85,7 @@ impl LoadedExperiment {
 
     /// The position of the newest folded entry; 0 if a panic destroyed the fold.
     pub(crate) fn position(&self) -> u64 {
-        self.fold.read().map_or(0, |fold| fold.position())
+        self.fold.read().map_or(0, |fold| fold.state().position)
     }
 
     /// A copy of the newest known record.
@@ -140,22 +140,23 @@ impl LoadedExperiment {
     /// complete.
     pub(crate) fn has_open_work(&self, now_ms: i64) -> bool {
         let Ok(fold) = self.fold() else { return false };
-        let policy = fold.policy();
+        let policy = fold.run().policy();
         let awaits_batch = policy.batches().is_some()
             && self.open_duels().in_flight_at(now_ms, policy.batch()).total() > 0;
         awaits_batch
-            || !fold.open_pages().pages().is_empty()
-            || fold.guardrails().is_some_and(|it| it.due(i64::MAX).is_some())
-            || fold.cohorts().oldest_end().is_some()
+            || !fold.state().open_pages.pages().is_empty()
+            || fold.state().guardrails.as_deref().is_some_and(|it| it.due(i64::MAX).is_some())
+            || fold.run().cohorts().oldest_end().is_some()
     }
 
     /// Duels whose time to collect clicks is over, at most `limit`.
     pub fn pages_to_settle(&self, now_ms: i64, limit: usize) -> Result<Vec<Nonce>, EngineError> {
         let fold = self.fold()?;
         // a shorter window must not cut off clicks on pages that were shown before
-        let window = u32::try_from(fold.cohorts().longest_window_ms() / 1000).unwrap_or(u32::MAX);
+        let window =
+            u32::try_from(fold.run().cohorts().longest_window_ms() / 1000).unwrap_or(u32::MAX);
         let until = now_ms - i64::from(self.spec.settle_within(window)) * 1000;
-        Ok(fold.open_pages().issued_until(until).take(limit).collect())
+        Ok(fold.state().open_pages.issued_until(until).take(limit).collect())
     }
 
     /// Traffic of this process.
@@ -229,7 +230,7 @@ impl LoadedExperiment {
         let fold = self.fold()?;
         Ok(Snapshot {
             experiment: self.id,
-            position: fold.position(),
+            position: fold.state().position,
             format: fold.format(),
             state: fold.save(),
             created_at: now_ms,

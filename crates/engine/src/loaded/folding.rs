@@ -28,7 +28,7 @@ impl LoadedExperiment {
     /// Fold the entries of the log that are not folded yet.
     pub async fn catch_up(self: &Arc<Self>, store: &dyn Store) -> Result<(), EngineError> {
         let turn = Arc::clone(&self.catching_up).lock_owned().await;
-        let after = self.fold()?.position();
+        let after = self.fold()?.state().position;
         self.fold_after(store, after, turn).await.map(drop)
     }
 
@@ -87,7 +87,8 @@ impl LoadedExperiment {
     /// policy looks at all of them then.
     fn rows_of(&self, entries: &[LogEntry]) -> usize {
         let rows = entries.iter().map(rows).sum();
-        let batch = self.fold().ok().and_then(|fold| Some(fold.policy().batches()?.progress()));
+        let batch =
+            self.fold().ok().and_then(|fold| Some(fold.run().policy().batches()?.progress()));
         match batch {
             Some(batch) if batch.needed <= batch.answered + entries.len() as u64 => {
                 rows + batch.pairs
@@ -153,9 +154,9 @@ impl LoadedExperiment {
     fn signal_if_due(&self, fold: &Fold) {
         let Some(at) = self.spec.conclude_at else { return };
         let reached = fold.settled_verdict(&at).is_some()
-            || at.max_duels.is_some_and(|most| fold.counts().answered_duels() >= most);
+            || at.max_duels.is_some_and(|most| fold.state().counts.answered_duels() >= most);
         if reached
-            && fold.concluded_by_itself().is_none()
+            && fold.state().concluded_by_itself.is_none()
             && !self.was_due.swap(true, Ordering::Relaxed)
         {
             // fails only if nothing concludes experiments here
@@ -209,7 +210,7 @@ impl LoadedExperiment {
         if self.absorb(chunk)? {
             return Ok(());
         }
-        let position = self.fold()?.position();
+        let position = self.fold()?.state().position;
         Err(self.unreadable(&format_args!("its log has a gap after position {position}")))
     }
 

@@ -39,7 +39,7 @@ impl LoadedExperiment {
         let loaded = Arc::new(Self {
             id: record.id,
             name: record.name.clone(),
-            initial_rankers: fold.initial_rankers(),
+            initial_rankers: fold.state().initial_rankers,
             version: record.version,
             open_duels: Mutex::new(open_duels(&spec, &fold)),
             unlogged: Unlogged::new(spec.rankers.len()),
@@ -52,7 +52,7 @@ impl LoadedExperiment {
             was_due: AtomicBool::new(false),
             doubted: Mutex::default(),
             appending: tokio::sync::RwLock::default(),
-            snapshot_at: AtomicU64::new(fold.position()),
+            snapshot_at: AtomicU64::new(fold.state().position),
             last_used_ms: AtomicI64::new(i64::MIN),
             opened_at: now_ms,
             is_first: record.created_at >= process.since_ms && record.head <= 1,
@@ -116,8 +116,8 @@ impl LoadedExperiment {
 /// No duels yet, and the cohorts in which the verdict counts them.
 fn open_duels(spec: &ExperimentSpec, fold: &Fold) -> OpenDuels {
     // far in the future the newest answer window holds
-    let cohort_start_ms = fold.cohorts().start_of_cohort(i64::MAX / 2);
-    let in_time = AnsweredInTime::new(cohort_start_ms, fold.cohorts().width_ms());
+    let cohort_start_ms = fold.run().cohorts().start_of_cohort(i64::MAX / 2);
+    let in_time = AnsweredInTime::new(cohort_start_ms, fold.run().cohorts().width_ms());
     OpenDuels::new(i64::from(spec.duel_ttl_seconds) * 1000, in_time)
 }
 
@@ -157,7 +157,7 @@ async fn newest_state(
                 Fold::restore(&own_spec, seed, state).ok_or_else(|| Fold::is_readable(state))
             };
             match fold_off_worker(pairs, restore).await? {
-                Ok(fold) if fold.position() == position => {
+                Ok(fold) if fold.state().position == position => {
                     return Ok(NewestState { fold, log_regressed });
                 }
                 Err(true) => tracing::info!(
