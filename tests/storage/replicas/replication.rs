@@ -1,7 +1,7 @@
 //! Each process reads the entries of the others, after a notification or by polling.
 
 use super::{NEVER_LOOKS, serve};
-use crate::support::client::{Client, eventually, steady, until};
+use crate::support::client::{Client, eventually, settings_of, steady, until};
 use crate::support::{Kind, TestDatabase, fresh_database};
 
 on_postgres! {
@@ -37,9 +37,8 @@ pub async fn each_follows(one: &Client, other: &Client) {
     })
     .await;
     assert_eq!(one.standings("search").await, other.standings("search").await);
-    let tags = [one, other].map(|client| client.get("/v1/experiments/search"));
-    let [first, second] = tags;
-    assert_eq!(first.await.json(200), second.await.json(200));
+    let [first, second] = [one, other].map(|client| client.experiment("search"));
+    assert_eq!(settings_of(first.await), settings_of(second.await));
 }
 
 async fn polling_alone_suffices(database: TestDatabase) {
