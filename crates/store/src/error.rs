@@ -68,9 +68,12 @@ fn said(error: &sqlx::Error) -> String {
 
 impl StoreError {
     /// Whether the database answered, with an error. It may then accept a part of what it refused.
+    /// A server that ends its sessions (class 57P) does not answer: it may have kept everything.
     pub fn is_answer(&self) -> bool {
         match self {
-            Self::Unavailable(error) => error.as_database_error().is_some(),
+            Self::Unavailable(error) => error
+                .as_database_error()
+                .is_some_and(|error| !error.code().is_some_and(|code| code.starts_with("57P"))),
             Self::Refused(_) | Self::Corrupt(_) => true,
             Self::Slow(_)
             | Self::Foreign(_)

@@ -84,7 +84,7 @@ pub trait ExperimentLog: Send + Sync {
 
     /// Keep what holds at this log position, in place of the answer `before`. The version and the
     /// log stay as they are. Returns `false`, and changes nothing, if another answer is stored, or
-    /// one of a later position.
+    /// one of a later position, or if somebody is writing to the experiment.
     async fn save_answer(
         &self,
         experiment: ExperimentId,

@@ -98,11 +98,13 @@ impl LoadedExperiment {
         read(&self.record.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replace the record, unless a newer one is known.
+    /// Replace the record, unless a newer one is known. The answer stays, which changes without the
+    /// version: the given record may have been read before the newest answer was stored.
     pub(crate) fn set_record(&self, record: ExperimentRecord) {
         let mut current = self.record.write().unwrap_or_else(PoisonError::into_inner);
         if record.version >= current.version {
-            *current = record;
+            let answer = current.answer.take();
+            *current = ExperimentRecord { answer, ..record };
         }
     }
 

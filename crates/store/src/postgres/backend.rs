@@ -6,7 +6,7 @@ use super::lease::CALL_TIMEOUT;
 use super::notifier::Listener;
 use super::statements::{
     HEADS, KNOWN_ENTRIES, KNOWN_ENTRIES_OF_SEVERAL, LOCK_EXPERIMENT, LOCK_HEAD, LOCK_HEADS,
-    READ_BULK,
+    READ_BULK, SAVE_ANSWER,
 };
 use super::store::{Layout, PostgresStore};
 use super::transaction::PgTransaction;
@@ -29,6 +29,7 @@ impl Backend for PostgresStore {
     type Transaction = PgTransaction;
 
     const LOCK_EXPERIMENT: &'static Statement = &LOCK_EXPERIMENT;
+    const SAVE_ANSWER: &'static Statement = &SAVE_ANSWER;
 
     /// Within [`CALL_TIMEOUT`], and again if the server aborted it to resolve a deadlock.
     async fn attempt<T: Send, F>(

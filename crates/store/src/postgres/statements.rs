@@ -17,6 +17,11 @@ macro_rules! heads_where {
 statements! {
     Experiment LOCK_EXPERIMENT =
         "select {experiment} from experiment where id = $1 for no key update";
+    /// Does not queue for the row: feedback behind it would wait for two locks in turn, which is
+    /// longer than a commit may take.
+    Experiment SAVE_ANSWER = "update experiment set answer = $3, answered_to = $2
+         where id = $1 and answered_to <= $2 and coalesce(answer, '') = $4
+           and id in (select id from experiment where id = $1 for no key update skip locked)";
     /// "If there is no key yet" cannot be a constraint, so only one process at a time may check
     /// and add.
     Coordinator LOCK_SIGNING_KEYS = "lock table signing_key in share row exclusive mode";

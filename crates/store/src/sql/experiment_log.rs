@@ -134,7 +134,7 @@ impl<B: Backend> ExperimentLog for B {
     ) -> Result<bool, StoreError> {
         let position = to_column("position", position)?;
         let values = values![experiment, position, answer, before.unwrap_or_default()];
-        Ok(self.run(&statements::SAVE_ANSWER, values).await? > 0)
+        Ok(self.run(B::SAVE_ANSWER, values).await? > 0)
     }
 
     fn append_unit(&self, experiment: ExperimentId) -> AppendUnit {

@@ -26,9 +26,6 @@ statements! {
          set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, spec = $7,
              version = version + 1, head = head + 1
          where id = $5 and version = $6";
-    /// `$4` is the answer that is stored before, empty without one.
-    Experiment SAVE_ANSWER = "update experiment set answer = $3, answered_to = $2
-         where id = $1 and answered_to <= $2 and coalesce(answer, '') = $4";
     Experiment READ =
         "select {log} from log where experiment_id = $1 and position > $2 order by position limit $3";
     /// Checks the conditions of pruning under the row's lock: they may have changed since the

@@ -20,6 +20,8 @@ use crate::{
 statements! {
     /// Needs no lock of its own: a transaction that writes is the only one.
     Experiment LOCK_EXPERIMENT = "select {experiment} from experiment where id = $1";
+    Experiment SAVE_ANSWER = "update experiment set answer = $3, answered_to = $2
+         where id = $1 and answered_to <= $2 and coalesce(answer, '') = $4";
     Experiments HEADS = "select id, version, head, archived_at_ms is not null as archived
          from experiment where id in (select value from json_each($1)) order by id";
     Together MOVE_HEADS = "update experiment set head = moved.value ->> 1
@@ -67,6 +69,7 @@ impl Backend for SqliteStore {
     type Transaction = sqlx::Transaction<'static, Sqlite>;
 
     const LOCK_EXPERIMENT: &'static Statement = &LOCK_EXPERIMENT;
+    const SAVE_ANSWER: &'static Statement = &SAVE_ANSWER;
 
     /// Once: SQLite aborts no transaction that could succeed when repeated.
     async fn attempt<T: Send, F>(

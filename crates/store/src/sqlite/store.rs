@@ -165,7 +165,7 @@ mod tests {
             sqlx::query("rollback").execute(&mut *transaction).await.unwrap();
             drop(transaction);
             let results = store.append(&[(id, large_event(nonce))], 0).await.unwrap();
-            assert_eq!(results, [Appended::Recorded(nonce as u64)]);
+            assert_eq!(results, [Appended::Recorded(nonce as u64 + 1)]);
         }
     }
 }
