@@ -53,8 +53,10 @@ def odd_requests(server, _):
     close = "connection: close\r\n"
     body, packed = b"\x1f\x8b", f"content-encoding: gzip\r\n{close}"
     yield "Content-Encoding", status(server.port, head("POST", FEEDBACK, body, more=packed)), 415
-    known = f'if-none-match: W/"1"\r\n{close}'
-    yield "If-None-Match", status(server.port, head("GET", "/v1/experiments/target", more=known)), 304
+    standings = "/v1/experiments/target/standings"
+    position = json.loads(ask(server.port, "GET", standings)[1])["position"]
+    known = f'if-none-match: W/"{position}"\r\n{close}'
+    yield "If-None-Match", status(server.port, head("GET", standings, more=known)), 304
 
 
 def database_away(server, database):
