@@ -20,7 +20,7 @@ use rankduel_store::ExperimentRecord;
 const LOOK_EVERY_MS: i64 = 15_000;
 /// The pause after an answer was computed, in times of that: the leader of many rankers takes long.
 const PAUSE_TIMES: u32 = 20;
-/// A round of maintenance does not wait for an answer for longer.
+/// Neither a round of maintenance nor a change waits for an answer for longer.
 const FOUND_WITHIN: Duration = Duration::from_secs(1);
 
 /// The state that the newest answer of a loaded experiment was computed from.
@@ -63,7 +63,28 @@ pub(super) async fn keep(
     loaded: &Arc<LoadedExperiment>,
 ) -> Result<(), ServiceError> {
     let shared = loaded.extensions().get::<SharedSeen>();
-    let Ok(mut seen) = shared.0.try_lock() else { return Ok(()) };
+    match shared.0.try_lock() {
+        Ok(mut seen) => look(service, loaded, &mut seen).await,
+        Err(_) => Ok(()),
+    }
+}
+
+/// Keep the answer after a change, so that its reply says what holds from now on. A failure is only
+/// logged: the change is made, and the next round of maintenance looks again.
+pub(super) async fn keep_after_change(service: &Service, loaded: &Arc<LoadedExperiment>) {
+    let shared = loaded.extensions().get::<SharedSeen>();
+    let Ok(mut seen) = tokio::time::timeout(FOUND_WITHIN, shared.0.lock()).await else { return };
+    if let Err(error) = look(service, loaded, &mut seen).await {
+        let experiment = &loaded.name;
+        tracing::warn!(experiment, %error, "the answer after a change was not stored");
+    }
+}
+
+async fn look(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    seen: &mut Seen,
+) -> Result<(), ServiceError> {
     if loaded.is_broken() {
         return Ok(());
     }

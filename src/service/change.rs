@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::service::Service;
+use crate::service::answers;
 use crate::service::error::ServiceError;
 use crate::service::reports::leader::lead;
 use crate::service::units::{UnitHasher, unit_error};
@@ -182,6 +183,7 @@ pub async fn change(
             done => {
                 done?;
                 let changed = service.experiment(name).await?;
+                answers::keep_after_change(service, &changed).await;
                 changed.wake();
                 return Ok(changed);
             }

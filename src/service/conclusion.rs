@@ -12,6 +12,7 @@ use crate::service::error::ServiceError;
 use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::verdict_basis::doubt;
 use crate::service::threads::blocking;
+use rankduel_engine::clock::days_since;
 use rankduel_engine::experiment_spec::{ConcludeAt, Patch};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::Nonce;
@@ -19,8 +20,6 @@ use rankduel_store::events::Status;
 
 /// Nonce of the one automatic conclusion of an experiment. No process has it.
 const CONCLUSION: Nonce = (u64::MAX as Nonce - 1) << 64;
-
-const MILLISECONDS_A_DAY: f64 = 86_400_000.0;
 
 /// Conclude an experiment if its spec asks for that now.
 pub(super) async fn conclude_if_due(
@@ -39,11 +38,6 @@ pub(super) async fn conclude_if_due(
     };
     change_automatically(service, loaded, CONCLUSION, &conclusion).await?;
     Ok(())
-}
-
-/// Days from one time to another, both in Unix milliseconds.
-pub(crate) fn days_since(then: i64, now: i64) -> f64 {
-    (now - then) as f64 / MILLISECONDS_A_DAY
 }
 
 /// The winner to conclude on, and why; `None` while it is not time to conclude.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::service::Service;
+use crate::service::answers;
 use crate::service::change::change;
 use crate::service::error::ServiceError;
 use rankduel_engine::access::Actor;
@@ -57,7 +58,9 @@ pub async fn create(
             false
         }
     };
-    Ok(CreatedExperiment { loaded: service.engine.registry.get(name).await?, is_new })
+    let loaded = service.engine.registry.get(name).await?;
+    answers::keep_after_change(service, &loaded).await;
+    Ok(CreatedExperiment { loaded, is_new })
 }
 
 /// Whether a request repeats the creation of an experiment: its first entry, or of a pruned log its

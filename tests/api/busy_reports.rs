@@ -21,7 +21,7 @@ async fn a_report_that_does_not_come_in_time_is_the_last_one_with_its_age(databa
     let rankers: Vec<String> = (0..200).map(|number| format!("ranker-{number}")).collect();
     let rankers: Vec<&str> = rankers.iter().map(String::as_str).collect();
     server.create(&steady("search", &rankers)).await;
-    for report in ["standings", "regret", "winners", "verdict"] {
+    for report in ["verdict", "standings", "regret", "winners"] {
         let path = format!("/v1/experiments/search/{report}");
         // Without an earlier one, callers wait.
         let first = server.get(&path).await;

@@ -53,6 +53,8 @@ async fn an_experiment_is_created_with_defaults(database: TestDatabase) {
     let policy = &server.post(EXPERIMENTS, &body).await.json(201)["policy"];
     assert_eq!((&policy["confidence"], &policy["margin"]), (&json!(0.99), &json!(0.0)));
     assert_eq!(created["conclude_at"], json!({"confidence": 0.95, "margin": 0.01}));
+    assert_eq!(created["answer"]["state"], "empty");
+    assert_eq!(created["answer"], server.verdict("search").await["answer"]);
     assert!(created["policy_assumes"].is_string());
     assert!(created["seed"].is_u64());
     let now = rfc3339(START_MS);
@@ -325,6 +327,8 @@ async fn a_change_needs_the_current_version(database: TestDatabase) {
     let paused = patch(Some("\"1\""), json!({"status": "paused"})).await;
     assert_eq!(paused.header("etag"), Some("\"2\""));
     assert_eq!(paused.json(200)["version"], 2);
+    assert_ne!(paused.json(200)["answer"]["headline"], created["answer"]["headline"]);
+    assert_eq!(paused.json(200)["answer"], server.verdict("search").await["answer"]);
     assert_eq!(paused.json(200)["created_at"], created["created_at"]);
     assert_eq!(paused.json(200)["updated_at"], rfc3339(START_MS + 1500));
     assert_eq!(server.position("search").await, 2, "the change is in the log");

@@ -209,7 +209,7 @@ async fn names_follow_conventions_and_labels_are_bounded() {
         for (labels, _) in series {
             for (label, value) in labels {
                 // at most 256 rankers of each experiment, and ten claims
-                let bounded = ["method", "route", "status", "kind", "le", "version"];
+                let bounded = ["method", "route", "status", "state", "kind", "le", "version"];
                 let of_experiments = ["experiment", "claim", "ranker"];
                 let is_bounded = bounded.iter().chain(&of_experiments).any(|it| **it == label);
                 assert!(is_bounded, "{name} has a label {label}={value}");

@@ -51,6 +51,12 @@ pub fn is_a_time(unix_ms: i64) -> bool {
     jiff::Timestamp::from_millisecond(unix_ms).is_ok()
 }
 
+/// Days from one time to another, both in unix milliseconds.
+pub fn days_since(then: i64, now: i64) -> f64 {
+    const MILLISECONDS_A_DAY: f64 = 86_400_000.0;
+    (now - then) as f64 / MILLISECONDS_A_DAY
+}
+
 /// A unix time in milliseconds as RFC 3339 text with three digits of a second and `Z`: all times
 /// have the same width, so their order as text is their order in time.
 pub fn rfc3339(unix_ms: i64) -> String {

@@ -31,7 +31,7 @@ pub(crate) struct Experiment {
     pub description: String,
     pub owner: String,
     pub status: Status,
-    /// `null` until a server has looked.
+    /// `null` while it is computed: a creation or a change waits for it for a second.
     pub answer: Option<Answer>,
     /// Of a concluded experiment.
     pub winner: Option<String>,

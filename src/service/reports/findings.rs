@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::service::Service;
 use crate::service::answer::Answer;
-use crate::service::conclusion::days_since;
 use crate::service::error::ServiceError;
 use crate::service::reports::alarms::{Alarm, traffic};
 use crate::service::reports::claim::{ClaimKind, ClaimState};
@@ -12,6 +11,7 @@ use crate::service::reports::claims::ControlView;
 use crate::service::reports::guardrails::{self, harms};
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::segment_claims::SegmentsView;
+use rankduel_engine::clock::days_since;
 use rankduel_engine::experiment_spec::ConcludeAt;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -134,7 +134,7 @@ fn found(
             .as_deref()
             .is_some_and(|reason| !reason.is_empty()),
         watch: spec.watch,
-        duels: fold.state().counts.answered_duels(),
+        duels: lead.duels,
         leader: id(leader),
         is_compared: lead.compared,
         rivals: lead.rivals,

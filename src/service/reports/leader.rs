@@ -17,6 +17,8 @@ pub struct Lead {
     /// Index of the leader, or of the first winner.
     pub leader: usize,
     pub winners: Vec<usize>,
+    /// Answered duels.
+    pub duels: u64,
     /// Whether a duel of two active rankers has counted.
     pub compared: bool,
     pub rivals: usize,
@@ -64,6 +66,7 @@ fn lead_of(
     let open = possible(&standing, &winners).len() - winners.len().max(1);
     Lead {
         leader,
+        duels: copy.counts.answered_duels(),
         compared: copy.has_compared(),
         rivals: active.len() - 1,
         open,
