@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Mark, points};
+use super::layout::{Mark, points, points_between};
 use crate::service::reports::verdict_pairs::Effect;
 
 /// A bar wider than this, in points, is not drawn: the pair has met on too few pages.
@@ -111,7 +111,7 @@ impl Dots<'_> {
                     td.c role="cell" { (picture(row, &axis, limit)) }
                     @if row.is_drawn() {
                         td.v.n role="cell" { (row.measured.map(|share| points(share - 0.5)).unwrap_or_default()) }
-                        td.w.n role="cell" { (points(row.interval.0 - 0.5)) " to " (points(row.interval.1 - 0.5)) }
+                        td.w.n role="cell" { (points_between(row.interval)) }
                     } @else {
                         td.v.n role="cell" { "–" }
                         td.w.n.quiet role="cell" { "too few pages" }

@@ -154,6 +154,13 @@ pub(crate) fn points(share: f64) -> String {
     format!("{sign}{:.1}", tenths.abs())
 }
 
+/// An interval of shares as one of points, rounded outwards: it claims no more than the proof.
+pub(crate) fn points_between((low, high): (f64, f64)) -> String {
+    let [low, high] =
+        [(1000.0 * (low - 0.5) + 1e-9).floor(), (1000.0 * (high - 0.5) - 1e-9).ceil()];
+    format!("{} to {}", points(low / 1000.0), points(high / 1000.0))
+}
+
 pub(crate) fn margin_points(margin: f64) -> String {
     let points = format!("{:.3}", 100.0 * margin);
     let points = points.trim_end_matches('0').trim_end_matches('.');

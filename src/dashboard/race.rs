@@ -5,7 +5,7 @@ use std::f64::consts::LN_10;
 use maud::{Markup, html};
 
 use super::chart::{Chart, Line};
-use super::forecast::When;
+use super::forecast::{DAY_MS, When};
 use super::layout::{counted, day, hour, name, number, quantity, spoken};
 use super::view::View;
 use crate::service::reports::verdict_report::RankerVerdict;
@@ -15,7 +15,6 @@ use dueling_bandits::evidence::race::RANKERS_MAX;
 const LINES_MAX: usize = 5;
 /// Least evidence on the axis, as a power of ten.
 const LEAST: f64 = -1.0;
-const HOUR_MS: i64 = 3_600_000;
 /// Parts of the time axis.
 const PARTS: i64 = 4;
 
@@ -88,20 +87,21 @@ impl Axes {
         ((ln / LN_10 - LEAST) / (self.top - LEAST)).clamp(0.0, 1.0)
     }
 
-    /// Days, or the hours of a short time.
+    /// The starts of days, or times of a day if it is short.
     fn x_ticks(self, now: i64) -> Vec<(f64, String)> {
         let Self { start, end, .. } = self;
-        let label = |at: i64| match end - start {
-            short if short < 48 * HOUR_MS => hour(at, at).replace("\u{a0}UTC", ""),
-            _ => day(at, now)
-                .split_once('\u{a0}')
-                .map_or_else(String::new, |(_, rest)| rest.to_owned()),
+        let time = |at: i64| (self.x(at), hour(at, at).replace("\u{a0}UTC", ""));
+        if end - start < 2 * DAY_MS {
+            return (0..=PARTS).map(|part| time(start + (end - start) * part / PARTS)).collect();
+        }
+        let date = |at: i64| {
+            let day = day(at, now);
+            let of_month = day.split_once('\u{a0}').map_or("", |(_, of_month)| of_month);
+            (self.x(at), of_month.to_owned())
         };
-        let tick = |part: i64| start + (end - start) * part / PARTS;
-        let mut ticks: Vec<_> =
-            (0..=PARTS).map(|part| (part as f64 / PARTS as f64, label(tick(part)))).collect();
-        ticks.dedup_by(|later, earlier| later.1 == earlier.1);
-        ticks
+        let (first, last) = (start.div_euclid(DAY_MS) + 1, end.div_euclid(DAY_MS));
+        let every = ((last - first) / PARTS + 1).max(1);
+        (first..=last).step_by(every as usize).map(|day| date(day * DAY_MS)).collect()
     }
 
     /// Powers of ten, some of them left out if there are many.

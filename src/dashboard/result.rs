@@ -7,14 +7,16 @@ use super::dots::{Dots, Row, measured};
 use super::forecast::{DAY_MS, When};
 use super::layout::{
     self, Mark, Tab, Tile, bar, capitalized, counted, day, halves, hour, margin_points, moment,
-    name, number, part, percent, points, spoken, with_code,
+    name, number, part, percent, points, spoken, timestamp, with_code,
 };
 use super::view::View;
 use super::{basis, race, safe, whom};
+use crate::service::answer::State;
 use crate::service::reports::claim::ClaimKind;
 use crate::service::reports::claims::ControlView;
 use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::verdict_pairs::Effect;
+use dueling_bandits::claims::drift::BLOCK;
 
 const RIVALS_MAX: usize = 16;
 
@@ -43,6 +45,7 @@ fn meta(view: &View) -> Markup {
     let gone = view.order.len() - view.active().len() - usize::from(view.twin.is_some());
     let days = (view.now - view.record.created_at) / DAY_MS;
     let spec = &view.loaded.spec;
+    let (takes_part, alone) = (percent(spec.coverage), percent(spec.alone));
     html! {
         @if !spec.description.is_empty() { bdi { (spec.description) } br; }
         (counted(view.active().len() as u64, "ranker", "rankers"))
@@ -53,7 +56,13 @@ fn meta(view: &View) -> Markup {
         span #answers { (number(view.verdict.rests_on.answers)) } "\u{a0}answers count"
         @if let Some(waiting) = view.waiting() { " and " (number(waiting.answers)) " wait" }
         "."
+        @if spec.coverage < 1.0 { " " (takes_part) " of the units take part." }
+        @if spec.alone > 0.0 {
+            " Of " @if spec.coverage < 1.0 { "these" } @else { "the units" } ", " (alone)
+            " are shown one ranker alone."
+        }
         @if !spec.owner.is_empty() { " Ask " bdi { (spec.owner) } "." }
+        span.asof { " As of " (timestamp(view.now)) "." }
         @if view.fold.roster_changes > 0 { " The rankers have changed: only pages since then count." }
     }
 }
@@ -105,11 +114,24 @@ fn better_tile(view: &View) -> Tile {
         (true, _) if view.verdict.winners.len() > 1 => {
             (Mark::Yes, html! { (view.verdict.winners.len()) " are equally good" })
         }
+        (true, _) if view.answer.state == State::Doubt => (Mark::Wait, html! { "In doubt" }),
+        (true, _) if rivals == 1 => match view.verdict.effects.first() {
+            Some(effect) if effect.low < 0.5 => (
+                Mark::Yes,
+                html! { "Not worse by more than " (margin_points(view.verdict.margin)) },
+            ),
+            _ => (Mark::Yes, html! { "Yes" }),
+        },
         (true, _) => (Mark::Yes, html! { "The best of " (rivals + 1) }),
         (false, true) => (Mark::None, html! { "Not proven" }),
         (false, false) => (Mark::Wait, html! { "Not known yet" }),
     };
     let more = match (view.is_decided(), open.first(), view.verdict.effects.first()) {
+        (true, _, Some(only)) if rivals == 1 => html! {
+            "Over " (view.short(&only.rival))
+            @if let Some(rate) = measured(only) { ": " (points(rate - 0.5)) " measured" }
+            @if only.low < 0.5 { ". That it is better is not proven" }
+        },
         (true, _, Some(closest)) => html! {
             "Closest: " (view.short(&closest.rival))
             @if let Some(rate) = measured(closest) { ", " (points(rate - 0.5)) " measured" }
@@ -136,7 +158,19 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
         (None, false) => (Mark::Wait, "Not known yet"),
     };
     let says = control.sentence.strip_prefix(&format!("`{}`", control.ranker)).unwrap_or_default();
-    let more = html! { (view.short(&control.ranker)) (with_code(says)) };
+    let effect = view.verdict.effects.iter().find(|effect| effect.rival == control.control);
+    let is_leader = control.ranker == view.verdict.leader;
+    let has_few =
+        is_leader && control.proven.is_none() && effect.is_none_or(|it| measured(it).is_none());
+    let to_go = control.duels_to_go.filter(|_| view.is_decided() && view.runs());
+    let date = to_go
+        .and_then(|duels| view.fold.pace.after(duels))
+        .filter(|_| control.proven != Some(ClaimKind::Better));
+    let more = html! {
+        @if has_few { "Too few pages of " (view.short(&control.ranker)) " and " (view.short(&control.control)) }
+        @else { (view.short(&control.ranker)) (with_code(says)) }
+        @if let Some(at) = date { " That it is better can be known about " (moment(at, view.now)) "." }
+    };
     Tile::new(("Better than today's?", "much"), (mark, html! { (answer) }), more)
 }
 
@@ -145,11 +179,15 @@ fn drift_tile(view: &View, drift: &DriftClaim) -> Tile {
     let is_unwatched = view.has_ended() && view.loaded.spec.watch <= 0.0;
     let (mark, answer) = match (drift.alarms_total, has_changed) {
         _ if is_unwatched && !has_changed => (Mark::None, "Not watched since the end"),
+        (0, _) if drift.answers < 2 * BLOCK => (Mark::None, "Too few answers to tell"),
         (0, _) => (Mark::Yes, "No change found"),
         (_, true) => (Mark::No, "Preferences changed"),
         (_, false) => (Mark::None, "It started again"),
     };
-    let more = if drift.alarms_total == 0 { Markup::default() } else { with_code(&drift.sentence) };
+    let more = html! {
+        @if drift.alarms_total > 0 { (with_code(&drift.sentence)) }
+        @else if !is_unwatched && drift.answers > 0 { "In " (counted(drift.answers, "answer that counts", "answers that count")) }
+    };
     Tile::new(("Is it still true?", "much"), (mark, html! { (answer) }), more)
 }
 
@@ -223,22 +261,35 @@ fn cost_tile(view: &View) -> Tile {
 
 fn lead_section(view: &View) -> Markup {
     let (verdict, leader) = (&view.verdict, &view.verdict.leader);
-    let shown = &verdict.effects[..verdict.effects.len().min(RIVALS_MAX)];
+    let control = verdict.control.as_ref().map(|control| &control.control);
+    let is_control = |effect: &&Effect| Some(&effect.rival) == control;
+    let known = verdict.effects.iter().filter(|it| !is_control(it) && measured(it).is_some());
+    let of_control = verdict.effects.iter().find(is_control);
+    let shown: Vec<&Effect> = of_control.into_iter().chain(known).take(RIVALS_MAX).collect();
+    let unknown = verdict.effects.iter().filter(|it| !is_control(it) && measured(it).is_none());
+    let unknown = unknown.count();
     let certain = |id: &str| verdict.winners.iter().any(|winner| winner == id);
     let is_left = |effect: &Effect| effect.ruled_out && effect.low < 0.5 - verdict.margin - 1e-9;
-    let rows = shown.iter().map(|effect| {
+    let rows = shown.iter().map(|&effect| {
+        // the claim against the control is about their own duels alone
+        let claim = verdict.control.as_ref().filter(|it| is_control(&effect) && it.ranker == *leader);
+        let better = claim.and_then(|it| it.at_least.filter(|_| it.proven == Some(ClaimKind::Better)));
+        let low = better.map_or(effect.low, |least| effect.low.max(least));
         let (mark, result) = match (certain(&effect.rival), effect.ruled_out) {
             (true, _) => (Mark::Yes, html! { "equally good" }),
+            (_, true) if low > 0.5 => (Mark::Yes, html! { "beaten" }),
+            (_, true) if is_left(effect) => (Mark::Yes, html! { "cannot be the best" }),
             (_, true) => (Mark::Yes, html! { "ruled out" }),
+            _ if low > 0.5 => (Mark::Yes, html! { "beaten" }),
             (_, false) if view.has_ended() => (Mark::None, html! { "not ruled out" }),
             (_, false) => (Mark::Wait, html! { "still open" }),
         };
         Row {
-            head: name(&effect.rival),
+            head: html! { (name(&effect.rival)) @if is_control(&effect) { br; span.quiet.small { "you run it now" } } },
             strong: false,
             mark,
             measured: effect.win_rate,
-            interval: (effect.low, effect.high),
+            interval: (low, effect.high.max(low)),
             result,
         }
     });
@@ -257,9 +308,10 @@ fn lead_section(view: &View) -> Markup {
                 " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line."
             }
         }
-        (dots.render())
+        @if !shown.is_empty() { (dots.render()) }
         p.note {
-            @if shown.len() < verdict.effects.len() { "The " (shown.len()) " rivals with the smallest lead, of " (verdict.effects.len()) ". " }
+            @if unknown > 0 { (counted(unknown as u64, "rival has", "rivals have")) " met " (name(leader)) " on too few pages for a number. " }
+            @if shown.len() + unknown < verdict.effects.len() { "The " (shown.len()) " rivals with the smallest lead are shown. " }
             dfn { "Points" } ": of 100 pages that settle between two rankers, how many more than 50 the first one wins."
             @if let Some((effect, rate)) = example {
                 " " (points(rate - 0.5)) " means that searchers preferred " (name(leader)) " on " (format!("{:.1}", 100.0 * rate))
@@ -267,8 +319,8 @@ fn lead_section(view: &View) -> Markup {
             }
             " The left end of each bar comes from the proof itself. Each right end alone is wrong in at most "
             (view.error()) " experiments."
-            @if shown.iter().any(is_left) {
-                " A rival that is ruled out although its bar reaches left of the line loses to others, or was ruled out before."
+            @if shown.iter().any(|effect| is_left(effect)) {
+                " A rival that cannot be the best although its bar reaches left of the line loses to others."
             }
             @if view.is_decided() && verdict.effects.iter().any(|effect| effect.estimate.is_some()) {
                 " A measured lead is too large on average, because the result came when the counts looked best."

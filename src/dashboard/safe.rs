@@ -6,7 +6,7 @@ use super::layout::{Mark, Tile, counted, number, of_experiments, part, table};
 use super::view::View;
 use crate::service::reports::claim::{Claim, ClaimKind, ClaimState, LimitOf};
 use crate::service::reports::guardrails::quantity;
-use rankduel_engine::experiment_spec::Errors;
+use rankduel_engine::experiment_spec::{Better, Errors};
 
 fn is_decided(claim: &Claim, kind: ClaimKind) -> bool {
     claim.claim == kind && claim.state == ClaimState::Decided
@@ -55,7 +55,7 @@ pub(crate) fn section(view: &View) -> Markup {
     if claims.is_empty() {
         return Markup::default();
     }
-    let heads = ["Ranker", "Metric", "Result", "Mean", "Limit", "Pages", "Missing"];
+    let heads = ["Ranker", "Metric", "Result", "Now", "Allowed", "Pages", "Missing"];
     let is_first = |pair: &&[Claim]| {
         pair[0].ranker.as_ref() == Some(&view.verdict.leader)
             || pair.iter().any(|claim| is_decided(claim, ClaimKind::Harm))
@@ -81,12 +81,33 @@ fn is_pair(one: &Claim, other: &Claim) -> bool {
     one.claim == ClaimKind::Harm && other.claim == ClaimKind::Safe && one.ranker == other.ranker
 }
 
+/// The mean of a value, or by how much it is worse than that of the control.
+fn now(of: LimitOf, mean: f64) -> String {
+    match of {
+        LimitOf::Value => quantity(mean).replace('-', "−"),
+        _ if mean < 0.0 => format!("{} better", quantity(-mean)),
+        _ => format!("{} worse", quantity(mean)),
+    }
+}
+
+/// The limit in words.
+fn allowed(of: LimitOf, limit: f64, is_higher: bool) -> String {
+    let limit = quantity(limit).replace('-', "−");
+    match (of, is_higher) {
+        (LimitOf::Value, true) => format!("at least {limit}"),
+        (LimitOf::Value, false) => format!("at most {limit}"),
+        _ => format!("at most {limit} worse"),
+    }
+}
+
 fn row(view: &View, pair: &[Claim]) -> Markup {
     let Some((ranker, metric)) =
         pair.first().and_then(|claim| claim.ranker.as_ref().zip(claim.metric.as_ref()))
     else {
         return Markup::default();
     };
+    let of = view.loaded.spec.metrics.iter().find(|of| of.name == metric.name);
+    let is_higher = of.is_some_and(|of| of.better == Better::Higher);
     let decided = |kind| pair.iter().any(|claim| is_decided(claim, kind));
     let (mark, result) = match (decided(ClaimKind::Harm), decided(ClaimKind::Safe)) {
         _ if metric.uneven => (Mark::Wait, "not to be trusted: units are not split evenly"),
@@ -103,16 +124,16 @@ fn row(view: &View, pair: &[Claim]) -> Markup {
                 code { (metric.name) }
                 @match metric.of {
                     LimitOf::Value => {},
-                    LimitOf::Difference => " worse than the control",
-                    LimitOf::Pages => " worse than the control, on pages of one alone",
+                    LimitOf::Difference => " against the control",
+                    LimitOf::Pages => " against the control, on pages of one alone",
                 }
             }
             td {
                 (mark.icon()) " " (result)
                 @if let Some(cut) = metric.cut { ", with differences cut at ±" (quantity(cut)) }
             }
-            td { @match metric.mean { Some(mean) => (quantity(mean).replace('-', "−")), None => "no page" } }
-            td { (quantity(metric.limit)) }
+            td { @match metric.mean { Some(mean) => (now(metric.of, mean)), None => "no page" } }
+            td { (allowed(metric.of, metric.limit, is_higher)) }
             td { (number(metric.pages)) }
             td { (quantity(100.0 * metric.missing_share)) " %" }
         }

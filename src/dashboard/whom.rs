@@ -70,43 +70,51 @@ fn claimed(view: &View, of: &SegmentsView) -> Option<(Mark, Markup, Markup)> {
     Some((mark, answer, with_code(&of.sentence)))
 }
 
-/// The same from the answers of each declared segment.
+/// Before there is a winner nothing is claimed: how its segments do so far, against the ranker of
+/// the section.
 fn counted_so_far(view: &View) -> (Mark, Markup, Markup) {
-    let rows = || view.segments().iter().filter(|row| row.segment != OTHER);
-    let all = rows().count();
-    let any = |is: fn(&OpponentRow) -> bool| {
-        rows().filter(|row| row.opponents.iter().any(is)).collect::<Vec<_>>()
+    let opponent = opponent(view);
+    let declared = |is: fn(&OpponentRow) -> bool| {
+        let found = opponent.map(|opponent| segments_where(view, opponent, is)).unwrap_or_default();
+        found.iter().filter(|segment| **segment != OTHER).count()
     };
-    let (better, worse) = (any(gains), any(loses));
+    let (better, worse) = (declared(gains), declared(loses));
     let more = html! {
-        (better.len()) " of " (counted(all as u64, "segment gains", "segments gain"))
-        @if !worse.is_empty() { ", " (worse.len()) " lose" @if worse.len() == 1 { "s" } " to another ranker" }
+        @match (opponent, better + worse) {
+            (Some(opponent), 1..) => {
+                "So far " (view.short(&view.verdict.leader)) " is ahead of " (view.short(opponent)) " in "
+                (better) " of " (counted(view.loaded.spec.segments.len() as u64, "segment", "segments"))
+                @if worse > 0 { " and behind in " (worse) }
+            }
+            _ => "No segment differs so far",
+        }
     };
-    match (&worse[..], better.len()) {
-        ([row], _) => (Mark::No, html! { "Not in " (label(&row.segment)) }, more),
-        ([_, ..], _) => (Mark::No, html! { "Not in " (worse.len()) " segments" }, more),
-        ([], 0) if view.is_over() => (
-            Mark::None,
-            html! { "No segment differs" },
-            html! { "Or there are too few answers to tell" },
-        ),
-        ([], 0) => (Mark::Wait, html! { "Not known yet" }, html! { "No segment differs so far" }),
-        ([], _) => (Mark::Yes, html! { "For " (better.len()) " of " (all) }, more),
+    match view.has_ended() {
+        true => (Mark::None, html! { "Not proven" }, more),
+        false => (Mark::Wait, html! { "Comes with the result" }, more),
     }
 }
 
-/// The section: against the closest rival, or the one that wins a segment. Empty without segments.
-pub(crate) fn section(view: &View) -> Markup {
-    let Some(of) = &view.verdict.segments else { return Markup::default() };
+/// The ranker that the section compares with: the control; without one, or if it leads, the one
+/// that wins a segment, or else the closest rival.
+fn opponent(view: &View) -> Option<&String> {
+    let verdict = &view.verdict;
+    let control = verdict.control.as_ref().map(|control| &control.control);
     let met = || view.segments().iter().flat_map(|row| &row.opponents);
     let beaten = met().find(|row| loses(row));
-    let closest = view.verdict.effects.iter().find(|effect| measured(effect).is_some());
-    let opponent = beaten.map(|row| &row.opponent).or(closest.map(|effect| &effect.rival));
+    let closest = verdict.effects.iter().find(|effect| measured(effect).is_some());
+    let rival = beaten.map(|row| &row.opponent).or(closest.map(|effect| &effect.rival));
     // after a restart of the verdict nobody has met in it, and segments keep their answers
-    let opponent = opponent.or(met().next().map(|row| &row.opponent));
+    let rival = rival.or(met().next().map(|row| &row.opponent));
+    control.filter(|control| **control != verdict.leader).or(rival)
+}
+
+/// The section; empty without segments.
+pub(crate) fn section(view: &View) -> Markup {
+    let Some(of) = &view.verdict.segments else { return Markup::default() };
     let content = html! {
         p { (with_code(&of.sentence)) }
-        @if let Some(opponent) = opponent {
+        @if let Some(opponent) = opponent(view) {
             @if of.ranker.is_none() { (summary(view, opponent)) }
             (panel(view, opponent))
             @if !segments_where(view, opponent, |row| !gains(row) && !loses(row)).is_empty() {

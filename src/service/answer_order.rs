@@ -6,7 +6,7 @@ use crate::service::answer::{Action, ActionKind, Answer, SeenAlarm, State, WhatN
 use crate::service::reports::alarms::{Alarm, AlarmKind};
 use crate::service::reports::claim::ClaimKind;
 use crate::service::reports::findings::Findings;
-use crate::service::reports::words::points;
+use crate::service::reports::words::{points, proven_points};
 use rankduel_store::events::Status;
 
 /// An ended experiment that nobody watches is said to be so after this time.
@@ -143,10 +143,9 @@ impl Findings {
     fn better(&self) -> Option<String> {
         let control = self.control.as_ref()?;
         let is_better = matches!(control.proven, Some(ClaimKind::Better | ClaimKind::Best));
-        let least = ((control.at_least.filter(|_| is_better)? - 0.5) * 1000.0).floor() / 10.0;
-        let unit = if least == 1.0 { "point" } else { "points" };
+        let least = proven_points(control.at_least.filter(|_| is_better)? - 0.5);
         let own = &control.control;
-        Some(format!("beats `{own}`, which you run now, by at least {least} {unit}"))
+        Some(format!("beats `{own}`, which you run now, by at least {least}"))
     }
 
     /// The actions of an experiment that a person may conclude by this one.

@@ -315,7 +315,7 @@ async fn the_verdict_and_all_scores_cover_active_rankers_only(database: TestData
     assert_eq!((&after["state"], &after["winners"]), (&json!("decided"), &json!(["b"])), "{after}");
     assert_eq!(
         after["sentence"],
-        "Ship `b`. `b` is the best ranker: it beats the other one, or is less than 1 percentage point behind. A wrong verdict comes up in at most 5 % of experiments."
+        "Ship `b`. `b` is the best ranker: it beats the other one, or is less than 1 point behind. A wrong verdict comes up in at most 5 % of experiments."
     );
     assert_eq!((&after["leader"], &after["possible"]), (&json!("b"), &json!(["b"])));
     let row = &after["rankers"][0];

@@ -105,7 +105,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     );
     assert_eq!(
         decided["sentence"],
-        "Ship `a`. `a` is the best ranker: it beats both others, or is less than 1 percentage point behind. A wrong verdict comes up in at most 5 % of experiments; counting the claim that it beats both others, in at most 10 %."
+        "Ship `a`. `a` is the best ranker: it beats both others, or is less than 1 point behind. A wrong verdict comes up in at most 5 % of experiments; counting the claim that it beats both others, in at most 10 %."
     );
     let effects = decided["effects"].as_array().expect("a list");
     assert_eq!(effects.len(), 2, "{decided}");

@@ -42,7 +42,7 @@ const MATRIX: &str = "arxiv-6";
 /// The arguments of `rankduel demo`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The demo runs until the experiment concludes by itself: until the verdict at 95 %, with a margin of 1 percentage point. \
+The demo runs until the experiment concludes by itself: until the verdict at 95 %, with a margin of 1 point. \
 Then it says what other ways to a verdict would have cost. With --duels it runs for that many pages instead.
 
 The preferences are published: six retrieval functions of the arXiv search engine (Yue and Joachims, ICML 2011). The \

@@ -36,7 +36,7 @@ pub(super) const TARGET: [Field; 2] = fields! {
     confidence: Number, "/conclude_at/confidence", "Confidence",
         "With 0.95, a wrong verdict comes up in at most 5 % of experiments, however often you look.";
     margin: Number, "/conclude_at/margin", "Margin",
-        "Differences up to this size do not matter: with 0.01, a ranker that is less than 1 percentage point behind may win.";
+        "Differences up to this size do not matter: with 0.01, a ranker that is less than 1 point behind may win.";
 };
 
 const POLICY: [Field; 2] = fields! {

@@ -40,7 +40,7 @@ pub struct Claim {
     /// if there is no estimate.
     pub duels_to_go: Option<u64>,
     /// If it is out of reach: the lead that is in reach. A negative one of -0.02 is "not worse by
-    /// more than 2 percentage points".
+    /// more than 2 points".
     pub lead_in_reach: Option<f64>,
     /// Only of `harm` and `safe`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +179,7 @@ pub(super) fn to_go(progress: Progress) -> Option<u64> {
     }
 }
 
-/// The lead that some 30,000 duels can prove, rounded down to a tenth of a percentage point.
+/// The lead that some 30,000 duels can prove, rounded down to a tenth of a point.
 pub(super) fn in_reach(lead: f64) -> f64 {
     ((lead - REACH) * 1000.0).floor() / 1000.0
 }

@@ -12,7 +12,7 @@ use crate::service::reports::guardrails;
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::segment_claims;
 use crate::service::reports::single_flight::{Computed, newest};
-use crate::service::reports::words::{grouped, points, share};
+use crate::service::reports::words::{ahead, grouped, points, proven_points};
 use dueling_bandits::claims::control::{Claim as Kind, ControlClaims, Goal, Progress};
 use dueling_bandits::claims::drift::{ERROR as DRIFT_ERROR, WITHIN};
 use dueling_bandits::evidence::Verdict;
@@ -89,7 +89,7 @@ pub struct ControlView {
     /// Estimated number of further duels of the two until it is proven better; `null` if it is, or
     /// there is no estimate.
     pub duels_to_go: Option<u64>,
-    #[schema(example = "`neural` wins 59 % against what you run now, at least 53 %.")]
+    #[schema(example = "`neural` is 9 points ahead of what you run now, at least 3.2 points.")]
     pub sentence: String,
 }
 
@@ -237,30 +237,31 @@ impl ControlView {
         let Some(rate) = self.win_rate else {
             return format!("`{ranker}` has not met `{control}`, which you run now.");
         };
-        let rate = share(rate);
-        let wins = format!("`{ranker}` wins {rate} against what you run now");
+        let is_ahead = format!("`{ranker}` {} what you run now", ahead(rate));
         match (self.proven, at_least, at_most) {
             (Some(ClaimKind::Better), Some(least), _) => {
-                format!("{wins}, at least {}.", share(*least))
+                format!("{is_ahead}, at least {}.", proven_points(least - 0.5))
             }
             (Some(ClaimKind::Worse), _, Some(most)) => {
-                format!("{wins}, at most {}: it is worse.", share(*most))
+                format!("{is_ahead}, at least {}: it is worse.", proven_points(0.5 - most))
             }
             (Some(_), ..) => format!(
-                "{wins}. It is not worse by more than {}; that it is better is not proven.",
+                "{is_ahead}. It is not worse by more than {}; that it is better is not proven.",
                 points(margin)
             ),
             (None, ..) if self.settled => {
-                format!("{wins}. That it is better or worse is out of reach.")
+                format!("{is_ahead}. That it is better or worse is out of reach.")
             }
-            (None, ..) if has_ended => format!("{wins}. That it is better or worse is not proven."),
+            (None, ..) if has_ended => {
+                format!("{is_ahead}. That it is better or worse is not proven.")
+            }
             (None, ..) => match self.duels_to_go {
                 Some(duels) => format!(
-                    "{wins}; that it is better is not proven yet, which takes about {} more of \
+                    "{is_ahead}; that it is better is not proven yet, which takes about {} more of \
                      their duels.",
                     grouped(duels, ',')
                 ),
-                None => format!("{wins}; that it is better is not proven yet."),
+                None => format!("{is_ahead}; that it is better is not proven yet."),
             },
         }
     }

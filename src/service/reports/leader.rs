@@ -60,9 +60,7 @@ fn lead_of(
     let settled = |tracker: VerdictTracker| tracker.verdict().is_some();
     let with_waiting = || copy.tracker_with_waiting(waiting, copy.tracker.target());
     let mut standing = copy.tracker.standing(&copy.tally, active, leader);
-    if winners.is_empty() {
-        keep_proven(&mut standing, &copy.race);
-    }
+    keep_proven(&mut standing, &copy.race, !winners.is_empty());
     let open = possible(&standing, &winners).len() - winners.len().max(1);
     Lead {
         leader,
@@ -79,8 +77,8 @@ fn lead_of(
 /// Replace the evidence against each rival by its maximum since this ranker took the lead: the
 /// guarantee is for all times at once, so a rival that was ruled out once stays so. If that rules
 /// out all rivals, but they were never ruled out at the same time, there is no verdict: the rival
-/// with the least evidence now keeps it, and stays open.
-pub(super) fn keep_proven(standing: &mut Standing, race: &[RacePoint]) {
+/// with the least evidence now keeps it, and stays open. With a verdict all of them stay ruled out.
+pub(super) fn keep_proven(standing: &mut Standing, race: &[RacePoint], is_decided: bool) {
     let leader = standing.ranker;
     let mut proven = standing.rivals.clone();
     for point in race.iter().rev().take_while(|point| usize::from(point.leader) == leader) {
@@ -93,7 +91,7 @@ pub(super) fn keep_proven(standing: &mut Standing, race: &[RacePoint]) {
     }
     let weakest = (0..proven.len())
         .min_by(|&one, &other| standing.rivals[one].1.total_cmp(&standing.rivals[other].1));
-    if let Some(weakest) = weakest
+    if let Some(weakest) = weakest.filter(|_| !is_decided)
         && proven.iter().all(|(_, ln)| *ln >= standing.threshold)
     {
         proven[weakest].1 = standing.rivals[weakest].1;

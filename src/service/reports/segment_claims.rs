@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::reports::claim::{Claim, ClaimKind, exact_share, in_reach};
-use crate::service::reports::words::{points, share};
+use crate::service::reports::words::{ahead, points, proven_points};
 use dueling_bandits::claims::ladder::Progress;
 use dueling_bandits::claims::segments::SegmentClaims;
 use rankduel_engine::fold::Fold;
@@ -32,7 +32,7 @@ pub struct SegmentsView {
     #[schema(example = 17)]
     pub least_pages: u64,
     #[schema(
-        example = "In `desktop`, `bm25` beats `neural`, which wins 31 %, at most 44 %. Segments of fewer than 17 pages cannot be judged yet: `mobile`. Pages count from the result on."
+        example = "In `desktop`, `neural` is 19 points behind `bm25`, at least 6 points. Segments of fewer than 17 pages cannot be judged yet: `mobile`. Pages count from the result on."
     )]
     pub sentence: String,
     /// The part of `sentence` about `hurt`.
@@ -65,12 +65,12 @@ impl SegmentsView {
         let lost = held.hurt_segments().map(|place| {
             let [wins, losses] = held.wins_and_losses(place);
             format!(
-                "In `{}`, `{}` beats `{}`, which wins {}, at most {}.",
+                "In `{}`, `{}` {} `{}`, at least {}.",
                 names[place],
-                held.rival(place).map_or("", id),
                 view.ranker.as_deref().unwrap_or_default(),
-                share(wins / (wins + losses)),
-                share(held.at_most(place).unwrap_or(0.5))
+                ahead(wins / (wins + losses)),
+                held.rival(place).map_or("", id),
+                proven_points(0.5 - held.at_most(place).unwrap_or(0.5))
             )
         });
         view.lost = lost.collect::<Vec<_>>().join(" ");

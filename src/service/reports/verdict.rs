@@ -168,8 +168,8 @@ fn judge<'a>(
     let leader = copy.most_probable(&chances.copeland, &winners);
     let standing_now = tracker.standing(tally, active, leader);
     let mut standing = standing_now.clone();
-    if is_own && is_open {
-        keep_proven(&mut standing, &copy.race);
+    if is_own {
+        keep_proven(&mut standing, &copy.race, !is_open);
     }
     let with_waiting =
         if is_open { copy.tracker_with_waiting(&input.waiting, target) } else { None };

@@ -72,7 +72,11 @@ pub(super) fn effects(
     let evidence = LeadEvidence::over(tracker.target().margin);
     let (counted, leader) = (tracker.counted().of(tally), standing.ranker);
     let is_decided = tracker.verdict().is_some();
+    // of two rankers, the proof that rules the rival out is about the pair itself, and stays
+    let proven_low = if active.len() == 2 { 0.5 - tracker.target().margin } else { 0.0 };
     let of = |(rival, (low, high)): (usize, (f64, f64))| {
+        let is_out = ruled_out(rival);
+        let low = if is_out { low.max(proven_low) } else { low };
         let (wins, losses) = (counted.wins(leader, rival), counted.wins(rival, leader));
         let corrected = || corrected_win_rate(&evidence, wins, losses);
         Effect {
@@ -82,8 +86,8 @@ pub(super) fn effects(
             win_rate: counted.mean(leader, rival),
             estimate: is_decided.then(corrected).flatten(),
             low,
-            high,
-            ruled_out: ruled_out(rival),
+            high: high.max(low),
+            ruled_out: is_out,
         }
     };
     let intervals = Ladder::default().intervals(tracker, tally, active, standing);

@@ -16,8 +16,24 @@ pub(crate) fn grouped(number: u64, separator: char) -> String {
 /// A margin as a difference of shares.
 pub(crate) fn points(margin: f64) -> String {
     let points = margin * 100.0;
-    let unit = if points == 1.0 { "percentage point" } else { "percentage points" };
+    let unit = if points == 1.0 { "point" } else { "points" };
     format!("{} {unit}", short(points))
+}
+
+/// The lead of a ranker that wins this share of its duels with another one, as the start of a
+/// sentence about it: `is 3.2 points ahead of`.
+pub(super) fn ahead(share: f64) -> String {
+    match (1000.0 * (share - 0.5)).round() / 1000.0 {
+        0.0 => "is level with".into(),
+        lead if lead > 0.0 => format!("is {} ahead of", points(lead)),
+        lead => format!("is {} behind", points(-lead)),
+    }
+}
+
+/// A proven bound of a lead in points. It is rounded towards zero, so that the text claims no more
+/// than the proof.
+pub(crate) fn proven_points(lead: f64) -> String {
+    points((1000.0 * lead + 1e-9).floor() / 1000.0)
 }
 
 /// The share of experiments with a wrong verdict, as text: `5 %` for a confidence of 0.95.

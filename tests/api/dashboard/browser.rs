@@ -100,9 +100,13 @@ async fn bars_are_those_of_the_api(browser: &Browser, verdict: &Value, name: &st
              [...row.children].map((cell) => cell.textContent))",
         )
         .await;
-    let effects = verdict["effects"].as_array().expect("a list");
+    let effects = verdict["effects"].as_array().expect("a list").iter();
+    // a pair that has met on too few pages has no row
+    let width = |of: &Value| of["high"].as_f64().expect("high") - of["low"].as_f64().expect("low");
+    let is_known = |of: &&Value| !of["win_rate"].is_null() && width(of) <= 0.6;
+    let effects: Vec<_> = effects.filter(is_known).take(16).collect();
     let rows = rows.as_array().expect("rows");
-    assert_eq!(rows.len(), if name == "fresh" { 0 } else { effects.len().min(16) }, "{name}");
+    assert_eq!(rows.len(), if name == "fresh" { 0 } else { effects.len() }, "{name}");
     for (row, effect) in rows.iter().zip(effects) {
         assert_eq!(row[0], effect["rival"], "{name}");
         let points = |share: &Value| 100.0 * (share.as_f64().expect("a share") - 0.5);
@@ -113,10 +117,13 @@ async fn bars_are_those_of_the_api(browser: &Browser, verdict: &Value, name: &st
             let (low, high) = ends.split_once(" to ").expect("two ends");
             for (shown, end) in [(low, "low"), (high, "high")] {
                 let shown: f64 = shown.parse().expect("points");
-                assert!((shown - points(&effect[end])).abs() < 0.051, "{name}: {row} {effect}");
+                // rounded outwards
+                let beyond = if end == "low" { 1.0 } else { -1.0 } * (points(&effect[end]) - shown);
+                assert!((-1e-6..0.101).contains(&beyond), "{name}: {row} {effect}");
             }
         }
-        let is_out = row[4].as_str().unwrap() == "ruled out";
+        let outs = ["beaten", "ruled out", "cannot be the best"];
+        let is_out = outs.contains(&row[4].as_str().unwrap());
         assert!(
             is_out == (effect["ruled_out"] == true) || row[4] == "equally good",
             "{name}: {row}"

@@ -10,6 +10,7 @@ mod reference;
 mod scene;
 mod screenshots;
 mod signature;
+mod states;
 mod visit;
 mod walk;
 mod walk_claims;

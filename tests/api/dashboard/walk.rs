@@ -341,7 +341,7 @@ async fn numbers_and_names_are_short(database: TestDatabase) {
     let mut body = steady("search", &long);
     body["conclude_at"] = json!({"confidence": 0.999, "margin": 0.025});
     server.create(&body).await;
-    play(&server, "search", 12, 9).await;
+    play(&server, "search", 90, 9).await;
     let page = result(&server, "search").await;
     for part in ["by mistake in at most 1 of 1 000 experiments", "lead of up to 2.5 points counts"]
     {
@@ -352,7 +352,7 @@ async fn numbers_and_names_are_short(database: TestDatabase) {
         assert!(page.contains(&format!(" title=\"{name}\">{short}</bdi>")), "{short}: {page}");
     }
     let page = server.get("/experiments/search/evidence").await.text();
-    for tick in [0, 5, 10, 15] {
+    for tick in [0, 20, 40, 60, 80, 100] {
         assert!(page.contains(&format!("\">{tick}</text>")), "pages of the axis: {page}");
     }
 }

@@ -57,8 +57,8 @@ use crate::{Duel, Outcome};
 pub const WITHIN: f64 = 0.02;
 /// Share of experiments in which an alarm is false.
 pub const ERROR: f64 = 0.05;
-/// Counted answers of a block.
-const BLOCK: u64 = 50;
+/// Counted answers of a block. A change is between two of them.
+pub const BLOCK: u64 = 50;
 /// Variance of the mixture, in the two forms of the proof: `1 + n / 200` and `n² / (100 h)`.
 const SPREAD: f64 = 200.0;
 const CURVE: f64 = 100.0;

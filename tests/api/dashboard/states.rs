@@ -1,0 +1,158 @@
+//! The result page in states in which two features meet: no sentence, tile or row says what another
+//! one denies.
+
+use serde_json::{Value, json};
+
+use super::walk::{play, result};
+use crate::support::TestDatabase;
+use crate::support::client::{steady, with};
+use crate::support::service::Server;
+
+on_sqlite! {
+    the_better_of_two_need_not_be_better
+    a_number_needs_enough_pages
+    there_is_no_tick_without_data
+    segments_are_judged_with_the_result
+    a_proof_outlives_later_answers
+    the_line_below_the_name_says_who_takes_part
+    without_a_result_the_control_is_proposed
+}
+
+fn with_control(rankers: &[&str], more: Value) -> Value {
+    with(with(steady("search", rankers), json!({"control": rankers[0]})), more)
+}
+
+async fn the_better_of_two_need_not_be_better(database: TestDatabase) {
+    let body =
+        with_control(&["prod", "cand"], json!({"conclude_at": {"margin": 0.05, "min_days": 30}}));
+    let server = Server::running(&database, &body).await;
+    for _ in 0..60 {
+        // the earlier name, `cand`, wins six of ten
+        play(&server, "search", 10, 6).await;
+        if server.verdict("search").await["state"] == "decided" {
+            break;
+        }
+    }
+    let found = server.verdict("search").await;
+    assert_eq!(found["winners"], json!(["cand"]));
+    assert_ne!(found["control"]["proven"], "better");
+    let page = result(&server, "search").await;
+    for part in ["Not worse by more than 5 points", "That it is better is not proven"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    for claim in ["The best of 2", "beaten", "Ship cand"] {
+        assert!(!page.contains(claim), "{claim}: {page}");
+    }
+}
+
+async fn a_number_needs_enough_pages(database: TestDatabase) {
+    let ids: Vec<String> = (0..20).map(|number| format!("r{number:02}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let server = Server::running(&database, &with_control(&ids, json!({}))).await;
+    play(&server, "search", 40, 9).await;
+    let page = result(&server, "search").await;
+    let (_, much) = page.split_once("By how much?").expect("the section");
+    let much = much.split("What does it cost?").next().expect("a section");
+    // the control has a row of its own, the others share a sentence
+    assert!(much.matches("too few pages").count() <= 2, "{much}");
+    assert!(much.contains("on too few pages for a number"), "{much}");
+    let found = server.verdict("search").await;
+    let is_control = found["leader"] == "r00";
+    assert!(is_control || page.contains("Too few pages of"), "{page}");
+    assert!(!page.contains(" of what you run now"), "{page}");
+    assert!(is_control || much.contains("you run it now"), "{much}");
+}
+
+async fn there_is_no_tick_without_data(database: TestDatabase) {
+    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": "never", "watch": 0.0}));
+    let server = Server::running(&database, &body).await;
+    play(&server, "search", 20, 9).await;
+    let page = result(&server, "search").await;
+    assert!(page.contains("Is it still true?Too few answers to tell"), "{page}");
+    play(&server, "search", 180, 9).await;
+    let page = result(&server, "search").await;
+    assert!(page.contains("Is it still true?No change foundIn 200 answers that count"), "{page}");
+    server.patch("search", &json!({"status": "concluded", "winner": "a"})).await.json(200);
+    for days in [0, 5] {
+        server.clock.advance_ms(days * 86_400_000);
+        let page = result(&server, "search").await;
+        assert!(page.contains("Not watched since the end"), "{page}");
+        assert!(!page.contains("No change found"), "{page}");
+    }
+}
+
+async fn segments_are_judged_with_the_result(database: TestDatabase) {
+    let segments = json!({"segments": ["app", "web"], "conclude_at": "never"});
+    let server =
+        Server::running(&database, &with_control(&["prod", "cand", "other"], segments)).await;
+    let of = async |segment: &str, pages: usize| {
+        for _ in 0..pages {
+            let path = "/v1/experiments/search/next-duel";
+            let duel = server.post(path, &json!({"segment": segment})).await.json(200);
+            let is_cand = |side: &str| duel[side] == "cand";
+            let wins = match (is_cand("left"), is_cand("right")) {
+                (true, _) => segment == "app",
+                (_, true) => segment != "app",
+                _ => true,
+            };
+            server.answer("search", &duel, if wins { "left" } else { "right" }).await;
+        }
+    };
+    of("web", 60).await;
+    of("app", 90).await;
+    let found = server.verdict("search").await;
+    assert_eq!(found["state"], "open", "{found}");
+    let page = result(&server, "search").await;
+    assert!(page.contains("For whom?Comes with the result"), "{page}");
+    assert!(page.contains("Segments are judged once there is a winner."), "{page}");
+    assert!(!page.contains("Not in web"), "{page}");
+}
+
+async fn a_proof_outlives_later_answers(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for rankers in [&["a", "b"][..], &["a", "b", "c", "d"]] {
+        let name = format!("of-{}", rankers.len());
+        server.create(&with(steady(&name, rankers), json!({"conclude_at": "never"}))).await;
+        while server.verdict(&name).await["state"] != "decided" {
+            play(&server, &name, 20, 9).await;
+        }
+        // from then on the winner loses
+        for _ in 0..60 {
+            let duel = server.pair(&name).await;
+            let side = if duel["left"] == "a" { "right" } else { "left" };
+            server.answer(&name, &duel, side).await;
+        }
+        let found = server.verdict(&name).await;
+        let needed = found["evidence_needed"].as_f64().expect("a number");
+        for row in found["rankers"].as_array().expect("rows").iter().filter(|row| row["id"] != "a")
+        {
+            let against = row["evidence_against"].as_f64().expect("a number");
+            assert!(against >= needed, "{row} {needed}");
+        }
+        for effect in found["effects"].as_array().expect("rows") {
+            assert_eq!(effect["ruled_out"], true, "{effect}");
+            let low = effect["low"].as_f64().expect("a number");
+            assert!(rankers.len() > 2 || low >= 0.49, "{effect}");
+        }
+        let page = result(&server, &name).await;
+        assert!(!page.contains("not ruled out") && !page.contains("still open"), "{page}");
+    }
+}
+
+async fn the_line_below_the_name_says_who_takes_part(database: TestDatabase) {
+    let body = with_control(&["prod", "cand"], json!({"coverage": 0.1, "alone": 0.3}));
+    let server = Server::running(&database, &body).await;
+    let page = result(&server, "search").await;
+    let line = "10 % of the units take part. Of these, 30 % are shown one ranker alone.";
+    assert!(page.contains(line), "{page}");
+    assert!(page.contains("As of 2026-09-21 14:13:20 UTC."), "for print: {page}");
+}
+
+async fn without_a_result_the_control_is_proposed(database: TestDatabase) {
+    let server =
+        Server::running(&database, &with_control(&["prod", "cand", "other"], json!({}))).await;
+    play(&server, "search", 30, 9).await;
+    assert_eq!(server.verdict("search").await["state"], "open");
+    let form = server.get("/experiments/search/manage/conclude").await.text();
+    assert!(form.contains("<option value=\"prod\" selected>"), "{form}");
+}
