@@ -105,8 +105,68 @@ impl Chart {
         }
     }
 
+    /// The chart as a picture of its own, without the style of a page.
+    pub fn picture(&self) -> Markup {
+        // the plot lies between these margins
+        const WIDTH: f64 = 960.0;
+        const HEIGHT: f64 = 420.0;
+        const LEFT: f64 = 70.0;
+        const RIGHT: f64 = 190.0;
+        const TOP: f64 = 20.0;
+        const BOTTOM: f64 = 40.0;
+        const COLOURS: [&str; 6] =
+            ["#0b57b0", "#a63a00", "#0b6b55", "#7b3fb5", "#7a5600", "#525d6d"];
+        const DASHES: [&str; 5] = ["none", "12 3", "4 3", "12 3 3 3", "20 4"];
+        let x = |part: f64| LEFT + (WIDTH - LEFT - RIGHT) * part.clamp(0.0, 1.0);
+        let y = |part: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * part.clamp(0.0, 1.0);
+        let points = |points: &[(f64, f64)]| {
+            let text = points.iter().map(|&(at, of)| format!("{:.1},{:.1}", x(at), y(of)));
+            text.collect::<Vec<_>>().join(" ")
+        };
+        let colour = |line: &Line| COLOURS[(line.colour + 5) % 6];
+        let dash = |line: &Line| DASHES[(line.colour + 4) % 5];
+        let area: Vec<_> = self.band.iter().map(|&(at, low, _)| (at, low)).collect();
+        let back: Vec<_> = self.band.iter().rev().map(|&(at, _, high)| (at, high)).collect();
+        html! {
+            svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } font-family="sans-serif" font-size="13" {
+                title { (self.summary) }
+                rect width="100%" height="100%" fill="#fff" {}
+                @for (at, label) in &self.y_ticks {
+                    line x1=(x(0.0)) x2=(x(1.0)) y1=(y(*at)) y2=(y(*at)) stroke="#dfe3e8" {}
+                    text x=(LEFT - 8.0) y=(y(*at) + 4.0) text-anchor="end" fill="#525d6d" { (label) }
+                }
+                @for (at, label) in &self.x_ticks {
+                    text x=(x(*at)) y=(HEIGHT - BOTTOM + 20.0) text-anchor="middle" fill="#525d6d" { (label) }
+                }
+                @if !area.is_empty() {
+                    polygon points=(points(&[area, back].concat())) fill="#0b57b0" fill-opacity="0.15" {}
+                }
+                @if let Some((at, _)) = &self.level {
+                    line x1=(x(0.0)) x2=(x(1.0)) y1=(y(*at)) y2=(y(*at)) stroke="#1b2330" stroke-width="1.5" {}
+                }
+                @for line in &self.lines {
+                    polyline points=(points(&line.points)) fill="none" stroke=(colour(line)) stroke-width="2" stroke-dasharray=(dash(line)) {}
+                }
+                @for (_, at, label, of) in self.placed_names() {
+                    text x=(x(1.0) + 10.0) y=(y(at) + 4.0) fill=(if of == 0 { "#1b2330" } else { COLOURS[(of + 5) % 6] }) { (label) }
+                }
+            }
+        }
+    }
+
     /// The names at the ends of the lines, none over another.
     fn names(&self) -> Markup {
+        html! {
+            svg aria-hidden="true" { @for (own, at, label, colour) in self.placed_names() {
+                line.lead-line x1="0" x2="10" y1=(percent(1.0 - own)) y2=(percent(1.0 - at)) {}
+                @let class = if colour == 0 { "strong".into() } else { format!("k{colour}") };
+                text class=(class) x="14" y=(percent(1.0 - at)) dy="4" { (label) }
+            } }
+        }
+    }
+
+    /// Each name with the height of its end, that of the name, and its colour.
+    fn placed_names(&self) -> Vec<(f64, f64, &str, usize)> {
         let end = |line: &Line| line.preview.last().or(line.points.last()).map_or(0.0, |end| end.1);
         let lines = self.lines.iter().map(|line| (end(line), line.label.as_str(), line.colour));
         let level = self.level.iter().map(|(at, label)| (*at, label.as_str(), 0));
@@ -120,13 +180,7 @@ impl Chart {
             next = at - NAMES_APART;
             (own, at, label, colour)
         });
-        html! {
-            svg aria-hidden="true" { @for (own, at, label, colour) in placed {
-                line.lead-line x1="0" x2="10" y1=(percent(1.0 - own)) y2=(percent(1.0 - at)) {}
-                @let class = if colour == 0 { "strong".into() } else { format!("k{colour}") };
-                text class=(class) x="14" y=(percent(1.0 - at)) dy="4" { (label) }
-            } }
-        }
+        placed.collect()
     }
 }
 

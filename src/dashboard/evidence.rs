@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::chart::{Chart, Labels, Line, scale};
+use super::figures::{Figure, links};
 use super::layout::{Tab, margin_points, number, of_experiments, part, percent, quantity};
 use super::race;
 use super::result::head;
@@ -122,6 +123,7 @@ fn regret(view: &View, report: &RegretReport) -> Markup {
                 }
             }
             (chart(report).render())
+            (links(view, Figure::Regret))
             p.note {
                 "Pages to the right. The area has 95 % of the draws of the model; where rankers are nearly even, the truth is outside more often. "
                 "Regret is the cost of pages that do not show only the best ranker: between 0 and 1 for each page. With new answers, the "
@@ -132,7 +134,8 @@ fn regret(view: &View, report: &RegretReport) -> Markup {
     part("regret", "Regret", &content)
 }
 
-fn chart(report: &RegretReport) -> Chart {
+/// The picture of regret.
+pub(crate) fn chart(report: &RegretReport) -> Chart {
     let most = |of: fn(&RegretPoint) -> f64| report.series.iter().map(of).fold(0.0, f64::max);
     let x = scale(most(|point| point.steps as f64), Labels::Whole);
     let height = most(|point| point.mean)

@@ -366,6 +366,7 @@ pub(crate) fn head(
                     a href={ "/experiments/" (experiment) (path) } aria-current=[(own == tab).then_some("page")] { (title) }
                 }
             }
+            @if visitor.manages { a href={ "/audit?experiment=" (experiment) } { "History" } }
         }
         @if matches!(answer.state, State::Refused | State::Harm) {
             div.alarm role="alert" { h2 { (Mark::No.icon()) " " (with_code(&answer.headline)) } p { (answer.what_next.sentence) } }

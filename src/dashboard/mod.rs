@@ -8,6 +8,7 @@ mod basis;
 mod chart;
 mod dots;
 mod evidence;
+mod figures;
 mod forecast;
 mod layout;
 mod list;

@@ -12,8 +12,9 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 use tower_http::csrf::CsrfLayer;
 
+use super::figures::File;
 use super::layout::Tab;
-use super::page::{Dashboard, POLICY, Page, TaggedPage, problems_as_pages};
+use super::page::{Dashboard, POLICY, Page, TaggedPage, missing, problems_as_pages};
 use super::view::{FoldData, PageReports, View};
 use super::{evidence, list, login, manage, result, traffic};
 use crate::http::AppState;
@@ -24,11 +25,12 @@ use crate::http::server::sessions::Sessions;
 use crate::service::answers;
 
 /// The pages, which need the scope `read`. A session opens them, too.
-pub(crate) const PAGES: [&str; 4] = ["/", RESULT, EVIDENCE, TRAFFIC];
+pub(crate) const PAGES: [&str; 5] = ["/", RESULT, EVIDENCE, TRAFFIC, FIGURES];
 
 const RESULT: &str = "/experiments/{name}";
 const EVIDENCE: &str = "/experiments/{name}/evidence";
 const TRAFFIC: &str = "/experiments/{name}/traffic";
+const FIGURES: &str = "/experiments/{name}/figures/{file}";
 
 /// The routes that need no key: logging in and out, and the files that the pages load.
 pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
@@ -48,6 +50,7 @@ pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
         .route(RESULT, of_experiment(Tab::Result))
         .route(EVIDENCE, of_experiment(Tab::Evidence))
         .route(TRAFFIC, of_experiment(Tab::Traffic))
+        .route(FIGURES, get(figure))
         .route("/login", get(login::login_page).post(login::login))
         .route("/logout", post(login::logout))
         .merge(manage::routes())
@@ -89,6 +92,17 @@ async fn experiments(
         TaggedPage::new("Experiments", visitor, &main)
     };
     Ok(state.service.reports.threads.run(render).await?.respond(&page.headers))
+}
+
+async fn figure(page: Page, Path((name, file)): Path<(String, String)>) -> ApiResult<Response> {
+    let file = File::of_name(&file).ok_or_else(missing)?;
+    let (service, visitor) = (&page.state.service, page.visitor());
+    let loaded = service.experiment(&name).await?;
+    let reports = PageReports::of(service, &loaded, file.tab()).await?;
+    let (read, now) = (Arc::clone(&loaded), reports.now);
+    let render = move |copied| file.of(&View::new(loaded, reports, copied, visitor));
+    let made = service.reports.compute(move || FoldData::of(&read, now), render).await?;
+    made.ok_or_else(missing)
 }
 
 async fn one(page: Page, name: String, tab: Tab) -> ApiResult<Response> {

@@ -5,6 +5,7 @@ use std::f64::consts::LN_10;
 use maud::{Markup, html};
 
 use super::chart::{Chart, Line};
+use super::figures::{Figure, links};
 use super::forecast::{DAY_MS, When};
 use super::layout::{counted, day, hour, name, number, quantity, spoken};
 use super::view::View;
@@ -34,6 +35,7 @@ pub(crate) fn figure(view: &View) -> Markup {
                     @else { ". It has to reach " (quantity(needed)) @if rows.len() > 1 { " for all " (rows.len()) } "; each line up is ten times more." }
                 }
                 (chart.render())
+                (links(view, Figure::Race))
             }
             p.note {
                 dfn { "Evidence" } " of 100 means: if the rival were the better one, luck alone would get this far at most once in 100 experiments. "
@@ -121,7 +123,8 @@ impl Axes {
     }
 }
 
-fn chart(view: &View) -> Option<Chart> {
+/// The picture; `None` before there is anything to draw.
+pub(crate) fn chart(view: &View) -> Option<Chart> {
     let axes = Axes::of(view)?;
     let needed = view.verdict.evidence_needed;
     let now = view.decided_at().unwrap_or(view.now);

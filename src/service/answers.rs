@@ -23,6 +23,10 @@ const PAUSE_TIMES: u32 = 20;
 /// Neither a round of maintenance nor a change waits for an answer for longer.
 const FOUND_WITHIN: Duration = Duration::from_secs(1);
 
+/// On two busy servers of a distributed database, one try a second took up to 14 s to succeed.
+const STORE_TRIES: u32 = 5;
+const STORE_PAUSE: Duration = Duration::from_millis(20);
+
 /// The state that the newest answer of a loaded experiment was computed from.
 #[derive(Default)]
 struct Seen {
@@ -117,6 +121,10 @@ async fn look(
     Ok(())
 }
 
+/// Store the answer in place of `before`, or say that this was not possible.
+///
+/// The statement skips a record that feedback has locked, as a busy experiment has it most of the
+/// time, so it is tried some times.
 async fn store(
     service: &Service,
     loaded: &LoadedExperiment,
@@ -126,7 +134,15 @@ async fn store(
 ) -> Result<bool, ServiceError> {
     let text = serde_json::to_string(answer)
         .map_err(|error| ServiceError::internal(format!("an answer was not written: {error}")))?;
-    let stored = service.engine.store.save_answer(loaded.id, position, before, &text).await?;
+    let save = || service.engine.store.save_answer(loaded.id, position, before, &text);
+    let mut stored = save().await?;
+    for _ in 1..STORE_TRIES {
+        if stored {
+            break;
+        }
+        tokio::time::sleep(STORE_PAUSE).await;
+        stored = save().await?;
+    }
     if stored {
         loaded.set_answer(text);
         let (experiment, about) = (&loaded.name, answer.about.join(" "));

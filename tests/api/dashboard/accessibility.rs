@@ -26,7 +26,7 @@ const APPEARANCES: [(u32, &str); 4] =
 
 /// JavaScript: the addresses to which links and forms of the page lead.
 const LINKS: &str = r#"
-    const leads = [...document.querySelectorAll("a[href], form[action]")];
+    const leads = [...document.querySelectorAll("a[href]:not([download]), form[action]")];
     return leads.map((one) => one.getAttribute("href") || one.getAttribute("action"));
 "#;
 

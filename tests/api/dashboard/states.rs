@@ -16,6 +16,7 @@ on_sqlite! {
     a_proof_outlives_later_answers
     the_line_below_the_name_says_who_takes_part
     without_a_result_the_control_is_proposed
+    figures_are_files
 }
 
 fn with_control(rankers: &[&str], more: Value) -> Value {
@@ -155,4 +156,42 @@ async fn without_a_result_the_control_is_proposed(database: TestDatabase) {
     assert_eq!(server.verdict("search").await["state"], "open");
     let form = server.get("/experiments/search/manage/conclude").await.text();
     assert!(form.contains("<option value=\"prod\" selected>"), "{form}");
+}
+
+async fn figures_are_files(database: TestDatabase) {
+    let body = json!({"segments": ["app"], "description": "a, \"b\""});
+    let server =
+        Server::running(&database, &with_control(&["=prod,1", "cand", "other"], body)).await;
+    let file = async |name: &str| server.get(&format!("/experiments/search/figures/{name}")).await;
+    assert_eq!(file("race.svg").await.status, 404, "there is nothing to draw");
+    for _ in 0..5 {
+        play(&server, "search", 20, 9).await;
+        server.clock.advance_ms(86_400_000);
+    }
+    let page = server.get("/experiments/search").await.text();
+    let pages = page + &server.get("/experiments/search/evidence").await.text();
+    for (name, start) in [
+        ("lead.csv", "leader,rival,wins,losses,win_rate,low,high,ruled_out\n"),
+        ("segments.csv", "segment,ranker,opponent,wins,losses,win_rate,low,high\n"),
+        ("race.csv", "at,pages,leader,rival,ln_evidence\n2026-09-21T"),
+        ("regret.csv", "at,pages,low,mean,high,even_split\n"),
+        ("race.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\""),
+        ("regret.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\""),
+    ] {
+        assert!(
+            pages.contains(&format!("/experiments/search/figures/{name}\" download")),
+            "{name}"
+        );
+        let answer = file(name).await;
+        assert!(answer.text().starts_with(start), "{name}: {}", answer.text());
+        let disposition = format!("attachment; filename=\"search-{name}\"");
+        assert_eq!(answer.header("content-disposition"), Some(&*disposition));
+    }
+    let lead = file("lead.csv").await.text();
+    let effects = server.verdict("search").await["effects"].clone();
+    assert_eq!(lead.lines().count(), 1 + effects.as_array().expect("rows").len());
+    assert!(lead.contains("\"=prod,1\""), "{lead}");
+    for name in ["lead.svg", "none.csv", "race", "race.png"] {
+        assert_eq!(file(name).await.status, 404, "{name}");
+    }
 }
