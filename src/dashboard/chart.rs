@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::layout::number;
+use super::layout::{Tab, number};
 
 /// Least distance of two names at the ends of lines, as a part of the height.
 const NAMES_APART: f64 = 0.08;
@@ -214,4 +214,37 @@ pub(crate) fn scale(most: f64, labels: Labels) -> Scale {
     };
     let tick = |part: usize| (part as f64 / parts, label(step * part as f64));
     Scale { end: step * parts, ticks: (0..=parts as usize).map(tick).collect() }
+}
+
+/// A figure, and whether it has a picture besides its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Figure {
+    Lead,
+    Segments,
+    Race,
+    Regret,
+}
+
+impl Figure {
+    /// Its name in files, the page that has its data, and whether it has a picture.
+    pub fn about(self) -> (&'static str, Tab, bool) {
+        match self {
+            Self::Lead => ("lead", Tab::Result, false),
+            Self::Segments => ("segments", Tab::Result, false),
+            Self::Race => ("race", Tab::Result, true),
+            Self::Regret => ("regret", Tab::Evidence, true),
+        }
+    }
+}
+
+/// The links to the files of a figure.
+pub(crate) fn links(experiment: &str, figure: Figure) -> Markup {
+    let (name, _, has_picture) = figure.about();
+    let path = format!("/experiments/{}/figures/{name}", experiment);
+    html! {
+        p.files.small {
+            "To take away: " a href={ (path) ".csv" } download { "numbers (CSV)" }
+            @if has_picture { ", " a href={ (path) ".svg" } download { "picture (SVG)" } }
+        }
+    }
 }

@@ -2,8 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::chart::{Chart, Labels, Line, scale};
-use super::figures::{Figure, links};
+use super::chart::{Chart, Figure, Labels, Line, links, scale};
 use super::layout::{Tab, margin_points, number, of_experiments, part, percent, quantity};
 use super::race;
 use super::result::head;
@@ -123,7 +122,7 @@ fn regret(view: &View, report: &RegretReport) -> Markup {
                 }
             }
             (chart(report).render())
-            (links(view, Figure::Regret))
+            (links(&view.record.name, Figure::Regret))
             p.note {
                 "Pages to the right. The area has 95 % of the draws of the model; where rankers are nearly even, the truth is outside more often. "
                 "Regret is the cost of pages that do not show only the best ranker: between 0 and 1 for each page. With new answers, the "

@@ -2,33 +2,13 @@
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use maud::{Markup, html};
+use maud::Markup;
 
+use super::chart::Figure;
 use super::layout::Tab;
 use super::view::View;
 use super::{evidence, race};
 use rankduel_engine::clock::rfc3339;
-
-/// A figure, and whether it has a picture besides its numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Figure {
-    Lead,
-    Segments,
-    Race,
-    Regret,
-}
-
-impl Figure {
-    /// Its name in files, the page that has its data, and whether it has a picture.
-    fn about(self) -> (&'static str, Tab, bool) {
-        match self {
-            Self::Lead => ("lead", Tab::Result, false),
-            Self::Segments => ("segments", Tab::Result, false),
-            Self::Race => ("race", Tab::Result, true),
-            Self::Regret => ("regret", Tab::Evidence, true),
-        }
-    }
-}
 
 /// A figure as a file.
 #[derive(Debug, Clone, Copy)]
@@ -152,17 +132,5 @@ impl File {
             }
         }
         rows.into_inner().ok()
-    }
-}
-
-/// The links to the files of a figure.
-pub(crate) fn links(view: &View, figure: Figure) -> Markup {
-    let (name, _, has_picture) = figure.about();
-    let path = format!("/experiments/{}/figures/{name}", view.record.name);
-    html! {
-        p.files.small {
-            "To take away: " a href={ (path) ".csv" } download { "numbers (CSV)" }
-            @if has_picture { ", " a href={ (path) ".svg" } download { "picture (SVG)" } }
-        }
     }
 }

@@ -4,8 +4,7 @@ use std::f64::consts::LN_10;
 
 use maud::{Markup, html};
 
-use super::chart::{Chart, Line};
-use super::figures::{Figure, links};
+use super::chart::{Chart, Figure, Line, links};
 use super::forecast::{DAY_MS, When};
 use super::layout::{counted, day, hour, name, number, quantity, spoken};
 use super::view::View;
@@ -35,7 +34,7 @@ pub(crate) fn figure(view: &View) -> Markup {
                     @else { ". It has to reach " (quantity(needed)) @if rows.len() > 1 { " for all " (rows.len()) } "; each line up is ten times more." }
                 }
                 (chart.render())
-                (links(view, Figure::Race))
+                (links(&view.record.name, Figure::Race))
             }
             p.note {
                 dfn { "Evidence" } " of 100 means: if the rival were the better one, luck alone would get this far at most once in 100 experiments. "

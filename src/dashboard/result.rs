@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::answer::say;
+use super::chart::{Figure, links};
 use super::dots::{Dots, Row, measured};
-use super::figures::{Figure, links};
 use super::forecast::{DAY_MS, When};
 use super::layout::{
     self, Mark, Tab, Tile, bar, capitalized, counted, day, halves, hour, margin_points, moment,
@@ -309,7 +309,7 @@ fn lead_section(view: &View) -> Markup {
                 " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line."
             }
         }
-        @if !shown.is_empty() { (dots.render()) (links(view, Figure::Lead)) }
+        @if !shown.is_empty() { (dots.render()) (links(&view.record.name, Figure::Lead)) }
         p.note {
             @if unknown > 0 { (counted(unknown as u64, "rival has", "rivals have")) " met " (name(leader)) " on too few pages for a number. " }
             @if shown.len() + unknown < verdict.effects.len() { "The " (shown.len()) " rivals with the smallest lead are shown. " }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
+use super::chart::{Figure, links};
 use super::dots::{Dots, Row, measured};
-use super::figures::{Figure, links};
 use super::layout::{Mark, Tile, counted, enumerated, halves, name, part, spoken, with_code};
 use super::view::View;
 use crate::service::reports::segment_claims::SegmentsView;
@@ -118,7 +118,7 @@ pub(crate) fn section(view: &View) -> Markup {
         @if let Some(opponent) = opponent(view) {
             @if of.ranker.is_none() { (summary(view, opponent)) }
             (panel(view, opponent))
-            (links(view, Figure::Segments))
+            (links(&view.record.name, Figure::Segments))
             @if !segments_where(view, opponent, |row| !gains(row) && !loses(row)).is_empty() {
                 p.note { "A segment that is not known has too few answers; that does not mean that both rankers are equal there." }
             }

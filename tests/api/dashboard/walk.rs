@@ -339,7 +339,7 @@ async fn numbers_and_names_are_short(database: TestDatabase) {
         "a-name-of-one-letter-parts-x-x-x-x",
     ];
     let mut body = steady("search", &long);
-    body["conclude_at"] = json!({"confidence": 0.999, "margin": 0.025, "min_days": 30});
+    body["conclude_at"] = json!({"confidence": 0.999, "margin": 0.025});
     server.create(&body).await;
     play(&server, "search", 12, 9).await;
     let page = result(&server, "search").await;
@@ -347,14 +347,15 @@ async fn numbers_and_names_are_short(database: TestDatabase) {
     {
         assert!(page.contains(part), "{part}: {page}");
     }
+    let leader = server.verdict("search").await["leader"].clone();
+    let page = server.get("/experiments/search").await.text();
+    // each other ranker can still win
+    for (name, short) in long[1..].iter().zip(["finetuned", "multilingual", "name"]) {
+        let is_said = page.contains(&format!(" title=\"{name}\">{short}</bdi>"));
+        assert!(is_said || leader == *name, "{short}: {page}");
+    }
     let page = server.get("/experiments/search/evidence").await.text();
     for tick in [0, 5, 10, 15] {
         assert!(page.contains(&format!("\">{tick}</text>")), "pages of the axis: {page}");
-    }
-    // names in rows, which only pairs with enough pages have
-    play(&server, "search", 240, 9).await;
-    let page = server.get("/experiments/search").await.text();
-    for (name, short) in long[1..].iter().zip(["finetuned", "multilingual", "name"]) {
-        assert!(page.contains(&format!(" title=\"{name}\">{short}</bdi>")), "{short}: {page}");
     }
 }
