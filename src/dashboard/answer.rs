@@ -47,7 +47,7 @@ fn paragraph(view: &View) -> Markup {
             @if view.verdict.rests_on.excluded_units > 0 { "Without the answers of the excluded units, the" } @else { "The" }
             " evidence is not enough for a result."
         } @else if view.has_compared() { @match &open[..] {
-            [closest, _, ..] => { (open.len()) " can still win: " (enumerated(&open)) "; " (closest) " is closest." }
+            [closest, _, ..] => { (open.len()) " can still win: " (enumerated(&open)) ". The evidence is least against " (closest) "." }
             [one] => { (one) " can still win." }
             [] => {}
         } }
