@@ -1,8 +1,8 @@
 //! Metrics of each loaded experiment, computed when `/metrics` is read.
 
 use std::fmt;
-use std::sync::Weak;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -95,14 +95,22 @@ const ESTIMATES_WITHIN: Duration = Duration::from_millis(250);
 /// Compute the estimates that [`ExperimentMetrics`] encodes. They are computed to the end, on the
 /// threads for reports, even if this does not wait for them.
 pub(crate) async fn prepare(service: &Service) {
-    let loaded = service.loaded();
-    let estimates = loaded.iter().take(EXPERIMENTS_MAX).map(async |loaded| {
+    let loaded = measured(service);
+    let estimates = loaded.iter().map(async |loaded| {
         // While the state of an experiment is folded again, it has no estimates.
         if let Err(error) = estimate(&service.reports, loaded).await {
             tracing::debug!(%error, experiment = loaded.name, "no metrics");
         }
     });
     drop(tokio::time::timeout(ESTIMATES_WITHIN, join_all(estimates)).await);
+}
+
+/// The experiments with metrics of their own: archived ones have none.
+fn measured(service: &Service) -> Vec<Arc<LoadedExperiment>> {
+    let mut loaded = service.loaded();
+    loaded.retain(|loaded| loaded.with_record(|record| record.archived_at.is_none()));
+    loaded.truncate(EXPERIMENTS_MAX);
+    loaded
 }
 
 /// Collects the metrics of a service's experiments.
@@ -119,13 +127,12 @@ impl ExperimentMetrics {
 impl Collector for ExperimentMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let Some(service) = self.0.upgrade() else { return Ok(()) };
-        let experiments = service.loaded();
         let values = Values::default();
-        values.loaded.set(experiments.len() as i64);
+        values.loaded.set(service.loaded().len() as i64);
         values.refused.set(service.engine.registry.refused() as i64);
         values.foreign.inc_by(service.engine.store.foreign_answers());
-        for loaded in experiments.iter().take(EXPERIMENTS_MAX) {
-            values.add(&service, loaded);
+        for loaded in measured(&service) {
+            values.add(&service, &loaded);
         }
         values.write(&mut encoder)
     }

@@ -5,12 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use rankduel::http::ShellSettings;
 use serde_json::{Value, json};
 
-use crate::support::client::{Client, assert_has, steady};
+use crate::support::client::{Client, assert_has, eventually, steady};
 use crate::support::server::Api;
+use crate::support::service::Server;
 use crate::support::{Kind, TestDatabase};
 
 on_sqlite! {
     metrics_of_an_experiment_match_its_feedback
+}
+
+on_both_databases! {
+    an_archived_experiment_has_no_metrics
 }
 
 const ALERTS: &str = include_str!("../../deploy/prometheus/alerts.yml");
@@ -220,7 +225,7 @@ async fn names_follow_conventions_and_labels_are_bounded() {
 }
 
 async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
-    let server = crate::support::service::Server::start(database.store().await).await;
+    let server = Server::start(database.store().await).await;
     server.create(&steady("search", &["a", "b", "c"])).await;
     let mut duels = Vec::new();
     for _ in 0..7 {
@@ -294,6 +299,35 @@ async fn metrics_of_an_experiment_match_its_feedback(database: TestDatabase) {
         json!(value("rankduel_experiment_copeland_regret", None)),
         regret["copeland_regret"]
     );
+}
+
+async fn an_archived_experiment_has_no_metrics(database: TestDatabase) {
+    let [first, second] = Server::two(&database).await;
+    for name in ["search", "shop"] {
+        first.create(&steady(name, &["a", "b"])).await;
+        for server in [&first, &second] {
+            let duel = server.pair(name).await;
+            server.answer(name, &duel, "left").await;
+        }
+    }
+    first.patch("search", &json!({"status": "concluded"})).await.json(200);
+    for server in [&first, &second] {
+        server.measures("rankduel_experiment_duels_total{experiment=\"search\"} 1").await;
+    }
+    let archived = first.send("DELETE", "/v1/experiments/search", &[], Vec::new()).await;
+    assert_eq!(archived.status, 204);
+    for server in [&first, &second] {
+        let text = eventually("the end of the series", async || {
+            let text = server.get("/metrics").await.text();
+            (!text.contains("experiment=\"search\"")).then_some(text)
+        })
+        .await;
+        assert!(text.contains("experiment=\"shop\""), "{text}");
+        // also after somebody has read it
+        assert!(server.experiment("search").await["archived_at"].is_string());
+        let text = server.get("/metrics").await.text();
+        assert!(!text.contains("experiment=\"search\""), "{text}");
+    }
 }
 
 #[tokio::test]
