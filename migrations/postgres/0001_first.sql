@@ -151,6 +151,20 @@ create table ended_session (
     expires_at_ms bigint not null
 );
 
+-- Notices that a webhook has not taken. They outlive what they are about.
+create table webhook_notice (
+    -- Drawn at random; the receiver knows a repeat by it.
+    id text primary key,
+    -- Name of the experiment.
+    experiment text not null,
+    -- JSON that the database does not parse.
+    body text not null,
+    queued_at_ms bigint not null,
+    attempts bigint not null default 0 check (attempts >= 0),
+    -- No server tries before: the pause after a failure, or another server is trying.
+    due_at_ms bigint not null
+);
+
 -- Appends entries to one experiment: locks its head, writes the entries above it and moves it.
 -- Their positions are counted from the head. Returns the experiment, its new head and `proof`, which
 -- shows the caller that the answer is its own; null if the experiment does not exist or is

@@ -145,3 +145,17 @@ create table ended_session (
     -- From then on the cookie is refused anyway, and the row can go.
     expires_at_ms integer not null
 ) strict, without rowid;
+
+-- Notices that a webhook has not taken. They outlive what they are about.
+create table webhook_notice (
+    -- Drawn at random; the receiver knows a repeat by it.
+    id text primary key,
+    -- Name of the experiment.
+    experiment text not null,
+    -- JSON that the database does not parse.
+    body text not null,
+    queued_at_ms integer not null,
+    attempts integer not null default 0 check (attempts >= 0),
+    -- No server tries before: the pause after a failure, or another server is trying.
+    due_at_ms integer not null
+) strict, without rowid;

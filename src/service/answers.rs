@@ -134,7 +134,7 @@ async fn store(
 ) -> Result<bool, ServiceError> {
     let text = serde_json::to_string(answer)
         .map_err(|error| ServiceError::internal(format!("an answer was not written: {error}")))?;
-    let save = || service.engine.store.save_answer(loaded.id, position, before, &text);
+    let save = || service.engine.store.save_answer(loaded.id, position, before, &text, None);
     let mut stored = save().await?;
     for _ in 1..STORE_TRIES {
         if stored {

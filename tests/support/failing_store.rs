@@ -166,7 +166,8 @@ passed_on! { ExperimentLog {
         id: ExperimentId, version: u64, change: &Change, event: NewEvent, recorded_at: i64
     ) -> Changed;
     write save_answer(
-        id: ExperimentId, position: u64, before: Option<&str>, answer: &str
+        id: ExperimentId, position: u64, before: Option<&str>, answer: &str,
+        notice: Option<&WebhookNotice>
     ) -> bool;
     look read(id: ExperimentId, after: u64, limit: u32) -> Vec<LogEntry>;
     write save_snapshot(snapshot: &Snapshot) -> ();
@@ -230,6 +231,13 @@ passed_on! { KeyStore {
 
 passed_on! { AuditLog {
     look audit(experiment: Option<&str>, before: i64, limit: u32) -> Vec<AuditRecord>;
+{} } }
+
+passed_on! { WebhookQueue {
+    write take_notice(is_retry: bool, now: i64, until: i64) -> Option<WebhookNotice>;
+    write postpone_notice(id: &str, until: i64) -> ();
+    write remove_notice(id: &str) -> ();
+    look waiting_notices() -> u64;
 {} } }
 
 passed_on! { Database {

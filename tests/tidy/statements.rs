@@ -5,7 +5,7 @@ use crate::{Finding, check, tree};
 
 const FOLDERS: [&str; 2] = ["crates/store/src/postgres", "crates/store/src/sql"];
 const LIST: &str = "statements.rs";
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "_sqlx_migrations",
     "api_key",
     "audit",
@@ -14,6 +14,7 @@ const TABLES: [&str; 8] = [
     "log",
     "signing_key",
     "snapshot",
+    "webhook_notice",
 ];
 
 #[test]

@@ -18,6 +18,7 @@
 //! | [`ExperimentLog`] | experiments, their logs and snapshots, notices, pruning and import |
 //! | [`KeyStore`] | signing keys and API keys |
 //! | [`AuditLog`] | the audit log |
+//! | [`WebhookQueue`] | notices that wait for a webhook |
 //! | [`Database`] | schema, health, shutdown |
 //! | [`Store`] | all of them |
 //!
@@ -83,7 +84,9 @@ pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{
     AppendUnit, Appended, CREATION, Change, Changed, Created, Distributed, ExperimentId,
     ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
+    WebhookNotice,
 };
 pub use traits::{
     AuditLog, Database, EntryChunks, ExperimentLog, KeyStore, Notices, SharedStore, Store,
+    WebhookQueue,
 };

@@ -107,6 +107,21 @@ pub struct Head {
     pub archived: bool,
 }
 
+/// A notice that waits for a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookNotice {
+    /// Identifies it for the receiver, at every attempt.
+    pub id: String,
+    /// Name of the experiment that it is about.
+    pub experiment: String,
+    /// JSON, opaque to the store.
+    pub body: String,
+    /// Unix milliseconds.
+    pub queued_at: i64,
+    /// The attempts that were begun.
+    pub attempts: u32,
+}
+
 /// A notification by the database that a log has grown. Notices can be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notice {

@@ -11,16 +11,16 @@ use super::error::StoreError;
 use super::{
     ApiKeyRecord, AppendUnit, Appended, AuditNote, AuditPage, AuditRecord, Change, Changed,
     Created, Distributed, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment,
-    Nonce, Notice, SessionId, SigningKey, Snapshot,
+    Nonce, Notice, SessionId, SigningKey, Snapshot, WebhookNotice,
 };
 
 /// A whole store.
 ///
 /// Implementations are cheap to share, safe to call from many tasks, and durable: a write that
 /// returned `Ok` survives a crash of the program, of the database and of the machine.
-pub trait Store: ExperimentLog + KeyStore + AuditLog + Database {}
+pub trait Store: ExperimentLog + KeyStore + AuditLog + WebhookQueue + Database {}
 
-impl<T: ExperimentLog + KeyStore + AuditLog + Database> Store for T {}
+impl<T: ExperimentLog + KeyStore + AuditLog + WebhookQueue + Database> Store for T {}
 
 /// A store that is shared by the tasks of a process.
 pub type SharedStore = Arc<dyn Store>;
@@ -82,15 +82,17 @@ pub trait ExperimentLog: Send + Sync {
         recorded_at: i64,
     ) -> Result<Changed, StoreError>;
 
-    /// Keep what holds at this log position, in place of the answer `before`. The version and the
-    /// log stay as they are. Returns `false`, and changes nothing, if another answer is stored, or
-    /// one of a later position, or if somebody is writing to the experiment.
+    /// Keep what holds at this log position, in place of the answer `before`, and queue the notice
+    /// of it in the same transaction. The version and the log stay as they are. Returns `false`, and
+    /// changes nothing, if another answer is stored, or one of a later position, or if somebody is
+    /// writing to the experiment.
     async fn save_answer(
         &self,
         experiment: ExperimentId,
         position: u64,
         before: Option<&str>,
         answer: &str,
+        notice: Option<&WebhookNotice>,
     ) -> Result<bool, StoreError>;
 
     /// The unit of an experiment. Append the events of one unit together, and those of different
@@ -264,6 +266,28 @@ pub trait AuditLog: Send + Sync {
         let last = records.last().filter(|_| more).map(|last| last.id);
         Ok(AuditPage { records, next: last })
     }
+}
+
+/// Notices that wait for a webhook. [`ExperimentLog::save_answer`] adds them.
+#[async_trait]
+pub trait WebhookQueue: Send + Sync {
+    /// Take the notice that is due for longest, of those that were tried before or of those that
+    /// were not. Nobody else takes it before `until`. Times in unix milliseconds.
+    async fn take_notice(
+        &self,
+        is_retry: bool,
+        now: i64,
+        until: i64,
+    ) -> Result<Option<WebhookNotice>, StoreError>;
+
+    /// Nobody takes the notice before `until` (unix milliseconds).
+    async fn postpone_notice(&self, id: &str, until: i64) -> Result<(), StoreError>;
+
+    /// Remove a notice. Removing it again changes nothing.
+    async fn remove_notice(&self, id: &str) -> Result<(), StoreError>;
+
+    /// The number of notices.
+    async fn waiting_notices(&self) -> Result<u64, StoreError>;
 }
 
 /// The database as such.

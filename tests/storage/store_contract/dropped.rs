@@ -151,6 +151,18 @@ impl Scene {
                 20 => drop(store.revoke_api_key("none", NOW, &self.note).await),
                 21 => drop(store.end_session(&[9; 16], NOW, 0).await),
                 22 => drop(store.prune(record.id, 5, FORMAT, &self.note).await),
+                23 => {
+                    let notice = WebhookNotice {
+                        id: unique.to_string(),
+                        experiment: "growing".into(),
+                        body: "{}".into(),
+                        queued_at: NOW,
+                        attempts: 0,
+                    };
+                    let saved = store.save_answer(self.growing, 0, None, "kept", Some(&notice));
+                    drop(saved.await);
+                }
+                24 => drop(store.take_notice(number.is_multiple_of(2), NOW, NOW + 1).await),
                 _ => {
                     let name = format!("imported {}", number % 100);
                     let id = entropy::experiment_id().expect("randomness");
@@ -227,7 +239,7 @@ async fn dropped_calls_leave_every_later_answer_right(database: TestDatabase) {
             let mut random = Numbers(task.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut dropped = 0;
             for _ in 0..DROPPED {
-                let operation = scene.operation(random.below(24), random.below(1 << 40));
+                let operation = scene.operation(random.below(26), random.below(1 << 40));
                 let ended = match random.below(2) {
                     0 => abandoned_after(random.below(12) as usize, operation).await,
                     _ => {

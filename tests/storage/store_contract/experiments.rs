@@ -140,7 +140,7 @@ async fn an_answer_is_kept_beside_the_record(database: TestDatabase) {
     create(&store, "other").await;
     let id = before.id;
     let save = async |position, before, answer| {
-        store.save_answer(id, position, before, answer).await.unwrap()
+        store.save_answer(id, position, before, answer, None).await.unwrap()
     };
     assert!(save(4, None, "first").await);
     assert!(!save(5, None, "of one who has not seen the first").await);

@@ -11,6 +11,7 @@ mod faults;
 pub mod fixtures;
 mod keys;
 mod logs;
+mod notices;
 mod schema;
 mod snapshots;
 mod urls;

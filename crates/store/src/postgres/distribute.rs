@@ -19,8 +19,15 @@ const DISTRIBUTED: [(&str, &str, &str); 3] = [
 ];
 
 /// The tables that stay on the coordinator.
-const LOCAL: [&str; 6] =
-    ["_sqlx_migrations", "api_key", "audit", "ended_session", "experiment_name", "signing_key"];
+const LOCAL: [&str; 7] = [
+    "_sqlx_migrations",
+    "api_key",
+    "audit",
+    "ended_session",
+    "experiment_name",
+    "signing_key",
+    "webhook_notice",
+];
 
 /// Copying the rows of a large database takes long. The function can only be distributed in a
 /// transaction that works on one shard after the other.

@@ -14,7 +14,7 @@ use crate::events::{ControlEvent, Event, Status};
 use crate::{
     AppendUnit, Appended, AuditNote, CREATION, Change, Changed, Created, EntryChunks, ExperimentId,
     ExperimentLog, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notices,
-    Snapshot, StoreError,
+    Snapshot, StoreError, WebhookNotice,
 };
 
 /// From this limit on, entries are read by the database's bulk statement.
@@ -131,10 +131,25 @@ impl<B: Backend> ExperimentLog for B {
         position: u64,
         before: Option<&str>,
         answer: &str,
+        notice: Option<&WebhookNotice>,
     ) -> Result<bool, StoreError> {
         let position = to_column("position", position)?;
         let values = values![experiment, position, answer, before.unwrap_or_default()];
-        Ok(self.run(B::SAVE_ANSWER, values).await? > 0)
+        let Some(WebhookNotice { id, experiment, body, queued_at, .. }) = notice else {
+            return Ok(self.run(B::SAVE_ANSWER, values).await? > 0);
+        };
+        self.attempt(|| async {
+            let mut transaction = self.begin().await?;
+            // first, so that feedback waits for one statement less
+            let added = values![id, experiment, body, queued_at];
+            transaction.run(&statements::ADD_NOTICE, added).await?;
+            let is_saved = transaction.run(B::SAVE_ANSWER, values).await? > 0;
+            if is_saved {
+                transaction.commit().await?;
+            }
+            Ok(is_saved)
+        })
+        .await
     }
 
     fn append_unit(&self, experiment: ExperimentId) -> AppendUnit {

@@ -14,3 +14,4 @@ pub(super) mod statement;
 pub(super) mod statements;
 pub(super) mod table_row;
 pub(super) mod value;
+mod webhook_queue;

@@ -6,7 +6,7 @@ use super::table_row::{Record, TableRow};
 use crate::events::Status;
 use crate::{
     ApiKeyRecord, AuditRecord, ExperimentId, ExperimentRecord, Head, SigningKey, Snapshot,
-    StoreError,
+    StoreError, WebhookNotice,
 };
 
 /// Decode many rows on a thread for blocking work: this takes milliseconds, which the threads that
@@ -142,6 +142,18 @@ impl Record for ApiKeyRecord {
             expires_at: row.get("expires_at_ms")?,
             revoked_at: row.get("revoked_at_ms")?,
             last_used_at: row.get("last_used_at_ms")?,
+        })
+    }
+}
+
+impl Record for WebhookNotice {
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.get("id")?,
+            experiment: row.get("experiment")?,
+            body: row.get("body")?,
+            queued_at: row.get("queued_at_ms")?,
+            attempts: from_column("attempts of a notice", row.get("attempts")?)?,
         })
     }
 }

@@ -86,6 +86,19 @@ statements! {
         "insert into ended_session (id, expires_at_ms) values ($1, $2) on conflict (id) do nothing";
     Coordinator FORGET_ENDED_SESSIONS = "delete from ended_session where expires_at_ms < $1";
 
+    Coordinator ADD_NOTICE =
+        "insert into webhook_notice (id, experiment, body, queued_at_ms, due_at_ms)
+         values ($1, $2, $3, $4, $4)";
+    Coordinator DUE_NOTICE =
+        "select id, experiment, body, queued_at_ms, attempts from webhook_notice
+         where due_at_ms <= $1 and attempts between $2 and $3 order by due_at_ms, id limit 1";
+    /// `$3` is the number of attempts that were read: another server may have taken it since.
+    Coordinator TAKE_NOTICE = "update webhook_notice set attempts = attempts + 1, due_at_ms = $2
+         where id = $1 and attempts = $3";
+    Coordinator POSTPONE_NOTICE = "update webhook_notice set due_at_ms = $2 where id = $1";
+    Coordinator REMOVE_NOTICE = "delete from webhook_notice where id = $1";
+    Coordinator COUNT_NOTICES = "select count(*) from webhook_notice";
+
     Coordinator ADD_AUDIT = "insert into audit
              (at_ms, who, what, subject, experiment, before, after, request_id)
          values ($1, $2, $3, $4, $5, $6, $7, $8)";
