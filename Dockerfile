@@ -38,7 +38,8 @@ LABEL org.opencontainers.image.title="rankduel" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 
-# SQLite and the root certificates are part of the program; it needs only the C library.
+# SQLite is part of the program, which needs only the C library; a webhook may need certificates.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/usr/local/bin/rankduel /usr/local/bin/rankduel
 COPY NOTICE LICENSE-MIT LICENSE-APACHE /usr/share/doc/rankduel/
 # A new volume gets this folder's owner.

@@ -9,7 +9,7 @@ use clap::builder::BoolishValueParser;
 
 use crate::http::server::ConnectionSettings;
 use crate::http::{Hosts, PathPrefix, ShellSettings};
-use crate::service::{ServiceSettings, WebhookSettings};
+use crate::service::{ServiceSettings, WebhookFormat, WebhookSettings};
 use crate::telemetry::logging::LogFormat;
 use rankduel_engine::access::ApiKeys;
 
@@ -183,21 +183,30 @@ pub struct ServeArgs {
     )]
     pub answer_memory_megabytes: u32,
 
-    /// http:// URL to which notices are posted: an experiment has a verdict, it was concluded, a
-    /// ranker does harm, an alarm is on. @PATH reads it from the file PATH
+    /// https:// or http:// URL to which notices are posted: an experiment has a verdict or lost it,
+    /// it was concluded, a ranker does harm, an alarm is on. @PATH reads it from the file PATH
     #[arg(
         long, value_name = "URL", env = "RANKDUEL_WEBHOOK_URL", hide_env_values = true,
         value_parser = text_or_file
     )]
     webhook_url: Option<String>,
 
-    /// Secret with which notices are signed, of at least 16 characters. Put it into the variable or
-    /// a file, not on the command line: @PATH reads it from the file PATH
+    /// Secret with which notices are signed, of at least 16 characters; Slack and Teams need none.
+    /// Put it into the variable or a file, not on the command line: @PATH reads it from the file
+    /// PATH
     #[arg(
         long, value_name = "SECRET", env = "RANKDUEL_WEBHOOK_SECRET", hide_env_values = true,
         value_parser = text_or_file
     )]
     webhook_secret: Option<String>,
+
+    /// Form of notices
+    #[arg(long, value_name = "FORMAT", env = "RANKDUEL_WEBHOOK_FORMAT", default_value = "json")]
+    webhook_format: WebhookFormat,
+
+    /// Address of the pages for people, with the path if there is one: notices link to it
+    #[arg(long, value_name = "URL", env = "RANKDUEL_PUBLIC_URL")]
+    public_url: Option<String>,
 
     /// Path under which a reverse proxy shows the server, such as /rankduel. Every link, form and
     /// redirect of the pages gets it; requests may come with it or without it
@@ -258,8 +267,12 @@ impl ServeArgs {
         let listen = address(&self.listen)?;
         let path_prefix = PathPrefix::parse(&self.path_prefix)
             .map_err(|error| format!("--path-prefix {:?}: {error}", self.path_prefix))?;
-        let webhook =
-            WebhookSettings::parse(self.webhook_url.as_deref(), self.webhook_secret.as_deref())?;
+        let webhook = WebhookSettings::parse(
+            self.webhook_url.as_deref(),
+            self.webhook_secret.as_deref(),
+            self.webhook_format,
+            self.public_url.as_deref(),
+        )?;
         Ok(ServeConfig {
             listen,
             webhook,

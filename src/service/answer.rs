@@ -25,6 +25,11 @@ pub struct Answer {
     /// The rankers, metrics, segments or kinds of alarms that the state is about.
     #[schema(example = json!(["neural"]))]
     pub about: Vec<String>,
+    /// The rankers that are proven to be the best now; empty without a result.
+    #[schema(example = json!(["neural"]))]
+    pub winners: Vec<String>,
+    /// The status of the experiment that the answer is about.
+    pub status: Status,
     /// Whether a person has to decide something, or look at something.
     pub needs_you: bool,
     /// Why the result can be wrong more often than it says.
@@ -134,6 +139,8 @@ impl Answer {
             state,
             headline: headline.into(),
             about: Vec::new(),
+            winners: Vec::new(),
+            status,
             needs_you: is_unreadable,
             doubts: Vec::new(),
             alarms: Vec::new(),
@@ -159,10 +166,23 @@ impl Answer {
         hasher.finish()
     }
 
-    /// Whether a person should be told.
-    pub fn is_news(&self) -> bool {
+    /// Whether a person should be told of it, after the answer before: it says something else of
+    /// which a person should know, or that a result does not hold any more.
+    pub fn is_news_after(&self, before: Option<&Self>) -> bool {
         use State::{Archived, Empty, Leader, Paused, Refused, Waiting};
-        !matches!(self.state, Refused | Paused | Waiting | Leader | Empty | Archived)
+        let is_same =
+            |it: &Self| (it.state, &it.about, it.status) == (self.state, &self.about, self.status);
+        match self.state {
+            Archived => false,
+            Refused | Paused | Waiting | Leader | Empty => !self.withdrawn_since(before).is_empty(),
+            _ => !before.is_some_and(is_same) || !self.withdrawn_since(before).is_empty(),
+        }
+    }
+
+    /// The rankers that were proven to be the best, and are not any more.
+    pub fn withdrawn_since(&self, before: Option<&Self>) -> Vec<String> {
+        let was: &[String] = before.map_or(&[], |before| &before.winners);
+        was.iter().filter(|winner| !self.winners.contains(winner)).cloned().collect()
     }
 }
 

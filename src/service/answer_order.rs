@@ -90,6 +90,8 @@ pub(crate) fn answer(of: &Findings) -> Answer {
         state,
         headline,
         about,
+        winners: of.winners.clone(),
+        status: of.status,
         needs_you,
         doubts: of.doubts.clone(),
         alarms: of.alarms_anywhere(),
@@ -164,7 +166,7 @@ fn just(action: ActionKind) -> Action {
 }
 
 /// Names as an enumeration.
-fn list(names: &[String]) -> String {
+pub(super) fn list(names: &[String]) -> String {
     let shown = if names.len() > NAMES_MAX { NAMES_MAX - 1 } else { names.len() };
     let mut parts: Vec<_> = names[..shown].iter().map(|name| format!("`{name}`")).collect();
     if shown < names.len() {

@@ -12,6 +12,7 @@ use crate::service::Service;
 use crate::service::answer::{Answer, State};
 use crate::service::answer_order::answer;
 use crate::service::error::ServiceError;
+use crate::service::notices::notice;
 use crate::service::reports::findings::findings;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
@@ -102,7 +103,7 @@ async fn look(
     if is_late {
         read_stored(service, loaded).await?;
     }
-    let before = loaded.with_record(|record| record.answer.clone());
+    let before = loaded.record();
     let started = Instant::now();
     // a leader that takes longer is computed to the end, and is there in a later round
     let found = tokio::time::timeout(FOUND_WITHIN, current(service, loaded)).await;
@@ -113,7 +114,7 @@ async fn look(
     if answer.state == State::Refused {
         return Ok(());
     }
-    if !is_known && !store(service, loaded, position, before.as_deref(), &answer).await? {
+    if !is_known && !store(service, loaded, position, &before, &answer).await? {
         seen.not_before = None;
         return read_stored(service, loaded).await;
     }
@@ -121,7 +122,8 @@ async fn look(
     Ok(())
 }
 
-/// Store the answer in place of `before`, or say that this was not possible.
+/// Store the answer in place of that of `record`, with the notice of it, or say that this was not
+/// possible.
 ///
 /// The statement skips a record that feedback has locked, as a busy experiment has it most of the
 /// time, so it is tried some times.
@@ -129,27 +131,35 @@ async fn store(
     service: &Service,
     loaded: &LoadedExperiment,
     position: u64,
-    before: Option<&str>,
+    record: &ExperimentRecord,
     answer: &Answer,
 ) -> Result<bool, ServiceError> {
     let text = serde_json::to_string(answer)
         .map_err(|error| ServiceError::internal(format!("an answer was not written: {error}")))?;
-    let save = || service.engine.store.save_answer(loaded.id, position, before, &text, None);
-    let mut stored = save().await?;
+    let (webhook, before) = (service.webhook.get(), stored(record));
+    let webhook = webhook.filter(|_| answer.is_news_after(before.as_ref()));
+    let notice = webhook.map(|webhook| {
+        notice(loaded, answer, before.as_ref(), webhook.public_url(), service.now_ms())
+    });
+    let notice = notice.transpose()?;
+    let (before, store) = (record.answer.as_deref(), &service.engine.store);
+    let save = || store.save_answer(loaded.id, position, before, &text, notice.as_ref());
+    let mut saved = save().await?;
     for _ in 1..STORE_TRIES {
-        if stored {
+        if saved {
             break;
         }
         tokio::time::sleep(STORE_PAUSE).await;
-        stored = save().await?;
+        saved = save().await?;
     }
-    if stored {
+    if saved {
         loaded.set_answer(text);
+        webhook.inspect(|webhook| webhook.wake());
         let (experiment, about) = (&loaded.name, answer.about.join(" "));
         let (state, headline) = (answer.state.name(), &answer.headline);
         tracing::info!(experiment, state, about, headline, position, "the answer has changed");
     }
-    Ok(stored)
+    Ok(saved)
 }
 
 /// Read the answer that another server may have stored.

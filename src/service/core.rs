@@ -10,7 +10,6 @@ use crate::service::answers;
 use crate::service::conclusion::conclude_if_due;
 use crate::service::error::ServiceError;
 use crate::service::harm::act_on_harm;
-use crate::service::notices;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::{Priority, WorkThreads, is_long};
 use crate::service::webhook::Webhook;
@@ -142,10 +141,6 @@ impl PeriodicTasks for Service {
     async fn maintain(&self, loaded: &Arc<LoadedExperiment>) -> Result<(), TaskError> {
         act_on_harm(self, loaded).await?;
         conclude_if_due(self, loaded).await?;
-        answers::keep(self, loaded).await?;
-        if let Some(webhook) = self.webhook.get() {
-            notices::queue_notices(self, webhook, loaded).await?;
-        }
-        Ok(())
+        Ok(answers::keep(self, loaded).await?)
     }
 }

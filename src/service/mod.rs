@@ -28,5 +28,6 @@ mod webhook;
 
 pub use core::Service;
 pub use duels::IssuedDuel;
+pub use notices::WebhookFormat;
 pub use rankduel_engine::settings::EngineSettings as ServiceSettings;
 pub use webhook::WebhookSettings;

@@ -1,85 +1,147 @@
-//! Notices for a webhook: the answer of an experiment has changed.
+//! Notices for a webhook: an answer that a person should be told, as receivers read it.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::fmt::Write as _;
 
-use serde_json::json;
-use sha2::{Digest as _, Sha256};
-use tokio::sync::Mutex;
+use serde_json::{Value, json};
 
-use crate::service::Service;
 use crate::service::answer::Answer;
-use crate::service::answers::stored;
+use crate::service::answer_order::list;
 use crate::service::error::ServiceError;
-use crate::service::webhook::{Pending, Webhook};
 use rankduel_engine::clock::rfc3339;
+use rankduel_engine::error::EngineError;
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::{ExperimentRecord, Nonce};
+use rankduel_store::{WebhookNotice, entropy};
 
-/// High half of the nonces of log entries which say that a notice was sent. No process has it.
-const NOTICES: Nonce = (u64::MAX as Nonce - 3) << 64;
-
-/// The kind of every notice.
-const EVENT: &str = "answer";
-
-/// The notices of an experiment that need not be queued: those that this process has queued, or
-/// found in the log.
-#[derive(Default)]
-struct SharedSent(Mutex<HashSet<Nonce>>);
-
-/// Queue the notice of the stored answer, unless it was sent before.
-pub(super) async fn queue_notices(
-    service: &Service,
-    webhook: &Webhook,
-    loaded: &Arc<LoadedExperiment>,
-) -> Result<(), ServiceError> {
-    let record = loaded.record();
-    let Some(answer) = stored(&record).filter(Answer::is_news) else { return Ok(()) };
-    if loaded.is_broken() || record.archived_at.is_some() {
-        return Ok(());
-    }
-    // the same at every replica, because the stored answer says since when
-    let (Answer { state, about, since, .. }, status) = (&answer, record.status);
-    let key = format!("{} {about:?} {since} {status:?}", state.name());
-    let nonce = NOTICES | Nonce::from(u64::from_be_bytes(first_bytes(&key)));
-    let sent = loaded.extensions().get::<SharedSent>();
-    let mut sent = sent.0.lock().await;
-    if sent.contains(&nonce) {
-        return Ok(());
-    }
-    let found = service.engine.store.find(loaded.id, &[nonce]).await?;
-    let is_sent = found.iter().any(Option::is_some);
-    let pending = || pending(loaded, &record, (nonce, &key), &answer, service.now_ms());
-    if is_sent || webhook.push(pending()) {
-        sent.insert(nonce);
-    }
-    Ok(())
+/// The receiver of notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum WebhookFormat {
+    /// A program: the whole notice, signed.
+    #[default]
+    Json,
+    /// An incoming webhook of Slack.
+    Slack,
+    /// A workflow of Microsoft Teams that posts what its webhook gets.
+    Teams,
 }
 
-fn pending(
+/// The notice of an answer after the one before. `public_url` is the address of the pages.
+pub(super) fn notice(
     loaded: &LoadedExperiment,
-    record: &ExperimentRecord,
-    (nonce, key): (Nonce, &str),
     answer: &Answer,
+    before: Option<&Answer>,
+    public_url: Option<&str>,
     now_ms: i64,
-) -> Pending {
-    let ExperimentRecord { name, seed, created_at, status, .. } = record;
-    let id = first_bytes::<16>(&format!("{name} {seed} {created_at} {key}"));
+) -> Result<WebhookNotice, ServiceError> {
+    let number = entropy::bytes::<16>().map(u128::from_be_bytes).map_err(EngineError::from)?;
+    let (id, experiment) = (format!("{number:032x}"), loaded.name.clone());
+    let withdrawn = answer.withdrawn_since(before);
     let body = json!({
-        "id": format!("{:032x}", u128::from_be_bytes(id)),
-        "event": EVENT,
-        "experiment": name,
+        "id": id,
+        "event": if withdrawn.is_empty() { "answer" } else { "withdrawn" },
+        "experiment": experiment,
         "description": loaded.spec.description,
         "owner": loaded.spec.owner,
-        "status": status,
+        "url": public_url.map(|url| format!("{url}/experiments/{experiment}")),
+        "status": answer.status,
         "noticed_at": rfc3339(now_ms),
+        "withdrawn": withdrawn,
         "answer": answer,
     });
-    Pending { experiment: name.clone(), nonce, event: EVENT, body: body.to_string() }
+    let body = body.to_string();
+    Ok(WebhookNotice { id, experiment, body, queued_at: now_ms, attempts: 0 })
 }
 
-/// The first bytes of the SHA-256 digest of a text.
-fn first_bytes<const N: usize>(text: &str) -> [u8; N] {
-    let digest = Sha256::digest(text);
-    std::array::from_fn(|byte| digest[byte])
+impl WebhookFormat {
+    /// The event and the body of a notice in this form.
+    pub(super) fn write(self, notice: &WebhookNotice) -> Result<(String, String), String> {
+        let read = serde_json::from_str::<Value>(&notice.body);
+        let read = read.map_err(|error| format!("the notice cannot be read: {error}"))?;
+        let body = match self {
+            Self::Json => notice.body.clone(),
+            Self::Slack => Message::of(&read).slack().to_string(),
+            Self::Teams => Message::of(&read).teams().to_string(),
+        };
+        Ok((text(&read, "/event"), body))
+    }
+}
+
+/// A notice for people. Names are in backticks.
+struct Message {
+    experiment: String,
+    owner: String,
+    url: String,
+    sentences: Vec<String>,
+}
+
+impl Message {
+    fn of(notice: &Value) -> Self {
+        let withdrawn = notice["withdrawn"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let withdrawn: Vec<_> =
+            withdrawn.iter().filter_map(|it| Some(it.as_str()?.to_owned())).collect();
+        let is = if withdrawn.len() > 1 { "are" } else { "is" };
+        let lost = format!("{} {is} no longer proven to be the best.", list(&withdrawn));
+        let said = ["/answer/headline", "/answer/what_next/sentence"].map(|at| text(notice, at));
+        let sentences = (!withdrawn.is_empty()).then_some(lost).into_iter().chain(said);
+        Self {
+            experiment: text(notice, "/experiment"),
+            owner: text(notice, "/owner"),
+            url: text(notice, "/url"),
+            sentences: sentences.filter(|sentence| !sentence.is_empty()).collect(),
+        }
+    }
+
+    /// Text in Slack's own markup, in which backticks mean what they mean here.
+    fn slack(&self) -> Value {
+        let plain =
+            |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let mut lines = match (&*self.experiment, &*self.url) {
+            (name, "") => format!("*{name}*"),
+            (name, url) => format!("*<{}|{name}>*", plain(url)),
+        };
+        if !self.owner.is_empty() {
+            // writing to a string cannot fail
+            let _ = write!(lines, " ({})", plain(&self.owner));
+        }
+        for sentence in &self.sentences {
+            let _ = write!(lines, "\n{}", plain(sentence));
+        }
+        json!({"text": lines})
+    }
+
+    /// An adaptive card. Its runs of text have no markup, so that no name is read as such.
+    fn teams(&self) -> Value {
+        let block = |runs: Vec<Value>| json!({"type": "RichTextBlock", "inlines": runs});
+        let run = |text: &str| json!({"type": "TextRun", "text": text});
+        let mut title =
+            vec![json!({"type": "TextRun", "text": self.experiment, "weight": "Bolder"})];
+        if !self.owner.is_empty() {
+            title.push(run(&format!(" ({})", self.owner)));
+        }
+        let name = |text: &str| json!({"type": "TextRun", "text": text, "fontType": "Monospace"});
+        let sentence = |sentence: &String| {
+            let parts = sentence.split('`').enumerate().filter(|(_, part)| !part.is_empty());
+            block(
+                parts.map(|(at, part)| if at % 2 == 0 { run(part) } else { name(part) }).collect(),
+            )
+        };
+        let blocks: Vec<_> =
+            std::iter::once(block(title)).chain(self.sentences.iter().map(sentence)).collect();
+        let open = json!({"type": "Action.OpenUrl", "title": "Open", "url": self.url});
+        let actions: Vec<_> = (!self.url.is_empty()).then_some(open).into_iter().collect();
+        json!({"type": "message", "attachments": [{
+            "contentType": "application/vnd.microsoft.card.adaptive",
+            "content": {
+                "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+                "type": "AdaptiveCard",
+                "version": "1.2",
+                "body": blocks,
+                "actions": actions,
+            },
+        }]})
+    }
+}
+
+/// The text at a place of a notice; empty if there is none.
+fn text(notice: &Value, at: &str) -> String {
+    notice.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

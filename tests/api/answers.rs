@@ -2,14 +2,11 @@
 //! same, in every state.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use rankduel::service::WebhookSettings;
-use rankduel_engine::metrics::Metrics;
 use serde_json::{Value, json};
 
-use super::webhook::{Got, SECRET, receive};
+use super::webhook::{Got, notify, receive};
 use crate::support::TestDatabase;
 use crate::support::client::{Answer, Client, eventually, with};
 use crate::support::service::{Server, Settings};
@@ -235,8 +232,7 @@ fn collect(got: &Receiver<Got>, notices: &mut HashMap<String, Value>) {
 async fn every_pair_of_parts_has_one_answer(database: TestDatabase) {
     let (url, got) = receive(&["204 No Content"]);
     let server = Server::with(database.store().await, Settings::quick()).await;
-    let settings = WebhookSettings::parse(Some(&url), Some(SECRET)).expect("valid").expect("both");
-    server.service.start_webhook(&settings, Arc::new(Metrics::new())).expect("a webhook");
+    notify(&server, &url);
     let (parts, mut names) = (parts(), Vec::new());
     for (first, (one, of_one)) in parts.iter().enumerate() {
         for (other, of_other) in &parts[first..] {

@@ -161,8 +161,6 @@ pub enum ControlEvent {
         /// Unix milliseconds.
         issued_before: i64,
     },
-    /// A webhook was told of something, which the nonce stands for.
-    Notified {},
 }
 
 impl ControlEvent {

@@ -168,7 +168,7 @@ impl Fold {
                     guardrails.complete(*issued_before);
                 }
             }
-            ControlEvent::Notified {} | ControlEvent::Clicks(_) | ControlEvent::Settled {} => {}
+            ControlEvent::Clicks(_) | ControlEvent::Settled {} => {}
         }
         Ok(())
     }
