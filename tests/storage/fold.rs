@@ -545,7 +545,8 @@ async fn created(
         panic!("a new name")
     };
     let (metrics, (due, _)) = (Metrics::new(), mpsc::unbounded_channel());
-    let loaded = LoadedExperiment::open(store, record.clone(), PROCESS, &metrics, due, 0).await;
+    let loaded =
+        LoadedExperiment::open(store, record.clone(), PROCESS, &metrics, due, 0, None).await;
     (record, loaded.expect("an experiment without a log"))
 }
 

@@ -25,6 +25,11 @@ impl AnsweredInTime {
         Self { width_ms, since_ms, taken_until_ms: i64::MIN, cohorts: BTreeMap::new() }
     }
 
+    /// Whether both have the same cohorts.
+    pub fn has_cohorts_of(&self, other: &Self) -> bool {
+        self.width_ms == other.width_ms && self.start_of(other.since_ms) == other.since_ms
+    }
+
     fn start_of(&self, issued_ms: i64) -> i64 {
         issued_ms - (issued_ms - self.since_ms).rem_euclid(self.width_ms)
     }

@@ -53,7 +53,7 @@ impl LoadedExperiment {
         // the duels of a batch that was closed are not counted as open any more
         if is_alone && fold.run().policy().batches().is_none() {
             // duels of an earlier process are open as long as their window lasts
-            if self.is_first || cohorts.complete_until() >= self.opened_at {
+            if self.issued.is_first || cohorts.complete_until() >= self.issued.since_ms {
                 until = until.max(self.open_duels().answered_until(now_ms));
             }
         }

@@ -151,6 +151,13 @@ impl OpenDuels {
         self.in_time.take_until(until_ms)
     }
 
+    /// Count duels from now on in these cohorts of the verdict.
+    pub(crate) fn align(&mut self, in_time: AnsweredInTime) {
+        if !self.in_time.has_cohorts_of(&in_time) {
+            self.in_time = in_time;
+        }
+    }
+
     /// Number of duels that were issued.
     pub fn issued(&self) -> u64 {
         self.issued

@@ -122,10 +122,19 @@ impl Registry {
     async fn open(&self, name: &str) -> Result<Arc<LoadedExperiment>, EngineError> {
         let record = in_time(self.store.experiment(name)).await?;
         let record = record.ok_or_else(|| EngineError::NotFound(name.into()))?;
+        let before = self.before(record.id);
         let now_ms = self.now_ms.load(Ordering::Relaxed);
         let (store, metrics, due) = (&*self.store, &*self.metrics, self.due.clone());
-        let loaded =
-            LoadedExperiment::open(store, record, self.process, metrics, due, now_ms).await?;
+        let loaded = LoadedExperiment::open(
+            store,
+            record,
+            self.process,
+            metrics,
+            due,
+            now_ms,
+            before.as_deref(),
+        )
+        .await?;
         loaded.touch(now_ms);
         let bytes = loaded.bytes();
         let broken = {
@@ -138,6 +147,13 @@ impl Registry {
             self.subtract(broken.bytes());
         }
         Ok(loaded)
+    }
+
+    /// The experiment that one with this id takes the place of in this process, if it goes on with
+    /// what that one has issued.
+    fn before(&self, id: ExperimentId) -> Option<Arc<LoadedExperiment>> {
+        let evicted = || self.draining().iter().rev().find(|it| it.id == id).cloned();
+        self.with_id(id).or_else(evicted).filter(|it| it.is_followed())
     }
 
     /// The slot to load an experiment into; a broken experiment is moved out of it.
@@ -216,6 +232,11 @@ impl Registry {
     /// The experiment with this id, if it is in memory.
     pub(crate) fn with_id(&self, id: ExperimentId) -> Option<Arc<LoadedExperiment>> {
         self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    /// The name of the experiment with this id, if it is in memory.
+    pub fn name_of(&self, id: ExperimentId) -> Option<String> {
+        self.with_id(id).map(|loaded| loaded.name.clone())
     }
 
     /// Bring every experiment in memory up to date with the store: log entries and record changes

@@ -1,5 +1,5 @@
 //! Traffic of this process for one experiment: issued duels, feedback, and delays. Counted in
-//! memory only, since the experiment was loaded here.
+//! memory only, since the experiment was loaded here first; a change of its spec keeps them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -57,6 +57,10 @@ impl Traffic {
         }
     }
 
+    pub(crate) fn since_ms(&self) -> i64 {
+        self.since_ms
+    }
+
     /// Count a self-duel that was issued.
     pub fn issued_self_duel(&self) {
         self.self_duels.fetch_add(1, Relaxed);
@@ -65,6 +69,11 @@ impl Traffic {
     /// Count a page of somebody who takes no part.
     pub fn shown_outside(&self) {
         self.outside.fetch_add(1, Relaxed);
+    }
+
+    /// Whether a page of somebody who takes no part was counted.
+    pub fn has_outside(&self) -> bool {
+        self.outside.load(Relaxed) > 0
     }
 
     /// Count the answer of a duel of two rankers that was issued here.

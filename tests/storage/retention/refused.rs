@@ -249,7 +249,7 @@ async fn a_record_that_was_read_before_an_append_is_served(database: TestDatabas
     server.stop().await;
     let (process, metrics) = (Process { id: 1, since_ms: 0 }, Metrics::new());
     let (due, _) = mpsc::unbounded_channel();
-    let opened = LoadedExperiment::open(&*store, old, process, &metrics, due, 0).await;
+    let opened = LoadedExperiment::open(&*store, old, process, &metrics, due, 0, None).await;
     let position = opened.expect("a sound experiment").fold().expect("a fold").state().position;
     assert_eq!(position, 3);
     store.close().await;

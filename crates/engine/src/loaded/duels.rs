@@ -61,7 +61,7 @@ impl LoadedExperiment {
         });
         let ranker = selection.duel.first;
         match (rule, unit) {
-            (Rule::Outside, _) => self.traffic.shown_outside(),
+            (Rule::Outside, _) => self.issued.traffic.shown_outside(),
             (Rule::Alone(_), Some(unit)) => {
                 if fold.state().alone.as_deref().is_some_and(|alone| !alone.has_issued(unit)) {
                     self.unlogged.shown_alone(unit);
@@ -128,12 +128,12 @@ impl LoadedExperiment {
 
     pub(crate) fn open_duels(&self) -> MutexGuard<'_, OpenDuels> {
         // a panic can only make these counts inexact, and no state depends on them
-        self.open_duels.lock().unwrap_or_else(PoisonError::into_inner)
+        self.issued.open_duels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Traffic of this process until now.
     pub fn traffic_counts(&self, now_ms: i64) -> TrafficCounts {
-        self.traffic.counts(&mut self.open_duels(), now_ms)
+        self.issued.traffic.counts(&mut self.open_duels(), now_ms)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::mpsc;
 
+use super::issued::Issued;
 use crate::condition::{Condition, ConditionCell};
 use crate::error::EngineError;
 use crate::experiment_spec::ExperimentSpec;
@@ -12,7 +13,6 @@ use crate::extensions::Extensions;
 use crate::fold::Fold;
 use crate::log_regression;
 use crate::metrics::Metrics;
-use crate::open_duels::OpenDuels;
 use crate::traffic::Traffic;
 use crate::unlogged::Unlogged;
 use rankduel_store::{ExperimentId, ExperimentRecord, Nonce, Snapshot};
@@ -39,7 +39,7 @@ pub struct LoadedExperiment {
     pub(super) version: u64,
     pub(super) record: RwLock<ExperimentRecord>,
     pub(super) fold: RwLock<Fold>,
-    pub(super) open_duels: Mutex<OpenDuels>,
+    pub(crate) issued: Arc<Issued>,
     pub(crate) unlogged: Unlogged,
     /// Shared by appends from this process. An event that holds for one position of the log alone
     /// takes it for itself, and calls [`Writer::append_alone`](crate::writer::Writer::append_alone).
@@ -50,7 +50,6 @@ pub struct LoadedExperiment {
     /// process issued.
     pub(super) process: u64,
     pub(super) condition: ConditionCell,
-    pub(super) traffic: Traffic,
     pub(super) extensions: Extensions,
     /// Takes its id when it may conclude.
     pub(super) due: mpsc::UnboundedSender<ExperimentId>,
@@ -62,10 +61,6 @@ pub struct LoadedExperiment {
     pub(super) snapshot_at: AtomicU64,
     /// Unix milliseconds of about the last request.
     pub(super) last_used_ms: AtomicI64,
-    /// Unix milliseconds at which it was loaded: this process knows its duels since then.
-    pub(crate) opened_at: i64,
-    /// Whether no process has issued a duel of it before this one.
-    pub(crate) is_first: bool,
 }
 
 /// The identity of a process.
@@ -163,7 +158,7 @@ impl LoadedExperiment {
 
     /// Traffic of this process.
     pub fn traffic(&self) -> &Traffic {
-        &self.traffic
+        &self.issued.traffic
     }
 
     /// Values that other layers keep with the experiment.

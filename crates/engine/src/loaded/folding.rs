@@ -166,14 +166,14 @@ impl LoadedExperiment {
 
     /// Count an answer of a duel that this process issued. An answer has the nonce of its duel.
     fn note_answer(&self, entry: &LogEntry, duel: OutcomeEvent) {
-        if (entry.nonce >> 64) as u64 != self.process {
+        if (entry.nonce >> 64) as u64 != self.process || !self.issued.counts(entry.position) {
             return;
         }
         let OutcomeEvent { first, second, first_left, batch, issued_at, .. } = duel;
         if first != second {
             let shown = if first_left { (first, second) } else { (second, first) };
             self.open_duels().answered(shown, batch, issued_at);
-            self.traffic.answered(issued_at, entry.recorded_at);
+            self.issued.traffic.answered(issued_at, entry.recorded_at);
         }
     }
 

@@ -3,6 +3,7 @@
 mod duels;
 mod experiment;
 mod folding;
+mod issued;
 mod open;
 
 pub use duels::Chosen;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use tokio::sync::mpsc;
 
 use super::folding::fold_off_worker;
+use super::issued::Issued;
 use super::{LoadedExperiment, Process};
 use crate::answered_in_time::AnsweredInTime;
 use crate::condition::{Condition, ConditionCell};
@@ -22,8 +23,9 @@ use crate::unlogged::Unlogged;
 use rankduel_store::{ExperimentId, ExperimentRecord, Store, in_time};
 
 impl LoadedExperiment {
-    /// Load an experiment, which sends its id to `due` when it may conclude. A snapshot beyond the
-    /// end of the log shows that the log has regressed; it is replaced.
+    /// Load an experiment, which sends its id to `due` when it may conclude, and goes on with what
+    /// this process has issued of it `before`. A snapshot beyond the end of the log shows that the
+    /// log has regressed; it is replaced.
     pub async fn open(
         store: &dyn Store,
         record: ExperimentRecord,
@@ -31,22 +33,29 @@ impl LoadedExperiment {
         metrics: &Metrics,
         due: mpsc::UnboundedSender<ExperimentId>,
         now_ms: i64,
+        before: Option<&Self>,
     ) -> Result<Arc<Self>, EngineError> {
         let unreadable = |why| EngineError::Unreadable { name: record.name.clone(), why };
         let spec = sound_spec(&record).map_err(unreadable)?;
         let NewestState { fold, log_regressed } =
             newest_state(store, &record, &spec, metrics).await?;
+        let issued = before.map(|before| Arc::clone(&before.issued)).unwrap_or_else(|| {
+            let duels =
+                OpenDuels::new(i64::from(spec.duel_ttl_seconds) * 1000, answered_in_time(&fold));
+            let traffic = Traffic::new(now_ms, metrics.feedback_delay_seconds.clone());
+            let is_first = record.created_at >= process.since_ms && record.head <= 1;
+            Arc::new(Issued::new(duels, traffic, is_first, record.head))
+        });
         let loaded = Arc::new(Self {
             id: record.id,
             name: record.name.clone(),
             initial_rankers: fold.state().initial_rankers,
             version: record.version,
-            open_duels: Mutex::new(open_duels(&spec, &fold)),
+            issued,
             unlogged: Unlogged::new(spec.rankers.len()),
             catching_up: Arc::default(),
             process: process.id,
             condition: ConditionCell::serving(),
-            traffic: Traffic::new(now_ms, metrics.feedback_delay_seconds.clone()),
             extensions: Extensions::default(),
             due,
             was_due: AtomicBool::new(false),
@@ -54,8 +63,6 @@ impl LoadedExperiment {
             appending: tokio::sync::RwLock::default(),
             snapshot_at: AtomicU64::new(fold.state().position),
             last_used_ms: AtomicI64::new(i64::MIN),
-            opened_at: now_ms,
-            is_first: record.created_at >= process.since_ms && record.head <= 1,
             record: RwLock::new(record),
             fold: RwLock::new(fold),
             spec,
@@ -63,6 +70,8 @@ impl LoadedExperiment {
         loaded.fold_whole_log(store).await?;
         let wrong = {
             let fold = loaded.fold()?;
+            // the change may be one of the answer window
+            loaded.open_duels().align(answered_in_time(&fold));
             loaded.with_record(|record| state_errors(record, &loaded.spec, &fold))
         };
         if let (Condition::Serving, Some(error)) = (loaded.condition(), wrong.first()) {
@@ -113,12 +122,11 @@ impl LoadedExperiment {
     }
 }
 
-/// No duels yet, and the cohorts in which the verdict counts them.
-fn open_duels(spec: &ExperimentSpec, fold: &Fold) -> OpenDuels {
+/// The cohorts in which the verdict counts duels from now on, without duels.
+fn answered_in_time(fold: &Fold) -> AnsweredInTime {
     // far in the future the newest answer window holds
     let cohort_start_ms = fold.run().cohorts().start_of_cohort(i64::MAX / 2);
-    let in_time = AnsweredInTime::new(cohort_start_ms, fold.run().cohorts().width_ms());
-    OpenDuels::new(i64::from(spec.duel_ttl_seconds) * 1000, in_time)
+    AnsweredInTime::new(cohort_start_ms, fold.run().cohorts().width_ms())
 }
 
 /// The state to start folding from.
