@@ -149,8 +149,27 @@ func decode(response *http.Response, text []byte, answer any) error {
 	for _, one := range found.Errors {
 		err.Detail += fmt.Sprintf("; %s: %s", one.Pointer, one.Detail)
 	}
-	if seconds, parse := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 31); parse == nil {
-		err.RetryAfter = time.Duration(seconds) * time.Second
-	}
+	err.RetryAfter = retryAfter(response.Header)
 	return err
+}
+
+// retryAfter is what Retry-After says: seconds, or a date. By the clock of the server, if it says
+// what that is.
+func retryAfter(header http.Header) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	if until.Before(now) {
+		return 0
+	}
+	return until.Sub(now)
 }

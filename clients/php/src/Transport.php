@@ -222,8 +222,20 @@ final class Transport
         foreach (array_filter((array) ($problem['errors'] ?? []), is_array(...)) as $error) {
             $detail .= '; ' . self::text($error['pointer'] ?? '') . ': ' . self::text($error['detail'] ?? '');
         }
-        $names = preg_match('/^retry-after:\s*(\d{1,9})\s*$/im', $head, $found) === 1;
-        throw new RankduelException($slug ?: "status-$status", $detail, $status, $names ? (int) $found[1] : null);
+        throw new RankduelException($slug ?: "status-$status", $detail, $status, self::retryAfter($head));
+    }
+
+    /** What Retry-After says in seconds, also as a date: by the clock of the server, if it says what that is. */
+    private static function retryAfter(string $head): ?int
+    {
+        $value = fn (string $name) => preg_match("/^$name:\s*(.+?)\s*$/im", $head, $found) === 1 ? $found[1] : '';
+        $time = fn (string $date) => \DateTimeImmutable::createFromFormat(DATE_RFC7231, $date) ?: null;
+        $text = $value('retry-after');
+        if (preg_match('/^\d{1,9}$/', $text) === 1) {
+            return (int) $text;
+        }
+        $until = $time($text)?->getTimestamp();
+        return $until === null ? null : max(0, $until - ($time($value('date'))?->getTimestamp() ?? time()));
     }
 
     private static function text(mixed $value): string

@@ -101,13 +101,21 @@ function content(response: Response, text: string): Record<string, unknown> {
   const slug = typeof problem["type"] === "string" ? problem["type"].split("/").pop() : undefined;
   const errors = Array.isArray(problem["errors"]) ? problem["errors"].filter(isObject) : [];
   const where = errors.map((error) => `; ${String(error["pointer"])}: ${String(error["detail"])}`).join("");
-  const retryAfter = response.headers.get("retry-after");
   throw new RankduelError(
     slug || `status-${response.status}`,
     String(problem["detail"] ?? problem["title"] ?? `status ${response.status}`) + where,
     response.status,
-    retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : null,
+    retryAfterMs(response.headers),
   );
+}
+
+/** What `Retry-After` says: seconds, or a date. By the clock of the server, if it says what that is. */
+function retryAfterMs(headers: Headers): number | null {
+  const text = headers.get("retry-after") ?? "";
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const time = (date: string) => (date.endsWith(" GMT") ? Date.parse(date) : NaN);
+  const [until, now] = [time(text), time(headers.get("date") ?? "")];
+  return Number.isNaN(until) ? null : Math.max(0, until - (Number.isNaN(now) ? Date.now() : now));
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

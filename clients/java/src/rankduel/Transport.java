@@ -3,8 +3,12 @@ package rankduel;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.http.HttpClient;
+import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.format.DateTimeFormatter;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -142,8 +146,25 @@ final class Transport {
                 }
             }
         }
-        String retryAfter = response.headers().firstValue("retry-after").orElse("");
-        long millis = retryAfter.matches("\\d{1,9}") ? Long.parseLong(retryAfter) * 1000 : 0;
+        long millis = retryAfterMillis(response.headers());
         return new RankduelException(slug.isEmpty() ? "status-" + status : slug, detail.toString(), status, millis, null);
+    }
+
+    /** What Retry-After says: seconds, or a date. By the clock of the server, if it says what that is. */
+    private static long retryAfterMillis(HttpHeaders headers) {
+        String text = headers.firstValue("retry-after").orElse("");
+        if (text.matches("\\d{1,9}")) {
+            return Long.parseLong(text) * 1000;
+        }
+        long now = millisOf(headers.firstValue("date").orElse(""), System.currentTimeMillis());
+        return Math.max(0, millisOf(text, now) - now);
+    }
+
+    private static long millisOf(String date, long otherwise) {
+        try {
+            return DateTimeFormatter.RFC_1123_DATE_TIME.parse(date, Instant::from).toEpochMilli();
+        } catch (DateTimeException noDate) {
+            return otherwise;
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.utils
 import http.client
 import io
 import json
@@ -231,9 +232,22 @@ def _content(response: http.client.HTTPResponse, answer: bytes) -> Any:
         slug or f"status-{response.status}",
         str(problem.get("detail") or problem.get("title") or f"status {response.status}") + where,
         response.status,
-        _seconds(response.getheader("retry-after")),
+        _seconds(response),
     )
 
 
-def _seconds(text: str | None) -> float | None:
-    return float(text) if text is not None and text.isascii() and text.isdigit() else None
+def _seconds(response: http.client.HTTPResponse) -> float | None:
+    """The time that `Retry-After` names: seconds, or a date. By the clock of the server, if it says what that is."""
+    text = response.getheader("retry-after", "")
+    if text.isascii() and text.isdigit():
+        return float(text)
+    until, now = _time(text), _time(response.getheader("date", ""))
+    return None if until is None else max(0.0, until - (time.time() if now is None else now))
+
+
+def _time(text: str) -> float | None:
+    try:
+        parsed = email.utils.parsedate_tz(text)
+        return None if parsed is None else float(email.utils.mktime_tz(parsed))
+    except (ValueError, OverflowError):
+        return None

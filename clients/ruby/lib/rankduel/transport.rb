@@ -2,6 +2,7 @@
 
 require "json"
 require "net/http"
+require "time"
 require "timeout"
 require "uri"
 
@@ -134,9 +135,24 @@ module Rankduel
       slug = found["type"].to_s.split("/").last
       errors = found["errors"].is_a?(Array) ? found["errors"].grep(Hash) : []
       where = errors.map { |error| "; #{error["pointer"]}: #{error["detail"]}" }.join
-      retry_after = response["retry-after"].to_s[/\A\d{1,9}\z/]
       Error.new(slug || "status-#{status}", "#{found["detail"] || "status #{status}"}#{where}",
-                status: status, retry_after: retry_after&.to_i)
+                status: status, retry_after: retry_after(response))
+    end
+
+    # What Retry-After says in seconds, also as a date: by the clock of the server, if it says what
+    # that is.
+    def retry_after(response)
+      text = response["retry-after"].to_s
+      return text.to_i if text.match?(/\A\d{1,9}\z/)
+
+      till = time_of(text)
+      till && [(till - (time_of(response["date"].to_s) || Time.now)).ceil, 0].max
+    end
+
+    def time_of(text)
+      Time.httpdate(text)
+    rescue ArgumentError
+      nil
     end
   end
   private_constant :Transport
