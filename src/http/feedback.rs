@@ -39,7 +39,8 @@ pub(crate) fn routes() -> Routes {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct One {
-    /// From `next-duel` or `interleave`.
+    /// From `next-duel` or `interleave`. Feedback with the empty one of a page that takes no part in
+    /// the experiment is `ignored`.
     duel_id: String,
     #[schema(nullable = false)]
     outcome: Option<ShownOutcome>,
@@ -69,7 +70,7 @@ struct One {
     /// alone. They count within the experiment's `value_window_seconds`. A value that cannot be
     /// read is `ignored`, and the rest counts.
     #[schema(value_type = Option<HashMap<String, HashMap<String, f64>>>, nullable = false, example = json!({"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}}))]
-    metrics: Option<Value>,
+    metrics: Option<Box<RawValue>>,
 }
 
 impl One {
@@ -80,6 +81,7 @@ impl One {
         }
         let content = self.content()?;
         let Self { duel_id, unit, segment, metrics, .. } = self;
+        let metrics = metrics.map(Box::from);
         Ok(Feedback { duel_id: duel_id.into(), content, unit, segment, metrics })
     }
 

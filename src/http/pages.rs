@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use interleaving::Pin;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -64,7 +64,7 @@ struct InterleaveBody {
     /// Values of the experiment's metrics that are known when the page is made, by ranker and
     /// metric. The same as in feedback.
     #[schema(value_type = Option<HashMap<String, HashMap<String, f64>>>, nullable = false, example = json!({"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}}))]
-    metrics: Option<Value>,
+    metrics: Option<Box<RawValue>>,
 }
 
 /// A document at a fixed position. It is removed from both rankings and earns no credit.
@@ -134,7 +134,7 @@ async fn interleave(
     let page = page_request(offset, length, pinned);
     let (service, experiment) = (&state.service, name.clone());
     let ValuesOfPage { counted, ignored } = match metrics {
-        Some(metrics) => service.read_values(&name, &duel_id, &metrics, audience).await?,
+        Some(metrics) => service.read_values(&name, &duel_id, metrics.get(), audience).await?,
         None => ValuesOfPage::default(),
     };
     let finish = move |issued: IssuedPage| {

@@ -47,14 +47,15 @@ struct UbiEvent {
     /// One of the experiment's `event_weights`; events of other kinds are ignored.
     #[schema(example = "click")]
     action_name: String,
-    /// The `duel_id` of the page, or a key of `duels`.
+    /// The `duel_id` of the page, or a key of `duels`. Events of a page whose `duel_id` is empty are
+    /// `ignored`: it takes no part in the experiment.
     query_id: Option<String>,
     /// The unit of the page, if `next-duel` was not told.
     #[schema(value_type = Option<Id>)]
     client_id: Option<Value>,
     /// An empty list is as none.
     #[schema(value_type = Option<Attributes>)]
-    event_attributes: Option<Value>,
+    event_attributes: Option<Box<RawValue>>,
 }
 
 /// The member of a UBI event that tells whether the others are read.
@@ -190,20 +191,22 @@ fn read_events(text: &[u8]) -> ApiResult<Vec<Result<ReadEvent, String>>> {
 fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, String> {
     let Attributes { duel_id, object, position } = match event.event_attributes {
         // Some languages write an empty map as an empty list.
-        Some(Value::Array(list)) if list.is_empty() => Attributes::default(),
-        Some(attributes) => serde_json::from_value(attributes)
+        Some(list) if serde_json::from_str::<[(); 0]>(list.get()).is_ok() => Attributes::default(),
+        Some(attributes) => serde_json::from_str(attributes.get())
             .map_err(|error| format!("`event_attributes`: {}", without_place(&error)))?,
         None => Attributes::default(),
     };
-    let of_query = || {
-        let query = event.query_id.as_deref().filter(|id| !id.is_empty())?;
-        Some(duels.get(query).map_or_else(|| Arc::from(query), Arc::clone))
+    // the `duel_id` of a page that takes no part is empty
+    let duel_id = match (duel_id, event.query_id) {
+        (Some(id), Some(query)) if id.is_empty() => duels.get(&query).map_or(id.into(), Arc::clone),
+        (Some(id), _) => id.into(),
+        (None, Some(query)) => duels.get(&query).map_or(query.into(), Arc::clone),
+        (None, None) => {
+            return Err(
+                "the event has no duel: send `query_id` or `event_attributes.duel_id`".into()
+            );
+        }
     };
-    let duel_id = duel_id
-        .filter(|id| !id.is_empty())
-        .map(Arc::from)
-        .or_else(of_query)
-        .ok_or("the event has no duel: send `query_id` or `event_attributes.duel_id`")?;
     let document = object.and_then(|object| object.object_id).map(Id::text);
     let ordinal = position.and_then(|position| position.ordinal).map(Id::text);
     let on = match (document.filter(|id| !id.is_empty()), ordinal) {

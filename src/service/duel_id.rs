@@ -21,6 +21,10 @@ impl Service {
         loaded: &LoadedExperiment,
         duel_id: &str,
     ) -> Result<DuelId, ServiceError> {
+        if duel_id.is_empty() {
+            let detail = "`duel_id` is empty: the page takes no part; show the ranking of `left`";
+            return Err(ServiceError::InvalidDuel(detail.into()));
+        }
         let mut opened = self.engine.signing_keys.current().open(duel_id);
         if opened == Err(TokenError::UnknownKey) {
             self.refresh_signing_keys().await?;
@@ -28,15 +32,21 @@ impl Service {
         }
         let id = opened.map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
         if id.duel.experiment != loaded.id {
-            return Err(ServiceError::InvalidDuel(OTHER_EXPERIMENT.into()));
+            let owner = self.engine.registry.name_of(id.duel.experiment);
+            return Err(ServiceError::InvalidDuel(other_experiment(owner.as_deref())));
         }
         duels::mention(id.duel.nonce);
         Ok(id)
     }
 }
 
-/// Why a valid `duel_id` is refused.
-pub(super) const OTHER_EXPERIMENT: &str = "`duel_id` belongs to another experiment";
+/// Why a valid `duel_id` of another experiment is refused. It has a name here if it is in memory.
+pub(super) fn other_experiment(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("`duel_id` belongs to experiment `{name}`: send it there"),
+        None => "`duel_id` belongs to another experiment".to_owned(),
+    }
+}
 
 pub(super) fn not_valid(error: TokenError) -> String {
     format!("`duel_id` is not valid: {error}")

@@ -6,7 +6,7 @@ use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::{Client, eventually};
+use crate::support::client::{Client, eventually, with};
 use crate::support::service::Server;
 
 on_both_databases! {
@@ -14,7 +14,7 @@ on_both_databases! {
 }
 
 on_sqlite! {
-    a_page_outside_shows_the_control_and_takes_no_feedback
+    a_page_outside_shows_the_control_and_its_feedback_is_ignored
     the_control_stays_while_it_is_shown_outside
 }
 
@@ -89,7 +89,7 @@ async fn the_same_units_take_part_everywhere_and_a_higher_coverage_adds_others(
     assert_eq!(units(&third).await.len(), UNITS);
 }
 
-async fn a_page_outside_shows_the_control_and_takes_no_feedback(database: TestDatabase) {
+async fn a_page_outside_shows_the_control_and_its_feedback_is_ignored(database: TestDatabase) {
     let server = Server::running(&database, &search(0.3)).await;
     // without a unit, each page has a coin
     let stock = ask(&server, json!({"count": 1000})).await;
@@ -115,8 +115,39 @@ async fn a_page_outside_shows_the_control_and_takes_no_feedback(database: TestDa
             assert_eq!(shown, ["c1", "x"]);
         }
     }
-    let feedback = json!({"duel_id": "", "outcome": "left"});
-    server.feedback("search", &feedback).await.problem(ProblemKind::InvalidDuel);
+    let [outcome, clicks] = [json!({"outcome": "left"}), json!({"clicks": [0]})];
+    let outside = |it: &Value| with(it.clone(), json!({"duel_id": ""}));
+    let event = |more: Value| with(json!({"action_name": "click"}), more);
+    let at = json!({"position": {"ordinal": 1}, "duel_id": ""});
+    let ubi = "/v1/experiments/search/feedback/ubi";
+    let events = json!({"duels": {"q-1": ""}, "events": [
+        event(json!({"query_id": "q-1", "event_attributes": {"position": {"ordinal": 1}}})),
+        event(json!({"query_id": "q-2", "event_attributes": at.clone()})),
+        event(json!({"query_id": "", "event_attributes": {"position": {"ordinal": 1}}})),
+        event(json!({"event_attributes": at})),
+    ]});
+    let assert_ignored = async |server: &Client| {
+        for it in [&outcome, &clicks] {
+            let receipt = server.feedback("search", &outside(it)).await.json(200);
+            assert_eq!(receipt["status"], "ignored", "{receipt}");
+            let many = json!({"feedback": [outside(it)]});
+            let receipts = server.feedback("search", &many).await.json(200);
+            assert_eq!(receipts["results"][0]["status"], "ignored", "{receipts}");
+        }
+        let receipts = server.post(ubi, &events).await.json(200);
+        for receipt in receipts["results"].as_array().expect("a list") {
+            assert_eq!(receipt["status"], "ignored", "{receipts}");
+        }
+    };
+    assert_ignored(&server).await;
+    // pages from before everybody takes part are still clicked on
+    set(&server, 1.0).await;
+    assert_ignored(&server).await;
+    let feedback = server.report("search", "traffic").await["feedback"].clone();
+    assert_eq!((&feedback["ignored"], &feedback["invalid"]), (&json!(16), &json!(0)));
+    // where nobody is outside, the id was lost
+    server.create(&json!({"name": "all", "rankers": ["a", "b"]})).await;
+    server.feedback("all", &outside(&outcome)).await.problem(ProblemKind::InvalidDuel);
 }
 
 async fn the_control_stays_while_it_is_shown_outside(database: TestDatabase) {

@@ -97,8 +97,9 @@ pub enum FeedbackStatus {
     Late,
     /// It is malformed, or its `duel_id` is not of this experiment.
     Invalid,
-    /// It has only values of metrics, and none of them counts (`ignored` says why), or it is an event
-    /// without a weight.
+    /// It counts for nothing, which is no mistake: it has only values of metrics, of which none
+    /// counts (`ignored` says why), is an event without a weight, or is about a page that takes no
+    /// part.
     Ignored,
 }
 

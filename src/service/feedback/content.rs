@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use rankduel_engine::clock::rfc3339;
@@ -70,8 +69,8 @@ pub struct Feedback {
     pub unit: Option<String>,
     /// The segment of the page, if `next-duel` did not name it.
     pub segment: Option<Segment>,
-    /// Values of metrics, as they were sent.
-    pub metrics: Option<Value>,
+    /// Values of metrics, as they were sent: JSON.
+    pub metrics: Option<Box<str>>,
 }
 
 impl Feedback {
@@ -156,6 +155,12 @@ impl Receipt {
         let status = if is_late { FeedbackStatus::Late } else { FeedbackStatus::Ignored };
         let detail = ignored.first().map(|first| first.detail.clone());
         Self { ignored, ..Self::of(status, None, detail) }
+    }
+
+    /// Its `duel_id` is the empty one of a page that takes no part.
+    pub(super) fn outside() -> Self {
+        let detail = "the page takes no part in the experiment: its `duel_id` is empty";
+        Self::of(FeedbackStatus::Ignored, None, Some(detail.into()))
     }
 
     /// An event whose kind has no weight in the experiment.

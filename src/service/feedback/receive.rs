@@ -12,7 +12,6 @@ use super::values::{self, ValuesReceipt};
 use crate::service::Service;
 use crate::service::change::refuse_archived;
 use crate::service::error::ServiceError;
-use crate::service::units::UnitHasher;
 use crate::telemetry::{duels, export};
 use rankduel_engine::condition::Condition;
 use rankduel_engine::error::EngineError;
@@ -109,16 +108,16 @@ async fn check(
     let bytes = feedback.iter().map(Feedback::bytes).sum::<usize>();
     let nanoseconds = feedback.len() * ITEM_NANOSECONDS + bytes * BYTE_NANOSECONDS;
     let now = service.now_ms();
-    let (keys, units) = (service.engine.signing_keys.current(), UnitHasher::of(loaded));
+    let keys = service.engine.signing_keys.current();
     let (rankers, methods) = {
         let fold = loaded.fold()?;
         (fold.run().roster().rankers(), fold.state().methods.all().len())
     };
-    let loaded = Arc::clone(loaded);
+    let (loaded, registry) = (Arc::clone(loaded), Arc::clone(&service.engine.registry));
     let check = move || {
+        let name_of = |id| registry.name_of(id);
         let knows = |opened: &OpenedDuel| opened.needs_at_most(rankers, methods);
-        let of = (loaded.id, &loaded.spec);
-        let request = CheckedRequest::check(&keys, of, units, now, knows, &feedback);
+        let request = CheckedRequest::check(&keys, &loaded, now, knows, name_of, &feedback);
         // the feedback is freed here unless it is still needed, because that takes long as well
         let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
         (request, unchecked)

@@ -10,11 +10,12 @@ use super::clicks::{clicks_event, read_clicks};
 use super::content::{Feedback, FeedbackContent, IgnoredValue, Receipt, ShownOutcome};
 use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
 use super::values::{self, ReadValues};
-use crate::service::duel_id::{OTHER_EXPERIMENT, not_valid};
+use crate::service::duel_id::{not_valid, other_experiment};
 use crate::service::units::{NamedAudience, UnitHasher};
 use dueling_bandits::Answer;
-use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError};
+use rankduel_engine::experiment_spec::{ExperimentSpec, FieldError, WHOLE_COVERAGE};
 use rankduel_engine::fold::open_pages::PageClicks;
+use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::tokens::duel_token::{DuelToken, TokenError};
 use rankduel_engine::tokens::key_set::SigningKeySet;
 use rankduel_store::audience::Audience;
@@ -38,7 +39,7 @@ pub(super) enum CheckedItem {
         /// Values of metrics that do not count.
         ignored: Vec<IgnoredValue>,
     },
-    /// It names no duel of this experiment, or its clicks are not valid.
+    /// It names no duel of this experiment, its clicks are not valid, or it counts for nothing.
     Refused(Receipt),
 }
 
@@ -80,15 +81,18 @@ enum Draft {
 impl CheckedRequest {
     /// Check the items of a request, at the time `now` in Unix milliseconds. Pieces of a duel
     /// become one event, unless an item between them settles the duel. `knows` tells whether the
-    /// rankers and the method of a duel are known here.
+    /// rankers and the method of a duel are known here, `name_of` which experiment has an id.
     pub fn check(
         keys: &SigningKeySet,
-        (experiment, spec): (ExperimentId, &ExperimentSpec),
-        units: UnitHasher,
+        loaded: &LoadedExperiment,
         now: i64,
         knows: impl Fn(&OpenedDuel) -> bool,
+        name_of: impl Fn(ExperimentId) -> Option<String>,
         feedback: &[Feedback],
     ) -> Self {
+        let (spec, units) = (&loaded.spec, UnitHasher::of(loaded));
+        // shortly after it became 1, pages are shown that had no part
+        let has_outside = spec.coverage < WHOLE_COVERAGE || loaded.traffic().has_outside();
         let mut opened = OpenedDuels::new(keys);
         let mut request = Self {
             items: Vec::with_capacity(feedback.len()),
@@ -100,10 +104,15 @@ impl CheckedRequest {
         };
         let mut drafts = Drafts::default();
         for item in feedback {
+            if item.duel_id.is_empty() && has_outside {
+                request.items.push(CheckedItem::Refused(Receipt::outside()));
+                continue;
+            }
             let number = opened.open(&item.duel_id);
             let checked = match opened.get(number) {
-                Ok(opened) if opened.duel.experiment != experiment => {
-                    CheckedItem::Refused(Receipt::invalid(OTHER_EXPERIMENT))
+                Ok(opened) if opened.duel.experiment != loaded.id => {
+                    let owner = name_of(opened.duel.experiment);
+                    CheckedItem::Refused(Receipt::invalid(other_experiment(owner.as_deref())))
                 }
                 Ok(opened) if !knows(opened) => {
                     request.is_ahead = true;

@@ -1,9 +1,10 @@
 //! Values of metrics in feedback, as an event of the log. A value that cannot be read spoils
 //! nothing beside it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use tracing::Instrument as _;
 
@@ -56,7 +57,7 @@ impl ReadValues {
 pub(super) fn read(
     spec: &ExperimentSpec,
     duel: &DuelToken,
-    metrics: &Value,
+    metrics: &str,
     unit: Option<u64>,
     now: i64,
 ) -> ReadValues {
@@ -78,13 +79,13 @@ pub(super) fn read(
         read.ignore(pointer(), came_late(spec));
         return ReadValues { is_late: true, ..read };
     }
-    let Some(rankers) = metrics.as_object() else {
+    let Some(rankers) = members(metrics) else {
         read.refuse(pointer(), "it must be an object: values by ranker and metric");
         return read;
     };
     page.values = [vec![None; spec.metrics.len()], vec![None; spec.metrics.len()]];
     for (id, of_ranker) in rankers {
-        read_of_ranker(spec, &mut page, id, of_ranker, &mut read);
+        read_of_ranker(spec, &mut page, &id, of_ranker.get(), &mut read);
     }
     match page.values.iter().flatten().any(Option::is_some) {
         true => read.counted = Some(page),
@@ -92,6 +93,11 @@ pub(super) fn read(
         false => {}
     }
     read
+}
+
+/// The members of a JSON object, each of them unread. One that cannot be read costs no other.
+fn members(json: &str) -> Option<BTreeMap<String, Box<RawValue>>> {
+    serde_json::from_str(json).ok()
 }
 
 fn came_late(spec: &ExperimentSpec) -> String {
@@ -104,7 +110,7 @@ fn read_of_ranker(
     spec: &ExperimentSpec,
     page: &mut PageValues,
     id: &str,
-    of_ranker: &Value,
+    of_ranker: &str,
     read: &mut ReadValues,
 ) {
     let pointer = format!("/metrics/{}", pointer_part(id));
@@ -117,19 +123,24 @@ fn read_of_ranker(
     let Some(side) = [page.first, page.second].iter().position(is_shown) else {
         return read.ignore(pointer, format!("ranker `{}` is not on this page", excerpt(id)));
     };
-    let Some(of_ranker) = of_ranker.as_object() else {
+    let Some(of_ranker) = members(of_ranker) else {
         return read.refuse(pointer, "it must be an object: values by metric");
     };
     for (name, value) in of_ranker {
-        let pointer = format!("{pointer}/{}", pointer_part(name));
-        let Some(metric) = spec.metric_index(name) else {
+        let pointer = format!("{pointer}/{}", pointer_part(&name));
+        let Some(metric) = spec.metric_index(&name) else {
             let known: Vec<_> = spec.metrics.iter().map(|it| it.name.as_str()).collect();
             read.refuse(pointer, format!("the metrics are: {}", known.join(", ")));
             continue;
         };
-        let number = value.as_f64().filter(|value| *value >= 0.0 && value.is_finite());
+        // a number that is too large to be read is refused here, and not with the whole request
+        let number: Option<f64> = serde_json::from_str(value.get()).ok();
+        let number = number.filter(|value| *value >= 0.0 && value.is_finite());
         match (spec.metrics[metric].of, page.alone.is_some(), number) {
-            (_, _, None) => read.refuse(pointer, "a value is a number of at least 0"),
+            (_, _, None) => {
+                let detail = "a value is a number of at least 0; this one is";
+                read.refuse(pointer, format!("{detail} {}", excerpt(value.get())));
+            }
             (MetricOf::Ranker, true, _) => {
                 read.ignore(pointer, "it is of a ranker, and counts on pages of two");
             }
@@ -202,7 +213,7 @@ impl Service {
         &self,
         name: &str,
         duel_id: &str,
-        metrics: &Value,
+        metrics: &str,
         audience: NamedAudience<'_>,
     ) -> Result<ValuesOfPage, ServiceError> {
         let loaded = self.experiment(name).await?;

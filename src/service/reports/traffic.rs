@@ -80,7 +80,7 @@ pub struct FeedbackCounts {
     pub late: u64,
     /// Names no duel of this experiment.
     pub invalid: u64,
-    /// Has values of metrics alone, and none of them counts.
+    /// Counts for nothing, such as on a page that takes no part.
     pub ignored: u64,
 }
 
