@@ -49,7 +49,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             .await
             .with_context(|| format!("{} cannot be imported", path.display()))?;
         match imported {
-            Import::New { entries } => eprintln!("imported {entries} log entries"),
+            Import::New { entries, beside } => {
+                eprintln!("imported {entries} log entries");
+                if let Some(original) = beside {
+                    eprintln!(
+                        "its original `{original}` is in this database: both have the same units \
+                         in the same arms, so let only one of them issue duels"
+                    );
+                }
+            }
             Import::Same => {
                 eprintln!("the experiment already exists and is the same; nothing was changed")
             }

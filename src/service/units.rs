@@ -1,12 +1,13 @@
 //! Units: the users, sessions or devices that answers come from.
 //!
-//! The caller's id of a unit is hashed as it arrives, with the experiment's seed as key, and is
-//! never stored or logged itself. Whoever can read the database can still test guesses against the
-//! hashes: they are pseudonyms and not anonymous.
+//! The caller's id of a unit is hashed as it arrives, with the experiment's seed and time of
+//! creation as key, and is never stored or logged itself. Whoever can read the database can still
+//! test guesses against the hashes: they are pseudonyms and not anonymous.
 
 use sha2::{Digest, Sha256};
 
 use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_store::ExperimentRecord;
 use rankduel_store::audience::{Audience, Segment};
 
 /// The viewer of a page, as the caller names it.
@@ -19,15 +20,18 @@ pub struct NamedAudience<'a> {
 /// Longest id of a unit.
 pub const MAX_UNIT_BYTES: usize = 256;
 
-/// Hashes the units of one experiment. The same unit has different hashes in two experiments.
+/// Hashes the units of one experiment. The same unit has different hashes in two experiments, also
+/// if both were created with one seed: else the same units would see the same arms in both. An
+/// imported experiment goes on with the hashes of its original.
 #[derive(Debug, Clone, Copy)]
 pub struct UnitHasher {
     seed: u64,
+    created_at: i64,
 }
 
 impl UnitHasher {
     pub fn of(loaded: &LoadedExperiment) -> Self {
-        Self { seed: loaded.with_record(|record| record.seed) }
+        loaded.with_record(|&ExperimentRecord { seed, created_at, .. }| Self { seed, created_at })
     }
 
     pub fn audience(self, NamedAudience { unit, segment }: NamedAudience<'_>) -> Audience {
@@ -39,6 +43,7 @@ impl UnitHasher {
         let mut hash = Sha256::new();
         hash.update(b"rankduel unit\0");
         hash.update(self.seed.to_be_bytes());
+        hash.update(self.created_at.to_be_bytes());
         hash.update(unit.as_bytes());
         let hash: [u8; 32] = hash.finalize().into();
         u64::from_be_bytes(std::array::from_fn(|index| hash[index]))

@@ -195,7 +195,7 @@ async fn duels_of_another_database_are_refused(database: TestDatabase) {
     let (from, to) = (elsewhere.connect().await, here.connect().await);
     transfer::export(&*from, "search", &mut export).await.expect("an export");
     let imported = transfer::import(&*to, &mut &export[..], Some("imported"), None).await;
-    assert_eq!(imported.expect("an import"), Import::New { entries: 2 });
+    assert!(matches!(imported.expect("an import"), Import::New { entries: 2, .. }));
     for name in ["search", "imported"] {
         let before = server.position(name).await;
         let feedback = format!("/v1/experiments/{name}/feedback");

@@ -20,6 +20,8 @@ use rankduel_store::{AuditNote, Created, ExperimentRecord, Snapshot, Store};
 pub enum Import {
     New {
         entries: u64,
+        /// The original, if it is in this database: both have the same units in the same arms.
+        beside: Option<String>,
     },
     /// The experiment existed already. Its log may have grown since it was exported.
     Same,
@@ -42,7 +44,8 @@ pub async fn import(
         "the file has format {}, and this version reads format {FORMAT}",
         head.rankduel_export
     );
-    let name = name.unwrap_or(&head.name).to_owned();
+    let original = head.name.clone();
+    let name = name.unwrap_or(&original).to_owned();
     if let Some(error) = name_error(&name) {
         anyhow::bail!("{}", error.detail);
     }
@@ -62,6 +65,10 @@ pub async fn import(
     if let Some(existing) = store.experiment(&name).await? {
         return compare(store, &existing, &record, log).await;
     }
+    let beside = store.experiment(&original).await?;
+    let is_same =
+        |it: &ExperimentRecord| (it.seed, it.created_at) == (record.seed, record.created_at);
+    let beside = beside.filter(is_same).map(|_| original);
     let mut failure = None;
     let mut chunks = std::iter::from_fn(|| match log.chunk() {
         Ok(chunk) if chunk.is_empty() => None,
@@ -80,7 +87,7 @@ pub async fn import(
     match (failure, imported) {
         (Some(failure), _) => Err(failure),
         (None, Err(error)) => Err(error.into()),
-        (None, Ok(Created::New(_))) => Ok(Import::New { entries }),
+        (None, Ok(Created::New(_))) => Ok(Import::New { entries, beside }),
         (None, Ok(Created::Taken(_))) => {
             Err(anyhow::anyhow!("experiment `{name}` was created meanwhile; import again"))
         }
