@@ -85,7 +85,7 @@ struct NextDuelBody {
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
     /// The segment of the page, such as a device, a country or a kind of query: 1 to 32 bytes
-    /// without control characters. The results can be split by it.
+    /// without invisible characters. The results can be split by it.
     #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
     segment: Option<Segment>,
     /// With `rankings`: documents at fixed positions.

@@ -52,6 +52,7 @@ mod segment_claims;
 mod segments;
 mod settings;
 mod shell;
+mod small_inputs;
 mod smuggling;
 mod stability;
 mod standings;

@@ -5,6 +5,8 @@ use std::fmt;
 use arrayvec::ArrayString;
 use serde::{Deserialize, Serialize};
 
+use crate::label::label_fault;
+
 /// Most bytes of a segment.
 pub const MAX_SEGMENT_BYTES: usize = 32;
 
@@ -28,20 +30,20 @@ impl Audience {
 /// or a kind of query. The log keeps it with the answer, so that results can be split by segment.
 /// No policy, verdict or regret depends on it; claims about declared segments do.
 ///
-/// Its name has 1 to [`MAX_SEGMENT_BYTES`] bytes without control characters.
+/// Its name is a [label](label_fault) of 1 to [`MAX_SEGMENT_BYTES`] bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "ArrayString<MAX_SEGMENT_BYTES>")]
 pub struct Segment(ArrayString<MAX_SEGMENT_BYTES>);
 
 /// A text that is no segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSegment {
     /// It is empty or too long.
     #[error("a segment has 1 to {MAX_SEGMENT_BYTES} bytes; this one has {0}")]
     Length(usize),
-    /// It has a control character, such as a line break.
-    #[error("a segment has no control characters, such as line breaks")]
-    ControlCharacter,
+    /// It has something that people cannot see, such as a line break.
+    #[error("a segment is a label: {0}")]
+    NoLabel(String),
 }
 
 impl Segment {
@@ -55,8 +57,8 @@ impl TryFrom<&str> for Segment {
     type Error = NoSegment;
 
     fn try_from(text: &str) -> Result<Self, NoSegment> {
-        if text.chars().any(char::is_control) {
-            return Err(NoSegment::ControlCharacter);
+        if let Some(fault) = label_fault(text) {
+            return Err(NoSegment::NoLabel(fault));
         }
         match ArrayString::from(text) {
             Ok(name) if !name.is_empty() => Ok(Self(name)),

@@ -70,6 +70,7 @@ pub mod entropy;
 mod error;
 pub mod events;
 mod keys;
+pub mod label;
 mod postgres;
 mod record;
 mod schema;

@@ -71,19 +71,13 @@ pub(crate) fn check_change(
     Ok(service::change::check(service, loaded, patch)?)
 }
 
-/// Require that the body asks for something, and only for what a request can ask for.
+/// Require that the body asks for something.
 fn require_change(patch: &Patch) -> ApiResult<()> {
-    let invalid = |pointer: &str, detail: &str| Err(Problem::invalid_at("change", pointer, detail));
-    match patch {
-        Patch { archived: true, .. } => invalid("/archived", "send `DELETE` to archive it"),
-        Patch { reason: Some(_), .. } => {
-            invalid("/reason", "the service alone gives a reason; leave it out")
-        }
-        patch if patch.is_empty() => invalid(
-            "",
-            "send `status`, `interleaving`, `control`, `enlist`, `retire`, `exclude`, \
-             `description`, `owner`, `conclude_at`, `answer_window_seconds` or `coverage`",
-        ),
-        _ => Ok(()),
+    if !patch.is_empty() {
+        return Ok(());
     }
+    let detail = "send `status`, `winner`, `interleaving`, `control`, `enlist`, `retire`, \
+                  `exclude`, `description`, `owner`, `conclude_at`, `answer_window_seconds` or \
+                  `coverage`";
+    Err(Problem::invalid_at("change", "", detail))
 }

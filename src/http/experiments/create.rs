@@ -1,6 +1,6 @@
 //! `POST /v1/experiments`: create an experiment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -15,8 +15,8 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use super::representation::Experiment;
 use crate::http::AppState;
 use crate::http::caller::Caller;
-use crate::http::extract::JsonBody;
-use crate::http::problem::ApiResult;
+use crate::http::extract::{JsonText, json as read_json};
+use crate::http::problem::{ApiResult, Problem};
 use crate::http::spec_bodies;
 use crate::schemas;
 use crate::service::lifecycle::{self, CreatedExperiment};
@@ -201,9 +201,50 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
     Ok((body.name, spec))
 }
 
+/// Members of an experiment that no request sets, and those of a ranker.
+const READ_ONLY: [&str; 11] = [
+    "status",
+    "answer",
+    "winner",
+    "policy_assumes",
+    "interleaving_version",
+    "exclusions",
+    "version",
+    "created_at",
+    "updated_at",
+    "archived_at",
+    "retired",
+];
+
+/// The body of a request. If it is made from an experiment that was read, the error names all
+/// members that must be left out.
+fn read_body(text: &[u8]) -> ApiResult<NewExperimentBody> {
+    read_json(text).map_err(|problem| {
+        let Ok(Value::Object(body)) = serde_json::from_slice(text) else { return problem };
+        let rankers = body.get("rankers").and_then(Value::as_array).into_iter().flatten();
+        let rankers = rankers.enumerate().filter_map(|(at, it)| Some((at, it.as_object()?)));
+        let of_rankers = rankers.flat_map(|(at, it)| {
+            it.keys().map(move |name| (name.as_str(), format!("/rankers/{at}/{name}")))
+        });
+        let all = body.keys().map(|name| (name.as_str(), format!("/{name}"))).chain(of_rankers);
+        let found: Vec<_> = all.filter(|(name, _)| READ_ONLY.contains(name)).collect();
+        if found.is_empty() {
+            return problem;
+        }
+        let names: BTreeSet<_> = found.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        let detail = format!("Invalid body: these are read-only, leave them out: {names}");
+        let read_only = |problem: Problem, (name, at): (&str, String)| {
+            problem.field(at, format!("`{name}` is read-only: leave it out"))
+        };
+        found.into_iter().fold(Problem::invalid(&detail), read_only)
+    })
+}
+
 /// Create an experiment
 ///
 /// Repeating the request is safe: a request with the same body returns 200 with the experiment.
+/// To create one like another, leave out the read-only members of that one: an error names them.
 #[utoipa::path(post, path = "/v1/experiments", tag = "experiments", request_body = NewExperimentBody,
     responses(
         (status = 201, body = Experiment, description = "Created.", headers(("location" = String), ("etag" = String))),
@@ -212,8 +253,9 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
 pub(crate) async fn create(
     State(state): State<AppState>,
     caller: Caller,
-    JsonBody(body): JsonBody<NewExperimentBody>,
+    text: JsonText,
 ) -> ApiResult<Response> {
+    let body = text.read(read_body).await?;
     let CreatedExperiment { loaded, is_new } = create_experiment(&state, &caller, body).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(Experiment::of(&loaded).into_response(status))

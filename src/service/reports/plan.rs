@@ -15,7 +15,7 @@ use crate::service::reports::words::grouped;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::forecast::plan::{self, DIFFERENCE_MAX, Pages, Plan, Question, plan_budget};
 use dueling_bandits::step_rng;
-use rankduel_engine::experiment_spec::{CONFIDENCE, FieldError, MARGIN};
+use rankduel_engine::experiment_spec::{CONFIDENCE, FieldError, MARGIN, percent_hint};
 
 /// Most rankers of a plan: its simulations keep the counts of all pairs many times.
 const RANKERS_MAX: usize = 100;
@@ -177,7 +177,8 @@ pub struct DaysOf {
 }
 
 impl PlanRequest {
-    fn errors(&self) -> Vec<FieldError> {
+    /// All errors.
+    pub fn errors(&self) -> Vec<FieldError> {
         let &Self { rankers, difference, pages_per_day, answered, repeats, confidence, .. } = self;
         let (margin, days, others) = (self.margin, self.days, self.others.len());
         let differences = difference..=*DIFFERENCES.end();
@@ -204,7 +205,9 @@ impl PlanRequest {
         let wrong = checks.into_iter().filter(|(right, ..)| !right);
         let mut errors: Vec<_> = wrong
             .map(|(_, field, value, range)| {
-                let detail = format!("`{field}` is {value:?}; it must be {range}");
+                let is_share = !["rankers", "pages_per_day", "days"].contains(&field);
+                let hint = if is_share { percent_hint(value) } else { String::new() };
+                let detail = format!("`{field}` is {value:?}; it must be {range}{hint}");
                 FieldError::new(format!("/{field}"), detail)
             })
             .collect();

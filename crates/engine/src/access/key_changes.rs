@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::key::NewKey;
 use super::scope::Scopes;
 use crate::clock::rfc3339;
+use rankduel_store::label::label_fault;
 use rankduel_store::{Actor, ApiKeyRecord, AuditNote, KeyStore, StoreError};
 
 /// Most days until a key expires: a century.
@@ -114,12 +115,10 @@ impl KeyState {
 impl KeyRequest {
     /// Errors of the name of a key.
     pub fn name_error(name: &str) -> Option<String> {
-        let invalid = name.trim().is_empty()
-            || name.chars().count() > NAME_MAX
-            || name.chars().any(char::is_control);
-        invalid.then(|| {
-            format!("the name of a key has 1 to {NAME_MAX} characters, without control characters")
-        })
+        let invalid = name.trim().is_empty() || name.chars().count() > NAME_MAX;
+        let length = format!("the name of a key has 1 to {NAME_MAX} characters");
+        let fault = label_fault(name.trim()).map(|fault| format!("the name of a key: {fault}"));
+        fault.or_else(|| invalid.then_some(length))
     }
 
     /// A new key with its record, at this time in unix milliseconds.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::field_error::{FieldError, range_error};
+use super::field_error::{FieldError, range_error, share_error};
 use dueling_bandits::evidence::Target;
 
 /// Default confidence of a verdict.
@@ -155,8 +155,8 @@ impl ConcludeAt {
         let Self { confidence, margin, max_duels, max_days, min_days, control: _, segments: _ } =
             *self;
         let mut errors = Vec::new();
-        errors.extend(range_error("/conclude_at/confidence", confidence, CONFIDENCE));
-        errors.extend(range_error("/conclude_at/margin", margin, MARGIN));
+        errors.extend(share_error("/conclude_at/confidence", confidence, CONFIDENCE));
+        errors.extend(share_error("/conclude_at/margin", margin, MARGIN));
         if max_duels == Some(0) {
             let detail = "`max_duels` is 0; it must be 1 or more";
             errors.push(FieldError::new("/conclude_at/max_duels", detail));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field_error::{FieldError, range_error};
+use super::field_error::{FieldError, share_error};
 
 /// Default share of pages on which the winner of a concluded experiment meets another ranker. A
 /// change of ten points takes some 1,500 answers to tell: 75,000 pages.
@@ -32,5 +32,5 @@ pub(super) fn watch_error(watch: f64, on_drift: OnDrift) -> Option<FieldError> {
         );
         (watch > 0.0 && on_drift == OnDrift::Off).then(|| FieldError::new("/watch", detail))
     };
-    range_error("/watch", watch, 0.0..=WATCH_MAX).or_else(unwatched)
+    share_error("/watch", watch, 0.0..=WATCH_MAX).or_else(unwatched)
 }

@@ -7,7 +7,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::field_error::FieldError;
+use super::field_error::{FieldError, percent_hint};
 use super::spec::{ExperimentSpec, WHOLE_COVERAGE};
 use dueling_bandits::claims::alone::Arm;
 
@@ -68,8 +68,9 @@ impl ExperimentSpec {
         let coverage = self.coverage;
         if !(coverage > 0.0 && coverage <= WHOLE_COVERAGE) {
             let detail = format!(
-                "`coverage` is {coverage:?}; it must be above 0, up to 1: pause the experiment to \
-                 show the control to everybody"
+                "`coverage` is {coverage:?}; it must be above 0, up to 1{}: pause the experiment to \
+                 show the control to everybody",
+                percent_hint(coverage)
             );
             return Some(FieldError::new("/coverage", detail));
         }
@@ -88,7 +89,8 @@ impl ExperimentSpec {
         let alone = self.alone;
         if !(0.0..=ALONE_MAX).contains(&alone) {
             let detail = format!(
-                "`alone` is {alone:?}; it must be 0 to {ALONE_MAX}: the others are for the duels"
+                "`alone` is {alone:?}; it must be 0 to {ALONE_MAX}{}: the others are for the duels",
+                percent_hint(alone)
             );
             return Some(FieldError::new("/alone", detail));
         }

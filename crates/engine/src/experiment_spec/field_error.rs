@@ -32,6 +32,27 @@ pub(super) fn range_error<N: PartialOrd + Debug + Display>(
     (!range.contains(&number)).then(|| FieldError::new(pointer, detail))
 }
 
+/// The error of the share at `pointer` unless it is in this range.
+pub(super) fn share_error(
+    pointer: &str,
+    share: f64,
+    range: RangeInclusive<f64>,
+) -> Option<FieldError> {
+    range_error(pointer, share, range).map(|FieldError { pointer, detail }| FieldError {
+        pointer,
+        detail: detail + &percent_hint(share),
+    })
+}
+
+/// For an error about a share: how a number is written that may be meant as percent.
+pub fn percent_hint(number: f64) -> String {
+    if !(number > 1.0 && number <= 100.0) {
+        return String::new();
+    }
+    let share = format!("{number}e-2").parse().unwrap_or(number / 100.0);
+    format!("; {share} is {number} %")
+}
+
 /// Most errors that a refusal lists. A body of two megabytes can have a million.
 pub const ERRORS_MAX: usize = 100;
 /// Most characters of a caller's text in an error message.

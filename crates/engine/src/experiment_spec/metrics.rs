@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::field_error::{FieldError, excerpt};
+use rankduel_store::label::label_fault;
 
 /// Most metrics of an experiment.
 pub const METRICS_MAX: usize = 8;
@@ -97,7 +98,8 @@ impl Metric {
                 "/name",
                 format!(
                     "a metric's name is 1 to {NAME_MAX} of a-z, 0-9 and `_`, and starts with a \
-                     letter; this one is `{shown}`"
+                     letter; this one is `{shown}`{}",
+                    label_fault(name).map(|fault| format!("; {fault}")).unwrap_or_default()
                 ),
             );
         }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::field_error::{FieldError, excerpt, pointer_part, range_error};
+use super::field_error::{FieldError, excerpt, pointer_part, range_error, share_error};
 use super::ranker::Ranker;
 use interleaving::{self, MAX_WEIGHT};
+use rankduel_store::label::label_fault;
 
 /// The default kind of event.
 pub const CLICK: &str = "click";
@@ -87,6 +88,10 @@ impl PageRules {
                 let detail = format!("the name of an event has 1 to {MAX_EVENT_CHARS} characters");
                 errors.push(FieldError::new(&pointer, detail));
             }
+            if let Some(fault) = label_fault(event) {
+                let detail = format!("`{}` is no name of an event: {fault}", excerpt(event));
+                errors.push(FieldError::new(&pointer, detail));
+            }
             if !(1..=MAX_WEIGHT).contains(weight) {
                 let detail =
                     format!("`{}` weighs {weight}; a weight is 1 to {MAX_WEIGHT}", excerpt(event));
@@ -116,7 +121,7 @@ impl PageRules {
             }
         }
         let share = self.canary_share;
-        errors.extend(range_error("/canary_share", share, 0.0..=MAX_CANARY_SHARE));
+        errors.extend(share_error("/canary_share", share, 0.0..=MAX_CANARY_SHARE));
         if share != 0.0 && self.canary.is_none() {
             let detail = "`canary_share` needs a `canary`".to_owned();
             errors.push(FieldError::new("/canary_share", detail));

@@ -35,12 +35,12 @@ pub struct Patch {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub winner: Option<String>,
-    /// Whether the experiment is archived. No request has it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether the experiment is archived. No request has it, and [`Patch::read`] alone reads it.
+    #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
     #[schema(ignore)]
     pub archived: bool,
-    /// Why the service makes the change by itself. No request has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Why the service makes the change by itself. As `archived`.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub reason: Option<String>,
     /// The method of interleaving.
@@ -141,7 +141,15 @@ impl Patch {
 
     /// The way back of [`Patch::to_json`].
     pub fn read(patch: &Value) -> Result<Self, String> {
-        Self::deserialize(patch).map_err(|error| format!("this version cannot read it: {error}"))
+        let members = || {
+            let mut members = Map::deserialize(patch)?;
+            let [archived, reason] = ["archived", "reason"].map(|name| members.remove(name));
+            let archived = archived.map(bool::deserialize).transpose()?.unwrap_or_default();
+            let reason = reason.map(String::deserialize).transpose()?;
+            Ok(Self { archived, reason, ..Self::deserialize(Value::Object(members))? })
+        };
+        members()
+            .map_err(|error: serde_json::Error| format!("this version cannot read it: {error}"))
     }
 
     /// Whether it changes the status, the winner or the archive: the record, and not the spec.

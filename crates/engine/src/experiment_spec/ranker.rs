@@ -4,7 +4,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::field_error::FieldError;
+use super::field_error::{FieldError, excerpt};
+use rankduel_store::label::label_fault;
 
 const MAX_ID_CHARS: usize = 128;
 const MAX_DESCRIPTION_CHARS: usize = 1000;
@@ -52,11 +53,14 @@ impl Ranker {
     /// The error of the id of a ranker that stands at `pointer` in a request.
     pub(super) fn id_error(&self, pointer: &str) -> Option<FieldError> {
         let length = self.id.chars().count();
-        let valid = (1..=MAX_ID_CHARS).contains(&length) && !self.id.chars().any(char::is_control);
-        let detail = format!(
-            "a ranker's id is 1 to {MAX_ID_CHARS} characters, none of them a control character"
-        );
-        (!valid).then(|| FieldError::new(pointer, detail))
+        let detail = match label_fault(&self.id) {
+            Some(fault) => format!("ranker `{}` has no valid id: {fault}", excerpt(&self.id)),
+            None if (1..=MAX_ID_CHARS).contains(&length) => return None,
+            None => {
+                format!("a ranker's id is 1 to {MAX_ID_CHARS} characters; this one has {length}")
+            }
+        };
+        Some(FieldError::new(pointer, detail))
     }
 
     /// The error of the description of a ranker that stands at `pointer` in a request.

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use super::conclude_at::{CONFIDENCE, ConcludeAt};
 use super::drift::watch_error;
 use super::exclusions;
-use super::field_error::{FieldError, FirstErrors, excerpt, range_error};
+use super::field_error::{FieldError, FirstErrors, excerpt, percent_hint, range_error};
 use super::metrics::{DEFAULT_VALUE_WINDOW_SECONDS, METRICS_MAX};
 use super::spec::{ExperimentSpec, MAX_DUEL_TTL_SECONDS, MAX_SEED, RANKERS_MAX};
 use dueling_bandits::MIN_RANKERS;
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::claims::segments::SEGMENTS_MAX;
+use rankduel_store::label::label_fault;
 
 /// The name of the segment of all pages without a declared one.
 pub const OTHER: &str = "other";
@@ -164,9 +165,15 @@ fn text_errors(spec: &ExperimentSpec) -> impl Iterator<Item = FieldError> + '_ {
     ];
     texts.into_iter().filter_map(|(name, text, most)| {
         let is_right = text.chars().count() <= most && !text.chars().any(char::is_control);
-        let detail =
-            format!("`{name}` has at most {most} characters, none of them a control character");
-        (!is_right).then(|| FieldError::new(format!("/{name}"), detail))
+        let fault = label_fault(text).filter(|_| name == "owner");
+        let detail = match fault {
+            Some(fault) => format!("`{name}` is a label: {fault}"),
+            None if is_right => return None,
+            None => {
+                format!("`{name}` has at most {most} characters, none of them a control character")
+            }
+        };
+        Some(FieldError::new(format!("/{name}"), detail))
     })
 }
 
@@ -216,20 +223,31 @@ fn division_errors(spec: &ExperimentSpec) -> Vec<FieldError> {
     let sum: f64 = named.iter().filter_map(|(_, part)| *part).sum();
     for (name, part) in named {
         if let Some(part) = part.filter(|part| !(LEAST_ERROR..=most).contains(part)) {
-            let detail =
-                format!("`{name}` of `errors` is {part:?}; it must be {LEAST_ERROR} to {most}");
+            let hint = percent_hint(part);
+            let detail = format!(
+                "`{name}` of `errors` is {part:?}; it must be {LEAST_ERROR} to {most}{hint}"
+            );
             refuse(&format!("/{name}"), detail);
         }
     }
-    if sum > whole + ROUNDING {
+    // the sum of parts that are wrong says nothing
+    let is_sound = errors.is_empty();
+    let mut refuse = |name: &str, detail: String| {
+        errors.push(FieldError::new(format!("/errors{name}"), detail));
+    };
+    if is_sound && sum > whole + ROUNDING {
         let round = |share: f64| (share * 1e9).round() / 1e9;
         let (sum, whole, least) = (round(sum), round(whole), round(1.0 - sum));
+        let lower = match CONFIDENCE.contains(&least) {
+            true => format!(", or set `confidence` of `conclude_at` to {least}"),
+            false => String::new(),
+        };
         let detail = format!(
             "`errors` sum to {sum:?}, which is above {whole}, one minus `confidence`: make one of \
-             them smaller, or set `confidence` of `conclude_at` to {least}"
+             them smaller{lower}"
         );
         refuse("", detail);
-    } else {
+    } else if is_sound {
         let needed =
             [true, spec.control.is_some(), !spec.segments.is_empty(), !spec.metrics.is_empty()];
         let parts = division.parts(whole).into_iter().zip(needed).zip(named);

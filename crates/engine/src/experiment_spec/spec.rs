@@ -18,6 +18,7 @@ use dueling_bandits::run::Targets;
 use dueling_bandits::{MIN_RANKERS, PolicySpec, Roster, TieRule};
 use rankduel_store::audience::Segment;
 use rankduel_store::events::UnitHash;
+use rankduel_store::label::label_fault;
 
 /// Default time to live of a duel.
 pub const DEFAULT_DUEL_TTL_SECONDS: u32 = 3600;
@@ -118,10 +119,9 @@ pub fn name_error(name: &str) -> Option<FieldError> {
         && name.starts_with(starts)
         && name.chars().all(|c| starts(c) || matches!(c, '.' | '_' | '-'));
     (!valid).then(|| {
-        FieldError::new(
-            "/name",
-            "an experiment's name is 1 to 64 of a-z, 0-9, `.`, `_`, `-`, and starts with a letter or digit",
-        )
+        let rule = "an experiment's name is 1 to 64 of a-z, 0-9, `.`, `_`, `-`, and starts with a letter or digit";
+        let fault = label_fault(name).map(|fault| format!("; {fault}")).unwrap_or_default();
+        FieldError::new("/name", format!("{rule}{fault}"))
     })
 }
 
