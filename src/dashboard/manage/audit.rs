@@ -97,16 +97,20 @@ fn subject(entry: &AuditRecord) -> Markup {
 
 fn value(value: Option<&Value>) -> Markup {
     let Some(value) = value else { return html! { "–" } };
-    let text = match value {
-        Value::Object(members) => members
-            .iter()
-            .map(|(name, value)| format!("{name}: {}", plain(value)))
-            .collect::<Vec<_>>()
-            .join("; "),
-        value => plain(value),
+    let members: Vec<(String, String)> = match value {
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (format!("{name}: "), plain(value))).collect()
+        }
+        value => vec![(String::new(), plain(value))],
     };
+    let length: usize =
+        members.iter().map(|(name, value)| name.len() + value.chars().count()).sum();
+    // the texts of people may change the direction of what follows
+    let text = html! { @for (index, (name, value)) in members.iter().enumerate() {
+        @if index > 0 { "; " } (name) bdi { (value) }
+    } };
     html! {
-        @if text.chars().count() <= SHORT { (text) }
+        @if length <= SHORT { (text) }
         @else { details { summary { "Show" } code { (text) } } }
     }
 }

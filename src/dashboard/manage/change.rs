@@ -183,7 +183,7 @@ impl Change for OfExperiment {
         Question { sentence, details: Markup::default() }
     }
 
-    async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
+    async fn make(&self, page: &Page, _: &Values, body: Map<String, Value>) -> ApiResult<Response> {
         let (service, by) = (&page.state.service, page.caller.actor());
         let (name, version) = (&self.subject.record.name, Some(self.subject.record.version));
         if self.action == Action::Archive {

@@ -4,12 +4,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::super::layout::fact;
 use super::super::page::Page;
-use super::fields::{Field, Form, Kind, fields};
-use super::flow::{About, Change, Parameters, Question, step_button};
-use super::form::{Errors, Step, Values};
-use super::{methods, plan, policies, settings};
+use super::fields::{self, Field, Form, Kind, fields};
+use super::flow::{About, Change, Parameters, Question};
+use super::form::{Errors, Step, Values, step_button};
+use super::{methods, plan, settings, summary};
 use crate::http::experiments::create::{create_experiment, spec_of};
 use crate::http::extract;
 use crate::http::problem::ApiResult;
@@ -31,11 +30,24 @@ const WHAT: [Field; 3] = fields! {
          empty.";
 };
 
+const WHOM: [Field; 5] = fields! {
+    goal: Choice(&[("best", "the best ranker"), ("improve", "one that is better than the control")]),
+        "/goal", "Goal", "What is proven first.";
+    coverage: Share, "/coverage", "Coverage",
+        "The share of units that take part, such as 10 %; all others get the control. Empty is everybody.";
+    alone: Share, "/alone", "One ranker alone",
+        "The share of units that see the leader or the control alone, for metrics of a page; empty is nobody.";
+    canary: Pair, "/canary", "Canary",
+        "Two ids of one ranker, with a comma between them, both in the list above: an alarm tells if they seem to differ.";
+    canary_share: Share, "/canary_share", "Pages of the canary",
+        "The share of pages that compare these two; empty is 5 %.";
+};
+
 /// The target of the verdict.
 pub(super) const TARGET: [Field; 2] = fields! {
-    confidence: Number, "/conclude_at/confidence", "Confidence",
+    confidence: Share, "/conclude_at/confidence", "Confidence",
         "With 0.95, a wrong verdict comes up in at most 5 % of experiments, however often you look.";
-    margin: Number, "/conclude_at/margin", "Margin",
+    margin: Share, "/conclude_at/margin", "Margin",
         "Differences up to this size do not matter: with 0.01, a ranker that is less than 1 point behind may win.";
 };
 
@@ -56,22 +68,33 @@ const FEEDBACK: [Field; 3] = fields! {
         "The verdict counts a duel once its answer can no longer come; empty means until the duel expires, and 0 at once.";
 };
 
-const CLAIMS: [Field; 3] = fields! {
-    segments: Lines, "/segments", "Segments",
-        "The labels that you send as `segment` with pages and want to know about, one on a line, such as `mobile`. The page \
-         then says in which of them the winner loses.";
-    metrics: Json, "/metrics", "Metrics",
-        "What must not get worse, as for the API: \
-         `[{\"name\": \"latency_ms\", \"cap\": 2000, \"limit\": 400}]`. A ranker with a mean above the limit is retired.";
-    errors: Json, "/errors", "Errors",
-        "How the result and the other claims divide the error, as for the API: `{\"best\": 0.03, \"segments\": 0.02}`. \
-         Empty means that each has the whole.";
+const DRIFT: [Field; 1] = fields! {
+    drift: Choice(&[("tell", "an alarm tells"), ("restart", "an alarm tells, and the verdict starts again"), ("off", "nothing")]),
+        "/drift", "If preferences change",
+        "What happens. After the conclusion, 2 % of the pages look for changes.";
+};
+
+const CLAIMS: [Field; 7] = fields! {
+    segments: Labels, "/segments", "Segments",
+        "The labels that you send as `segment` with pages and want to know about, with commas or line breaks between them, \
+         such as `mobile, desktop`. The page then says in which of them the winner loses.";
+    metrics: Metrics, "/metrics", "Metrics",
+        "What must not get worse: `latency_ms`, for instance, with values up to 2000 and a mean of at most 400. Give a \
+         metric a limit, a difference to the control, or both. Empty rows are left out.";
+    value_window_seconds: Number, "/value_window_seconds", "Seconds for values of metrics",
+        "The values of a page count that come within this time; empty is 60.";
+    errors_best: Share, "/errors/best", "Error of the best ranker",
+        "With these four, the claims divide the error that the confidence leaves. Empty is an equal share of the rest; if \
+         all are empty, each has the whole.";
+    errors_control: Share, "/errors/control", "Error of claims on the control", "Such as 2 %.";
+    errors_segments: Share, "/errors/segments", "Error of claims on segments", "Such as 1 %.";
+    errors_metrics: Share, "/errors/metrics", "Error of claims on metrics", "Such as 1 %.";
 };
 
 /// The fields of the body, in their order.
 pub(super) fn fields() -> Vec<Field> {
     let end = [&settings::CONCLUSION[..], &TARGET, &settings::LIMITS].concat();
-    [&WHAT[..], &settings::TEXTS, &end, &pages(), &CLAIMS].concat()
+    [&WHAT[..], &settings::TEXTS, &WHOM, &end, &DRIFT, &pages(), &CLAIMS].concat()
 }
 
 fn pages() -> Vec<Field> {
@@ -81,6 +104,8 @@ fn pages() -> Vec<Field> {
 #[derive(Default)]
 pub(super) struct NewExperiment {
     plan: Option<PlanReport>,
+    /// Unix milliseconds.
+    now: i64,
 }
 
 impl Change for NewExperiment {
@@ -106,6 +131,8 @@ impl Change for NewExperiment {
     fn initial(&self) -> Values {
         let ConcludeAt { confidence, margin, .. } = ConcludeAt::default();
         Values::of(&[("policy", "d-ts-verdict"), ("concludes", "verdict"), ("ties", "skip")])
+            .with("goal", "best")
+            .with("drift", "tell")
             .with("confidence", confidence.to_string())
             .with("margin", margin.to_string())
             .with("duel_ttl_seconds", DEFAULT_DUEL_TTL_SECONDS.to_string())
@@ -121,16 +148,21 @@ impl Change for NewExperiment {
                 h2 #what { "What to compare" }
                 (form.fields(&WHAT)) (form.fields(&settings::TEXTS))
             }
+            section aria-labelledby="whom" {
+                h2 #whom { "Goal and whom it is shown" }
+                (form.fields(&WHOM))
+            }
             section aria-labelledby="end" {
                 h2 #end { "When it ends" }
                 (form.fields(&settings::CONCLUSION))
                 (form.fields(&[&TARGET[..], &settings::LIMITS].concat()))
+                (form.fields(&DRIFT))
             }
             section #plan aria-labelledby="plan-h" {
                 h2 #plan-h { "How long it takes" }
                 p.help { "With the pages a day, this page and the next one say how long the experiment takes. Nothing of it is a setting." }
                 (form.fields(&plan::FIELDS))
-                @if let Some(report) = &self.plan { (plan::section(report)) }
+                @if let Some(report) = &self.plan { (plan::section(report, self.now)) }
                 div.buttons { (step_button(Step::Edit, "Show the forecast", "other")) }
             }
             (form.folded("Policy, pages and feedback", &pages(), &self.initial()))
@@ -139,18 +171,38 @@ impl Change for NewExperiment {
     }
 
     async fn prepare(&mut self, page: &Page, values: &Values, errors: &mut Errors) {
-        self.plan = plan::of(page, values, &fields(), errors).await;
+        let experiment = fields::body(&fields(), values, &mut Errors::default());
+        self.plan = plan::of(page, values, experiment, &fields(), errors).await;
+        self.now = page.state.service.now_ms();
     }
 
-    async fn check(&self, page: &Page, body: Map<String, Value>) -> ApiResult<()> {
-        let (name, spec) = spec_of(extract::object(body)?)?;
+    /// All errors at once: a member that cannot be read is left out, and the others are checked.
+    async fn check(&self, page: &Page, mut body: Map<String, Value>) -> ApiResult<()> {
+        let mut errors = Vec::new();
+        let (name, spec) = loop {
+            let problem = match extract::object(body.clone()).and_then(spec_of) {
+                Ok(read) => break read,
+                Err(problem) => problem,
+            };
+            let mut is_shorter = false;
+            for error in problem.errors() {
+                let pointer = error.pointer.as_deref().unwrap_or_default();
+                let member = pointer.split('/').nth(1).unwrap_or_default();
+                is_shorter |= body.remove(member).is_some();
+                errors.push(FieldError::new(pointer, &*error.detail));
+            }
+            if !is_shorter {
+                return Err(problem);
+            }
+        };
         page.caller.require_experiment(&name)?;
-        let mut invalid: Vec<_> = name_error(&name).into_iter().chain(spec.errors()).collect();
-        if invalid.is_empty() && page.state.service.experiment(&name).await.is_ok() {
+        errors.extend(name_error(&name));
+        errors.extend(spec.errors());
+        if name_error(&name).is_none() && page.state.service.experiment(&name).await.is_ok() {
             let detail = format!("there is an experiment `{name}` already; choose another name");
-            invalid.push(FieldError::new("/name", detail));
+            errors.push(FieldError::new("/name", detail));
         }
-        Ok(ServiceError::unless_valid(invalid)?)
+        Ok(ServiceError::unless_valid(errors)?)
     }
 
     fn question(&self, _: &Page, values: &Values) -> Question {
@@ -163,18 +215,20 @@ impl Change for NewExperiment {
             (spec.rankers.len()) " rankers to every backend that requests them."
         };
         let details = html! {
-            dl.facts {
-                (fact("Policy", &policies::described(&spec.policy)))
-                (fact("Concludes", &super::overview::concludes(&spec)))
-            }
-            @if let Some(report) = &self.plan { (plan::section(report)) }
+            (summary::facts(&spec, self.now))
+            @if let Some(report) = &self.plan { (plan::section(report, self.now)) }
         };
         Question { sentence, details }
     }
 
-    async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
+    async fn make(
+        &self,
+        page: &Page,
+        values: &Values,
+        body: Map<String, Value>,
+    ) -> ApiResult<Response> {
         let created = create_experiment(&page.state, &page.caller, extract::object(body)?).await?;
-        Ok(Redirect::to(&format!("/experiments/{}/manage?done=created", created.loaded.name))
-            .into_response())
+        let (name, plan) = (&created.loaded.name, plan::query(values));
+        Ok(Redirect::to(&format!("/experiments/{name}/manage?done=created{plan}")).into_response())
     }
 }

@@ -5,11 +5,11 @@ use axum::http::StatusCode;
 use dueling_bandits::PolicySpec;
 use interleaving::Method;
 use maud::{Markup, PreEscaped, html};
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::layout::{capitalized, with_code};
-use super::form::{Errors, Values};
-use super::policies;
+use super::form::{Errors, Step, Values, step_button};
+use super::{metric_rows, numbers, policies};
 use crate::http::extract::without_place;
 use crate::http::problem::{Problem, ProblemKind};
 
@@ -50,6 +50,8 @@ pub(super) enum Kind {
     Text,
     Optional,
     Number,
+    /// A number that can be written in percent.
+    Share,
     /// One of these, each with its text.
     Choice(&'static [(&'static str, &'static str)]),
     /// Any of these, each with its text. The list is in the body even if it is empty.
@@ -66,9 +68,15 @@ pub(super) enum Kind {
     Names,
     /// A list with one entry on a line.
     Lines,
+    /// A list with commas or line breaks between its entries.
+    Labels,
+    /// The same with two entries.
+    Pair,
     /// Rankers, one on a line, with descriptions after `|`. The list is in the body even if it is
     /// empty.
     Rankers,
+    /// A row for each metric.
+    Metrics,
     Json,
 }
 
@@ -84,7 +92,7 @@ pub(super) fn body(fields: &[Field], values: &Values, errors: &mut Errors) -> Ma
             None => Ok(()),
         });
         if let Err(detail) = placed {
-            errors.add(field.name, detail);
+            errors.add(field.name, field.label, detail);
         }
     }
     body
@@ -100,19 +108,28 @@ pub(super) fn of_pointer<'a>(fields: &'a [Field], pointer: &str) -> Option<&'a F
 }
 
 impl Errors {
-    /// Add the errors of a problem, beside the fields that they are about.
-    /// Returns the status of the problem.
+    /// Add the errors of a problem, beside the fields that they are about, except those whose value
+    /// could not be read. Returns the status of the problem.
     pub fn add_problem(&mut self, problem: &Problem, fields: &[Field]) -> StatusCode {
         let known = problem.errors().iter().filter_map(|error| {
-            Some((of_pointer(fields, error.pointer.as_deref()?)?, &error.detail))
+            let pointer = error.pointer.as_deref()?;
+            let field = of_pointer(fields, pointer)?;
+            Some((
+                field,
+                match field.kind {
+                    Kind::Metrics => metric_rows::named(pointer, &error.detail),
+                    _ => error.detail.clone(),
+                },
+            ))
         });
-        let known: Vec<_> = known.collect();
-        if known.is_empty() {
+        let known: Vec<_> =
+            known.filter(|(field, _)| self.of(field.name).next().is_none()).collect();
+        if known.is_empty() && self.is_empty() {
             let is_stale = problem.kind() == ProblemKind::PreconditionFailed;
             self.add_whole(if is_stale { STALE } else { problem.detail() });
         }
         for (field, detail) in known {
-            self.add(field.name, detail.clone());
+            self.add(field.name, field.label, detail);
         }
         problem.kind().status()
     }
@@ -122,21 +139,19 @@ impl Field {
     /// Its value in a form; `None` if it is left out.
     fn value(&self, values: &Values) -> Result<Option<Value>, String> {
         let text = values.get(self.name);
+        let labels = || text.split([',', '\n']).map(str::trim).filter(|label| !label.is_empty());
         let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
         Ok(Some(match self.kind {
-            Kind::Text | Kind::Choice(_) | Kind::Ranker | Kind::Policy | Kind::Method => {
-                text.into()
-            }
+            Kind::Text | Kind::Ranker | Kind::Policy | Kind::Method => text.into(),
             Kind::Checks(_) => values.all(self.name).collect(),
+            Kind::Metrics => return metric_rows::read(values),
             Kind::Rankers => lines().map(ranker).collect(),
             Kind::Conclusion if text == "never" => text.into(),
             Kind::Conclusion => json!({}),
             _ if text.is_empty() => return Ok(None),
-            Kind::Optional => text.into(),
-            Kind::Number => {
-                let number: Result<Number, _> = serde_json::from_str(text);
-                Value::Number(number.map_err(|_| "write a number with digits, such as 7 or 0.95")?)
-            }
+            Kind::Optional | Kind::Choice(_) => text.into(),
+            Kind::Number => Value::Number(numbers::read(text, false)?),
+            Kind::Share => Value::Number(numbers::read(text, true)?),
             Kind::Parameters => {
                 let parameters = PolicySpec::parameters_from_text(text);
                 parameters.map_err(|error| error.detail)?.into()
@@ -145,6 +160,16 @@ impl Field {
                 text.split([',', ' ']).filter(|name| !name.is_empty()).map(Value::from).collect()
             }
             Kind::Lines => lines().map(Value::from).collect(),
+            Kind::Labels => labels().map(Value::from).collect(),
+            Kind::Pair => match labels().collect::<Vec<_>>()[..] {
+                [one, other] => json!([one, other]),
+                ref all => {
+                    return Err(format!(
+                        "write two ids with a comma between them, not {}",
+                        all.len()
+                    ));
+                }
+            },
             Kind::Json => serde_json::from_str(text)
                 .map_err(|error| format!("write JSON: {}", without_place(&error)))?,
         }))
@@ -194,7 +219,7 @@ pub(super) struct Form<'a> {
 impl Form<'_> {
     /// Fields one below the other, and numbers side by side.
     pub fn fields(&self, fields: &[Field]) -> Markup {
-        let is_number = |field: &Field| matches!(field.kind, Kind::Number);
+        let is_number = |field: &Field| matches!(field.kind, Kind::Number | Kind::Share);
         html! {
             @for group in fields.chunk_by(|one, next| is_number(one) && is_number(next)) {
                 @if let [field] = group { (self.field(field)) }
@@ -205,7 +230,10 @@ impl Form<'_> {
 
     /// Fields that are folded away as long as they have these values and no errors.
     pub fn folded(&self, summary: &str, fields: &[Field], initial: &Values) -> Markup {
-        let differs = |field: &Field| self.values.get(field.name) != initial.get(field.name);
+        let differs = |field: &Field| match field.kind {
+            Kind::Metrics => !metric_rows::is_empty(self.values),
+            _ => self.values.get(field.name) != initial.get(field.name),
+        };
         let is_open = fields.iter().any(|field| differs(field) || self.is_wrong(field));
         html! { details.more open[is_open] { summary { (summary) } (self.fields(fields)) } }
     }
@@ -232,6 +260,14 @@ impl Form<'_> {
                 }
             };
         }
+        if let Kind::Metrics = field.kind {
+            return html! {
+                fieldset.field #{ "f-" (name) } tabindex="-1" aria-describedby=(described(name)) {
+                    legend { (label) } (help) (metric_rows::table(self.values))
+                    (step_button(Step::Edit, "More rows", "other"))
+                }
+            };
+        }
         html! {
             div.field { label for={ "f-" (name) } { (label) } (help) (self.control(field)) }
             @if let Kind::Parameters = field.kind { (policies::guide()) }
@@ -245,7 +281,7 @@ impl Form<'_> {
             Kind::Policy => PolicySpec::KINDS.iter().map(|(kind, _)| (*kind, *kind)).collect(),
             Kind::Method => Method::KINDS.map(|(kind, _)| (kind, kind)).to_vec(),
             Kind::Ranker => self.rankers.iter().map(|id| (*id, *id)).collect(),
-            Kind::Lines | Kind::Rankers | Kind::Json => return self.area(field),
+            Kind::Lines | Kind::Labels | Kind::Rankers | Kind::Json => return self.area(field),
             _ => return self.input(field),
         };
         self.select(field, &options)
@@ -253,7 +289,7 @@ impl Form<'_> {
 
     fn input(&self, field: &Field) -> Markup {
         let Field { name, kind, .. } = *field;
-        let mode = matches!(kind, Kind::Number).then_some("decimal");
+        let mode = matches!(kind, Kind::Number | Kind::Share).then_some("decimal");
         html! {
             input #{ "f-" (name) } name=(name) type="text" value=(self.values.get(name)) autocomplete="off"
                 spellcheck="false" autocapitalize="none" inputmode=[mode] aria-describedby=(described(name))

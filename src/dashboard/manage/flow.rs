@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::super::layout::with_code;
 use super::super::page::Page;
 use super::fields::{self, Field, Form};
-use super::form::{Errors, FORM_TOKEN, STEP, Step, Values};
+use super::form::{Errors, FORM_TOKEN, Step, Values, step_button};
 use super::submission::Submission;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 
@@ -92,7 +92,13 @@ pub(super) trait Change: Sized {
     /// The question whether to make the change.
     fn question(&self, page: &Page, values: &Values) -> Question;
 
-    async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response>;
+    /// Make the change of a body, which these values describe.
+    async fn make(
+        &self,
+        page: &Page,
+        values: &Values,
+        body: Map<String, Value>,
+    ) -> ApiResult<Response>;
 }
 
 /// The form of a change, or the question whether to make it. A link can name values of the form.
@@ -145,7 +151,7 @@ pub(super) async fn submit<C: Change>(
     Ok(edit(page, &change, values, &errors, status))
 }
 
-/// Make a change that was confirmed, or else check it. `None` if it was not made.
+/// Make a change that was confirmed and can be read, or else check it. `None` if it was not made.
 async fn check_or_make(
     page: &Page,
     change: &impl Change,
@@ -159,9 +165,9 @@ async fn check_or_make(
     }
     let body = change.body(values, errors);
     match values.step() {
-        _ if !errors.is_empty() => Ok(None),
-        Step::Confirm => change.make(page, body).await.map(Some),
-        Step::Review | Step::Edit => change.check(page, body).await.map(|()| None),
+        Step::Confirm if errors.is_empty() => change.make(page, values, body).await.map(Some),
+        // also if a value cannot be read: all errors are shown at once
+        _ => change.check(page, body).await.map(|()| None),
     }
 }
 
@@ -247,9 +253,4 @@ fn hidden(page: &Page, about: &About) -> Markup {
         input type="hidden" name=(FORM_TOKEN) value=(page.token());
         @if let Some(version) = about.version { input type="hidden" name="version" value=(version); }
     }
-}
-
-/// A button that takes a step.
-pub(super) fn step_button(step: Step, text: &str, class: &str) -> Markup {
-    html! { button.(class) type="submit" name=(STEP) value=(step.name()) { (text) } }
 }

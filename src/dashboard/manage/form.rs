@@ -29,6 +29,11 @@ impl Step {
     }
 }
 
+/// A button that takes a step.
+pub(super) fn step_button(step: Step, text: &str, class: &str) -> Markup {
+    html! { button.(class) type="submit" name=(STEP) value=(step.name()) { (text) } }
+}
+
 /// The values of a form, by name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Values(Vec<(String, String)>);
@@ -82,12 +87,20 @@ impl Values {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Errors {
     whole: Vec<String>,
-    fields: Vec<(&'static str, String)>,
+    fields: Vec<FieldFault>,
+}
+
+/// An error of a field, by its name and its label.
+#[derive(Debug, Clone, PartialEq)]
+struct FieldFault {
+    name: &'static str,
+    label: &'static str,
+    detail: String,
 }
 
 impl Errors {
-    pub fn add(&mut self, field: &'static str, detail: impl Into<String>) {
-        let error = (field, detail.into());
+    pub fn add(&mut self, name: &'static str, label: &'static str, detail: impl Into<String>) {
+        let error = FieldFault { name, label, detail: detail.into() };
         if !self.fields.contains(&error) {
             self.fields.push(error);
         }
@@ -103,7 +116,7 @@ impl Errors {
     }
 
     pub fn of<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a str> {
-        self.fields.iter().filter(move |(own, _)| *own == field).map(|(_, detail)| detail.as_str())
+        self.fields.iter().filter(move |it| it.name == field).map(|it| it.detail.as_str())
     }
 
     /// Errors of the whole form, and the number of fields with errors.
@@ -114,8 +127,8 @@ impl Errors {
                     @for sentence in &self.whole { p { (with_code(sentence)) } }
                     @if !self.fields.is_empty() {
                         p { "Nothing was changed. Please correct:" }
-                        ul { @for (field, detail) in &self.fields {
-                            li { a href={ "#f-" (field) } { (with_code(&capitalized(detail))) } }
+                        ul { @for FieldFault { name, label, detail } in &self.fields {
+                            li { a href={ "#f-" (name) } { (label) ": " (with_code(&capitalized(detail))) } }
                         } }
                     }
                 }

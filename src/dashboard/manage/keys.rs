@@ -153,7 +153,7 @@ impl Change for NewApiKey {
         Question { sentence, details: Markup::default() }
     }
 
-    async fn make(&self, page: &Page, body: Map<String, Value>) -> ApiResult<Response> {
+    async fn make(&self, page: &Page, _: &Values, body: Map<String, Value>) -> ApiResult<Response> {
         if let Some(refusal) = self.about().refusal {
             return Err(Problem::new(ProblemKind::Forbidden, refusal));
         }
@@ -220,7 +220,7 @@ impl Change for Revocation {
         Question { sentence, details }
     }
 
-    async fn make(&self, page: &Page, _: Map<String, Value>) -> ApiResult<Response> {
+    async fn make(&self, page: &Page, _: &Values, _: Map<String, Value>) -> ApiResult<Response> {
         let by = page.caller.actor();
         keys::revoke_api_key(&page.state.service, &self.key.id, &by).await?;
         Ok(Redirect::to("/keys?done=revoked").into_response())

@@ -14,11 +14,14 @@ mod flow;
 mod form;
 mod keys;
 mod methods;
+mod metric_rows;
+mod numbers;
 mod overview;
 mod plan;
 mod policies;
 mod settings;
 mod submission;
+mod summary;
 
 use axum::Router;
 use axum::routing::get;

@@ -5,14 +5,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
+use super::super::forecast::DAY_MS;
 use super::super::layout::{
-    Tab, enumerated, fact, head, margin_points, name, number, part, seconds, table, timestamp,
+    Tab, day, enumerated, fact, head, margin_points, name, number, part, seconds, table, timestamp,
     with_code,
 };
 use super::super::page::Page;
 use super::action::{Action, Subject};
 use super::flow::Parameters;
-use super::{methods, policies};
+use super::{methods, plan, policies};
 use crate::http::problem::ApiResult;
 use crate::service::answers;
 use rankduel_engine::experiment_spec::ExperimentSpec;
@@ -26,11 +27,14 @@ pub(crate) async fn show(
     let subject = Subject::read(&page, &experiment).await?;
     let answer = answers::current(&page.state.service, &subject.loaded).await?;
     let meta = html! { "Changes, each of which asks once more." };
+    let created = &subject.loaded.spec;
+    let plan = plan::of_created(&page, created, &query).await;
     let main = html! {
         (head(&subject.record.name, &answer, &meta, Tab::Manage, page.visitor()))
         @if let Some(sentence) = query.get("done").and_then(|slug| done(slug)) {
             p.notice role="status" { (sentence) }
         }
+        @if let Some(plan) = &plan { (part("plan", "How long it takes", &plan::section(plan, subject.record.created_at))) }
         (state(&subject))
         (rankers(&subject))
         (segments(&subject))
@@ -56,7 +60,7 @@ fn state(subject: &Subject) -> Markup {
                 @if !spec.description.is_empty() { (fact("Description", &html! { bdi { (spec.description) } })) }
                 @if let Some(control) = &spec.control { (fact("Control", &html! { code { (control) } })) }
                 @if !spec.owner.is_empty() { (fact("Owner", &html! { bdi { (spec.owner) } })) }
-                (fact("Concludes", &concludes(spec)))
+                (fact("Concludes", &concludes(spec, record.created_at)))
                 (fact("Answer window", &html! { (seconds(spec.answer_window_seconds.into())) }))
                 (fact("Created", &timestamp(record.created_at)))
                 (fact("Last change", &timestamp(record.updated_at)))
@@ -68,13 +72,14 @@ fn state(subject: &Subject) -> Markup {
     part("state", "State", &content)
 }
 
-/// When an experiment concludes, in words.
-pub(super) fn concludes(spec: &ExperimentSpec) -> Markup {
+/// When an experiment that starts at `from`, in Unix milliseconds, concludes, in words.
+pub(super) fn concludes(spec: &ExperimentSpec, from: i64) -> Markup {
     let Some(at) = spec.conclude_at else { return html! { "never by itself" } };
+    let on = |days: f64| day((from as f64 + days * DAY_MS as f64) as i64, from);
     html! {
         "at confidence " (at.confidence) " with a margin of " (margin_points(at.margin))
-        @if let Some(days) = at.min_days { ", after " (days) " days at the earliest" }
-        @if let Some(days) = at.max_days { ", after " (days) " days in any case" }
+        @if let Some(days) = at.min_days { ", on " (on(days)) " at the earliest (" (days) " days)" }
+        @if let Some(days) = at.max_days { ", on " (on(days)) " in any case (" (days) " days)" }
         @if let Some(duels) = at.max_duels { ", after " (number(duels)) " duels in any case" }
     }
 }
@@ -98,7 +103,7 @@ fn rankers(subject: &Subject) -> Markup {
     let can_retire = refusal.is_none() && subject.active().len() > dueling_bandits::MIN_RANKERS;
     let rows = html! { @for (index, ranker) in spec.rankers.iter().enumerate() { tr {
         th scope="row" { (name(&ranker.id)) }
-        td { (ranker.description.as_deref().unwrap_or("–")) }
+        td { bdi { (ranker.description.as_deref().unwrap_or("–")) } }
         td {
             @if spec.is_retired(index) { span.badge.archived { "retired" } }
             @else if can_retire { (retire(subject, &ranker.id)) }
@@ -119,7 +124,7 @@ fn rankers(subject: &Subject) -> Markup {
 fn retire(subject: &Subject, id: &str) -> Markup {
     let ranker: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
     html! {
-        a href={ (subject.path()) "/retire?ranker=" (ranker) } { "Retire" span.sr { " " (id) } "…" }
+        a href={ (subject.path()) "/retire?ranker=" (ranker) } { "Retire" span.sr { " " bdi { (id) } } "…" }
     }
 }
 

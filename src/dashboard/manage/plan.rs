@@ -1,56 +1,99 @@
 //! The forecast of an experiment that is not created yet.
 
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::super::layout::{bar, margin_points, seconds, table, with_code};
+use super::super::forecast::DAY_MS;
+use super::super::layout::{bar, day, margin_points, moment, seconds, table, with_code};
 use super::super::page::Page;
 use super::fields::{Field, Kind, body, fields};
+use super::flow::Parameters;
 use super::form::{Errors, Values};
 use crate::http::extract;
+use crate::http::problem::Problem;
+use crate::service::error::ServiceError;
 use crate::service::reports::plan::{PlanReport, PlanRequest, planned};
+use rankduel_engine::experiment_spec::ExperimentSpec;
 
 /// The fields of a forecast, which are not those of the experiment.
 pub(super) const FIELDS: [Field; 3] = fields! {
     pages_per_day: Number, "/pages_per_day", "Pages a day", "Pages on which a duel is shown; empty means no forecast.";
-    difference: Number, "/difference", "Smallest difference of interest",
+    difference: Share, "/difference", "Smallest difference of interest",
         "With 0.04, the best ranker wins 54 % of the pages with a winner against the second best.";
-    answered: Number, "/answered", "Share of pages with a winner",
+    answered: Share, "/answered", "Share of pages with a winner",
         "A page has one if its clicks prefer one of the two rankers.";
 };
 /// The days that there are for the experiment if it has no limit.
 const DAYS: f64 = 14.0;
 
-/// The forecast of the form, if it asks for one. `fields` are those of the experiment.
+/// The forecast that these values ask for, if they do, of an experiment with this body. `fields` are
+/// those of the form.
 pub(super) async fn of(
     page: &Page,
     values: &Values,
+    experiment: Map<String, Value>,
     fields: &[Field],
     errors: &mut Errors,
 ) -> Option<PlanReport> {
+    let is_sound = errors.is_empty();
     let mut request = body(&FIELDS, values, errors);
-    let experiment = body(fields, values, errors);
-    if !request.contains_key("pages_per_day") || !errors.is_empty() {
+    if values.get("pages_per_day").is_empty() {
         return None;
     }
-    if let Some(Value::Object(at)) = experiment.get("conclude_at") {
-        let target = |(name, _): &(&String, _)| ["confidence", "margin"].contains(&name.as_str());
-        let target = at.iter().filter(target);
-        request.extend(target.map(|(name, value)| (name.clone(), value.clone())));
-    }
+    // if it cannot be read, the others are checked with another one
+    request.entry("pages_per_day").or_insert(1.into());
+    let days = match experiment.get("conclude_at") {
+        Some(Value::Object(at)) => {
+            let target =
+                ["confidence", "margin"].into_iter().filter_map(|name| at.get_key_value(name));
+            request.extend(target.map(|(name, value)| (name.clone(), value.clone())));
+            at.get("max_days").and_then(Value::as_f64)
+        }
+        _ => None,
+    };
     let rankers = experiment.get("rankers").and_then(Value::as_array).map_or(0, Vec::len);
     request.insert("rankers".into(), rankers.into());
-    let days = values.get("max_days").parse().unwrap_or(DAYS);
-    request.insert("days".into(), json!(days));
+    request.insert("days".into(), json!(days.unwrap_or(DAYS)));
+    // nobody waits for the forecast of a form with errors
     let planned = match extract::object::<PlanRequest>(request) {
-        Ok(request) => planned(&page.state.service.reports, request).await.map_err(Into::into),
+        Ok(request) if is_sound && errors.is_empty() => {
+            planned(&page.state.service.reports, request).await.map(Some).map_err(Into::into)
+        }
+        Ok(request) => {
+            ServiceError::unless_valid(request.errors()).map(|()| None).map_err(Into::into)
+        }
         Err(problem) => Err(problem),
     };
     let fields = [&FIELDS[..], fields].concat();
-    planned.map_err(|problem| errors.add_problem(&problem, &fields)).ok()
+    planned.map_err(|problem: Problem| errors.add_problem(&problem, &fields)).ok().flatten()
 }
 
-pub(super) fn section(report: &PlanReport) -> Markup {
+/// The fields of the forecast as a part of a query, if they ask for one: so the page of the new
+/// experiment has it, too.
+pub(super) fn query(values: &Values) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    if values.get("pages_per_day").is_empty() {
+        return String::new();
+    }
+    query.extend_pairs(FIELDS.map(|field| (field.name, values.get(field.name))));
+    format!("&{}", query.finish())
+}
+
+/// The forecast of an experiment that was created with one, by the query of its page.
+pub(super) async fn of_created(
+    page: &Page,
+    spec: &ExperimentSpec,
+    query: &Parameters,
+) -> Option<PlanReport> {
+    let given = |field: &Field| Some((field.name, query.get(field.name)?.as_str()));
+    let values = Values::of(&FIELDS.iter().filter_map(given).collect::<Vec<_>>());
+    let experiment = json!({"rankers": spec.rankers, "conclude_at": spec.conclude_at});
+    let Value::Object(experiment) = experiment else { return None };
+    of(page, &values, experiment, &[], &mut Errors::default()).await
+}
+
+/// A forecast of an experiment that starts at `from`, in Unix milliseconds.
+pub(super) fn section(report: &PlanReport, from: i64) -> Markup {
     let days = |days: f64| seconds(86_400.0 * days);
     let all = report.curve.iter().map(|of| of.longest).fold(0.0, f64::max);
     let is_range = report.rosters.len() > 1;
@@ -65,9 +108,33 @@ pub(super) fn section(report: &PlanReport) -> Markup {
         false => &["Lead of the best ranker", "Half of experiments", "Picture"],
     };
     html! {
+        @if let Some(sentence) = dates(report, from) { p #dates { (sentence) } }
         p #forecast { (with_code(&report.sentence)) }
         @if !report.curve.is_empty() {
             (table("Days until half of experiments have a result", columns, &rows))
         }
     }
+}
+
+/// When half of such experiments have a result, and nine of ten.
+fn dates(report: &PlanReport, from: i64) -> Option<String> {
+    let (first, last) = (report.rosters.first()?, report.rosters.last()?);
+    let by = |days: f64| {
+        let at = from as f64 + days * DAY_MS as f64;
+        // a date beyond the years of four digits says nothing
+        if at < 1e14 { moment(at as i64, from) } else { "the year 5000".to_owned() }
+    };
+    let half = match report.rosters.len() {
+        1 => format!("by {}", by(first.days.median)),
+        _ => format!(
+            "by {} if one rival is close, and by {} if all are",
+            by(first.days.median),
+            by(last.days.median)
+        ),
+    };
+    Some(format!(
+        "Started on {}, half of such experiments have a result {half}; nine of ten by {}.",
+        day(from, from),
+        by(last.days.high)
+    ))
 }

@@ -32,7 +32,7 @@ pub(super) fn fields() -> Vec<Field> {
     let others = fields! {
         answer_window_seconds: Number, "/answer_window_seconds", "Answer window in seconds",
             "The verdict counts a duel once its answer can no longer come; empty leaves it.";
-        coverage: Number, "/coverage", "Coverage",
+        coverage: Share, "/coverage", "Coverage",
             "The share of units that take part; all others get the control. 1 is everybody, and empty leaves it.";
     };
     [&TEXTS[..], &CONCLUSION, &LIMITS, &others].concat()

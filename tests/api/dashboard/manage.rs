@@ -240,9 +240,8 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
         ("interleaving", "no-such", "There is no interleaving method"),
         ("settings", "[]", "in braces"),
         ("segments", "phone\nphone", "phone"),
-        ("metrics", "latency", "Write JSON: expected value"),
-        ("metrics", r#"[{"name":"late","cap":0}]"#, "`cap` is 0"),
-        ("errors", r#"{"best":0.4}"#, "`errors` sum to 0.4"),
+        ("errors_best", "0.4", "`errors` sum to 0.4"),
+        ("errors_best", "latency", "is no number"),
     ] {
         for step in ["review", "confirm"] {
             if (value, step) == ("taken", "confirm") {
@@ -274,8 +273,10 @@ async fn an_experiment_is_created_after_its_errors_are_shown_beside_the_fields()
     let mut fields = changed("name", "fresh", &token);
     fields.extend([
         ("segments", "phone\r\ndesktop"),
-        ("metrics", r#"[{"name":"latency_ms","cap":2000,"limit":400}]"#),
-        ("errors", r#"{"best":0.05}"#),
+        ("metric_0_name", "latency_ms"),
+        ("metric_0_cap", "2000"),
+        ("metric_0_limit", "400"),
+        ("errors_best", "0.05"),
     ]);
     let asked = visitor.post("/new-experiment", &fields).await;
     assert_eq!(asked.status, 200, "{}", asked.text());

@@ -2,6 +2,7 @@
 
 mod accessibility;
 mod browser;
+mod forms;
 mod login;
 mod manage;
 mod manage_keys;
