@@ -32,6 +32,7 @@ pub mod balance;
 pub mod certificate;
 pub mod cohorts;
 pub mod effect;
+mod even_pairs;
 pub mod heavy_units;
 pub mod history;
 pub mod ladder;

@@ -3,13 +3,15 @@
 //!
 //! Copeland scores depend only on the side of 1/2 of each `P[i][j]`. A draw is therefore one coin a
 //! pair with the probability `Pr(P[i][j] > 1/2)`. The preferences themselves are drawn only for
-//! Condorcet regret.
+//! Condorcet regret. The range of Copeland regret also holds the draws in which pairs that may be
+//! exactly even count for neither ranker (`even_pairs`).
 
 use std::sync::Arc;
 
 use rand::RngExt;
 
 use crate::beta_sampling::{theta_above_half, theta_of};
+use crate::evidence::even_pairs::EvenPairs;
 use crate::evidence::history::Checkpoint;
 use crate::evidence::pooling::{Pooled, Pooling};
 use crate::evidence::win_curves::WinCurves;
@@ -55,6 +57,11 @@ impl Estimate {
         // a few extreme draws can move the mean of nearly equal ones beyond all others
         Self { mean, low: draws[outside].min(mean), high: draws[last - outside].max(mean) }
     }
+
+    /// The same mean, with a range that also holds that of `other`.
+    fn widened_by(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high), ..self }
+    }
 }
 
 /// Each ranker's probability to be a winner.
@@ -68,7 +75,8 @@ pub struct WinnerProbabilities {
     pub condorcet: Vec<f64>,
 }
 
-/// Cumulative regret over the draws.
+/// Cumulative regret over the draws. Ranges of Copeland regret hold both readings of a pair that
+/// may be exactly even: that one of the two is better, and that none is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegretDraws {
     /// Copeland regret of each series of appearances, in the order given.
@@ -83,6 +91,61 @@ pub struct RegretDraws {
     /// Condorcet regret of the last series, and of one step with a uniformly random pair, over the
     /// draws with a Condorcet winner; `None` where these draws are too few.
     pub condorcet: Option<(Estimate, Estimate)>,
+}
+
+impl RegretDraws {
+    /// The ranges of Copeland regret also hold those of `other`.
+    fn widened_by(self, other: &Self) -> Self {
+        let both = |(own, other): (Estimate, &Estimate)| own.widened_by(*other);
+        Self {
+            copeland: self.copeland.into_iter().zip(&other.copeland).map(both).collect(),
+            uniform_step: both((self.uniform_step, &other.uniform_step)),
+            saved: self.saved.map(|saved| both((saved, other.saved.as_ref().unwrap_or(&saved)))),
+            ..self
+        }
+    }
+}
+
+/// Draws of Copeland regret.
+struct CopelandDraws<'a> {
+    /// The series of appearances.
+    shown: &'a [&'a [u64]],
+    /// Of each series.
+    regret: Vec<Vec<f64>>,
+    /// Of one step with a uniformly random pair.
+    uniform: Vec<f64>,
+    saved: Vec<f64>,
+}
+
+impl<'a> CopelandDraws<'a> {
+    fn new(shown: &'a [&'a [u64]], draws: usize) -> Self {
+        let regret = vec![Vec::with_capacity(draws); shown.len()];
+        let [uniform, saved] = [(); 2].map(|()| Vec::with_capacity(draws));
+        Self { shown, regret, uniform, saved }
+    }
+
+    fn add(&mut self, regret: &Regret) {
+        for (sums, shown) in self.regret.iter_mut().zip(self.shown) {
+            sums.push(regret.of_appearances(shown));
+        }
+        let uniform_step = regret.of_uniform_pairs(1);
+        self.uniform.push(uniform_step);
+        let Some(last) = self.shown.last() else { return };
+        let steps = last.iter().sum::<u64>() as f64 / 2.0;
+        if uniform_step * steps > 0.0 {
+            self.saved.push(1.0 - regret.of_appearances(last) / (uniform_step * steps));
+        }
+    }
+
+    fn estimates(self) -> RegretDraws {
+        RegretDraws {
+            copeland: self.regret.into_iter().map(Estimate::of).collect(),
+            uniform_step: Estimate::of(self.uniform),
+            saved: (!self.saved.is_empty()).then(|| Estimate::of(self.saved)),
+            condorcet_probability: 0.0,
+            condorcet: None,
+        }
+    }
 }
 
 /// The win probabilities under one draw of the predictions from the other pairs.
@@ -160,12 +223,13 @@ impl<'a> Posterior<'a> {
         (PAIRS / pairs).clamp(*DRAWS.start(), *DRAWS.end())
     }
 
-    /// Call `look` with the predictions and the Copeland scores of each of `draws` draws.
+    /// Call `look` with the predictions, the winners and the Copeland scores of each of `draws`
+    /// draws.
     fn each_draw(
         &self,
         draws: usize,
         rng: &mut PolicyRng,
-        mut look: impl FnMut(&Pooled<'_>, &[u16], &mut PolicyRng),
+        mut look: impl FnMut(&Pooled<'_>, &PairwiseSample<'_>, &[u16], &mut PolicyRng),
     ) {
         let rankers = self.tally.rankers();
         let active = self.roster.active();
@@ -192,7 +256,7 @@ impl<'a> Posterior<'a> {
                     };
                     scores[i] = active.iter().filter(wins).count() as u16;
                 }
-                look(&pooled, &scores[..rankers], rng);
+                look(&pooled, &draw, &scores[..rankers], rng);
             }
         }
     }
@@ -202,7 +266,7 @@ impl<'a> Posterior<'a> {
         let rankers = self.tally.rankers();
         let (mut copeland, mut condorcet) = (vec![0_u32; rankers], vec![0_u32; rankers]);
         let mut shared = vec![0.0; rankers];
-        self.each_draw(draws, rng, |_, scores, _| {
+        self.each_draw(draws, rng, |_, _, scores, _| {
             let active = self.roster.active();
             let best = active.iter().map(|&i| scores[i]).max().unwrap_or(0);
             let winners = || active.iter().filter(|&&i| scores[i] == best);
@@ -245,20 +309,15 @@ impl<'a> Posterior<'a> {
 
     /// Estimated regret of each of `shown`, which are series of appearances: one count a ranker.
     pub fn regret(&self, shown: &[&[u64]], draws: usize, rng: &mut PolicyRng) -> RegretDraws {
-        let mut copeland = vec![Vec::with_capacity(draws); shown.len()];
-        let mut uniform = Vec::with_capacity(draws);
-        let mut saved = Vec::with_capacity(draws);
-        let steps = shown.last().map_or(0.0, |last| last.iter().sum::<u64>() as f64 / 2.0);
+        let mut even = EvenPairs::of(self.tally, &self.roster);
+        let mut copeland = CopelandDraws::new(shown, draws);
+        let mut with_even = (!even.is_empty()).then(|| CopelandDraws::new(shown, draws));
         let (mut condorcet, mut condorcet_uniform) = (Vec::new(), Vec::new());
-        self.each_draw(draws, rng, |pooled, scores, rng| {
-            let regret = self.copeland_regret(scores);
-            for (sums, shown) in copeland.iter_mut().zip(shown) {
-                sums.push(regret.of_appearances(shown));
-            }
-            let uniform_step = regret.of_uniform_pairs(1);
-            uniform.push(uniform_step);
-            if let Some(last) = shown.last().filter(|_| uniform_step * steps > 0.0) {
-                saved.push(1.0 - regret.of_appearances(last) / (uniform_step * steps));
+        self.each_draw(draws, rng, |pooled, draw, scores, rng| {
+            copeland.add(&self.copeland_regret(scores));
+            if let Some(with_even) = &mut with_even {
+                let fewer = even.fewer_scores(draw, &self.roster, scores);
+                with_even.add(&self.copeland_regret(&fewer));
             }
             if let (Some(winner), Some(last)) = (self.condorcet_winner(scores), shown.last()) {
                 let regret = self.condorcet_regret(winner, pooled, rng);
@@ -266,13 +325,15 @@ impl<'a> Posterior<'a> {
                 condorcet_uniform.push(regret.of_uniform_pairs(1));
             }
         });
-        let enough = condorcet.len() >= CONDORCET_DRAWS_MIN;
-        RegretDraws {
-            copeland: copeland.into_iter().map(Estimate::of).collect(),
-            uniform_step: Estimate::of(uniform),
-            saved: (!saved.is_empty()).then(|| Estimate::of(saved)),
+        let drawn = RegretDraws {
             condorcet_probability: condorcet.len() as f64 / draws as f64,
-            condorcet: enough.then(|| (Estimate::of(condorcet), Estimate::of(condorcet_uniform))),
+            condorcet: (condorcet.len() >= CONDORCET_DRAWS_MIN)
+                .then(|| (Estimate::of(condorcet), Estimate::of(condorcet_uniform))),
+            ..copeland.estimates()
+        };
+        match with_even {
+            Some(with_even) => drawn.widened_by(&with_even.estimates()),
+            None => drawn,
         }
     }
 

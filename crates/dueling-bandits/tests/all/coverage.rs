@@ -84,7 +84,7 @@ fn measure(name: &str, policy: &str, runs: u64, looks: &[u64]) -> BTreeMap<u64, 
 
 /// A true share of 95 % is below 85 % in 40 experiments with a probability of 0.3 %.
 #[test]
-fn the_range_of_regret_holds_the_truth_where_nearly_even_pairs_count_half() {
+fn the_range_of_regret_holds_the_truth_however_nearly_even_pairs_count() {
     let asked = std::env::var("RANKDUEL_COVERAGE_RUNS").ok();
     let runs = asked.as_ref().map_or(40, |runs| runs.parse().expect("a number"));
     let looks: &[u64] = if asked.is_some() { &[100, 1000, 10_000] } else { &[1000] };
@@ -99,7 +99,8 @@ fn the_range_of_regret_holds_the_truth_where_nearly_even_pairs_count_half() {
                     100.0 * row.holds,
                     100.0 * row.holds_strict
                 );
-                assert!(step < 1000 || row.holds > 0.85, "{name}, {policy}, {step}: {row:?}");
+                let hold = row.holds.min(row.holds_strict);
+                assert!(step < 1000 || hold > 0.85, "{name}, {policy}, {step}: {row:?}");
             }
         }
     }
