@@ -139,7 +139,10 @@ impl Fold {
                 for &(ranker, count) in counts {
                     self.state.counts.record_self_duels(ranker.into(), count);
                     self.state.history.shown_alone(ranker.into(), count);
-                    self.run.observe_self_duels(ranker.into(), count);
+                    // the pages of a concluded experiment are no selections of its policy
+                    if !self.state.lifecycle.is_concluded() {
+                        self.run.observe_self_duels(ranker.into(), count);
+                    }
                 }
                 self.state.shown_alone(&arms, position);
                 self.state.complete_alone(self.run.cohorts(), recorded_at);

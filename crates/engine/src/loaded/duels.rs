@@ -67,7 +67,8 @@ impl LoadedExperiment {
                     self.unlogged.shown_alone(unit);
                 }
             }
-            (Rule::Winner, _) | (Rule::Alone(_), None) => {}
+            (Rule::Alone(_), None) => {}
+            (Rule::Winner, _) => self.unlogged.count_self_duel(ranker),
             (Rule::Watch | Rule::Canary | Rule::Claim | Rule::Doubt | Rule::Policy, _) => {
                 let open = open.unwrap_or_else(|| self.open_duels());
                 let chosen = issue(&fold, open, rule, selection, rng, now_ms);
