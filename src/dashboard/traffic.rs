@@ -7,7 +7,6 @@ use super::layout::{Tab, bar, fact, name, number, part, percent, seconds, timest
 use super::result::head;
 use super::view::View;
 use crate::service::batches::OpenBatch;
-use crate::service::reports::alarms::SERVER_EVIDENCE;
 use crate::service::reports::statistics::Statistics;
 
 const ROWS_MAX: usize = 64;
@@ -59,8 +58,11 @@ fn flow(view: &View) -> Markup {
                 (number(left)) " : " (number(right))
                 @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
             }))
+            (fact("Last feedback", &html! {
+                @match counts.last_feedback_ms { Some(at) => { (timestamp(at)) } None => { "–" } }
+            }))
             (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
-                Some(_) if counts.ended.evidence >= SERVER_EVIDENCE => html! { "no" },
+                _ if view.answer.alarms.iter().any(|alarm| alarm.kind == "uneven-answers") => html! { "no" },
                 Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
                 None => html! { "too little data" },
             }))

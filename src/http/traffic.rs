@@ -10,12 +10,14 @@ use super::extract::PathName;
 use super::operations::Routes;
 use super::problem::ApiResult;
 use super::state::AppState;
+use crate::service::answers::stored;
 use crate::service::reports;
 use crate::service::reports::alarms::{Alarm, SERVER_EVIDENCE};
 use crate::service::reports::traffic::{Delays, FeedbackCounts};
 use dueling_bandits::evidence::balance::{Cell, Kind};
 use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;
+use rankduel_engine::loaded::LoadedExperiment;
 
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(routes!(traffic), Some(Scope::Read), &[])
@@ -39,11 +41,16 @@ struct Traffic {
     /// minute after they expire.
     unanswered: u64,
     feedback: FeedbackCounts,
+    /// When feedback last came to this server, or another one took an answer of a duel of this one.
+    #[schema(format = DateTime)]
+    last_feedback_at: Option<String>,
     delay: Delays,
     sides: Sides,
     answers: Answers,
     /// `null` without `alone`.
     alone: Option<Alone>,
+    /// Those that this server sees, and those of the answer: of other servers, and of this one
+    /// before a restart.
     alarms: Vec<Alarm>,
 }
 
@@ -128,6 +135,7 @@ async fn traffic(
         in_flight: summary.in_flight,
         unanswered: summary.unanswered(),
         feedback: summary.feedback(),
+        last_feedback_at: counts.last_feedback_ms.map(rfc3339),
         delay: summary.delay(),
         sides: Sides {
             left,
@@ -154,8 +162,19 @@ async fn traffic(
             issued: issued.units(),
             answered: answered.units(),
         }),
-        alarms,
+        alarms: with_stored(&loaded, alarms),
     }))
+}
+
+fn with_stored(loaded: &LoadedExperiment, mut alarms: Vec<Alarm>) -> Vec<Alarm> {
+    for seen in loaded.with_record(stored).map(|answer| answer.alarms).unwrap_or_default() {
+        if let Some(kind) = seen.known()
+            && alarms.iter().all(|alarm| alarm.kind != kind.slug)
+        {
+            alarms.push(kind.alarm(seen.detail));
+        }
+    }
+    alarms
 }
 
 fn share(Cell { issued, answered }: Cell) -> Option<f64> {

@@ -27,7 +27,7 @@ impl Seen {
     }
 
     fn feedback(&self, status: FeedbackStatus) {
-        self.traffic.feedback(status);
+        self.traffic.feedback(status, 0);
     }
 }
 
@@ -195,6 +195,108 @@ fn each_cause_of_silent_pages_has_its_own_number() {
     assert_eq!(kinds(&three), ["few-clicks", "clicks-without-credit", "same-rankings"]);
     assert!(three[0].detail.starts_with("27 % of 500 pages got no click. 80 %"), "{three:?}");
     assert_eq!(kinds(&silent(40, 0, 400)), ["same-rankings"]);
+}
+
+const MINUTE_MS: i64 = 60_000;
+
+/// Traffic that somebody looks at every minute.
+struct Watched {
+    seen: Seen,
+    now_ms: i64,
+}
+
+impl Watched {
+    fn new() -> Self {
+        let traffic = Traffic::new(0, Histogram::new(DELAY_SECONDS));
+        let duels = RefCell::new(OpenDuels::new(TTL_MS, AnsweredInTime::new(0, 1000)));
+        Self { seen: Seen { traffic, duels }, now_ms: 0 }
+    }
+
+    /// Let minutes pass, each with this many duels and pieces of feedback, and return the alarms.
+    fn pass(&mut self, minutes: i64, pairs: u64, feedback: &[(FeedbackStatus, u64)]) -> Vec<Alarm> {
+        let mut on = Vec::new();
+        for _ in 0..minutes {
+            times(pairs, || self.seen.issued((0, 1), self.now_ms));
+            self.now_ms += MINUTE_MS;
+            for &(status, count) in feedback {
+                times(count, || self.seen.traffic.feedback(status, self.now_ms));
+                if status == FeedbackStatus::Recorded {
+                    let at = self.now_ms - MINUTE_MS;
+                    times(count, || {
+                        self.seen.duels.borrow_mut().answered((0, 1), None, at);
+                        self.seen.traffic.answered(at, self.now_ms);
+                    });
+                }
+            }
+            let counts = self.seen.traffic.counts(&mut self.seen.duels.borrow_mut(), self.now_ms);
+            let summary = TrafficSummary { now_ms: self.now_ms, ..summary(counts) };
+            on = alarms(&summary, &|ranker| ranker.to_string());
+        }
+        on
+    }
+}
+
+fn kinds(alarms: &[Alarm]) -> Vec<&str> {
+    alarms.iter().map(|alarm| alarm.kind).collect()
+}
+
+#[test]
+fn an_alarm_comes_soon_after_its_cause_however_much_was_good_before() {
+    use FeedbackStatus::{Invalid, Recorded};
+    let mut traffic = Watched::new();
+    assert_eq!(traffic.pass(100, 30, &[(Recorded, 30)]), []);
+    // feedback stops; some of the duels before have expired by then
+    let silent = traffic.pass(12, 200, &[]);
+    assert_eq!(kinds(&silent), ["no-feedback", "unanswered-duels"]);
+    let detail = &silent[0].detail;
+    assert!(detail.starts_with("2000 duels were issued here in the last 10 minutes"), "{detail}");
+    assert!(detail.ends_with("The last one came at 1970-01-01T01:40:00.000Z."), "{detail}");
+    // it comes again: the alarms go
+    assert_eq!(kinds(&traffic.pass(15, 30, &[(Recorded, 30)])), [""; 0]);
+    let bad = traffic.pass(3, 30, &[(Recorded, 20), (Invalid, 10)]);
+    assert_eq!(kinds(&bad), ["invalid-feedback"]);
+    assert!(bad[0].detail.ends_with("were refused in the last 10 minutes."), "{bad:?}");
+    assert_eq!(kinds(&traffic.pass(11, 30, &[(Recorded, 30)])), [""; 0]);
+}
+
+#[test]
+fn little_traffic_is_looked_at_over_an_hour_or_a_day() {
+    use FeedbackStatus::{Invalid, Recorded};
+    let mut traffic = Watched::new();
+    assert_eq!(traffic.pass(600, 1, &[(Recorded, 1)]), []);
+    traffic.pass(2, 1, &[(Recorded, 1), (Invalid, 2)]);
+    let bad = traffic.pass(20, 1, &[(Recorded, 1)]);
+    assert_eq!(kinds(&bad), ["invalid-feedback"], "4 of some 60");
+    assert!(bad[0].detail.ends_with("were refused in the last 60 minutes."), "{bad:?}");
+    assert_eq!(kinds(&traffic.pass(60, 1, &[(Recorded, 1)])), [""; 0]);
+    // one answer in a quarter of an hour; then some are bad; then all are good again
+    let mut slow = Watched::new();
+    let quarters = |traffic: &mut Watched, count| {
+        for _ in 0..count {
+            traffic.pass(14, 0, &[]);
+            traffic.pass(1, 1, &[(Recorded, 1)]);
+        }
+    };
+    quarters(&mut slow, 200);
+    slow.pass(1, 1, &[(Invalid, 8)]);
+    assert_eq!(kinds(&slow.pass(60, 0, &[])), ["invalid-feedback"]);
+    quarters(&mut slow, 120);
+    assert_eq!(kinds(&slow.pass(1, 0, &[])), [""; 0]);
+}
+
+/// Where feedback comes once an hour, ten minutes without any are no silence.
+#[test]
+fn feedback_that_comes_seldom_is_waited_for() {
+    let mut traffic = Watched::new();
+    for _ in 0..3 {
+        let (now, issued) = (traffic.now_ms, traffic.now_ms - 50 * MINUTE_MS);
+        times(590, || traffic.seen.traffic.feedback(FeedbackStatus::Recorded, now));
+        times(590, || traffic.seen.traffic.answered(issued, now));
+        let on = traffic.pass(60, 10, &[]);
+        assert!(!kinds(&on).contains(&"no-feedback"), "{on:?}");
+    }
+    let on = traffic.pass(25 * 60, 10, &[]);
+    assert!(kinds(&on).contains(&"no-feedback"), "{on:?}");
 }
 
 #[test]

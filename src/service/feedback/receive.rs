@@ -92,7 +92,7 @@ pub async fn receive(
         .inspect(|result| {
             if let Ok(receipt) = result {
                 service.engine.metrics.feedback(receipt.status);
-                loaded.traffic().feedback(receipt.status);
+                loaded.traffic().feedback(receipt.status, service.now_ms());
             }
         })
         .collect()

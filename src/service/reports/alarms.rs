@@ -1,7 +1,8 @@
 //! Alarms on the traffic of an experiment, with the likely cause and the action to take.
 //!
-//! Each alarm is a rule on counts in memory; none reads the log. `docs/operations.md` describes
-//! each.
+//! Each alarm is a rule on counts in memory; none reads the log. Shares of feedback are those of
+//! the shortest recent window with enough of it, so that an alarm comes soon after its cause and
+//! goes soon after the repair. `docs/operations.md` describes each.
 
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::error::EngineError;
 use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::metrics::FeedbackStatus;
+use rankduel_engine::traffic::{Look, WINDOWS_MS};
 
 /// Fewest pieces of feedback, or duels, for a rule on a share.
 const ENOUGH: u64 = 50;
@@ -52,7 +55,8 @@ pub struct Alarm {
 }
 
 impl AlarmKind {
-    fn alarm(self, detail: String) -> Alarm {
+    /// It is on, for this reason.
+    pub(crate) fn alarm(self, detail: String) -> Alarm {
         Alarm { kind: self.slug, title: self.title, detail, cause: self.cause, action: self.action }
     }
 
@@ -155,23 +159,58 @@ fn is_share(part: u64, whole: u64, at_least_percent: f64) -> bool {
     whole >= ENOUGH && percent(part, whole) >= at_least_percent
 }
 
+/// The shortest recent window with at least this many of what `of` counts.
+fn window(traffic: &TrafficSummary, enough: u64, of: impl Fn(&Look) -> u64) -> Option<&Look> {
+    traffic.counts.recent.iter().find(|look| of(look) >= enough)
+}
+
+/// The time of a window, at the end of a sentence.
+fn period(look: &Look, traffic: &TrafficSummary) -> String {
+    match (look.at_ms == traffic.counts.since_ms, (traffic.now_ms - look.at_ms) / 60_000) {
+        (true, _) => "since this server loaded the experiment".into(),
+        (false, minutes) if minutes < 120 => format!("in the last {minutes} minutes"),
+        (false, minutes) => format!("in the last {} hours", minutes / 60),
+    }
+}
+
+/// The shortest window in which feedback would have arrived: of twice the usual delay.
+fn window_of_silence(traffic: &TrafficSummary) -> &Look {
+    let [short, .., long] = &traffic.counts.recent;
+    let delay = traffic.delay();
+    if delay.answers == 0 {
+        return short;
+    }
+    let is_long = |ms: i64| delay.p99_seconds.is_some_and(|delay| ms as f64 >= 2000.0 * delay);
+    let windows = WINDOWS_MS.into_iter().zip(&traffic.counts.recent);
+    windows.into_iter().find(|(ms, _)| is_long(*ms)).map_or(long, |(_, look)| look)
+}
+
 /// Feedback that does not arrive or does not count.
 fn check_feedback(traffic: &TrafficSummary, raised: &mut Raised) {
-    let (counts, feedback) = (&traffic.counts, traffic.feedback());
-    let total = counts.feedback.iter().sum();
-    let is_missing = traffic.running && counts.pairs >= 2 * ENOUGH && total == 0;
+    use FeedbackStatus::{Conflict, Duplicate, Expired, Invalid, Recorded};
+    let all = |look: &Look| look.feedback.iter().sum::<u64>();
+    let silent = window_of_silence(traffic);
+    let has_come = silent.answers + all(silent) > 0;
+    let is_missing = traffic.running && silent.pairs >= 2 * ENOUGH && !has_come;
     raised.raise_if(is_missing, NO_FEEDBACK, || {
-        format!("{} duels were issued here, and no feedback has arrived.", counts.pairs)
+        let last = traffic.counts.last_feedback_ms.map(rfc3339);
+        let last = last.map_or(String::new(), |at| format!(" The last one came at {at}."));
+        let (pairs, period) = (silent.pairs, period(silent, traffic));
+        format!("{pairs} duels were issued here {period}, and no feedback has arrived.{last}")
     });
-    let in_time_or_not = feedback.recorded + feedback.expired;
-    for (kind, part, of, at_least, what) in [
-        (LATE, feedback.expired, in_time_or_not, 5.0, "answers arrived too late"),
-        (INVALID, feedback.invalid, total, 5.0, "pieces of feedback were refused"),
-        (CONFLICTS, feedback.conflict, total, 2.0, "pieces of feedback contradict an earlier one"),
-        (REPEATS, feedback.duplicate, total, 50.0, "pieces of feedback are repeats"),
-    ] {
+    let in_time_or_not = |look: &Look| look.feedback_with(Recorded) + look.feedback_with(Expired);
+    type Of = fn(&Look) -> u64;
+    let rules: [(_, _, Of, _, _); 4] = [
+        (LATE, Expired, in_time_or_not, 5.0, "answers arrived too late"),
+        (INVALID, Invalid, all, 5.0, "pieces of feedback were refused"),
+        (CONFLICTS, Conflict, all, 2.0, "pieces of feedback contradict an earlier one"),
+        (REPEATS, Duplicate, all, 50.0, "pieces of feedback are repeats"),
+    ];
+    for (kind, status, of, at_least, what) in rules {
+        let Some(look) = window(traffic, ENOUGH, of) else { continue };
+        let (part, of) = (look.feedback_with(status), of(look));
         raised.raise_if(is_share(part, of, at_least), kind, || {
-            format!("{:.0} % of {of} {what}.", percent(part, of))
+            format!("{:.0} % of {of} {what} {}.", percent(part, of), period(look, traffic))
         });
     }
 }
@@ -179,11 +218,13 @@ fn check_feedback(traffic: &TrafficSummary, raised: &mut Raised) {
 /// Duels that are not answered, altogether or for some pairs or sides.
 fn check_answered(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: &mut Raised) {
     let ended = &traffic.counts.ended;
-    if let Some(answered) = traffic.answered_share() {
-        let out = ended.total.issued;
-        let has_feedback = traffic.counts.feedback.iter().any(|&count| count > 0);
-        raised.raise_if(has_feedback && out >= 2 * ENOUGH && answered < 0.5, UNANSWERED, || {
-            format!("{:.0} % of {out} duels expired without an answer.", 100.0 * (1.0 - answered))
+    let has_feedback = traffic.counts.feedback.iter().any(|&count| count > 0);
+    if let Some(look) = window(traffic, 2 * ENOUGH, |look| look.ended.issued) {
+        let Cell { issued, answered } = look.ended;
+        raised.raise_if(has_feedback && 2 * answered < issued, UNANSWERED, || {
+            let missing = percent(issued - answered, issued);
+            let period = period(look, traffic);
+            format!("{missing:.0} % of {issued} duels expired without an answer {period}.")
         });
     }
     if let Some(worst) = &ended.worst {
