@@ -76,6 +76,12 @@ async fn feedback_and_its_duel_share_a_number_in_the_log() {
         assert_has(line, json!({"duel": number, "trace_id": FEEDBACKS_TRACE}));
     }
     assert_eq!(feedback[1]["status"], 409, "refused feedback names its duel too");
+    // A refused request says why, and of which experiment.
+    for (line, kind) in [(feedback[1], "feedback-conflict"), (feedback[3], "invalid-duel")] {
+        assert_eq!(line["experiment"], "search", "{line}");
+        assert!(line["type"].as_str().is_some_and(|uri| uri.ends_with(kind)), "{line}");
+    }
+    assert_eq!((feedback[0].get("type"), feedback[0].get("experiment")), (None, None));
     // A request with several duels logs their number, and a line for each.
     assert_eq!((feedback[2].get("duel"), &feedback[2]["duels"]), (None, &json!(2)));
     let each: Vec<_> = log.iter().filter(|line| line["target"] == "rankduel::duels").collect();

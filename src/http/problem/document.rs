@@ -95,6 +95,8 @@ pub(crate) fn describe(
         },
     };
     parts.status = problem.kind().status();
+    // for the log line
+    parts.extensions.insert(problem.kind());
     let document = problem.document(context);
     // Serialization cannot fail: the document has only strings and numbers.
     let body = serde_json::to_vec(&document).unwrap_or_default();

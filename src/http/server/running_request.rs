@@ -14,7 +14,7 @@ use tracing::Span;
 
 use super::trace::{TRACEPARENT, trace_id, traceparent};
 use super::versions;
-use crate::http::problem::{ProblemContext, describe};
+use crate::http::problem::{ProblemContext, ProblemKind, describe};
 use crate::telemetry::duels::{DuelNumber, RequestDuels};
 use crate::telemetry::export;
 use rankduel_engine::access::KeyId;
@@ -115,8 +115,27 @@ pub(crate) struct RunningRequest {
     trace_id: Option<String>,
     duels: RequestDuels,
     exported: Span,
-    /// Status and key, once the response is known.
-    outcome: Option<(StatusCode, Option<KeyId>)>,
+    /// Once the response is known.
+    outcome: Option<Outcome>,
+}
+
+/// The part of a response that its log line has.
+struct Outcome {
+    status: StatusCode,
+    key: Option<KeyId>,
+    problem: Option<ProblemKind>,
+    /// The experiment that a refused request names.
+    experiment: Option<String>,
+}
+
+/// Most bytes of a name in a log line: more than any experiment has.
+const NAME_MAX: usize = 128;
+
+/// The name of the experiment in a path of this route, as it was sent.
+fn experiment_in(route: &str, path: &str) -> Option<String> {
+    let place = route.split('/').position(|part| part == "{name}")?;
+    let name = path.split('/').nth(place)?;
+    (name.len() <= NAME_MAX).then(|| name.to_owned())
 }
 
 impl RunningRequest {
@@ -186,7 +205,14 @@ impl RunningRequest {
         if let Some(traceparent) = self.traceparent.take() {
             headers.insert(TRACEPARENT, traceparent);
         }
-        self.outcome = Some((response.status(), response.extensions().get().cloned()));
+        let status = response.status();
+        let is_refused = status.is_client_error() || status.is_server_error();
+        self.outcome = Some(Outcome {
+            status,
+            key: response.extensions().get().cloned(),
+            problem: response.extensions().get().copied(),
+            experiment: is_refused.then(|| experiment_in(self.route.as_str(), path)).flatten(),
+        });
         response
     }
 
@@ -215,15 +241,13 @@ impl Drop for RunningRequest {
     fn drop(&mut self) {
         let method = method_label(&self.method);
         let elapsed = self.started.elapsed();
-        let (status, key) = match &self.outcome {
-            Some((status, key)) => (status.as_u16(), key.as_ref()),
-            None => (CALLER_DISCONNECTED, None),
-        };
+        let outcome = self.outcome.take();
+        let status = outcome.as_ref().map_or(CALLER_DISCONNECTED, |it| it.status.as_u16());
         let duels = self.duels.take();
         export::end_request(&self.exported, status, &self.id, &duels);
         self.metrics.http_requests_in_flight.dec();
         self.count(method, status, elapsed.as_secs_f64());
-        self.log(method, status, elapsed, key, &duels);
+        self.log(method, status, elapsed, outcome.as_ref(), &duels);
     }
 }
 
@@ -234,10 +258,13 @@ impl RunningRequest {
         method: &'static str,
         status: u16,
         elapsed: Duration,
-        key: Option<&KeyId>,
+        outcome: Option<&Outcome>,
         duels: &[DuelNumber],
     ) {
         let route = self.route.as_str();
+        let key = outcome.and_then(|outcome| outcome.key.as_ref());
+        let problem = outcome.and_then(|outcome| outcome.problem);
+        let experiment = outcome.and_then(|outcome| outcome.experiment.as_deref());
         let (duel, duel_count) = match duels {
             [] => (None, None),
             // formatted only if the line is logged
@@ -254,6 +281,8 @@ impl RunningRequest {
                     method,
                     route,
                     status,
+                    "type" = problem.map(ProblemKind::type_uri),
+                    experiment,
                     duration_ms = elapsed.as_micros() as f64 / 1000.0,
                     key = key.map(KeyId::as_str),
                     duel,
