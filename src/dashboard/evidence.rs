@@ -103,19 +103,18 @@ fn matrix(view: &View) -> Markup {
 
 /// Regret over time, with its bounds.
 fn regret(view: &View, report: &RegretReport) -> Markup {
-    let now = report.posterior.copeland_regret;
-    let even = report.posterior.uniform_copeland_regret;
+    let now = report.now.copeland_regret;
+    let even = report.now.uniform_copeland_regret;
     let content = html! {
         @if report.series.is_empty() || !view.has_compared() { p { "No page has had a winner yet." } } @else {
             p {
-                "At the present win rates " b #plug-in { (quantity(report.plug_in.copeland_regret)) } " over " (number(report.plug_in.steps))
-                " pages, as in the metrics. A model says " b { (quantity(now.mean)) } " (" (quantity(now.low)) " to " (quantity(now.high))
-                "), and " (quantity(even.mean)) " for an even split."
-                @if let (false, Some(recent)) = (view.is_over(), &report.recent) {
-                    " Of the newest " (number(recent.steps)) " pages, each thousand costs " (quantity(recent.mean)) "."
+                "About " b #regret-mean { (quantity(now.mean)) } " (" span #regret-range { (quantity(now.low)) " to " (quantity(now.high)) }
+                ") over " (number(report.now.steps)) " pages, and " (quantity(even.mean)) " for an even split."
+                @if let (false, Some(recent)) = (view.is_over(), &report.now.recent) {
+                    " Of the newest " (number(recent.steps)) " pages, each thousand costs " (quantity(recent.copeland_regret.mean)) "."
                 }
             }
-            @if let Some(bounds) = report.bounds {
+            @if let Some(bounds) = report.now.bounds {
                 p {
                     "Without a model it is between " b { (quantity(bounds.low)) } " and " b { (quantity(bounds.high)) }
                     ", which is wrong in at most " (of_experiments(1.0 - bounds.confidence)) " experiments."
@@ -151,14 +150,14 @@ pub(crate) fn chart(report: &RegretReport) -> Chart {
             .collect(),
         preview: Vec::new(),
     };
-    let now = report.posterior.copeland_regret;
+    let now = report.now.copeland_regret;
     Chart {
         summary: format!(
             "Regret over pages: {} now, between {} and {}; {} for an even split.",
             quantity(now.mean),
             quantity(now.low),
             quantity(now.high),
-            quantity(report.posterior.uniform_copeland_regret.mean)
+            quantity(report.now.uniform_copeland_regret.mean)
         ),
         lines: vec![
             line("this experiment", 1, |point| point.mean),

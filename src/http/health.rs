@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -111,15 +111,27 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
 /// A key that is restricted to some experiments gets 403, because the metrics cover all
 /// experiments.
 #[utoipa::path(get, path = "/metrics", tag = openapi::OPERATIONS_TAG, responses(
-    (status = 200, description = "All metrics, in the OpenMetrics text format.", body = String,
+    (status = 200, description = "All metrics, in the OpenMetrics text format, or in the older one of \
+                                  Prometheus if only `text/plain` is accepted.", body = String,
      content_type = "application/openmetrics-text")
 ))]
-async fn metrics(State(state): State<AppState>, caller: Caller) -> ApiResult<impl IntoResponse> {
+async fn metrics(
+    State(state): State<AppState>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> ApiResult<impl IntoResponse> {
     caller.require_all_experiments()?;
     experiment_metrics::prepare(&state.service).await;
     let _turn = state.service.scrape.lock().await;
     let metrics = Arc::clone(&state.metrics);
     let text = tokio::task::spawn_blocking(move || metrics.encode());
     let text = text.await.map_err(Problem::internal)?.map_err(Problem::internal)?;
-    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
+    Ok(match accept.contains("text/plain") && !accept.contains("openmetrics") {
+        true => {
+            let plain = metrics::as_plain(&text);
+            ([(header::CONTENT_TYPE, metrics::PLAIN_CONTENT_TYPE)], plain)
+        }
+        false => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text),
+    })
 }

@@ -46,6 +46,7 @@ mod process;
 mod rankers;
 mod readers;
 mod refused_settings;
+mod regret;
 mod scopes;
 mod scores;
 mod segment_claims;

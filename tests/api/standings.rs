@@ -220,15 +220,12 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     assert_has(
         &before,
         json!({
-            "experiment": "search", "position": 1, "method": "plug-in", "steps": 0,
-            "copeland_regret": 0.0, "uniform_copeland_regret": 0.0, "saved": null,
+            "experiment": "search", "position": 1, "steps": 0, "saved_share": null,
+            "plug_in": {"copeland_regret": 0.0, "uniform_copeland_regret": 0.0},
             "recent": null, "series": [],
         }),
     );
-    assert_eq!(
-        before["posterior"]["copeland_regret"],
-        json!({"mean": 0.0, "low": 0.0, "high": 0.0})
-    );
+    assert_eq!(before["copeland_regret"], json!({"mean": 0.0, "low": 0.0, "high": 0.0}));
     assert_eq!(before["condorcet"]["winner"], json!(null));
     let mut wanted = BTreeMap::from([("b".to_owned(), 4), ("c".to_owned(), 2)]);
     while wanted.values().any(|missing| *missing > 0) {
@@ -250,8 +247,8 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     assert_has(
         &found,
         json!({
-            "experiment": "search", "position": 7, "method": "plug-in", "steps": 6,
-            "copeland_regret": 3.0, "uniform_copeland_regret": 4.0, "saved": 0.25,
+            "experiment": "search", "position": 7, "steps": 6,
+            "plug_in": {"copeland_regret": 3.0, "uniform_copeland_regret": 4.0},
         }),
     );
     // By the counts, `a` always wins, so its lead over both is 1/2: (4 + 2) / 2 · 1/2.
@@ -266,9 +263,9 @@ async fn regret_of_a_small_example_is_right(database: TestDatabase) {
     };
     server.answer("search", &duel, "none").await;
     let after = regret().await;
-    assert_eq!((&after["steps"], &after["copeland_regret"]), (&json!(7), &json!(3.5)));
-    assert_close(&after["uniform_copeland_regret"], 14.0 / 3.0, "uniform");
-    assert_close(&after["saved"], 0.25, "saved");
+    let plug_in = &after["plug_in"];
+    assert_eq!((&after["steps"], &plug_in["copeland_regret"]), (&json!(7), &json!(3.5)));
+    assert_close(&plug_in["uniform_copeland_regret"], 14.0 / 3.0, "uniform");
 }
 
 /// `a` is better than `b` with probability 31/32 (four wins and no loss) and than `c` with 7/8;
@@ -289,8 +286,7 @@ fn assert_posterior_of_the_small_example(found: &Value) {
         mean += probability * cost;
         condorcet += if best == 2.0 { probability } else { 0.0 };
     }
-    let posterior = &found["posterior"];
-    let draws = posterior["draws"].as_u64().expect("a number") as f64;
+    let draws = found["draws"].as_u64().expect("a number") as f64;
     let near = |found: &Value, expected: f64, spread: f64| {
         let found = found.as_f64().expect("a number");
         assert!(
@@ -298,18 +294,22 @@ fn assert_posterior_of_the_small_example(found: &Value) {
             "{found} instead of {expected}"
         );
     };
-    near(&posterior["copeland_regret"]["mean"], mean, 1.0);
+    near(&found["copeland_regret"]["mean"], mean, 1.0);
     near(&found["condorcet"]["probability"], condorcet, 0.5);
     let series = found["series"].as_array().expect("points");
     assert_eq!(series.len(), 6);
     let last = &series[5];
-    assert_eq!((&last["steps"], &last["plug_in"]), (&json!(6), &json!(3.0)));
-    assert_eq!(last["mean"], posterior["copeland_regret"]["mean"], "the same draws");
+    assert_eq!(last["steps"], 6);
+    for end in ["mean", "low", "high"] {
+        assert_eq!(last[end], found["copeland_regret"][end], "the same draws");
+    }
     for point in series {
         let [low, mean, high] =
             ["low", "mean", "high"].map(|end| point[end].as_f64().expect("a number"));
         assert!(low <= mean && mean <= high, "{point}");
     }
-    let recent = &found["recent"];
-    assert_eq!((&recent["steps"], &recent["plug_in"]), (&json!(6), &json!(500.0)));
+    let (recent, thousand) = (&found["recent"], 1000.0 / 6.0);
+    assert_eq!(recent["steps"], 6, "all of them");
+    let now = found["copeland_regret"]["mean"].as_f64().expect("a number");
+    assert_close(&recent["mean"], now * thousand, "of 1000 steps");
 }

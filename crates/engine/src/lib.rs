@@ -37,6 +37,7 @@ pub mod maintenance;
 pub mod metrics;
 pub mod open_duels;
 pub mod page_values;
+mod process;
 pub mod registry;
 pub mod replication;
 pub mod settings;

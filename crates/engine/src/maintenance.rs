@@ -380,6 +380,7 @@ impl Engine {
             self.save_snapshot(loaded).await?;
         }
         self.registry.remove(loaded);
+        self.metrics.experiment_evictions.inc();
         tracing::debug!(experiment = loaded.name, "evicted from memory");
         Ok(())
     }

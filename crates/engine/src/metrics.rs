@@ -10,8 +10,11 @@ use std::fmt::Write;
 use std::hash::Hash;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use crate::process;
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -24,6 +27,8 @@ use utoipa::ToSchema;
 
 /// The media type of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The media type of [`as_plain`].
+pub const PLAIN_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Labels of counted requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -183,6 +188,8 @@ macro_rules! metrics {
             duels: [Counter; DuelKind::ALL.len()],
             /// Feedback, in the order of [`FeedbackStatus::ALL`].
             feedback: [Counter; FeedbackStatus::ALL.len()],
+            /// When this process last knew all entries of other processes.
+            followed_at: Mutex<Option<Instant>>,
             registry: Mutex<Registry>,
         }
 
@@ -208,6 +215,7 @@ macro_rules! metrics {
                         feedback,
                         FeedbackStatus::ALL.map(|status| FeedbackLabels { status }),
                     ),
+                    followed_at: Mutex::default(),
                     registry: Mutex::new(registry),
                 }
             }
@@ -245,10 +253,12 @@ metrics! {
     replica_lag_entries: Gauge;
     /// 1 while the database answers and this process can serve from it.
     database_up: Gauge;
-    /// Unix time at which this process last knew all entries of other processes.
-    followed_timestamp_seconds: Gauge<f64, AtomicU64>;
     /// Seconds by which the clock of this machine is ahead of the database's; negative if behind.
     clock_ahead_seconds: Gauge<f64, AtomicU64>;
+    /// Times that an experiment was loaded into memory.
+    experiment_loads: Counter;
+    /// Times that an experiment left memory because it was idle or memory was short.
+    experiment_evictions: Counter;
     /// Notices that the webhook has taken.
     webhook_sent: Counter;
     /// Attempts to send a notice to the webhook that failed.
@@ -270,6 +280,18 @@ impl Metrics {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner).register_collector(collector);
     }
 
+    /// This process knows all entries of other processes.
+    pub fn followed(&self) {
+        *self.followed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// The time since this process last knew all entries of other processes. No clock that was set
+    /// changes it.
+    pub fn replication_age(&self) -> Option<Duration> {
+        let followed_at = *self.followed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        followed_at.map(|at| at.elapsed())
+    }
+
     /// Count an issued duel.
     pub fn duel(&self, kind: DuelKind) {
         self.duels[kind as usize].inc();
@@ -280,13 +302,48 @@ impl Metrics {
         self.feedback[status as usize].inc();
     }
 
-    /// All metrics in the OpenMetrics text format ([`CONTENT_TYPE`]).
+    /// All metrics in the OpenMetrics text format ([`CONTENT_TYPE`]), and after them what the system
+    /// knows of this process, under the names that every program uses.
     pub fn encode(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        prometheus_client::encoding::text::encode(&mut text, &registry)?;
+        encode_registry(&mut text, &registry)?;
+        process::encode(&mut text)?;
+        encode_eof(&mut text)?;
         Ok(text)
     }
+}
+
+/// Metrics in the older text format of Prometheus ([`PLAIN_CONTENT_TYPE`]): counters and information
+/// have the names of their samples, and there are no units and no end.
+pub fn as_plain(open_metrics: &str) -> String {
+    let lines = open_metrics.lines();
+    let is_kept = |line: &&str| !line.starts_with("# UNIT ") && *line != "# EOF";
+    let mut plain = String::with_capacity(open_metrics.len());
+    // the line with the help of a family comes before that with its type
+    let mut help = None;
+    for line in lines.filter(is_kept) {
+        if let Some(of_family) = line.strip_prefix("# HELP ") {
+            help = of_family.split_once(' ');
+            continue;
+        }
+        let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|it| it.split_once(' '))
+        else {
+            plain.push_str(line);
+            plain.push('\n');
+            continue;
+        };
+        let (end, kind) = match kind {
+            "counter" => ("_total", "counter"),
+            "info" => ("_info", "gauge"),
+            kind => ("", kind),
+        };
+        if let Some((_, help)) = help.take().filter(|(of, _)| *of == name) {
+            plain.push_str(&format!("# HELP {name}{end} {help}\n"));
+        }
+        plain.push_str(&format!("# TYPE {name}{end} {kind}\n"));
+    }
+    plain
 }
 
 /// The counters of these labels. Finding one by its label takes longer than counting.

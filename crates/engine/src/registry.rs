@@ -135,6 +135,7 @@ impl Registry {
             before.as_deref(),
         )
         .await?;
+        self.metrics.experiment_loads.inc();
         loaded.touch(now_ms);
         let bytes = loaded.bytes();
         let broken = {

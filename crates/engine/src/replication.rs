@@ -100,8 +100,7 @@ pub(crate) async fn follow(
             next_poll = Instant::now() + pause_after_poll(started.elapsed(), every);
         }
         if poll_all && followed.is_ok() {
-            let now = engine.now_ms() as f64 / 1000.0;
-            engine.metrics.followed_timestamp_seconds.set(now);
+            engine.metrics.followed();
         }
         // log the start and the end of an outage, not every round of it
         match followed {

@@ -1,6 +1,7 @@
-//! Cost of exploration: regret over time, as a plug-in estimate and with its posterior uncertainty.
+//! Cost of exploration: regret so far and over time, each with its range.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,14 +9,14 @@ use utoipa::ToSchema;
 use crate::service::error::ServiceError;
 use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::pool::ReportPool;
-use crate::service::reports::single_flight::{Computed, SingleFlight, newest};
+use crate::service::reports::single_flight::{Computed, newest};
 use crate::service::reports::standings::copeland_scores;
 use dueling_bandits::evidence::history::Checkpoint;
-use dueling_bandits::evidence::posterior::window;
+use dueling_bandits::evidence::posterior::{RegretDraws, window};
 use dueling_bandits::evidence::regret_bounds::{RegretBounds, regret_bounds};
 use dueling_bandits::evidence::{Counted, Estimate, History, Posterior, Sequences};
 use dueling_bandits::preference::Regret;
-use dueling_bandits::{Tally, step_rng};
+use dueling_bandits::step_rng;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -30,37 +31,44 @@ const REGRET_STREAM: u64 = 0x7265_6772_6574;
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RegretReport {
     #[serde(flatten)]
-    pub plug_in: RegretEstimate,
-    pub posterior: PosteriorRegret,
-    /// Without a model of the preferences; `null` once a ranker was retired.
-    pub bounds: Option<BoundsReport>,
+    pub now: RegretEstimate,
+    pub plug_in: PlugInRegret,
     pub condorcet: CondorcetRegret,
-    /// `null` before the first step.
-    pub recent: Option<RecentRegret>,
     /// Computed with the current estimates. At most 129 points; the last one is now.
     pub series: Vec<RegretPoint>,
 }
 
-/// Estimated cost of exploration, from the scores of the current counts. It is rough early in an
-/// experiment.
+/// Copeland regret so far: the sum over all steps of the best score minus the mean score of the two
+/// rankers shown. A step costs between 0 (both are best rankers) and 1. The API, the pages and the
+/// metrics have these numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RegretEstimate {
     pub experiment: String,
     pub position: u64,
-    /// `plug-in`: the regret of the logged duels, computed with the Copeland scores of the current
-    /// win rates.
-    #[schema(example = "plug-in")]
-    pub method: &'static str,
-    /// Answered duels and self-duels.
+    /// Answered duels, and pages that the policy or the end of the experiment gave to one ranker.
     pub steps: u64,
-    /// Cumulative Copeland regret: the sum over all steps of the best score minus the mean score of
-    /// the two rankers shown. A step costs between 0 (both are best rankers) and 1.
-    pub copeland_regret: f64,
+    /// Number of draws from the posterior of `docs/regret.md`.
+    pub draws: usize,
+    /// Share of the draws in the ranges.
+    #[schema(example = 0.95)]
+    pub level: f64,
+    pub copeland_regret: Band,
     /// Of uniform pairs over the same number of steps.
+    pub uniform_copeland_regret: Band,
+    /// Share of the regret of uniform pairs that the experiment has saved; negative if it had more.
+    /// `null` if uniform pairs have no regret.
+    pub saved_share: Option<Band>,
+    /// Without a model of the preferences; `null` once a ranker was retired.
+    pub bounds: Option<BoundsReport>,
+    /// `null` before the first step.
+    pub recent: Option<RecentRegret>,
+}
+
+/// Copeland regret at the win rates of the counts. It needs no model, and is too low early on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct PlugInRegret {
+    pub copeland_regret: f64,
     pub uniform_copeland_regret: f64,
-    /// `1 - copeland_regret / uniform_copeland_regret`; `null` while the regret of uniform pairs is
-    /// 0.
-    pub saved: Option<f64>,
 }
 
 /// Least and largest Copeland regret over all ways in which the pairs that are not settled can turn
@@ -77,7 +85,8 @@ pub struct BoundsReport {
     pub unsettled_pairs: usize,
 }
 
-/// A posterior mean with the range of 95 % of the draws. Where many pairs are nearly even, the
+/// A posterior mean with the range of 95 % of the draws. The range also holds the draws in which
+/// pairs that may be exactly even count for neither ranker. Where many pairs are nearly even, the
 /// truth is outside in more than 5 % of experiments: docs/regret.md has what was measured, and
 /// `bounds` assume less.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
@@ -95,21 +104,6 @@ impl Band {
             high: estimate.high * factor,
         }
     }
-}
-
-/// Cumulative Copeland regret under the posterior of `docs/regret.md`.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct PosteriorRegret {
-    pub draws: usize,
-    /// Share of the draws in the intervals.
-    #[schema(example = 0.95)]
-    pub level: f64,
-    pub copeland_regret: Band,
-    /// Of uniform pairs over the same number of steps.
-    pub uniform_copeland_regret: Band,
-    /// Share of the regret of uniform pairs that the policy has saved; negative if it had more.
-    /// `null` if uniform pairs have no regret.
-    pub saved_share: Option<Band>,
 }
 
 /// Cumulative Condorcet regret: the sum over all steps of the mean, over both rankers shown, of the
@@ -143,12 +137,8 @@ pub struct CondorcetPosterior {
 pub struct RecentRegret {
     /// Number of newest steps that it was estimated from.
     pub steps: u64,
-    pub plug_in: f64,
-    /// Posterior mean.
-    pub mean: f64,
-    /// Of the range of 95 % of the draws.
-    pub low: f64,
-    pub high: f64,
+    #[serde(flatten)]
+    pub copeland_regret: Band,
     /// Posterior mean of the regret of uniform pairs.
     pub uniform: f64,
 }
@@ -160,44 +150,38 @@ pub struct RegretPoint {
     pub steps: u64,
     #[schema(format = DateTime)]
     pub at: String,
-    pub plug_in: f64,
     /// Posterior mean.
     pub mean: f64,
     /// Of the range of 95 % of the draws.
     pub low: f64,
     pub high: f64,
-    pub uniform_plug_in: f64,
     /// Posterior mean of the regret of uniform pairs.
     pub uniform_mean: f64,
 }
 
-/// The plug-in estimate at the current log position or later.
-pub async fn estimate(
+/// The newest estimate of an experiment, for the metrics. It stays as long as the experiment is in
+/// memory.
+#[derive(Default)]
+struct Kept(Mutex<Option<(Instant, Arc<RegretEstimate>)>>);
+
+/// Estimate the regret at the current log position, and keep it for [`known_estimate`].
+pub(crate) async fn keep_estimate(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,
-) -> Result<Arc<Computed<RegretEstimate>>, ServiceError> {
-    newest(reports, loaded, (), FoldCopy::of, |loaded, copy| plug_in(loaded, &copy)).await
+) -> Result<(), ServiceError> {
+    let compute = |loaded: &LoadedExperiment, read: Read| {
+        let (estimate, _) = estimate(loaded, &read, &read.moments(), 0);
+        let kept = loaded.extensions().get::<Kept>();
+        let now = (Instant::now(), Arc::new(estimate));
+        *kept.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    };
+    newest(reports, loaded, (), Read::of, compute).await.map(drop)
 }
 
-/// The newest plug-in estimate, if somebody has asked for it lately.
-pub(crate) fn known_estimate(loaded: &LoadedExperiment) -> Option<Arc<Computed<RegretEstimate>>> {
-    loaded.extensions().get::<SingleFlight<(), RegretEstimate>>().known(0, &())
-}
-
-fn plug_in(loaded: &LoadedExperiment, copy: &FoldCopy) -> RegretEstimate {
-    let scores = copeland_scores(&copy.tally, &copy.roster);
-    let priced = Regret::from_copeland_scores_among(&scores, copy.roster.active());
-    let cost = priced.of_appearances(copy.counts.appearances());
-    let uniform = priced.of_uniform_pairs(copy.steps());
-    RegretEstimate {
-        experiment: loaded.name.clone(),
-        position: copy.position,
-        method: "plug-in",
-        steps: copy.steps(),
-        copeland_regret: cost,
-        uniform_copeland_regret: uniform,
-        saved: (uniform > 0.0).then(|| 1.0 - cost / uniform),
-    }
+/// The newest estimate that was kept, and when it was computed.
+pub(crate) fn known_estimate(loaded: &LoadedExperiment) -> Option<(Instant, Arc<RegretEstimate>)> {
+    let kept = loaded.extensions().get::<Kept>();
+    kept.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// The cost of exploration at the current log position or later.
@@ -205,51 +189,93 @@ pub async fn regret(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,
 ) -> Result<Arc<Computed<RegretReport>>, ServiceError> {
-    let copy = |fold: &Fold| {
-        let counted = Some(fold.run().verdict().counted().clone()).filter(Counted::leaves_out);
-        (FoldCopy::of(fold), counted, fold.state().history.clone(), fold.state().recorded_at)
-    };
-    type Copied = (FoldCopy, Option<Counted>, History, i64);
-    let compute = |loaded: &LoadedExperiment, (copy, counted, history, last_at): Copied| {
-        let counted = counted.map(|counted| counted.of(&copy.tally));
-        regret_of(loaded, &copy, counted.as_ref(), &history, last_at)
-    };
-    newest(reports, loaded, (), copy, compute).await
+    let compute = |loaded: &LoadedExperiment, read: Read| report(loaded, &read);
+    newest(reports, loaded, (), Read::of, compute).await
 }
 
-/// `counted` are the wins that count for the verdict, if these are not all. `last_at` is the time
-/// of the last log entry in Unix milliseconds.
-fn regret_of(
-    loaded: &LoadedExperiment,
-    copy: &FoldCopy,
-    counted: Option<&Tally>,
-    history: &History,
+/// The part of a fold that regret is computed from.
+struct Read {
+    copy: FoldCopy,
+    /// The answers that count for the verdict, if these are not all.
+    counted: Option<Counted>,
+    history: History,
+    /// Unix milliseconds of the last log entry.
     last_at: i64,
-) -> RegretReport {
-    let FoldCopy { tally, roster, .. } = copy;
-    let (seed, shown) = (loaded.with_record(|record| record.seed), copy.counts.appearances());
-    let steps = history.steps();
-    let moments = moments(copy, history, last_at);
-    let recent = Recent::of(&moments, steps, shown);
+}
+
+impl Read {
+    fn of(fold: &Fold) -> Self {
+        Self {
+            copy: FoldCopy::of(fold),
+            counted: Some(fold.run().verdict().counted().clone()).filter(Counted::leaves_out),
+            history: fold.state().history.clone(),
+            last_at: fold.state().recorded_at,
+        }
+    }
+
+    /// The checkpoints of the history, and now as the last one.
+    fn moments(&self) -> Vec<Checkpoint> {
+        let mut moments = self.history.checkpoints();
+        if self.history.steps() > moments.last().map_or(0, |newest| newest.steps) {
+            moments.push(Checkpoint {
+                position: self.copy.position,
+                steps: self.history.steps(),
+                recorded_at: self.last_at,
+                shown: self.copy.counts.appearances().to_vec(),
+            });
+        }
+        moments
+    }
+}
+
+/// The regret until now, and the draws, which have that of the first `priced` moments, too. The
+/// draws do not depend on `priced`.
+fn estimate(
+    loaded: &LoadedExperiment,
+    read: &Read,
+    moments: &[Checkpoint],
+    priced: usize,
+) -> (RegretEstimate, RegretDraws) {
+    let FoldCopy { tally, roster, counts, .. } = &read.copy;
+    let (seed, shown) = (loaded.with_record(|record| record.seed), counts.appearances());
+    let steps = read.history.steps();
+    let recent = Recent::of(moments, steps, shown);
     // the last one is all steps until now, for which savings and Condorcet regret are computed
-    let priced: Vec<&[u64]> =
-        moments.iter().map(|moment| &*moment.shown).chain([&*recent.shown, shown]).collect();
+    let series = moments[..priced].iter().map(|moment| &*moment.shown);
+    let series: Vec<&[u64]> = series.chain([&*recent.shown, shown]).collect();
     let draws = Posterior::draws(tally.rankers());
     // the same stream at every position: otherwise the estimate would change without new answers
     let rng = &mut step_rng(seed ^ REGRET_STREAM, 0);
-    let drawn = Posterior::among(tally, roster).regret(&priced, draws, rng);
+    let drawn = Posterior::among(tally, roster).regret(&series, draws, rng);
+    let now = RegretEstimate {
+        experiment: loaded.name.clone(),
+        position: read.copy.position,
+        steps,
+        draws,
+        level: 0.95,
+        copeland_regret: Band::of(drawn.copeland[priced + 1], 1.0),
+        uniform_copeland_regret: Band::of(drawn.uniform_step, steps as f64),
+        saved_share: drawn.saved.map(|saved| Band::of(saved, 1.0)),
+        bounds: bounds_report(loaded, read),
+        recent: (steps > 0).then(|| recent.report(drawn.copeland[priced], drawn.uniform_step.mean)),
+    };
+    (now, drawn)
+}
+
+fn report(loaded: &LoadedExperiment, read: &Read) -> RegretReport {
+    let moments = read.moments();
+    let (now, drawn) = estimate(loaded, read, &moments, moments.len());
+    let steps = now.steps;
+    let FoldCopy { tally, roster, counts, .. } = &read.copy;
     let scores =
         Regret::from_copeland_scores_among(&copeland_scores(tally, roster), roster.active());
-    let (recent_drawn, now) = (drawn.copeland[moments.len()], drawn.copeland[moments.len() + 1]);
     let point = |(moment, estimate): (&Checkpoint, &Estimate)| RegretPoint {
         position: moment.position,
         steps: moment.steps,
         at: rfc3339(moment.recorded_at),
-        plug_in: scores.of_appearances(&moment.shown),
         mean: estimate.mean,
         low: estimate.low,
         high: estimate.high,
-        uniform_plug_in: scores.of_uniform_pairs(moment.steps),
         uniform_mean: drawn.uniform_step.mean * moment.steps as f64,
     };
     let posterior = drawn.condorcet.map(|(regret, uniform)| CondorcetPosterior {
@@ -258,33 +284,14 @@ fn regret_of(
     });
     let id = |ranker: usize| loaded.spec.rankers[ranker].id.clone();
     RegretReport {
-        bounds: bounds_report(loaded, copy, counted),
-        posterior: PosteriorRegret {
-            draws,
-            level: 0.95,
-            copeland_regret: Band::of(now, 1.0),
-            uniform_copeland_regret: Band::of(drawn.uniform_step, steps as f64),
-            saved_share: drawn.saved.map(|saved| Band::of(saved, 1.0)),
+        now,
+        plug_in: PlugInRegret {
+            copeland_regret: scores.of_appearances(counts.appearances()),
+            uniform_copeland_regret: scores.of_uniform_pairs(steps),
         },
-        condorcet: condorcet(copy, steps, drawn.condorcet_probability, posterior, id),
-        recent: (steps > 0).then(|| recent.report(&scores, recent_drawn, drawn.uniform_step.mean)),
+        condorcet: condorcet(&read.copy, steps, drawn.condorcet_probability, posterior, id),
         series: moments.iter().zip(&drawn.copeland).map(point).collect(),
-        plug_in: plug_in(loaded, copy),
     }
-}
-
-/// The checkpoints of the history, and now as the last one.
-fn moments(copy: &FoldCopy, history: &History, last_at: i64) -> Vec<Checkpoint> {
-    let mut moments = history.checkpoints();
-    if history.steps() > moments.last().map_or(0, |newest| newest.steps) {
-        moments.push(Checkpoint {
-            position: copy.position,
-            steps: history.steps(),
-            recorded_at: last_at,
-            shown: copy.counts.appearances().to_vec(),
-        });
-    }
-    moments
 }
 
 /// The newest steps.
@@ -305,26 +312,21 @@ impl Recent {
     }
 
     /// `drawn` is the posterior regret of these steps, `uniform` that of one step of uniform pairs.
-    fn report(&self, scores: &Regret, drawn: Estimate, uniform: f64) -> RecentRegret {
+    fn report(&self, drawn: Estimate, uniform: f64) -> RecentRegret {
         let thousand = 1000.0 / self.steps as f64;
         RecentRegret {
             steps: self.steps,
-            plug_in: scores.of_appearances(&self.shown) * thousand,
-            mean: drawn.mean * thousand,
-            low: drawn.low * thousand,
-            high: drawn.high * thousand,
+            copeland_regret: Band::of(drawn, thousand),
             uniform: uniform * 1000.0,
         }
     }
 }
 
-fn bounds_report(
-    loaded: &LoadedExperiment,
-    copy: &FoldCopy,
-    counted: Option<&Tally>,
-) -> Option<BoundsReport> {
+fn bounds_report(loaded: &LoadedExperiment, read: &Read) -> Option<BoundsReport> {
+    let copy = &read.copy;
     // repeated answers of one unit are no evidence
-    let (tally, rankers) = (counted.unwrap_or(&copy.tally), copy.tally.rankers());
+    let counted = read.counted.as_ref().map(|counted| counted.of(&copy.tally));
+    let (tally, rankers) = (counted.as_ref().unwrap_or(&copy.tally), copy.tally.rankers());
     if copy.roster.active().len() < rankers {
         return None;
     }

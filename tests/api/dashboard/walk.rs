@@ -273,7 +273,8 @@ async fn shares_and_counts_agree(database: TestDatabase) {
     assert!(evidence.contains("title=\"7:3\">70</td>"), "7:3 is 70 %: {evidence}");
     assert!(evidence.contains("title=\"3:7\">30</td>"), "{evidence}");
     let regret = server.report("search", "regret").await;
-    let shown = format!("id=\"plug-in\">{:.2}<", regret["copeland_regret"].as_f64().unwrap());
+    let mean = regret["copeland_regret"]["mean"].as_f64().unwrap();
+    let shown = format!("id=\"regret-mean\">{mean:.2}<");
     assert!(evidence.contains(&shown), "{shown}: {evidence}");
     let list = text(&server.get("/").await.text()).to_lowercase();
     assert!(!list.contains("regret"), "one number of it, on one page: {list}");
