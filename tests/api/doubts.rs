@@ -181,6 +181,22 @@ async fn pages_without_a_click_need_not_be_reported(database: TestDatabase) {
     );
     let unknown = detail(traffic(&server, "unknown", false, false).await);
     assert!(unknown.contains("If pages without a click are not reported"), "{unknown}");
+    // it is evidence, so it outlives the server that has seen it
+    let is_stored = async || {
+        let answer = server.experiment("unknown").await["answer"].clone();
+        answer["alarms"][0]["kind"] == "uneven-answers"
+    };
+    until("the alarm in the answer", is_stored).await;
+    server.stop().await;
+    let server = Server::start(database.connect().await).await;
+    server.clock.advance_ms(86_400_000);
+    let traffic = server.report("unknown", "traffic").await;
+    let mut alarms = traffic["alarms"].as_array().expect("alarms").iter();
+    let uneven = alarms.find(|alarm| alarm["kind"] == "uneven-answers").expect("it is still on");
+    assert_eq!(uneven["detail"], unknown);
+    let page = server.get("/experiments/unknown/traffic").await.text();
+    assert!(!page.contains("no sign of a difference"), "{page}");
+    assert_eq!(server.experiment("unknown").await["answer"]["state"], "alarm");
 }
 
 /// Half of the pages have no click. Where none of them is reported, silence is no click; where one
