@@ -168,7 +168,8 @@ async fn traffic(
 
 fn with_stored(loaded: &LoadedExperiment, mut alarms: Vec<Alarm>) -> Vec<Alarm> {
     for seen in loaded.with_record(stored).map(|answer| answer.alarms).unwrap_or_default() {
-        if let Some(kind) = seen.known()
+        // every server sees the others itself
+        if let Some(kind) = seen.known().filter(|kind| kind.is_of_one_server())
             && alarms.iter().all(|alarm| alarm.kind != kind.slug)
         {
             alarms.push(kind.alarm(seen.detail));
