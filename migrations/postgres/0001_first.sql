@@ -37,13 +37,24 @@ create table experiment (
     -- The answer, as JSON that the database does not parse; null until a server has looked.
     answer text,
     -- The log position of `answer`.
-    answered_to bigint not null default 0
+    answered_to bigint not null default 0,
+    -- The state of `answer`, and the group of the list that it belongs to, the first one first.
+    state text collate "C" not null,
+    list_group integer not null check (list_group between 0 and 3),
+    -- When a server has to look again, whatever is requested; null: never.
+    due_at_ms bigint,
+    -- As in `spec`, for the list.
+    owner text collate "C"
 ) with (fillfactor = 50);
 
 -- All names in order.
 create index experiment_by_name on experiment (name);
 -- The experiments that are not archived, by name.
 create index experiment_listed on experiment (name) where archived_at_ms is null;
+-- The same as the dashboard lists them.
+create index experiment_grouped on experiment (list_group, name) where archived_at_ms is null;
+-- The same by the time at which a server has to look.
+create index experiment_due on experiment (due_at_ms, id) where archived_at_ms is null;
 
 -- The experiment that has a name. A table of its own, because a distributed database cannot make the
 -- names in `experiment` unique.

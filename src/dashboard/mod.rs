@@ -25,4 +25,4 @@ mod whom;
 
 pub(crate) use manage::MANAGING_PAGES;
 pub(crate) use page::page_of;
-pub(crate) use pages::{OPEN, PAGES, routes};
+pub(crate) use pages::{FILES, OPEN_PAGES, PAGES, routes};

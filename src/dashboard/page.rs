@@ -116,10 +116,10 @@ pub(crate) fn problem_page(problem: &Problem, visitor: Visitor) -> Response {
     not_stored((kind.status(), layout::page(kind.title(), visitor, Updates::Never, &main)))
 }
 
-/// [`problem_page`] for somebody with a session. It does not pass through the routes, which add the
-/// policy to all other pages.
-pub(crate) fn page_of(problem: &Problem) -> Response {
-    let visitor = Visitor { session: true, ..Visitor::default() };
+/// [`problem_page`] where the pages themselves do not answer. It does not pass through the routes,
+/// which add the policy to all other pages.
+pub(crate) fn page_of(problem: &Problem, session: bool) -> Response {
+    let visitor = Visitor { session, ..Visitor::default() };
     let policy = [(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))];
     (policy, problem_page(problem, visitor)).into_response()
 }

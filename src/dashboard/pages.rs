@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query};
+use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
@@ -19,10 +18,13 @@ use super::view::{FoldData, PageReports, View};
 use super::{evidence, list, login, manage, result, traffic};
 use crate::http::AppState;
 use crate::http::conditional::TaggedFile;
+use crate::http::extract::QueryOf;
+use crate::http::parameters::{read_cursor, read_filter};
 use crate::http::problem::ApiResult;
 use crate::http::server::deliver::SharedText;
 use crate::http::server::sessions::Sessions;
 use crate::service::answers;
+use crate::service::listing::grouped;
 
 /// The pages, which need the scope `read`. A session opens them, too.
 pub(crate) const PAGES: [&str; 5] = ["/", RESULT, EVIDENCE, TRAFFIC, FIGURES];
@@ -32,10 +34,11 @@ const EVIDENCE: &str = "/experiments/{name}/evidence";
 const TRAFFIC: &str = "/experiments/{name}/traffic";
 const FIGURES: &str = "/experiments/{name}/figures/{file}";
 
-/// The routes that need no key: logging in and out, and the files that the pages load.
-pub(crate) const OPEN: [&str; 4] = ["/login", "/logout", "/dashboard.css", "/dashboard.js"];
+/// The pages that need no key.
+pub(crate) const OPEN_PAGES: [&str; 2] = ["/login", "/logout"];
 
-const LIST: usize = 100;
+/// The files that the pages load, which need no key.
+pub(crate) const FILES: [&str; 2] = ["/dashboard.css", "/dashboard.js"];
 
 pub(crate) fn routes(state: AppState, sessions: Sessions) -> Router {
     let dashboard = Dashboard { state, sessions };
@@ -73,25 +76,37 @@ async fn add_security_headers(mut response: Response) -> Response {
 
 #[derive(Deserialize)]
 struct ListQuery {
+    search: Option<String>,
+    state: Option<String>,
     after: Option<String>,
 }
 
-async fn experiments(
-    page: Page,
-    query: Result<Query<ListQuery>, QueryRejection>,
-) -> ApiResult<Response> {
-    let (state, visitor) = (&page.state, page.visitor());
-    let after = query.ok().and_then(|Query(query)| query.after).filter(|name| !name.contains('\0'));
-    let list = page.caller.list(&state.service, after.as_deref(), LIST).await?;
-    let next = list.records.last().filter(|_| list.more).map(|record| record.name.clone());
-    let now = state.service.now_ms();
-    let row = |record| list::Row { answer: answers::of_record(&state.service, &record), record };
-    let rows: Vec<_> = list.records.into_iter().map(row).collect();
-    let render = move || {
-        let main = list::page(&rows, next.as_deref(), after.is_none(), now, visitor);
-        TaggedPage::new("Experiments", visitor, &main)
+async fn experiments(page: Page, QueryOf(query): QueryOf<ListQuery>) -> ApiResult<Response> {
+    let (service, visitor) = (&page.state.service, page.visitor());
+    // a form sends its empty fields
+    let given = |value: Option<String>| value.filter(|value| !value.is_empty());
+    let [search, state, after] = [query.search, query.state, query.after].map(given);
+    let after = after.as_deref().map(|after| read_cursor(after, list::read_place)).transpose()?;
+    let filter = page.caller.may_list(read_filter(search.as_deref(), state.as_deref())?);
+    let found = grouped(service, &filter, after.as_ref(), list::PAGE).await?;
+    let now = service.now_ms();
+    let rows = found.rows.into_iter().map(|listed| {
+        let (answer, lead) = answers::of_listed(service, &listed);
+        list::Row { listed, answer, lead }
+    });
+    let mut unreadable = service.engine.registry.refused_names();
+    unreadable.retain(|name| page.caller.require_experiment(name).is_ok());
+    let shown = list::Shown {
+        unreadable,
+        rows: rows.collect(),
+        size: found.size,
+        more: found.more,
+        is_first: after.is_none(),
+        search,
+        state,
     };
-    Ok(state.service.reports.threads.run(render).await?.respond(&page.headers))
+    let render = move || TaggedPage::new("Experiments", visitor, &list::page(&shown, now, visitor));
+    Ok(service.reports.threads.run(render).await?.respond(&page.headers))
 }
 
 async fn figure(page: Page, Path((name, file)): Path<(String, String)>) -> ApiResult<Response> {

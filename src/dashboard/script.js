@@ -19,18 +19,22 @@
     const focus = document.activeElement && main.contains(document.activeElement) ? document.activeElement.id : "";
     const open = new Set([...main.querySelectorAll("details[open]")].map((details) => details.id));
     const scrolled = [...main.querySelectorAll(".scroll")].map((region) => [region.scrollLeft, region.scrollTop]);
-    const chosen = main.querySelector("select") ? main.querySelector("select").value : null;
+    const fields = [...main.querySelectorAll("input[id], select[id]")].map((field) => [field.id, field.value]);
     main.replaceChildren(...fresh.childNodes);
     for (const details of main.querySelectorAll("details")) details.open = open.has(details.id);
     main.querySelectorAll(".scroll").forEach((region, index) => {
       if (scrolled[index]) [region.scrollLeft, region.scrollTop] = scrolled[index];
     });
-    if (chosen !== null && main.querySelector("select")) main.querySelector("select").value = chosen;
+    for (const [id, value] of fields) {
+      const field = document.getElementById(id);
+      if (field) field.value = value;
+    }
     if (focus && document.getElementById(focus)) document.getElementById(focus).focus({ preventScroll: true });
   };
 
   const update = async () => {
-    if (paused || busy || document.hidden) return;
+    const isTyping = document.activeElement && document.activeElement.matches("main input");
+    if (paused || busy || document.hidden || isTyping) return;
     busy = true;
     try {
       const headers = etag ? { "if-none-match": etag } : {};

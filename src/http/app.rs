@@ -94,7 +94,8 @@ pub fn app_with(state: AppState, settings: &ShellSettings, more: Router) -> anyh
     let sessions = Sessions::new(keys, settings.path_prefix.clone());
     let rules = Rules::of_operations(&operations)
         .with(&docs::OPEN, &Rule::Open)
-        .with(&dashboard::OPEN, &Rule::Open)
+        .with(&dashboard::FILES, &Rule::Open)
+        .with(&dashboard::OPEN_PAGES, &Rule::OpenPage)
         .with(&dashboard::PAGES, &Rule::Page)
         .with(&dashboard::MANAGING_PAGES, &Rule::ManagingPage);
     // Only pages of this site may send requests that change anything.

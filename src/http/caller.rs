@@ -6,10 +6,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use super::problem::{Problem, ProblemKind};
-use crate::service::Service;
-use crate::service::error::ServiceError;
-use crate::service::listing::{ExperimentPage, list};
 use rankduel_engine::access::{Actor, KnownKey, Scope};
+use rankduel_store::ListFilter;
 
 /// The caller of a request; an extractor.
 #[derive(Debug, Clone, Default)]
@@ -43,15 +41,11 @@ impl Caller {
         self.key.as_ref()
     }
 
-    /// Experiments that are not archived and that the caller's key includes, as [`list`].
-    pub async fn list(
-        &self,
-        service: &Service,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<ExperimentPage, ServiceError> {
+    /// This list, of the experiments that the caller's key includes. It reveals nothing about
+    /// others.
+    pub fn may_list(&self, filter: ListFilter) -> ListFilter {
         let names = self.key.as_ref().and_then(|key| key.experiments());
-        list(service, names, after, limit).await
+        ListFilter { names: names.map(<[String]>::to_vec), ..filter }
     }
 
     /// Require that the caller's key includes this experiment.

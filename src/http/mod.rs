@@ -21,7 +21,7 @@ mod health;
 mod openapi;
 mod operations;
 mod pages;
-mod parameters;
+pub(crate) mod parameters;
 mod plan;
 pub mod problem;
 mod reports;

@@ -1,12 +1,18 @@
-//! Parameters that several resources have: pages of a list, and units.
+//! Parameters that several resources have: pages and filters of a list, and units.
 //!
 //! A cursor is opaque to callers: it is the base64 of the last row's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use serde::Deserialize as _;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::Error as ValueError;
+
 use super::problem::{ApiResult, Problem};
+use crate::service::answer::State;
 use crate::service::units::unit_error;
+use rankduel_store::ListFilter;
 
 /// The default of `limit`.
 const LIMIT_DEFAULT: u32 = 50;
@@ -37,6 +43,33 @@ pub(crate) fn read_cursor<T>(
         let detail = "`cursor` is not from this list; use `next` of the previous page";
         Problem::invalid(detail).query("cursor", detail)
     })
+}
+
+/// Most characters of the parameter `search`.
+const SEARCH_MAX: usize = 100;
+
+/// The parameters `search` and `state` of a list of experiments.
+pub(crate) fn read_filter(search: Option<&str>, state: Option<&str>) -> ApiResult<ListFilter> {
+    let refused = |name, detail: String| Err(Problem::invalid(&detail).query(name, detail));
+    if let Some(search) = search {
+        let length = search.chars().count();
+        if length > SEARCH_MAX {
+            let detail = format!("`search` has {length} characters; it may have {SEARCH_MAX}");
+            return refused("search", detail);
+        }
+        if search.contains('\0') {
+            return refused("search", "`search` has a NUL, which no name has".into());
+        }
+    }
+    let mut states = Vec::new();
+    for name in state.into_iter().flat_map(|names| names.split(',')) {
+        let state: Result<State, ValueError> = State::deserialize(name.into_deserializer());
+        match state {
+            Ok(_) => states.push(name.to_owned()),
+            Err(error) => return refused("state", format!("`state`: {error}")),
+        }
+    }
+    Ok(ListFilter { search: search.map(str::to_owned), states: state.map(|_| states), names: None })
 }
 
 /// Refuse an id that cannot be a unit.

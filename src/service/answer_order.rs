@@ -99,6 +99,18 @@ pub(crate) fn answer(of: &Findings) -> Answer {
     }
 }
 
+/// When an alarm that no server sees any more is forgotten.
+pub(super) fn fades_at(seen: &SeenAlarm) -> Option<i64> {
+    let fades = seen.known().is_some_and(|kind| kind.is_of_one_server() && !kind.is_evidence());
+    fades.then_some(seen.seen_at + ALARM_STAYS_MS)
+}
+
+/// When an ended experiment is said to be watched by nobody.
+pub(super) fn unwatched_at(of: &Findings) -> Option<i64> {
+    of.winner().filter(|_| of.has_ended() && of.watch <= 0.0)?;
+    Some(of.ended_at? + UNWATCHED_AFTER_MS)
+}
+
 impl Findings {
     fn has_ended(&self) -> bool {
         self.status == Status::Concluded
@@ -263,8 +275,8 @@ fn doubt(of: &Findings) -> Option<Said> {
 }
 
 fn not_watched(of: &Findings) -> Option<Said> {
-    let winner = of.winner().filter(|_| of.has_ended() && of.watch <= 0.0)?;
-    let ended = of.ended_at.filter(|ended| of.now - ended >= UNWATCHED_AFTER_MS)?;
+    unwatched_at(of).filter(|at| *at <= of.now)?;
+    let (winner, ended) = (of.winner()?, of.ended_at?);
     let date = jiff::Timestamp::from_millisecond(ended).ok()?.strftime("%-d %b %Y");
     let headline = format!("`{winner}` won. Not watched since {date}: no rankers have met.");
     let next = "Whether it is still true is not known. To find out, set `watch` above 0, or start a \

@@ -10,17 +10,24 @@ use std::time::{Duration, Instant};
 
 use crate::service::Service;
 use crate::service::answer::{Answer, State};
-use crate::service::answer_order::answer;
+use crate::service::answer_order::{self, answer};
 use crate::service::error::ServiceError;
+pub(crate) use crate::service::kept::stored;
+use crate::service::kept::{Kept, LeadOver};
 use crate::service::notices::notice;
-use crate::service::reports::findings::findings;
+use crate::service::reports::findings::{Findings, findings};
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::ExperimentRecord;
+use rankduel_store::{ExperimentRecord, ListedExperiment};
 
 /// Without a new log entry, the alarms and the stored answer are looked at again after this time.
 const LOOK_EVERY_MS: i64 = 15_000;
 /// The pause after an answer was computed, in times of that: the leader of many rankers takes long.
 const PAUSE_TIMES: u32 = 20;
+/// An experiment whose answers or clicks wait is looked at again after this time, also if the
+/// server that has it in memory has stopped.
+const OPEN_WORK_MS: i64 = 15 * 60_000;
+/// An experiment that should have ended is looked at again after this time.
+const AGAIN_AFTER_MS: i64 = 10 * 60_000;
 /// Neither a round of maintenance nor a change waits for an answer for longer.
 const FOUND_WITHIN: Duration = Duration::from_secs(1);
 
@@ -49,17 +56,16 @@ pub(crate) async fn current(
     Ok(answer(&findings(service, loaded).await?))
 }
 
-/// The answer that is stored with a record; `None` before the first one, and if another version of
-/// the program has written it.
-pub(crate) fn stored(record: &ExperimentRecord) -> Option<Answer> {
-    serde_json::from_str(record.answer.as_deref()?).ok()
-}
-
-/// The answer of a record for a list, which loads no experiment.
-pub(crate) fn of_record(service: &Service, record: &ExperimentRecord) -> Answer {
-    let is_unreadable = service.engine.registry.refusal(&record.name).is_some();
-    let known = stored(record).filter(|_| !is_unreadable);
-    known.unwrap_or_else(|| Answer::unknown(record.status, record.updated_at, is_unreadable))
+/// The answer to a row of a list, which loads no experiment, and the lead over the control.
+pub(crate) fn of_listed(
+    service: &Service,
+    listed: &ListedExperiment,
+) -> (Answer, Option<LeadOver>) {
+    let is_unreadable = service.engine.registry.refusal(&listed.place.name).is_some();
+    match Kept::read(listed.answer.as_deref()).filter(|_| !is_unreadable) {
+        Some(kept) => (kept.answer, kept.lead),
+        None => (Answer::unknown(listed.status, listed.updated_at, is_unreadable), None),
+    }
 }
 
 /// Compute the answer of an experiment, and store it if it says something else than the stored one.
@@ -106,20 +112,39 @@ async fn look(
     let before = loaded.record();
     let started = Instant::now();
     // a leader that takes longer is computed to the end, and is there in a later round
-    let found = tokio::time::timeout(FOUND_WITHIN, current(service, loaded)).await;
-    let Ok(answer) = found else { return Ok(()) };
-    let answer = answer?;
+    let found = tokio::time::timeout(FOUND_WITHIN, findings(service, loaded)).await;
+    let Ok(found) = found else { return Ok(()) };
+    let found = found?;
+    let answer = answer(&found);
     seen.not_before = Some(Instant::now() + started.elapsed() * PAUSE_TIMES);
-    let is_known = loaded.with_record(stored).is_some_and(|it| it.says_the_same_as(&answer));
     if answer.state == State::Refused {
         return Ok(());
     }
-    if !is_known && !store(service, loaded, position, &before, &answer).await? {
+    let lead = found.control.as_ref().and_then(LeadOver::of);
+    let due_at = due_at(&found, &answer, loaded.has_open_work(now));
+    let new = Kept::now(answer, lead, version, due_at, now);
+    let kept = Kept::read(before.answer.as_deref());
+    let is_known = kept.as_ref().is_some_and(|kept| kept.covers(&new));
+    if !is_known && !store(service, loaded, position, (&before, kept), &new).await? {
         seen.not_before = None;
         return read_stored(service, loaded).await;
     }
     *seen = Seen { position, version, at: now, not_before: seen.not_before };
     Ok(())
+}
+
+/// When a server has to look again, although nobody asks and no entry comes: an experiment that is
+/// in no memory ends by its days, and its alarms fade.
+fn due_at(of: &Findings, answer: &Answer, has_open_work: bool) -> Option<i64> {
+    if of.is_archived {
+        return None;
+    }
+    let fades = answer.alarms.iter().filter_map(answer_order::fades_at);
+    let unwatched = answer_order::unwatched_at(of).filter(|at| *at > of.now);
+    let open = has_open_work.then(|| of.now + OPEN_WORK_MS);
+    let next = of.days_end.iter().copied().chain(fades).chain(unwatched).chain(open).min();
+    // what should have happened by now, and did not, is looked for later
+    next.map(|at| if at <= of.now { of.now + AGAIN_AFTER_MS } else { at })
 }
 
 /// Store the answer in place of that of `record`, with the notice of it, or say that this was not
@@ -131,35 +156,40 @@ async fn store(
     service: &Service,
     loaded: &LoadedExperiment,
     position: u64,
-    record: &ExperimentRecord,
-    answer: &Answer,
+    (record, kept): (&ExperimentRecord, Option<Kept>),
+    new: &Kept,
 ) -> Result<bool, ServiceError> {
-    let text = serde_json::to_string(answer)
+    let stored = new
+        .to_new(loaded.with_record(|record| record.status))
         .map_err(|error| ServiceError::internal(format!("an answer was not written: {error}")))?;
-    let (webhook, before) = (service.webhook.get(), stored(record));
+    let (answer, webhook) = (&new.answer, service.webhook.get());
+    let before = kept.map(|kept| kept.answer);
     let webhook = webhook.filter(|_| answer.is_news_after(before.as_ref()));
     let notice = webhook.map(|webhook| {
         notice(loaded, answer, before.as_ref(), webhook.public_url(), service.now_ms())
     });
     let notice = notice.transpose()?;
-    let (before, store) = (record.answer.as_deref(), &service.engine.store);
-    let save = || store.save_answer(loaded.id, position, before, &text, notice.as_ref());
-    let mut saved = save().await?;
+    let (known, store) = (record.answer.as_deref(), &service.engine.store);
+    let save = || store.save_answer(loaded.id, position, known, &stored, notice.as_ref());
+    let mut is_stored = save().await?;
     for _ in 1..STORE_TRIES {
-        if saved {
+        if is_stored {
             break;
         }
         tokio::time::sleep(STORE_PAUSE).await;
-        saved = save().await?;
+        is_stored = save().await?;
     }
-    if saved {
-        loaded.set_answer(text);
-        webhook.inspect(|webhook| webhook.wake());
+    if !is_stored {
+        return Ok(false);
+    }
+    loaded.set_answer(stored.text);
+    webhook.inspect(|webhook| webhook.wake());
+    if !before.is_some_and(|before| before.says_the_same_as(answer)) {
         let (experiment, about) = (&loaded.name, answer.about.join(" "));
         let (state, headline) = (answer.state.name(), &answer.headline);
         tracing::info!(experiment, state, about, headline, position, "the answer has changed");
     }
-    Ok(saved)
+    Ok(true)
 }
 
 /// Read the answer that another server may have stored.

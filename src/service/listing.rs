@@ -1,10 +1,8 @@
 //! Lists of experiments, in pages that are bounded by number and by size.
 
-use std::collections::BTreeSet;
-
 use crate::service::Service;
 use crate::service::error::ServiceError;
-use rankduel_store::ExperimentRecord;
+use rankduel_store::{ExperimentRecord, ListFilter, ListPlace, ListSize, ListedExperiment};
 
 /// A page ends with the experiment whose spec brings it to this size. A spec can have as many bytes
 /// as a body.
@@ -20,24 +18,28 @@ pub struct ExperimentPage {
     pub bytes: usize,
     /// Whether there are more behind them.
     pub more: bool,
+    /// How many the whole list has.
+    pub total: u64,
 }
 
-/// Experiments that are not archived, by name, starting after `after`: at most `limit`, and
-/// fewer if their specs are large. With `names`, only those with these names are read, so the
-/// result reveals nothing about other experiments.
+/// Experiments of a list, by name, starting after `after`: at most `limit`, and fewer if their specs
+/// are large.
 pub async fn list(
     service: &Service,
-    names: Option<&[String]>,
-    after: Option<&str>,
+    filter: &ListFilter,
+    after: &str,
     limit: usize,
 ) -> Result<ExperimentPage, ServiceError> {
-    let mut page = ExperimentPage::default();
+    let store = &service.engine.store;
+    let total = store.list_size(filter, None).await?.total();
+    let mut page = ExperimentPage { total, ..ExperimentPage::default() };
     let mut read_next = FIRST_READ;
     loop {
         // one more shows whether there is another page
         let wanted = read_next.min(limit + 1 - page.records.len());
-        let after = page.records.last().map(|last| last.name.as_str()).or(after);
-        let found = experiments_after(service, names, after, wanted).await?;
+        let after = page.records.last().map_or(after, |last| &last.name);
+        let limit_read = u32::try_from(wanted).unwrap_or(u32::MAX);
+        let found = store.experiments(filter, after, limit_read).await?;
         let is_end = found.len() < wanted;
         for record in found {
             if page.records.len() == limit || page.bytes >= PAGE_BYTES {
@@ -55,25 +57,28 @@ pub async fn list(
     }
 }
 
-async fn experiments_after(
+/// One page of the list by groups.
+#[derive(Debug)]
+pub(crate) struct GroupedPage {
+    pub rows: Vec<ListedExperiment>,
+    pub size: ListSize,
+    pub more: bool,
+}
+
+/// Experiments of a list, by group and name, starting after `after`; at most `limit`.
+pub(crate) async fn grouped(
     service: &Service,
-    names: Option<&[String]>,
-    after: Option<&str>,
-    wanted: usize,
-) -> Result<Vec<ExperimentRecord>, ServiceError> {
-    let Some(names) = names else {
-        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
-        return Ok(service.engine.store.experiments(after, wanted).await?);
-    };
-    let is_after = |name: &&str| after.is_none_or(|after| *name > after);
-    let names: BTreeSet<&str> = names.iter().map(String::as_str).filter(is_after).collect();
-    let mut found = Vec::new();
-    for name in names {
-        if found.len() >= wanted {
-            break;
-        }
-        let record = service.engine.store.experiment(name).await?;
-        found.extend(record.filter(|record| record.archived_at.is_none()));
-    }
-    Ok(found)
+    filter: &ListFilter,
+    after: Option<&ListPlace>,
+    limit: u32,
+) -> Result<GroupedPage, ServiceError> {
+    let store = &service.engine.store;
+    let (size, rows) = tokio::try_join!(
+        store.list_size(filter, after),
+        store.listed(filter, after, limit.saturating_add(1)),
+    )?;
+    let (mut rows, most) = (rows, limit as usize);
+    let more = rows.len() > most;
+    rows.truncate(most);
+    Ok(GroupedPage { rows, size, more })
 }

@@ -13,6 +13,7 @@ pub mod duels;
 pub mod error;
 pub mod feedback;
 mod harm;
+pub(crate) mod kept;
 pub mod keys;
 pub mod lifecycle;
 pub(crate) mod listing;

@@ -197,7 +197,10 @@ async fn names(server: &Server, limit: usize) -> Vec<Value> {
 
 async fn the_list_is_sorted_by_name_and_paginated(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    assert_eq!(server.get(EXPERIMENTS).await.json(200), json!({"experiments": [], "next": null}));
+    assert_eq!(
+        server.get(EXPERIMENTS).await.json(200),
+        json!({"experiments": [], "next": null, "total": 0})
+    );
     let mut expected = ["search", "a.b", "a-b", "a_b", "0", "ab", "zz", "search-2", "s"];
     for name in expected {
         server.create(&steady(name, &["a", "b"])).await;

@@ -35,6 +35,7 @@ mod guardrails;
 mod hostile;
 mod keys;
 mod large_bodies;
+mod lists;
 mod locked;
 mod log_growth;
 mod metrics;

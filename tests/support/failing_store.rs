@@ -159,14 +159,19 @@ macro_rules! passed_on {
 passed_on! { ExperimentLog {
     write create_experiment(new: &NewExperiment) -> Created;
     look experiment(name: &str) -> Option<ExperimentRecord>;
-    look experiments(after: Option<&str>, limit: u32) -> Vec<ExperimentRecord>;
+    look experiments(filter: &ListFilter, after: &str, limit: u32) -> Vec<ExperimentRecord>;
+    look listed(
+        filter: &ListFilter, after: Option<&ListPlace>, limit: u32
+    ) -> Vec<ListedExperiment>;
+    look list_size(filter: &ListFilter, until: Option<&ListPlace>) -> ListSize;
+    look due(now: i64, after: Option<&DueExperiment>, limit: u32) -> Vec<DueExperiment>;
     look names(after: &str, limit: u32) -> Vec<String>;
     look heads(experiments: &[ExperimentId]) -> Vec<Head>;
     write change_experiment(
         id: ExperimentId, version: u64, change: &Change, event: NewEvent, recorded_at: i64
     ) -> Changed;
     write save_answer(
-        id: ExperimentId, position: u64, before: Option<&str>, answer: &str,
+        id: ExperimentId, position: u64, before: Option<&str>, answer: &NewAnswer,
         notice: Option<&WebhookNotice>
     ) -> bool;
     look read(id: ExperimentId, after: u64, limit: u32) -> Vec<LogEntry>;

@@ -24,6 +24,7 @@ impl Engine {
         }
         work.spawn(maintenance::flush_unlogged(engine(), every));
         work.spawn(maintenance::bound_memory(engine(), every));
+        work.spawn(maintenance::load_due(engine(), every));
         work.spawn(maintenance::refresh_keys(engine(), Weak::clone(&tasks), every));
         work.spawn(maintenance::maintain_experiments(engine(), tasks, every));
     }

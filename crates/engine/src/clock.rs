@@ -51,10 +51,16 @@ pub fn is_a_time(unix_ms: i64) -> bool {
     jiff::Timestamp::from_millisecond(unix_ms).is_ok()
 }
 
+const MILLISECONDS_A_DAY: f64 = 86_400_000.0;
+
 /// Days from one time to another, both in unix milliseconds.
 pub fn days_since(then: i64, now: i64) -> f64 {
-    const MILLISECONDS_A_DAY: f64 = 86_400_000.0;
     (now - then) as f64 / MILLISECONDS_A_DAY
+}
+
+/// The unix milliseconds at which so many days are over.
+pub fn days_after(then: i64, days: f64) -> i64 {
+    then.saturating_add((days * MILLISECONDS_A_DAY).ceil() as i64)
 }
 
 /// A unix time in milliseconds as RFC 3339 text with three digits of a second and `Z`: all times

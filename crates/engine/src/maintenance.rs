@@ -1,7 +1,8 @@
-//! The periodic work of a process, every two seconds ([`maintain_every`]), in four tasks that do not
-//! wait for each other: append self-duels; evict experiments that are idle or exceed the memory
-//! limit; read the keys again (less often); and, for each experiment in memory, settle clicks,
-//! complete cohorts, save a snapshot and run the periodic tasks of the service.
+//! The periodic work of a process, every two seconds ([`maintain_every`]), in tasks that do not wait
+//! for each other: append self-duels; evict experiments that are idle or exceed the memory limit;
+//! read the keys again, and load experiments that are due (both less often); and, for each
+//! experiment in memory, settle clicks, complete cohorts, save a snapshot and run the periodic
+//! tasks of the service.
 //!
 //! The last task can take long with tens of thousands of busy experiments. Its rounds are bounded
 //! in time, and each goes on where the one before ended, so every experiment has its turn.
@@ -20,11 +21,18 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::loaded::LoadedExperiment;
 use rankduel_store::events::{ControlEvent, Event, PageValues};
-use rankduel_store::{Appended, ExperimentId, NewEvent, within};
+use rankduel_store::{Appended, DueExperiment, ExperimentId, NewEvent, in_time, within};
 
 /// The keys are read again after this many intervals of maintenance: 8 seconds, so that a key that
 /// was revoked is refused within 10 seconds also if reading takes a while.
 const KEYS_EVERY: u32 = 4;
+/// Experiments that are due are looked for after this many intervals of maintenance.
+const DUE_EVERY: u32 = 5;
+/// An experiment that is due for this long is in the memory of no server: one that has it maintains
+/// it in time.
+const DUE_WITHIN_MS: i64 = 30_000;
+/// Experiments that are due are loaded so many at a time.
+const DUE_AT_ONCE: u32 = 8;
 /// Time limit of one step of maintenance, which is a few statements of the store. A store that
 /// hangs does not stop the other steps.
 const STEP: Duration = Duration::from_secs(10);
@@ -171,6 +179,19 @@ pub(crate) async fn maintain_due(
     }
 }
 
+/// Load experiments that are due and that no server has in memory, so that they are maintained,
+/// until the engine is dropped: a few at a time, also after those that cannot be loaded.
+pub(crate) async fn load_due(engine: Weak<Engine>, every: Duration) {
+    let mut ticks = ticks(every.saturating_mul(DUE_EVERY));
+    let mut failures = FailureLog::new("experiments that are due wait");
+    let mut after = None;
+    loop {
+        ticks.tick().await;
+        let Some(engine) = engine.upgrade() else { return };
+        failures.note(engine.load_due(&mut after).await);
+    }
+}
+
 /// Do the work of each experiment, [`AT_ONCE`] at a time, until all are done or the time is over. A
 /// failure does not stop the others; the first error is returned.
 async fn for_each<W>(
@@ -258,6 +279,21 @@ impl Engine {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Load the next experiments that are due; `after` becomes the last one of them.
+    async fn load_due(&self, after: &mut Option<DueExperiment>) -> Result<(), EngineError> {
+        let now = self.now_ms() - DUE_WITHIN_MS;
+        let due = in_time(self.store.due(now, after.as_ref(), DUE_AT_ONCE)).await?;
+        for due in &due {
+            if self.registry.peek(&due.name).is_none()
+                && let Err(error) = self.registry.get(&due.name).await.map(|loaded| loaded.wake())
+            {
+                tracing::debug!(%error, experiment = due.name, "due, and cannot be loaded");
+            }
+        }
+        *after = due.into_iter().nth(DUE_AT_ONCE as usize - 1);
         Ok(())
     }
 

@@ -203,6 +203,13 @@ impl Registry {
             .map(|refusal| refusal.why.clone())
     }
 
+    /// The experiments that cannot be served here, by name.
+    pub fn refused_names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.refusals().keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Remember why an experiment cannot be served. Each reason is logged once.
     fn refuse(&self, name: &str, why: &str) {
         let refusal = Refusal { why: why.into(), at: Instant::now() };

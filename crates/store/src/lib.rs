@@ -83,8 +83,9 @@ pub use connect::{ConnectError, Place, connect, connect_with};
 pub use error::{StoreError, in_time, within};
 pub use keys::{ApiKeyRecord, SessionId, SigningKey};
 pub use record::{
-    AppendUnit, Appended, CREATION, Change, Changed, Created, Distributed, ExperimentId,
-    ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
+    AppendUnit, Appended, CREATION, Change, Changed, Created, Distributed, DueExperiment,
+    ExperimentId, ExperimentRecord, Head, LIST_GROUPS, ListFilter, ListPlace, ListSize,
+    ListedExperiment, LogEntry, NewAnswer, NewEvent, NewExperiment, Nonce, Notice, Snapshot,
     WebhookNotice,
 };
 pub use traits::{

@@ -22,7 +22,7 @@ pub struct ExperimentRecord {
     pub id: ExperimentId,
     /// Its name. A name is never used again.
     pub name: String,
-    /// Its specification as canonical JSON, opaque to the store: what its log folds to.
+    /// Its specification as canonical JSON: what its log folds to. The store reads the owner alone.
     pub spec: String,
     /// Seed of every random draw of the fold.
     pub seed: u64,
@@ -44,6 +44,87 @@ pub struct ExperimentRecord {
     pub pruned_to: u64,
     /// The answer that a server has found, as JSON. Opaque to the store.
     pub answer: Option<String>,
+}
+
+/// The answer that a server has found, for
+/// [`ExperimentLog::save_answer`](super::ExperimentLog::save_answer).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewAnswer {
+    /// JSON, opaque to the store.
+    pub text: String,
+    /// The name of its state.
+    pub state: String,
+    /// The group of the list that it belongs to: below [`LIST_GROUPS`], the first one first.
+    pub group: u8,
+    /// Unix milliseconds at which a server has to look again; `None`: only after a change.
+    pub due_at: Option<i64>,
+}
+
+/// The groups of the list.
+pub const LIST_GROUPS: usize = 4;
+
+/// The experiments that a list has, of those that are not archived.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListFilter {
+    /// Those whose name or owner contains this text; the case of A to Z does not matter.
+    pub search: Option<String>,
+    /// Those whose answer has one of these states.
+    pub states: Option<Vec<String>>,
+    /// Those with one of these names.
+    pub names: Option<Vec<String>>,
+}
+
+/// The place of an experiment in a list by groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPlace {
+    /// Its group.
+    pub group: u8,
+    /// Its name; empty before the first one of the group.
+    pub name: String,
+}
+
+/// A row of the list by groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedExperiment {
+    /// The number of the experiment.
+    pub id: ExperimentId,
+    /// Where it stands.
+    pub place: ListPlace,
+    /// Who is responsible for it.
+    pub owner: Option<String>,
+    /// Running, paused or concluded.
+    pub status: Status,
+    /// Unix milliseconds of the newest change.
+    pub updated_at: i64,
+    /// The stored answer.
+    pub answer: Option<String>,
+}
+
+/// How many experiments a list has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListSize {
+    /// Those of each group.
+    pub groups: [u64; LIST_GROUPS],
+    /// Those up to the place that was asked for.
+    pub before: u64,
+}
+
+impl ListSize {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.groups.iter().sum()
+    }
+}
+
+/// An experiment that a server has to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueExperiment {
+    /// Its number.
+    pub id: ExperimentId,
+    /// Its name.
+    pub name: String,
+    /// Unix milliseconds.
+    pub due_at: i64,
 }
 
 /// The input of [`ExperimentLog::create_experiment`](super::ExperimentLog::create_experiment).

@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use super::error::StoreError;
 use super::{
     ApiKeyRecord, AppendUnit, Appended, AuditNote, AuditPage, AuditRecord, Change, Changed,
-    Created, Distributed, ExperimentId, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment,
-    Nonce, Notice, SessionId, SigningKey, Snapshot, WebhookNotice,
+    Created, Distributed, DueExperiment, ExperimentId, ExperimentRecord, Head, ListFilter,
+    ListPlace, ListSize, ListedExperiment, LogEntry, NewAnswer, NewEvent, NewExperiment, Nonce,
+    Notice, SessionId, SigningKey, Snapshot, WebhookNotice,
 };
 
 /// A whole store.
@@ -57,12 +58,38 @@ pub trait ExperimentLog: Send + Sync {
     /// The experiment with this name, archived or not.
     async fn experiment(&self, name: &str) -> Result<Option<ExperimentRecord>, StoreError>;
 
-    /// Experiments that are not archived, ordered by name, after `after`; at most `limit`.
+    /// Experiments of a list, ordered by name, after `after` (empty: from the first); at most
+    /// `limit`.
     async fn experiments(
         &self,
-        after: Option<&str>,
+        filter: &ListFilter,
+        after: &str,
         limit: u32,
     ) -> Result<Vec<ExperimentRecord>, StoreError>;
+
+    /// Experiments of a list, ordered by group and name, after `after`; at most `limit`.
+    async fn listed(
+        &self,
+        filter: &ListFilter,
+        after: Option<&ListPlace>,
+        limit: u32,
+    ) -> Result<Vec<ListedExperiment>, StoreError>;
+
+    /// How many experiments a list has, and how many up to `until`.
+    async fn list_size(
+        &self,
+        filter: &ListFilter,
+        until: Option<&ListPlace>,
+    ) -> Result<ListSize, StoreError>;
+
+    /// Experiments that are not archived and that were due at `now` (unix milliseconds), the
+    /// earliest ones first, after `after`; at most `limit`.
+    async fn due(
+        &self,
+        now: i64,
+        after: Option<&DueExperiment>,
+        limit: u32,
+    ) -> Result<Vec<DueExperiment>, StoreError>;
 
     /// Names of all experiments, also of archived ones, in order, after `after` (empty: from the
     /// first); at most `limit`.
@@ -72,7 +99,8 @@ pub trait ExperimentLog: Send + Sync {
     async fn heads(&self, experiments: &[ExperimentId]) -> Result<Vec<Head>, StoreError>;
 
     /// Change the record of an experiment whose version is `expected_version`, and append `event`,
-    /// which records the change, in one transaction. `recorded_at` in unix milliseconds.
+    /// which records the change, in one transaction. The experiment is due from then on, until its
+    /// next answer is saved. `recorded_at` in unix milliseconds.
     async fn change_experiment(
         &self,
         experiment: ExperimentId,
@@ -91,7 +119,7 @@ pub trait ExperimentLog: Send + Sync {
         experiment: ExperimentId,
         position: u64,
         before: Option<&str>,
-        answer: &str,
+        answer: &NewAnswer,
         notice: Option<&WebhookNotice>,
     ) -> Result<bool, StoreError>;
 

@@ -9,7 +9,7 @@ use super::representation::Experiment;
 use crate::http::AppState;
 use crate::http::caller::Caller;
 use crate::http::extract::QueryOf;
-use crate::http::parameters::{read_cursor, read_limit, write_cursor};
+use crate::http::parameters::{read_cursor, read_filter, read_limit, write_cursor};
 use crate::http::problem::ApiResult;
 use crate::service::listing as service;
 use rankduel_engine::consistency::sound_spec;
@@ -27,6 +27,12 @@ pub(crate) struct ListQuery {
     /// `next` of the previous page.
     #[param(nullable = false)]
     cursor: Option<String>,
+    /// Only experiments whose name or owner contains this text. The case of A to Z does not matter.
+    #[param(max_length = 100, nullable = false)]
+    search: Option<String>,
+    /// Only experiments whose stored `answer` is in one of these states, separated by commas.
+    #[param(example = "harm,alarm", nullable = false)]
+    state: Option<String>,
 }
 
 /// One page of experiments.
@@ -36,6 +42,8 @@ pub(crate) struct ExperimentPage {
     experiments: Vec<Experiment>,
     /// Cursor of the next page; `null` on the last page.
     next: Option<String>,
+    /// How many experiments all pages have.
+    total: u64,
     /// Names of the experiments of this page that this server cannot read, such as those of a newer
     /// version. Omitted without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -44,9 +52,9 @@ pub(crate) struct ExperimentPage {
 
 /// List experiments
 ///
-/// Ordered by name. A page of large experiments ends after about 1 MiB. Archived experiments are
-/// omitted, but can still be read by name. A key that is restricted to some experiments sees only
-/// those.
+/// Ordered by name: an experiment that matches all the time is on one page. A page of large
+/// experiments ends after about 1 MiB. Archived experiments are omitted, but can still be read by
+/// name. A key that is restricted to some experiments sees only those.
 #[utoipa::path(get, path = "/v1/experiments", tag = "experiments", params(ListQuery),
     responses((status = 200, body = ExperimentPage, description = "A page.")))]
 pub(crate) async fn list(
@@ -56,7 +64,9 @@ pub(crate) async fn list(
 ) -> ApiResult<Json<ExperimentPage>> {
     let limit = read_limit(query.limit)?;
     let after = query.cursor.as_deref().map(|cursor| read_cursor(cursor, name)).transpose()?;
-    let page = caller.list(&state.service, after.as_deref(), limit as usize).await?;
+    let filter = read_filter(query.search.as_deref(), query.state.as_deref())?;
+    let (filter, after) = (caller.may_list(filter), after.unwrap_or_default());
+    let page = service::list(&state.service, &filter, &after, limit as usize).await?;
     if page.bytes < LARGE_BYTES {
         return Ok(Json(described(page)));
     }
@@ -73,7 +83,7 @@ fn described(page: service::ExperimentPage) -> ExperimentPage {
             Err(_) => unreadable.push(record.name),
         }
     }
-    ExperimentPage { experiments, next, unreadable }
+    ExperimentPage { experiments, next, total: page.total, unreadable }
 }
 
 fn name(key: Vec<u8>) -> Option<String> {

@@ -83,17 +83,9 @@ pub(crate) fn describe(
     method: &Method,
     context: ProblemContext<'_>,
 ) -> Response {
-    let (mut parts, body) = response.into_parts();
-    let problem = match parts.extensions.remove::<Problem>() {
-        Some(problem) => problem,
-        None => match of_bare_response(&parts, method, context.path) {
-            Some(problem) => {
-                parts.headers.extend(problem.headers().clone());
-                problem
-            }
-            None => return Response::from_parts(parts, body),
-        },
-    };
+    let (response, problem) = take_problem(response, method, context.path);
+    let Some(problem) = problem else { return response };
+    let mut parts = response.into_parts().0;
     parts.status = problem.kind().status();
     // for the log line
     parts.extensions.insert(problem.kind());
@@ -104,6 +96,21 @@ pub(crate) fn describe(
     parts.headers.remove(header::CONTENT_ENCODING);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
     Response::from_parts(parts, body.into())
+}
+
+/// Take the problem out of a response that has one, or that stands for one.
+pub(crate) fn take_problem(
+    response: Response,
+    method: &Method,
+    path: &str,
+) -> (Response, Option<Problem>) {
+    let (mut parts, body) = response.into_parts();
+    let mut problem = parts.extensions.remove::<Problem>();
+    if problem.is_none() {
+        problem = of_bare_response(&parts, method, path);
+        parts.headers.extend(problem.iter().flat_map(|problem| problem.headers().clone()));
+    }
+    (Response::from_parts(parts, body), problem)
 }
 
 /// The problem for an error response without a description. HTML pages stay as they are.

@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
 pub use document::{FieldError, PROBLEM_JSON, ProblemDocument, RequestPart};
-pub(crate) use document::{ProblemContext, describe};
+pub(crate) use document::{ProblemContext, describe, take_problem};
 pub use kind::ProblemKind;
 
 use rankduel_engine::experiment_spec::ERRORS_MAX;

@@ -23,6 +23,8 @@ use rankduel_engine::access::{Digest, KnownKey, Scope, digest_of};
 pub(crate) enum Rule {
     /// No key.
     Open,
+    /// No key; people read it.
+    OpenPage,
     /// A key, or a session that was opened with one; the scope `read`.
     Page,
     /// As [`Rule::Page`], with the scope `admin` for every method.
@@ -70,7 +72,7 @@ impl Rules {
         };
         let scope = match self.of(Some(route)) {
             None => Some(Scope::Admin),
-            Some(Rule::Open) => None,
+            Some(Rule::Open | Rule::OpenPage) => None,
             Some(Rule::Page) => (method == Method::GET).then_some(Scope::Read),
             Some(Rule::ManagingPage) => Some(Scope::Admin),
             Some(Rule::Operations(scopes)) => {
@@ -107,8 +109,8 @@ pub(crate) struct Guard {
     rules: Rules,
     /// Those that a server without keys answers for.
     hosts: Hosts,
-    /// The page of a problem, for somebody with a session.
-    page_of: fn(&Problem) -> Response,
+    /// The page of a problem, for somebody who has a session or has none.
+    page_of: fn(&Problem, bool) -> Response,
 }
 
 /// The decision on a request.
@@ -126,9 +128,23 @@ impl Guard {
         sessions: Sessions,
         rules: Rules,
         hosts: Hosts,
-        page_of: fn(&Problem) -> Response,
+        page_of: fn(&Problem, bool) -> Response,
     ) -> Self {
         Self { sessions, rules, hosts, page_of }
+    }
+
+    /// How the problems of this route are shown, if people read it: whatever goes wrong there is a
+    /// page.
+    pub fn pages_of(
+        &self,
+        request: &Request,
+        route: Option<&str>,
+    ) -> Option<impl Fn(&Problem) -> Response + use<>> {
+        let rule = self.rules.of(route);
+        let is_page = matches!(rule, Some(Rule::OpenPage | Rule::Page | Rule::ManagingPage));
+        let (page_of, headers) = (self.page_of, is_page.then(|| request.headers())?);
+        let has_session = self.sessions.key_of(headers).is_some();
+        Some(move |problem: &Problem| page_of(problem, has_session))
     }
 
     /// Authorize a request by the keys that this process knows, without waiting. The error is the
@@ -142,7 +158,7 @@ impl Guard {
         if !self.hosts.admit(request) && keys.are_none() {
             return Err(refusal(other_host()));
         }
-        if matches!(rule, Some(Rule::Open)) {
+        if matches!(rule, Some(Rule::Open | Rule::OpenPage)) {
             return Ok(Authorization::Open);
         }
         if keys.are_none() {
@@ -154,9 +170,7 @@ impl Guard {
             let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
             let key = self.sessions.key_of(request.headers());
             let key = key.ok_or_else(|| Box::new(redirect_to_login(path)))?;
-            self.rules
-                .check(&key, request, route)
-                .map_err(|problem| Box::new((self.page_of)(&problem)))?;
+            self.rules.check(&key, request, route).map_err(refusal)?;
             return Ok(Authorization::Admitted(Some(key)));
         }
         let digest = presented_key(request.headers()).map_err(refusal)?;

@@ -36,7 +36,7 @@ use super::running_request::{RequestIds, Route, RunningRequest, is_probe, with_k
 use super::versions::OldClients;
 use crate::http::caller::Caller;
 use crate::http::extract::{LargeBody, READ_NANOSECONDS};
-use crate::http::problem::{Problem, ProblemKind};
+use crate::http::problem::{Problem, ProblemKind, take_problem};
 use crate::service::Service;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::{WorkThreads, is_long, owned_by};
@@ -295,8 +295,9 @@ pub(crate) fn panic_response(panics: &Counter) -> Response {
 /// The outermost layer: identifies, logs and counts the request, and describes problems.
 async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let pages_of = shell.guard.pages_of(&request, route.as_ref().map(MatchedPath::as_str));
     let running = shell.begin(&request, Route::Matched(route), Instant::now());
-    let uri = request.uri().clone();
+    let (uri, method) = (request.uri().clone(), request.method().clone());
     let headers_bytes = headers_bytes(request.headers());
     let response = if headers_bytes > HEADERS_MAX_BYTES {
         Problem::new(
@@ -309,6 +310,18 @@ async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) 
     } else {
         let response = shell.admit(request, next, running.id()).instrument(running.span());
         running.duels().within(response).instrument(running.exported()).await
+    };
+    let response = match pages_of {
+        None => response,
+        Some(page_of) => match take_problem(response, &method, uri.path()) {
+            (response, None) => response,
+            (response, Some(problem)) => {
+                let mut page = shell.settings.path_prefix.put_before(page_of(&problem)).await;
+                page.headers_mut().extend(problem.headers().clone());
+                page.extensions_mut().extend(response.extensions().clone());
+                page
+            }
+        },
     };
     running.end(response, uri.path())
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use crate::service::Service;
 use crate::service::answer::Answer;
 use crate::service::error::ServiceError;
+use crate::service::kept::stored;
 use crate::service::reports::alarms::{Alarm, traffic};
 use crate::service::reports::claim::{ClaimKind, ClaimState};
 use crate::service::reports::claims::ControlView;
 use crate::service::reports::guardrails::{self, harms};
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::segment_claims::SegmentsView;
-use rankduel_engine::clock::days_since;
+use rankduel_engine::clock::{days_after, days_since};
 use rankduel_engine::experiment_spec::ConcludeAt;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -25,6 +26,8 @@ pub(crate) struct Findings {
     pub recorded_at: i64,
     pub decided_at: Option<i64>,
     pub ended_at: Option<i64>,
+    /// When the days are over that it runs at least, and those that it runs at most.
+    pub days_end: Vec<i64>,
     /// Since when and why the service refuses answers.
     pub refused: Option<(i64, &'static str)>,
     pub experiment: String,
@@ -123,6 +126,7 @@ fn found(
         recorded_at: fold.state().recorded_at,
         decided_at: verdict.and_then(|_| Some(fold.run().race().points().last()?.recorded_at)),
         ended_at: None,
+        days_end: days_end(loaded, fold, now),
         refused: None,
         experiment: loaded.name.clone(),
         status: record.status,
@@ -157,8 +161,20 @@ fn found(
         winners,
         alarms,
         doubts: lead.doubts.clone(),
-        before: record.answer.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+        before: stored(&record),
     }
+}
+
+/// When the days of an experiment that ends by itself are over.
+fn days_end(loaded: &LoadedExperiment, fold: &Fold, now: i64) -> Vec<i64> {
+    let (runs, created_at) = loaded.with_record(|record| {
+        (record.status == Status::Running && record.archived_at.is_none(), record.created_at)
+    });
+    let ends = runs && fold.state().concluded_by_itself.is_none();
+    let Some(at) = loaded.spec.conclude_at.filter(|_| ends) else { return Vec::new() };
+    let end = |days: f64| days_after(created_at, days);
+    let least = at.min_days.map(end).filter(|end| *end > now);
+    least.into_iter().chain(at.max_days.map(end)).collect()
 }
 
 /// The things that an experiment with this winner awaits before it ends by itself, in words.

@@ -190,9 +190,9 @@ async fn a_decided_page_denies_nothing(database: TestDatabase) {
                 let list = text(&server.get("/").await.text());
                 assert!(!list.contains("Ship a."), "{list}");
             } else {
-                let group = if state == "concluded" { "Finished" } else { "Needs you" };
-                listed(&server, &format!("{group}ExperimentStateResultSinceCreated{name}Decided"))
-                    .await;
+                let group = if state == "concluded" { "Finished" } else { "Needs a decision" };
+                let heads = "ExperimentStateResultLead over what you run, in pointsSince";
+                listed(&server, &format!("{group}{heads}{name}Decided")).await;
             }
         };
         check("running").await;
@@ -263,7 +263,8 @@ async fn equal_winners_are_no_rivals(database: TestDatabase) {
     for denial in DENIALS {
         assert!(!text.contains(denial), "{denial}: {text}");
     }
-    listed(&server, "RunningExperimentStateResultSinceCreatedsearchDecided").await;
+    let heads = "ExperimentStateResultLead over what you run, in pointsSince";
+    listed(&server, &format!("Running{heads}searchDecided")).await;
 }
 
 async fn shares_and_counts_agree(database: TestDatabase) {

@@ -106,7 +106,7 @@ impl Scene {
                 0 => drop(store.read(record.id, 0, u32::MAX).await),
                 1 => drop(store.read(record.id, after, 20).await),
                 2 => drop(store.experiment(&record.name).await),
-                3 => drop(store.experiments(None, 100).await),
+                3 => drop(store.listed(&ListFilter::default(), None, 100).await),
                 4 => drop(store.names("", 100).await),
                 5 => drop(store.heads(&[record.id, self.growing]).await),
                 6 => drop(store.find(record.id, &[number_at(0, after).into()]).await),
@@ -159,7 +159,8 @@ impl Scene {
                         queued_at: NOW,
                         attempts: 0,
                     };
-                    let saved = store.save_answer(self.growing, 0, None, "kept", Some(&notice));
+                    let kept = new_answer("kept", "result", 1, None);
+                    let saved = store.save_answer(self.growing, 0, None, &kept, Some(&notice));
                     drop(saved.await);
                 }
                 24 => drop(store.take_notice(number.is_multiple_of(2), NOW, NOW + 1).await),

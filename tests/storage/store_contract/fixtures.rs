@@ -171,3 +171,8 @@ pub fn api_key(name: &str) -> ApiKeyRecord {
 pub fn note_of(what: &'static str, subject: &str) -> AuditNote {
     AuditNote::new(&Actor::command_line(), what, subject, NOW)
 }
+
+/// An answer with this text.
+pub fn new_answer(text: &str, state: &str, group: u8, due_at: Option<i64>) -> NewAnswer {
+    NewAnswer { text: text.into(), state: state.into(), group, due_at }
+}

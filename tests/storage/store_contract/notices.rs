@@ -21,7 +21,8 @@ async fn a_notice_is_queued_with_its_answer(database: TestDatabase) {
     let store = database.store().await;
     let id = create(&store, "one").await.id;
     let save = async |position, before, answer, queued: &WebhookNotice| {
-        store.save_answer(id, position, before, answer, Some(queued)).await.unwrap()
+        let answer = new_answer(answer, "result", 1, None);
+        store.save_answer(id, position, before, &answer, Some(queued)).await.unwrap()
     };
     let [first, other, second] = [("a", 5), ("b", 6), ("c", 7)].map(|(id, at)| notice(id, at));
     assert!(save(4, None, "first", &first).await);
@@ -54,8 +55,9 @@ async fn a_notice_is_taken_by_one_at_a_time(database: TestDatabase) {
     let mut before = None;
     for number in 0..NOTICES {
         let (answer, queued) = (format!("answer {number}"), notice(&number.to_string(), 0));
+        let answer = new_answer(&answer, "result", 1, None);
         assert!(store.save_answer(id, 1, before.as_deref(), &answer, Some(&queued)).await.unwrap());
-        before = Some(answer);
+        before = Some(answer.text);
     }
     let mut takers = Vec::new();
     for _ in 0..4 {

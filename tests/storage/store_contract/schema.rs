@@ -47,7 +47,8 @@ async fn a_missing_schema_is_reported(database: TestDatabase) {
     let store = database.connect().await;
     assert_schema_error(store.check().await, "run `rankduel migrate`");
     assert_schema_error(store.append(&[(1, new_event(1, 1))], NOW).await, "run `rankduel migrate`");
-    assert_schema_error(store.experiments(None, 1).await, "run `rankduel migrate`");
+    let listed = store.listed(&ListFilter::default(), None, 1).await;
+    assert_schema_error(listed, "run `rankduel migrate`");
     store.migrate().await.unwrap();
     store.check().await.unwrap();
     database.execute("delete from _sqlx_migrations").await;

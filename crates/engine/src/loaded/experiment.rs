@@ -135,7 +135,7 @@ impl LoadedExperiment {
     /// Whether eviction would lose or delay something: comparisons of the open batch that are in
     /// flight, clicks that are not settled, or answers or values that wait until their cohort is
     /// complete.
-    pub(crate) fn has_open_work(&self, now_ms: i64) -> bool {
+    pub fn has_open_work(&self, now_ms: i64) -> bool {
         let Ok(fold) = self.fold() else { return false };
         let policy = fold.run().policy();
         let awaits_batch = policy.batches().is_some()

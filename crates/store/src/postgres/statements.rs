@@ -19,7 +19,8 @@ statements! {
         "select {experiment} from experiment where id = $1 for no key update";
     /// Does not queue for the row: feedback behind it would wait for two locks in turn, which is
     /// longer than a commit may take.
-    Experiment SAVE_ANSWER = "update experiment set answer = $3, answered_to = $2
+    Experiment SAVE_ANSWER = "update experiment
+         set answer = $3, answered_to = $2, state = $5, list_group = $6, due_at_ms = $7
          where id = $1 and answered_to <= $2 and coalesce(answer, '') = $4
            and id in (select id from experiment where id = $1 for no key update skip locked)";
     /// "If there is no key yet" cannot be a constraint, so only one process at a time may check
@@ -178,7 +179,7 @@ mod tests {
             .filter(|statement| statement.reach == Reach::Experiments)
             .map(|statement| statement.name)
             .collect();
-        assert_eq!(everywhere, ["HEADS", "EXPERIMENTS", "EXPERIMENTS_AFTER", "NAMES"]);
+        assert_eq!(everywhere, ["HEADS", "EXPERIMENTS", "LISTED", "LIST_SIZE", "DUE", "NAMES"]);
     }
 
     #[test]

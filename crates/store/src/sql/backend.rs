@@ -21,7 +21,8 @@ pub(crate) trait Backend: Send + Sync {
     /// Reads and locks the row of an experiment, within a transaction.
     const LOCK_EXPERIMENT: &'static Statement;
 
-    /// Stores an answer (`$3`, of position `$2`) in place of `$4`, which is empty without one.
+    /// Stores an answer (`$3`, of position `$2`, in state `$5` and group `$6`, due at `$7`) in place
+    /// of `$4`, which is empty without one.
     const SAVE_ANSWER: &'static Statement;
 
     /// Run a unit of work, and repeat it if the database aborted it.

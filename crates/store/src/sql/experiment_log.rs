@@ -6,14 +6,15 @@ use super::audit_log::add_notes;
 use super::backend::{Backend, Transaction};
 use super::key_store::change_noted;
 use super::log_row::LogRow;
-use super::numbers::to_column;
-use super::rows::status_name;
+use super::numbers::{from_column, to_column};
+use super::rows::{filter_values, status_name, unknown_place};
 use super::statements;
 use super::value::{Value, values};
 use crate::events::{ControlEvent, Event, Status};
 use crate::{
-    AppendUnit, Appended, AuditNote, CREATION, Change, Changed, Created, EntryChunks, ExperimentId,
-    ExperimentLog, ExperimentRecord, Head, LogEntry, NewEvent, NewExperiment, Nonce, Notices,
+    AppendUnit, Appended, AuditNote, CREATION, Change, Changed, Created, DueExperiment,
+    EntryChunks, ExperimentId, ExperimentLog, ExperimentRecord, Head, ListFilter, ListPlace,
+    ListSize, ListedExperiment, LogEntry, NewAnswer, NewEvent, NewExperiment, Nonce, Notices,
     Snapshot, StoreError, WebhookNotice,
 };
 
@@ -68,13 +69,55 @@ impl<B: Backend> ExperimentLog for B {
 
     async fn experiments(
         &self,
-        after: Option<&str>,
+        filter: &ListFilter,
+        after: &str,
         limit: u32,
     ) -> Result<Vec<ExperimentRecord>, StoreError> {
-        match after {
-            None => self.fetch(&statements::EXPERIMENTS, values![limit]).await,
-            Some(after) => self.fetch(&statements::EXPERIMENTS_AFTER, values![after, limit]).await,
+        let [search, states, names] = &filter_values(filter);
+        let values = values![search, states, names, after, limit];
+        self.fetch(&statements::EXPERIMENTS, values).await
+    }
+
+    async fn listed(
+        &self,
+        filter: &ListFilter,
+        after: Option<&ListPlace>,
+        limit: u32,
+    ) -> Result<Vec<ListedExperiment>, StoreError> {
+        let [search, states, names] = &filter_values(filter);
+        let (group, name) = place_values(after);
+        let values = values![search, states, names, group, name, limit];
+        self.fetch(&statements::LISTED, values).await
+    }
+
+    async fn list_size(
+        &self,
+        filter: &ListFilter,
+        until: Option<&ListPlace>,
+    ) -> Result<ListSize, StoreError> {
+        let [search, states, names] = &filter_values(filter);
+        let (group, name) = place_values(until);
+        let values = values![search, states, names, group, name];
+        let rows: Vec<(i32, i64, i64)> = self.fetch(&statements::LIST_SIZE, values).await?;
+        let mut size = ListSize::default();
+        for (group, all, before) in rows {
+            let group: usize = from_column("a group of the list", group.into())?;
+            if let Some(of_group) = size.groups.get_mut(group) {
+                *of_group = from_column("the size of a group", all)?;
+            }
+            size.before += from_column::<u64>("a number of experiments", before)?;
         }
+        Ok(size)
+    }
+
+    async fn due(
+        &self,
+        now: i64,
+        after: Option<&DueExperiment>,
+        limit: u32,
+    ) -> Result<Vec<DueExperiment>, StoreError> {
+        let (due_at, id) = after.map_or((i64::MIN, i64::MIN), |after| (after.due_at, after.id));
+        self.fetch(&statements::DUE, values![now, due_at, id, limit]).await
     }
 
     async fn names(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
@@ -104,6 +147,7 @@ impl<B: Backend> ExperimentLog for B {
                 return Ok(Changed::Stale(before));
             }
             let after = change.applied_to(&before, recorded_at);
+            let owner = owner_of(&after.spec);
             let values = values![
                 status_name(after.status),
                 after.winner.map(i64::from),
@@ -112,6 +156,7 @@ impl<B: Backend> ExperimentLog for B {
                 experiment,
                 to_column("version", before.version)?,
                 &after.spec,
+                &owner,
             ];
             transaction.run(&statements::CHANGE_EXPERIMENT, values).await?;
             let position = to_column("position", after.head)?;
@@ -130,11 +175,13 @@ impl<B: Backend> ExperimentLog for B {
         experiment: ExperimentId,
         position: u64,
         before: Option<&str>,
-        answer: &str,
+        answer: &NewAnswer,
         notice: Option<&WebhookNotice>,
     ) -> Result<bool, StoreError> {
         let position = to_column("position", position)?;
-        let values = values![experiment, position, answer, before.unwrap_or_default()];
+        let NewAnswer { text, state, group, due_at } = answer;
+        let (before, group) = (before.unwrap_or_default(), i64::from(*group));
+        let values = values![experiment, position, text, before, state, group, due_at];
         let Some(WebhookNotice { id, experiment, body, queued_at, .. }) = notice else {
             return Ok(self.run(B::SAVE_ANSWER, values).await? > 0);
         };
@@ -299,6 +346,7 @@ async fn insert_experiment(
             )));
         }
     }
+    let ((state, group), owner) = (unknown_place(record.status), owner_of(&record.spec));
     let values = values![
         record.id,
         &record.name,
@@ -313,9 +361,26 @@ async fn insert_experiment(
         record.archived_at,
         to_column("pruned_to", record.pruned_to)?,
         &record.answer,
+        &owner,
+        state,
+        group,
     ];
     transaction.run(&statements::CREATE_EXPERIMENT, values).await?;
     Ok(Created::New(record.clone()))
+}
+
+/// The owner of an experiment with this spec.
+fn owner_of(spec: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Owned {
+        owner: Option<String>,
+    }
+    serde_json::from_str::<Owned>(spec).ok()?.owner
+}
+
+/// The values that compare a group and a name with a place; without one, all are behind it.
+fn place_values(place: Option<&ListPlace>) -> (i64, &str) {
+    place.map_or((-1, ""), |place| (place.group.into(), &*place.name))
 }
 
 fn snapshot_values(experiment: ExperimentId, position: i64, snapshot: &Snapshot) -> [Value<'_>; 5] {

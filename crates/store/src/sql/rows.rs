@@ -5,8 +5,8 @@ use super::numbers::from_column;
 use super::table_row::{Record, TableRow};
 use crate::events::Status;
 use crate::{
-    ApiKeyRecord, AuditRecord, ExperimentId, ExperimentRecord, Head, SigningKey, Snapshot,
-    StoreError, WebhookNotice,
+    ApiKeyRecord, AuditRecord, DueExperiment, ExperimentId, ExperimentRecord, Head, ListFilter,
+    ListPlace, ListedExperiment, SigningKey, Snapshot, StoreError, WebhookNotice,
 };
 
 /// Decode many rows on a thread for blocking work: this takes milliseconds, which the threads that
@@ -44,6 +44,76 @@ pub(crate) fn status_name(status: Status) -> &'static str {
 pub(crate) const EXPERIMENT_COLUMNS: &str = "id, name, spec, seed, status, winner, version, head, \
      created_at_ms, updated_at_ms, archived_at_ms, pruned_to, answer";
 
+/// That an experiment is of a list: `$1` is a part of its name or of its owner in lower case, `$2`
+/// has states and `$3` names, each between commas; all are empty without a filter. A text contains
+/// another one if it changes when that is replaced, which both databases do alike.
+pub(crate) const LISTED: &str = "archived_at_ms is null
+     and ($1 = '' or replace(lower(name), $1, '') <> lower(name)
+         or replace(lower(owner), $1, '') <> lower(owner))
+     and ($2 = '' or replace($2, ',' || state || ',', '') <> $2)
+     and ($3 = '' or replace($3, ',' || name || ',', '') <> $3)";
+
+/// The values of [`LISTED`].
+pub(crate) fn filter_values(filter: &ListFilter) -> [String; 3] {
+    let among = |texts: &Option<Vec<String>>| {
+        texts.as_ref().map_or_else(String::new, |texts| format!(",{},", texts.join(",,")))
+    };
+    let search = filter.search.as_deref().unwrap_or_default().to_ascii_lowercase();
+    [search, among(&filter.states), among(&filter.names)]
+}
+
+/// The status in a column of this experiment.
+fn status_of(row: &impl TableRow, id: ExperimentId) -> Result<Status, StoreError> {
+    let status: String = row.get("status")?;
+    Ok(match status.as_str() {
+        "running" => Status::Running,
+        "paused" => Status::Paused,
+        "concluded" => Status::Concluded,
+        other => {
+            return Err(StoreError::Corrupt(format!("status of experiment {id} is {other:?}")));
+        }
+    })
+}
+
+/// State and group of an experiment whose answer is not known.
+pub(crate) fn unknown_place(status: Status) -> (&'static str, i64) {
+    match status {
+        Status::Running => ("empty", 2),
+        Status::Paused => ("paused", 2),
+        Status::Concluded => ("stopped", 3),
+    }
+}
+
+impl Record for ListedExperiment {
+    fn experiment(&self) -> Option<ExperimentId> {
+        Some(self.id)
+    }
+
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        let id = row.get("id")?;
+        let group: i32 = row.get("list_group")?;
+        let group = from_column(&format!("list_group of experiment {id}"), group.into())?;
+        Ok(Self {
+            id,
+            place: ListPlace { group, name: row.get("name")? },
+            owner: row.get("owner")?,
+            status: status_of(row, id)?,
+            updated_at: row.get("updated_at_ms")?,
+            answer: row.get("answer")?,
+        })
+    }
+}
+
+impl Record for DueExperiment {
+    fn experiment(&self) -> Option<ExperimentId> {
+        Some(self.id)
+    }
+
+    fn read(row: &impl TableRow) -> Result<Self, StoreError> {
+        Ok(Self { id: row.get("id")?, name: row.get("name")?, due_at: row.get("due_at_ms")? })
+    }
+}
+
 impl Record for ExperimentRecord {
     fn experiment(&self) -> Option<ExperimentId> {
         Some(self.id)
@@ -52,19 +122,13 @@ impl Record for ExperimentRecord {
     fn read(row: &impl TableRow) -> Result<Self, StoreError> {
         let id = row.get("id")?;
         let of = |what: &str| format!("{what} of experiment {id}");
-        let status: String = row.get("status")?;
         let winner: Option<i32> = row.get("winner")?;
         Ok(Self {
             id,
             name: row.get("name")?,
             spec: row.get("spec")?,
             seed: row.get::<i64>("seed")?.cast_unsigned(),
-            status: match status.as_str() {
-                "running" => Status::Running,
-                "paused" => Status::Paused,
-                "concluded" => Status::Concluded,
-                other => return Err(StoreError::Corrupt(format!("{} is {other:?}", of("status")))),
-            },
+            status: status_of(row, id)?,
             winner: winner.map(|it| from_column(&of("winner"), it.into())).transpose()?,
             version: from_column(&of("version"), row.get("version")?)?,
             head: from_column(&of("head"), row.get("head")?)?,

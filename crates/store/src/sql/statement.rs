@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use super::log_row::LogRow;
-use super::rows::EXPERIMENT_COLUMNS;
+use super::rows::{EXPERIMENT_COLUMNS, LISTED};
 use super::table_row::Of;
 use super::value::Value;
 
@@ -27,6 +27,7 @@ pub(crate) enum Reach {
 /// | placeholder | is |
 /// | --- | --- |
 /// | `{experiment}` | the columns of `experiment` |
+/// | `{listed}` | that an experiment is of a list, whose filter is `$1` to `$3` |
 /// | `{log}` | the columns of [`LogRow`] |
 /// | `{log json}` | the same, as SQLite writes them into a JSON array for [`LogRow`] |
 /// | `{log values}` | a parameter for each column of `log`, from `$1` on |
@@ -60,6 +61,7 @@ impl Statement {
         self.sql.get_or_init(|| {
             self.template
                 .replace("{experiment}", EXPERIMENT_COLUMNS)
+                .replace("{listed}", LISTED)
                 .replace("{log}", &LogRow::COLUMNS.join(", "))
                 .replace("{log json}", &LogRow::json_columns().join(", "))
                 .replace("{log values}", &LogRow::values_from(1))

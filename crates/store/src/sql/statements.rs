@@ -13,17 +13,26 @@ statements! {
     /// From an experiment that does not exist any more.
     Coordinator TAKE_NAME_FROM = "update experiment_name set id = $2 where name = $1 and id = $3";
     Experiment EXPERIMENT = "select {experiment} from experiment where id = $1";
-    Experiments EXPERIMENTS =
-        "select {experiment} from experiment where archived_at_ms is null order by name limit $1";
-    Experiments EXPERIMENTS_AFTER = "select {experiment} from experiment
-         where archived_at_ms is null and name > $1 order by name limit $2";
+    Experiments EXPERIMENTS = "select {experiment} from experiment
+         where {listed} and name > $4 order by name limit $5";
+    Experiments LISTED =
+        "select id, name, owner, status, list_group, updated_at_ms, answer from experiment
+         where {listed} and (list_group, name) > ($4, $5) order by list_group, name limit $6";
+    Experiments LIST_SIZE =
+        "select list_group, count(*), count(*) filter (where (list_group, name) <= ($4, $5))
+         from experiment where {listed} group by list_group";
+    Experiments DUE = "select id, name, due_at_ms from experiment
+         where archived_at_ms is null and due_at_ms <= $1 and (due_at_ms, id) > ($2, $3)
+         order by due_at_ms, id limit $4";
     Experiments NAMES = "select name from experiment where name > $1 order by name limit $2";
     /// Of a new experiment, or of an imported one.
-    Experiment CREATE_EXPERIMENT = "insert into experiment ({experiment})
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    Experiment CREATE_EXPERIMENT =
+        "insert into experiment ({experiment}, owner, state, list_group, due_at_ms)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $9)";
     /// `$6` is the version before the change.
     Experiment CHANGE_EXPERIMENT = "update experiment
-         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, spec = $7,
+         set status = $1, winner = $2, archived_at_ms = $3, updated_at_ms = $4, due_at_ms = $4,
+             spec = $7, owner = $8,
              version = version + 1, head = head + 1
          where id = $5 and version = $6";
     Experiment READ =

@@ -20,7 +20,8 @@ use crate::{
 statements! {
     /// Needs no lock of its own: a transaction that writes is the only one.
     Experiment LOCK_EXPERIMENT = "select {experiment} from experiment where id = $1";
-    Experiment SAVE_ANSWER = "update experiment set answer = $3, answered_to = $2
+    Experiment SAVE_ANSWER = "update experiment
+         set answer = $3, answered_to = $2, state = $5, list_group = $6, due_at_ms = $7
          where id = $1 and answered_to <= $2 and coalesce(answer, '') = $4";
     Experiments HEADS = "select id, version, head, archived_at_ms is not null as archived
          from experiment where id in (select value from json_each($1)) order by id";
