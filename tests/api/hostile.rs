@@ -112,8 +112,8 @@ async fn ten_thousand_experiments_are_listed_and_served(database: TestDatabase) 
     database
         .execute_text(format!(
             "with many (id, name) as (values {rows})
-             insert into experiment (id, name, spec, seed, status, version, head, created_at_ms, updated_at_ms)
-             select many.id, many.name, spec, seed, status, 1, 1, created_at_ms, updated_at_ms
+             insert into experiment (id, name, spec, seed, status, version, head, created_at_ms, updated_at_ms, state, list_group)
+             select many.id, many.name, spec, seed, status, 1, 1, created_at_ms, updated_at_ms, state, list_group
              from many cross join (select * from experiment where name = '0') as first",
         ))
         .await;

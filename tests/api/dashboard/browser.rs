@@ -131,6 +131,20 @@ async fn bars_are_those_of_the_api(browser: &Browser, verdict: &Value, name: &st
     }
 }
 
+/// What somebody has typed into the search field stays while the list updates itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_keeps_what_was_typed() {
+    let (_database, server, browser) = stage().await;
+    browser.open(server.base()).await;
+    browser.run("document.getElementById('search').focus()").await;
+    browser.press("n").await;
+    browser.run("document.getElementById('search').blur()").await;
+    server.create(&json!({"name": "newest", "rankers": ["a", "b"]})).await;
+    until("the new row", async || browser.text("main").await.contains("newest")).await;
+    let typed = browser.run("return document.getElementById('search').value").await;
+    assert_eq!(typed, json!("n"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_updates_itself_and_needs_no_script() {
     let (_database, server, browser) = stage().await;
