@@ -171,21 +171,22 @@ impl State {
         }
     }
 
-    /// Step 2: the opponent of `l`.
+    /// Step 2: the opponent of `l`. It is `i*` if that may beat `l`, or if no ranker may; otherwise
+    /// the toughest opponent, against which `l` wins least often.
     fn opponent(&self, l: usize) -> usize {
         let k = self.tally.rankers();
         let star = self.likeliest;
         if self.is_opponent(l, star) || !(0..k).any(|j| self.is_opponent(l, j)) {
             return star;
         }
-        let mut weakest = (star, f64::INFINITY);
+        let (mut toughest, mut least) = (star, f64::INFINITY);
         for j in (0..k).filter(|&j| j != l) {
             let mean = self.mean(l, j);
-            if mean < weakest.1 {
-                weakest = (j, mean);
+            if mean < least {
+                (toughest, least) = (j, mean);
             }
         }
-        weakest.0
+        toughest
     }
 }
 

@@ -80,7 +80,7 @@ pub struct Run {
     segments: Option<Box<SegmentClaims>>,
     /// `None` where nobody looks for drift.
     drift: Option<Drift>,
-    /// Those that the claims follow later.
+    /// The changes of roster and control that the claims follow later.
     changes: Changes,
     /// Whether an alarm about drift starts the verdict again.
     restarts: bool,

@@ -24,11 +24,11 @@ pub fn credit(
     coins: &mut impl Coins,
 ) -> Result<Credit, InvalidClick> {
     let mut weights = weights_by_position(sheet, clicks)?;
-    let all = weights.iter().filter(|&&weight| weight > 0).count();
+    let clicked_positions = weights.iter().filter(|&&weight| weight > 0).count();
     let page_weights = PageWeights::of(spec, sheet, &mut weights);
     let clicked = creditable(sheet, &weights);
     let score = if clicked.is_empty() { Score::default() } else { score(spec, sheet, &clicked) };
-    let no_signal = if all == 0 {
+    let no_signal = if clicked_positions == 0 {
         Some(NoSignal::NoClick)
     } else if !sheet.informative {
         Some(NoSignal::NotInformative)
@@ -44,8 +44,9 @@ pub fn credit(
             (outcome, Share::of_outcome(outcome))
         }
         PosteriorVerdict::Drawn => {
-            let page_weights = PageWeights { most: clicked_weight(&clicked), idle: Vec::new() };
-            (score.draw(coins), bounded(spec, sheet, &clicked, &page_weights).share())
+            // the outcome is drawn from the credits alone, and the share is the mean of that draw
+            let credited_only = PageWeights { most: clicked_weight(&clicked), idle: Vec::new() };
+            (score.draw(coins), bounded(spec, sheet, &clicked, &credited_only).share())
         }
         PosteriorVerdict::Score => {
             let share = bounded(spec, sheet, &clicked, &page_weights).share();
@@ -58,7 +59,7 @@ pub fn credit(
         left: score.left,
         right: score.right,
         creditable: clicked.len(),
-        ignored: all - clicked.len(),
+        ignored: clicked_positions - clicked.len(),
         no_signal,
     })
 }
@@ -101,12 +102,12 @@ fn verdict(spec: &Spec) -> PosteriorVerdict {
 
 /// The weights of clicks that a bounded score needs beside the clicks that earn credit.
 struct PageWeights {
-    /// The weight of a score of full size: that of all clicks, but at least that of the heaviest
-    /// click that there can be. Clicks on positions that earn no credit on this page are part of
-    /// it if they earn some on another page of the two lists. So it depends on the clicked
-    /// positions and not on the page.
+    /// The weight of a score of full size: the weight of all clicks, but at least that of the
+    /// heaviest click that there can be. A click that earns no credit on this page is included if
+    /// its position earns credit on another page of the two lists. So this weight depends on the
+    /// clicked positions and not on the page.
     most: i128,
-    /// The weights of those clicks that earn no credit on this page.
+    /// The weights of the included clicks that earn no credit on this page.
     idle: Vec<u32>,
 }
 

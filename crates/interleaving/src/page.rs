@@ -192,12 +192,13 @@ impl<'a> Numbers<'a> {
             numbers: HashMap::with_capacity(capacity),
         };
         for &(_, document) in pins {
-            numbers.number(document);
+            numbers.number_of(document);
         }
         numbers
     }
 
-    fn number(&mut self, id: &'a str) -> u32 {
+    /// The number of an id, which is new if the id is.
+    fn number_of(&mut self, id: &'a str) -> u32 {
         match self.numbers.entry(id) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
@@ -214,7 +215,7 @@ impl<'a> Numbers<'a> {
         let numbers = ids
             .iter()
             .map(|id| {
-                let number = self.number(id.as_ref());
+                let number = self.number_of(id.as_ref());
                 let sides = &mut self.sides[number as usize];
                 repeats += usize::from(*sides & side != 0);
                 *sides |= side;

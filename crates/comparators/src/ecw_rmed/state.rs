@@ -39,14 +39,15 @@ impl State {
     }
 
     /// Step 1: whether a pair has too few comparisons, or a mean too close to 1/2, at the next step
-    /// `t`. The duels `on_the_way` count as comparisons.
+    /// `t`. Its duels in flight, `on_the_way`, count as comparisons.
     fn is_scarce(&self, i: usize, j: usize, t: f64, on_the_way: u32) -> bool {
         let plays = self.tally.plays(i, j) + f64::from(on_the_way);
         let log = libm::log(t);
         if plays == 0.0 || plays < self.parameters.alpha * log.sqrt() {
             return true;
         }
-        let near = self.parameters.beta / libm::log(log).max(1.0); // NaN and -∞ become 1
+        // ln ln t, but at least 1: it is small, negative or -∞ for the first steps
+        let near = self.parameters.beta / libm::log(log).max(1.0);
         let close = match self.tally.mean(i, j) {
             Some(mean) => mean == 0.5 || (mean - 0.5).abs() < near,
             None => true,

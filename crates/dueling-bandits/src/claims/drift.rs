@@ -24,12 +24,12 @@
 //! # Change points
 //!
 //! Each block of 50 counted answers ends in a change point, at the end of a cohort; one point for
-//! all blocks that end with the same cohort, and none where an alarm is raised. Its weight π
+//! all blocks that end with the same cohort, and none where an alarm is raised. A point's weight π
 //! follows from the number of its block alone. Points are dropped, as long as neighbours are apart
 //! by at most a fifth of the answers before them and after them: some 120 are left of a million
 //! answers. A dropped point only lowers `E`. If the distance depended only on the answers after a
-//! point, the points of the first thousand answers would be too far apart: of changes by ten
-//! percentage points after 1,000 answers, it found 29 % instead of 50 %.
+//! point, the points of the first thousand answers would be too far apart: the claim then found 29 %
+//! instead of 50 % of changes by ten percentage points after 1,000 answers.
 //!
 //! At the end of a block, only pairs that have reached another multiple of 50 answers are looked
 //! at, so the work for an answer does not grow with their number.
@@ -87,12 +87,11 @@ pub struct Alarm {
     pub since: i64,
     /// The pair that changed most clearly: its lower ranker first.
     pub pair: (u16, u16),
-    /// Answers of the pair before the probable change and after it, and the share of them that the
-    /// first ranker of the pair won.
+    /// Win rate of the first ranker of the pair before the probable change.
     pub before: Rate,
-    /// See `before`.
+    /// Win rate of the first ranker of the pair after the probable change.
     pub after: Rate,
-    /// Whether the verdict started again.
+    /// Whether the verdict started again because of the alarm.
     pub restarted: bool,
 }
 
@@ -105,14 +104,16 @@ pub struct Rate {
     pub answers: f64,
 }
 
-/// Half wins of the lower ranker of a pair, and twice its answers.
+/// Of a pair: the half wins of its lower ranker, and twice the number of its answers.
 type Counts = [u32; 2];
 
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 struct ChangePoint {
+    /// Number of the newest block that had ended.
     block: u64,
+    /// Unix milliseconds from which on the duels of its last cohort were issued.
     issued_at: i64,
-    /// Of each pair that was followed by then.
+    /// Counts of each pair that was followed by then, since the process started.
     counts: Vec<Counts>,
 }
 
@@ -121,14 +122,17 @@ struct ChangePoint {
 pub struct Drift {
     /// Rankers at the start.
     rankers: u16,
-    /// Counted answers since the start, and when the present process started.
+    /// Number of counted answers since the start of the experiment.
     answers: u64,
+    /// The value of `answers` when the present process started: at the start or the newest alarm.
     from: u64,
-    /// The pairs, in the order in which they were taken, and their counts.
+    /// The followed pairs, in the order in which they were taken.
     pairs: Vec<(u16, u16)>,
+    /// The counts of each followed pair.
     counts: Vec<Counts>,
-    /// Answers of pairs that are not followed yet.
+    /// Number of answers of each pair that is not followed yet.
     waiting: BTreeMap<(u16, u16), u32>,
+    /// The change points that were kept, the oldest first.
     points: Vec<ChangePoint>,
     /// The newest block that ended in a change point; 0 before the first.
     block: u64,
@@ -161,7 +165,7 @@ impl Drift {
         }
     }
 
-    /// `count` answers of `duel` count. [`Drift::check`] follows once their cohort is complete.
+    /// Count `count` equal answers to `duel`. Call [`Drift::check`] once their cohort is complete.
     pub fn count(&mut self, duel: Duel, outcome: Outcome, count: u32) {
         let (first, second) = outcome.half_wins();
         if first + second == 0 || duel.is_self() {
@@ -190,8 +194,9 @@ impl Drift {
         *plays = plays.saturating_add(count.saturating_mul(2));
     }
 
-    /// A cohort has been counted as a whole `at` this time, whose duels were issued from
-    /// `issued_at` on. Returns whether it raised an alarm. Looks only where a block ends.
+    /// Look for a change if a block has ended. Call this at time `at`, after a whole cohort was
+    /// counted; `issued_at` is when its first duels were issued. Returns whether an alarm was
+    /// raised.
     pub fn check(&mut self, issued_at: i64, at: i64) -> bool {
         let block = (self.answers - self.from) / BLOCK;
         if block == self.block {
@@ -205,11 +210,11 @@ impl Drift {
         }
         self.points.push(ChangePoint { block, issued_at, counts: self.counts.clone() });
         self.thin();
-        let ready = std::mem::take(&mut self.waiting);
-        for (pair, count) in ready {
-            match u64::from(count) >= BLOCK && self.pairs.len() < PAIRS_MAX {
-                true => self.follow(pair),
-                false => drop(self.waiting.insert(pair, count)),
+        for (pair, count) in std::mem::take(&mut self.waiting) {
+            if u64::from(count) >= BLOCK && self.pairs.len() < PAIRS_MAX {
+                self.follow(pair);
+            } else {
+                self.waiting.insert(pair, count);
             }
         }
         if self.pairs.len() >= PAIRS_MAX {
@@ -323,8 +328,8 @@ impl Drift {
         before.map_or(0, blocks) < blocks(&self.counts[pair])
     }
 
-    /// The evidence of some pairs, and its largest term. Small terms are left out. Both only lower
-    /// it.
+    /// The evidence of the pairs that are due, and its largest term. The other pairs and small terms
+    /// are left out, which only lowers the evidence.
     fn evaluate(&self, is_due: impl Fn(usize) -> bool) -> (f64, Option<Largest>) {
         let (mut sum, mut largest) = (0.0, None::<Largest>);
         for pair in (0..self.pairs.len()).filter(|&pair| is_due(pair)) {

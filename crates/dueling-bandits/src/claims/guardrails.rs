@@ -80,10 +80,10 @@ const ROUNDED: f64 = 1.0 - 1e-9;
 /// The kinds of limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Of the value.
+    /// A limit of the mean value.
     Limit,
-    /// Of its difference to that of the control: on the same page, or for metrics of a page on
-    /// others.
+    /// A limit of the difference to the control: between values on the same page or, for metrics of
+    /// a page, between values on different pages.
     Difference,
 }
 
@@ -102,43 +102,43 @@ const KINDS: [Kind; 2] = [Kind::Limit, Kind::Difference];
 /// A claim, decided or not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Claim {
-    /// Of this ranker.
+    /// The ranker that the claim is about.
     pub ranker: usize,
-    /// The metric's number.
+    /// The number of the metric.
     pub metric: usize,
-    /// Against this limit.
+    /// The kind of limit that the claim is about.
     pub kind: Kind,
     /// Harm or safe.
     pub side: Side,
     /// The claim is wrong in at most this share of experiments.
     pub error: f64,
-    /// Pages that count.
+    /// Number of pages that count.
     pub pages: u64,
-    /// Those of them without a value, or of a difference without one of both.
+    /// Number of these pages without a value; for a difference, those that lack one of the two.
     pub missing: u64,
-    /// A larger share of pages without a value can break the limit by itself.
+    /// The largest share of pages without a value that cannot break the limit by itself.
     pub missing_bearable: f64,
     /// The mean of the values that came, or by how much they are worse than the control on average.
     pub mean: Option<f64>,
-    /// Differences are cut at ± this, also in the mean: harm that was found that way.
+    /// The size at which differences are cut, also in the mean, if harm was found by cut ones.
     pub cut: Option<f64>,
-    /// Number of pages when it was decided.
+    /// Number of pages when the claim was decided.
     pub decided_after: Option<u64>,
 }
 
 /// The guardrails of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Guardrails {
-    /// Pages issued before this time come too late.
+    /// Unix milliseconds; pages issued before this time come too late.
     complete_until: i64,
-    /// By the start of the cohort.
+    /// Cohorts that are not complete, by their start.
     open: BTreeMap<i64, Cohort>,
     seen: SeenUnits,
-    /// Rankers of the start.
+    /// Number of rankers at the start.
     initial: u16,
-    /// By ranker, metric and kind.
+    /// The counts, by ranker, metric and kind: see [`Self::table`].
     tables: Vec<Table>,
-    /// By metric: the values that were counted on pages of one ranker alone.
+    /// By metric, the sum of the values that were counted on pages of one ranker alone.
     sums: Vec<Sum>,
     control: Option<u16>,
     /// How many controls there have been.
@@ -157,11 +157,11 @@ pub struct Guardrails {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Table {
-    /// Of the values that came.
+    /// Counts of the values that came.
     counts: Counts,
-    /// Of the same values, if differences are cut.
+    /// Counts of the same values after cutting them, if differences are cut.
     cut: Counts,
-    /// Pages without a value.
+    /// Number of pages without a value.
     missing: u32,
     harm: Latch,
     /// Whether harm was found by cut differences.
@@ -193,8 +193,8 @@ impl Sum {
 }
 
 impl Guardrails {
-    /// Guardrails before the first page. `control` is the ranker that people see today, `error`
-    /// that of each of the two families, harm and safe.
+    /// Guardrails before the first page. `control` is the ranker that people see today, and `error`
+    /// the error of each of the two families, harm and safe.
     pub fn new(
         metrics: &[Metric],
         window_ms: i64,
@@ -220,7 +220,8 @@ impl Guardrails {
         }
     }
 
-    /// Decoded guardrails with what they are about; `None` if they do not fit this many rankers.
+    /// Decoded guardrails with the parts that are not saved; `None` if they do not fit this many
+    /// rankers.
     pub fn restored(
         self,
         metrics: &[Metric],
@@ -270,7 +271,7 @@ impl Guardrails {
         self.seen.bytes() + page * pages + tables + rules
     }
 
-    /// The ranker that differences are to.
+    /// The ranker with which differences compare.
     pub fn control(&self) -> Option<usize> {
         self.control.map(usize::from)
     }
@@ -288,7 +289,8 @@ impl Guardrails {
         self.next = Some((control as u16, from));
     }
 
-    /// Make the next control the control, if that is due at this time.
+    /// If the time of `next` has come at the time `at`, make it the control. Then clear the tables
+    /// of differences, which compared with the old control.
     fn change_control(&mut self, at: i64) {
         let Some((control, _)) = self.next.take_if(|(_, from)| *from <= at) else { return };
         if self.control == Some(control) {
@@ -344,7 +346,7 @@ impl Guardrails {
             self.rules.iter().filter(|rule| rule.bets[kind as usize].is_some()).count() as f64
         };
         let (values, differences) = (limits(Kind::Limit), limits(Kind::Difference));
-        // the control of the start has no difference to itself
+        // an initial ranker that is the control has no difference to itself
         let is_initial = self.control().is_some_and(|control| control < initial);
         let rivals = (initial - usize::from(is_initial)) as f64;
         let all = values * initial as f64 + differences * (initial as f64 - 1.0);
@@ -361,13 +363,13 @@ impl Guardrails {
         self.error * of_ranker * of_control
     }
 
-    /// All claims, by ranker, metric and kind, harm before safe. There is none of the difference of
-    /// the control to itself, or without a control.
+    /// All claims, by ranker, metric and kind, harm before safe. There are none about the difference
+    /// of the control to itself, and none about differences without a control.
     pub fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
         self.claims_where(|_| true)
     }
 
-    /// The decided ones.
+    /// The decided claims.
     pub fn decided(&self) -> impl Iterator<Item = Claim> + '_ {
         self.claims_where(|latch| latch.decided_at().is_some())
     }

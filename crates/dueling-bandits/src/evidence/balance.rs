@@ -70,9 +70,9 @@ pub fn coin_evidence(heads: u64, tails: u64) -> f64 {
 /// Duels of one ordered pair that were issued in the same cohort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Cell {
-    /// Duels that were issued.
+    /// Number of duels that were issued.
     pub issued: u64,
-    /// Those of them that were answered.
+    /// Number of these duels that were answered.
     pub answered: u64,
 }
 
@@ -82,9 +82,11 @@ pub type Cells = BTreeMap<(u16, u16), Cell>;
 /// Whether answers are missing equally often for all pairs and on both sides.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerBalance {
-    /// Complete cohorts that are not yet a block.
-    open: Cells,
+    /// Complete cohorts that go into the next block.
+    next_block: Cells,
+    /// All complete cohorts.
     totals: Cells,
+    /// Bets on missing duels, and on answered ones.
     missing: ByFate,
     answered: ByFate,
     /// The largest evidence so far, and which of the two kinds contributed more to it.
@@ -108,9 +110,9 @@ pub struct Worst {
     pub kind: Kind,
     /// The pair that lacks most answers. For [`Kind::Sides`], the left ranker is first.
     pub pair: (u16, u16),
-    /// Its duels. For [`Kind::Sides`], those with this ranker on the left.
+    /// The duels of the pair. For [`Kind::Sides`], those with its first ranker on the left.
     pub cell: Cell,
-    /// The duels that it compares with: those of all other pairs, or of the same pair with its
+    /// The duels that the pair is compared with: those of all other pairs, or of the same pair with its
     /// sides swapped.
     pub others: Cell,
 }
@@ -119,12 +121,12 @@ impl AnswerBalance {
     /// Add a complete cohort.
     pub fn add(&mut self, cohort: impl IntoIterator<Item = ((u16, u16), Cell)>) {
         for (pair, cell) in cohort {
-            self.open.entry(pair).or_default().add(cell);
+            self.next_block.entry(pair).or_default().add(cell);
             self.totals.entry(pair).or_default().add(cell);
         }
-        let issued: u64 = self.open.values().map(|cell| cell.issued).sum();
+        let issued: u64 = self.next_block.values().map(|cell| cell.issued).sum();
         if issued >= BLOCK_DUELS {
-            let block = std::mem::take(&mut self.open);
+            let block = std::mem::take(&mut self.next_block);
             self.missing.bet(&block, |cell| cell.issued - cell.answered);
             self.answered.bet(&block, |cell| cell.answered);
             let now = self.of_pairs().midpoint(self.of_sides());

@@ -32,7 +32,8 @@ pub struct History {
     fade_at: u64,
 }
 
-/// The time from one checkpoint to the next.
+/// The time from one checkpoint to the next. `shown` has the appearances in it, all else is as of
+/// its end.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Stretch {
     position: u64,

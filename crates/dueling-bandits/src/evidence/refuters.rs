@@ -2,8 +2,8 @@
 //!
 //! With a margin, the capital of a truth must be shared among all rankers, since any of them can be
 //! the one that is certified by mistake. The counts soon say which ranker leads, so most of these
-//! shares are wasted. Here one ranker after the other is the *refuter* of a rival `j`: while `x` is,
-//! the capital `X(j)` grows by the factor by which `E(x≻j)` grows. Each choice rests on earlier
+//! shares are wasted. Here one ranker after the other is the *refuter* of a rival `j`. While `x` is
+//! the refuter, the capital `X(j)` grows by the factor by which `E(x≻j)` grows. Each choice rests on earlier
 //! answers alone, and affects no guarantee.
 
 use crate::evidence::certificate::PairEvidence;
@@ -46,7 +46,7 @@ impl Refuters {
         comparisons >= self.next_at
     }
 
-    /// Choose anew. `X` is the same before and after. O(K²).
+    /// Choose the refuter of each rival anew. `X` of the rivals does not change. O(K²).
     pub fn choose(&mut self, evidence: &PairEvidence, comparisons: u64) {
         let rankers = self.rivals.len();
         self.next_at = comparisons + (comparisons / CHOICES_EACH).max(rankers as u64 / 2).max(1);

@@ -177,7 +177,8 @@ impl ScoreCounts {
         self.pairs.get(&(x as u16, y as u16)).map(|pair| &pair.levels)
     }
 
-    /// The wins of `x` over `y` that the scores add: their weights, in place of the coin's wins.
+    /// The wins of `x` over `y` that counting by score adds: the sum of the weights, less the wins
+    /// that the coin drew.
     pub(super) fn added_wins(&self, x: usize, y: usize) -> f64 {
         self.pairs.get(&(x as u16, y as u16)).map_or(0.0, |pair| {
             let weights = pair.levels.iter().zip(WEIGHTS);

@@ -2,13 +2,14 @@
 //!
 //! D-TS+ finds the best ranker soon and shows it alone nearly all the time. It never collects the
 //! evidence that would prove it. This policy spends its pages on the cheapest proof that the
-//! present leader is a Copeland winner. D-TS+ selects the duels where such a proof takes too long.
-//! Once the stopping rule of [`certificate`](crate::evidence::certificate) is satisfied, it shows
-//! the winner alone, and now and then it explores.
+//! present leader is a Copeland winner. While such a proof takes too long, D-TS+ selects duels, too.
+//! Once the stopping rule of [`certificate`](crate::evidence::certificate) is satisfied, this policy
+//! shows the winner alone, and explores on a small share of pages.
 //!
 //! The evidence comes from a [`Run`](crate::run::Run). Without one, the policy explores for ever.
 //! [`plan`](crate::evidence::plan) finds the proof, and [`policy`] spends the duels.
-//! `verdict-policy.md` in the folder of this crate explains it, `docs/verdict-rule.md` the rule.
+//! `verdict-policy.md` in the folder of this crate explains the policy, `docs/verdict-rule.md` the
+//! stopping rule.
 
 mod policy;
 
@@ -25,7 +26,7 @@ use crate::policies::verdict::policy::Deciding;
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DoubleThompsonVerdict {
-    /// Width of the confidence bounds of the explorer; above 0.5.
+    /// Width of the confidence bounds of D-TS+, with which the policy explores; above 0.5.
     pub alpha: f64,
     /// Confidence of the verdict, in [0.5, 0.9999].
     pub confidence: f64,

@@ -25,9 +25,9 @@ use dueling_bandits::preference::{PreferenceMatrix, Regret};
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use serde::Serialize;
 
-/// A set of pairs is violated if its sum is below 1 by more than this.
+/// A constraint is violated if its sum is below 1 by more than this.
 const GAP: f64 = 1e-4;
-/// Most sets of pairs that are added before there is no answer.
+/// The linear program is solved at most so many times before the search ends without a result.
 const MOST_ROUNDS: usize = 2_000;
 
 /// The smallest cost of a verdict.
@@ -35,19 +35,19 @@ const MOST_ROUNDS: usize = 2_000;
 pub struct Least {
     /// Mean number of duels. Self-duels bring no evidence and are not included.
     pub duels: f64,
-    /// Mean Copeland regret of these duels, if they are chosen so that it is least.
+    /// Mean Copeland regret, of the duels that are chosen so that the regret is least.
     pub regret: f64,
 }
 
-/// The least to a verdict with this error and margin; `None` if no number of duels is enough, as
-/// with two even winners without a margin, or if a program was not solved.
+/// The least cost of a verdict with this error and margin. `None` if no number of duels is enough,
+/// as with two even winners without a margin, or if a linear program was not solved.
 pub fn information_bound(matrix: &PreferenceMatrix, error: f64, margin: f64) -> Option<Least> {
     let divergences = Divergences::new(matrix, margin);
     let regret = Regret::copeland(matrix);
     let needed = divergence::between(error, 1.0 - error);
     let least = |price: &dyn Fn(usize, usize) -> f64| {
         let right = (0..matrix.rankers()).filter(|&a| divergences.is_right(a));
-        let sums = right.map(|a| divergences.least(a, price)).collect::<Option<Vec<f64>>>()?;
+        let sums = right.map(|a| divergences.least_cost(a, price)).collect::<Option<Vec<f64>>>()?;
         let least = sums.into_iter().fold(f64::INFINITY, f64::min);
         least.is_finite().then_some(needed * least)
     };
@@ -60,7 +60,7 @@ struct Divergences {
     /// By `x * K + y`: the divergence to preferences under which x no longer beats y, not even
     /// within the margin; `None` where that is so already.
     not_beating: Vec<Option<f64>>,
-    /// The same to preferences under which x surely beats y.
+    /// The same for preferences under which x surely beats y.
     surely_beating: Vec<Option<f64>>,
 }
 
@@ -108,15 +108,17 @@ impl Divergences {
         self.others(a).all(|j| self.lower(j) <= self.upper(a))
     }
 
-    /// The least sum of `price` times the duels of a pair with which the distance to all
-    /// preferences is 1 or more under which the answer `a` is wrong; infinite if there is none,
-    /// `None` if the program was not solved.
-    fn least(&self, a: usize, price: impl Fn(usize, usize) -> f64) -> Option<f64> {
+    /// Find the cheapest duel counts that rule out every alternative. An alternative is a set of
+    /// preferences under which the answer `a` is wrong. It is ruled out when its distance, the sum
+    /// of duels × divergence over the pairs, is at least 1. Returns the sum of price × duels over
+    /// all pairs: infinite if no number of duels rules out some alternative, `None` if a linear
+    /// program was not solved or [`MOST_ROUNDS`] were too few.
+    fn least_cost(&self, a: usize, price: impl Fn(usize, usize) -> f64) -> Option<f64> {
         let pairs: Vec<(usize, usize)> =
             (0..self.rankers).flat_map(|y| (0..y).map(move |x| (x, y))).collect();
         let place = |x: usize, y: usize| y * (y - 1) / 2 + x;
         let prices: Vec<f64> = pairs.iter().map(|&(x, y)| price(x, y)).collect();
-        // so few that every set is violated at first
+        // start with almost no duels, so that every constraint is violated
         let mut duels = vec![f64::EPSILON; pairs.len()];
         let mut cuts: Vec<Cut> = Vec::new();
         for _ in 0..MOST_ROUNDS {
@@ -147,7 +149,7 @@ impl Divergences {
     ) -> Option<(f64, Cut)> {
         let k = self.rankers;
         let needed = (self.upper(a) + 1).saturating_sub(self.lower(j));
-        // with its distance: the divergence of all duels of the pair
+        // the move of a pair, with its distance: duels × divergence
         let step = |x: usize, y: usize, divergence: f64| {
             let (x, y) = (x.min(y), x.max(y));
             (duels[place(x, y)] * divergence, Move { x, y, divergence })

@@ -9,7 +9,8 @@ use crate::policies::choose;
 use crate::policies::double_thompson::sampler::{Sampler, Ties};
 use crate::{Bandit as _, MAX_RANKERS, PolicyRng};
 
-/// From this many candidates on, their pairs with other rankers are drawn a register at once.
+/// From this many candidates on, their pairs with other rankers are drawn in SIMD batches: as many
+/// pairs at once as a register holds.
 const MANY_CANDIDATES: usize = 16;
 
 impl Sampler {
@@ -20,6 +21,7 @@ impl Sampler {
         let least = self.bounds.least_losses();
         let is_candidate = |i: usize| self.bounds.certain_losses(i) == least;
         let candidates = || active.iter().copied().filter(|&i| is_candidate(i));
+        // counting ends at `MANY_CANDIDATES`
         let number = candidates().take(MANY_CANDIDATES).count();
         if number <= 1 {
             return candidates().next().unwrap_or(active[0]);
@@ -28,10 +30,10 @@ impl Sampler {
         let (mut score, mut counted) = ([0; N], [0; N]);
         active.iter().for_each(|&i| counted[i] = 1);
 
-        // step 2, for the pairs with at least one candidate. Of two candidates, the later one owns
-        // the pair. A candidate owns its pairs with other rankers if candidates are few. If they
-        // are many, it is faster to draw a register of pairs at once, and the later ranker owns
-        // every pair.
+        // step 2, for the pairs with at least one candidate. The owner of a pair draws its winner.
+        // Of two candidates, the later one owns the pair. If candidates are few, a candidate owns
+        // its pairs with other rankers. If they are many, SIMD batches are faster: then the later
+        // ranker owns every pair.
         let outsiders: SmallVec<[u16; MAX_RANKERS]> =
             active.iter().filter(|&&i| !is_candidate(i)).map(|&i| i as u16).collect();
         let all_outsiders = || outsiders.iter().map(|&i| usize::from(i));

@@ -173,7 +173,7 @@ impl Identification {
             for j in 0..i {
                 let verdict = round.test(i, j);
                 if verdict != Verdict::Open {
-                    round.settle(i, j, verdict);
+                    round.set_verdict(i, j, verdict);
                 }
             }
         }
@@ -220,7 +220,7 @@ impl Identification {
         if verdict == Verdict::Open {
             return;
         }
-        self.settle(i, j, verdict);
+        self.set_verdict(i, j, verdict);
         let mut rng = rng();
         for (arm, other) in [(i, j), (j, i)] {
             if self.arms[arm].left && usize::from(self.arms[arm].opponent) == other {
@@ -264,7 +264,7 @@ impl Identification {
         Verdict::Open
     }
 
-    fn settle(&mut self, i: usize, j: usize, verdict: Verdict) {
+    fn set_verdict(&mut self, i: usize, j: usize, verdict: Verdict) {
         let k = self.rankers();
         for (a, b, verdict) in [(i, j, verdict), (j, i, verdict.reversed())] {
             self.verdicts[a * k + b] = verdict;

@@ -20,7 +20,8 @@ const REPLAN_SHARE: f64 = 0.05;
 const REPLAN_STEPS: u64 = 16;
 /// Least number of steps between two plans with few rankers.
 const LEAST_REST: u64 = 4;
-/// With many rankers, it is the square of their number over this: so grows the time of a plan.
+/// With many rankers, this least number is the square of the number of rankers over this: the time
+/// of a plan grows in the same way.
 const PAIRS_A_STEP: u64 = 32;
 /// With more rankers than this there is no plan: no proof ends in reasonable time.
 const PLANNED_MAX: usize = 256;
