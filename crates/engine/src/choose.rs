@@ -8,11 +8,11 @@
 //! | 4 | [`Winner`](Rule::Winner) | all other pages of a concluded experiment | the winner |
 //! | 5 | [`Canary`](Rule::Canary) | a share `canary_share` of pages | the canary's two ids |
 //! | 6 | [`Claim`](Rule::Claim) | pages that a claim needs | the pair of the claim |
-//! | 7 | [`Doubt`](Rule::Doubt) | pages of a doubted winner alone | the winner and the rival of the doubt |
+//! | 7 | [`Doubt`](Rule::Doubt) | pages that would show a doubted winner alone | the winner and the rival of the doubt |
 //! | 8 | [`Policy`](Rule::Policy) | the rest | the pair that the policy selects |
 //!
-//! A policy that runs in batches comes before the claims: they take pages on which it would show
-//! one ranker alone. A lease of a batch asks the policy only.
+//! A policy that runs in batches comes before the claims, which take only the pages on which it
+//! would show one ranker alone. A lease of a batch asks the policy only.
 
 use rand::RngExt as _;
 
@@ -62,7 +62,7 @@ pub(crate) struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// The rankers of a page of this unit. `policy` asks the policy.
+    /// The rankers of a page of this unit. `policy` returns the selection of the policy.
     pub fn choose(
         &self,
         unit: Option<u64>,
@@ -97,21 +97,21 @@ impl Chooser<'_> {
         Some(Choice { rule: Rule::Alone(arm), selection })
     }
 
-    /// The winner meets the rival of a segment that is not settled, or else the control, or without
-    /// one the rival that it has met most often.
+    /// The winner meets, in this order of preference: the rival of a segment that is not settled;
+    /// the control, unless the winner is the control; the rival that it has met most often.
     fn watch(&self, rng: &mut PolicyRng) -> Option<Choice> {
         let (winner, share) = (self.concluded_on?, self.spec.watch);
         if share == 0.0 || !rng.random_bool(share) {
             return None;
         }
         let fold = self.fold;
-        // on another ranker than the verdict's, there is nothing to watch
+        // watch only if the experiment was concluded on the winner of its verdict
         fold.run().verdict().verdict().filter(|verdict| verdict.winner() == winner)?;
         let of_segment = fold.run().segments().and_then(|segments| segments.select(winner, rng));
         let control = fold.run().claims().and_then(|claims| claims.control());
         let tally = fold.run().policy().tally();
         let rivals = fold.run().roster().active().iter().filter(|&&rival| rival != winner);
-        // of equal ones the first
+        // of several, the first; `max_by_key` takes the last
         let most_met = rivals.rev().max_by_key(|&&rival| tally.half_plays(winner, rival)).copied();
         let rival = control.filter(|&control| control != winner).or(most_met);
         let selection = of_segment.or(rival.map(|rival| Selection::of(winner, rival)))?;

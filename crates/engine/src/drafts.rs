@@ -1,39 +1,41 @@
 //! Which ranker of a pair drafts first on pages, counted when the page is made. Counted on answered
 //! pages it would depend on which pages get a click.
 
-/// Pages of one lifetime that are remembered: one page of a duel counts, and not its repeats.
-const PAGES: usize = 1024;
+/// Number of slots in [`Drafts::occupied_until`].
+const SLOTS: usize = 1024;
 
 /// Counts of the pages that this process made.
 #[derive(Debug, Default)]
 pub struct Drafts {
-    /// Nonce and expiry of a duel whose page was counted, by its nonce; empty before the first.
-    seen: Vec<Option<(u128, i64)>>,
+    /// Unix milliseconds at which the duel that occupies a slot expires; empty before the first
+    /// page. A slot stays occupied until then, so a page that is requested again is not counted
+    /// again. After that, a request for the page of this duel is refused.
+    occupied_until: Vec<i64>,
     counts: DraftCounts,
 }
 
-/// Pages by who drafted first.
+/// Number of pages by the ranker of the pair that drafted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DraftCounts {
-    /// The ranker with the lower index.
+    /// Pages on which the ranker with the lower index drafted first.
     pub lower: u64,
-    /// The other one.
+    /// Pages on which the other ranker did.
     pub higher: u64,
 }
 
 impl Drafts {
-    /// Count the page of a duel that can be answered until `expires_ms`, once. While the place of
-    /// another duel is taken, pages are left out, whoever drafts first.
+    /// Count the page of a duel that expires at `expires_ms`, once. A page whose slot another
+    /// unexpired duel occupies is not counted, whichever ranker drafts first.
     pub fn count(&mut self, nonce: u128, expires_ms: i64, now_ms: i64, lower_first: bool) {
-        if self.seen.is_empty() {
-            self.seen = vec![None; PAGES];
+        if self.occupied_until.is_empty() {
+            self.occupied_until = vec![i64::MIN; SLOTS];
         }
         // the low half of a nonce counts the duels of a process
-        let place = (nonce as u64 % PAGES as u64) as usize;
-        if self.seen[place].is_some_and(|(_, until_ms)| now_ms <= until_ms) {
+        let slot = &mut self.occupied_until[(nonce as u64 % SLOTS as u64) as usize];
+        if now_ms <= *slot {
             return;
         }
-        self.seen[place] = Some((nonce, expires_ms));
+        *slot = expires_ms;
         let count = if lower_first { &mut self.counts.lower } else { &mut self.counts.higher };
         *count += 1;
     }
@@ -57,7 +59,7 @@ mod tests {
         drafts.count(78, 1000, 10, false);
         assert_eq!(drafts.counts(), DraftCounts { lower: 1, higher: 1 });
         drafts.count(77 + 1024, 2000, 1000, true);
-        assert_eq!(drafts.counts().lower, 1, "its place is taken");
+        assert_eq!(drafts.counts().lower, 1, "its slot is occupied");
         drafts.count(77 + 1024, 2000, 1001, true);
         assert_eq!(drafts.counts().lower, 2);
     }

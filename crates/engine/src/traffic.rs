@@ -67,7 +67,7 @@ pub struct TrafficCounts {
     pub delays: [u64; DELAY_SECONDS.len() + 1],
     /// Duels whose time is over.
     pub ended: EndedDuels,
-    /// Pages by who drafted first.
+    /// Pages by the ranker that drafted first.
     pub drafts: DraftCounts,
     /// Unix milliseconds of the newest feedback, or answer of a duel of this process.
     pub last_feedback_ms: Option<i64>,
@@ -119,7 +119,7 @@ impl Traffic {
         self.last_feedback_ms.fetch_max(answered_ms, Relaxed);
     }
 
-    /// Count the page of a duel that can be answered until `expires_ms`, once for each duel.
+    /// Count the page of a duel that expires at `expires_ms`, at most once for each duel.
     pub fn drafted(&self, nonce: u128, expires_ms: i64, now_ms: i64, lower_first: bool) {
         lock(&self.drafts).count(nonce, expires_ms, now_ms, lower_first);
     }

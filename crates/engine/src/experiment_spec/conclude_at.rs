@@ -45,12 +45,12 @@ pub struct ConcludeAt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0, maximum = 3650.0, nullable = false)]
     pub min_days: Option<f64>,
-    /// With a `control`: conclude on a certain winner only once it is proven better or worse than
-    /// the control, or neither can be proven in reasonable time. `true` by default.
+    /// With a `control`: conclude on a certain winner only once the winner is proven better or worse
+    /// than the control, or neither can be proven in reasonable time. `true` by default.
     #[serde(default = "default_control", skip_serializing_if = "is_default_control")]
     pub control: bool,
-    /// With `segments`: conclude on a certain winner only once it is proven for each whether it
-    /// loses there, or that cannot be proven in reasonable time. `false` by default.
+    /// With `segments`: conclude on a certain winner only once it is proven for each segment whether
+    /// the winner loses there, or that cannot be proven in reasonable time. `false` by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub segments: bool,
 }
@@ -74,11 +74,11 @@ impl Default for ConcludeAt {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConcludeAtChange {
-    /// As it is: it cannot change.
+    /// Must be the present value, which cannot change.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     confidence: Option<f64>,
-    /// As it is: it cannot change.
+    /// Must be the present value, which cannot change.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     margin: Option<f64>,

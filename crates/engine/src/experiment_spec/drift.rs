@@ -7,20 +7,20 @@ use super::field_error::{FieldError, share_error};
 /// Default share of pages on which the winner of a concluded experiment meets another ranker. A
 /// change of ten points takes some 1,500 answers to tell: 75,000 pages.
 pub const DEFAULT_WATCH: f64 = 0.02;
-/// Largest share: more is not watching, but going on.
+/// Largest share of pages to watch: more would continue the experiment.
 const WATCH_MAX: f64 = 0.5;
 
 /// The reaction to a change of preferences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDrift {
-    /// Nothing: nobody looks.
+    /// Do not look for changes.
     Off,
-    /// An alarm tells.
+    /// Raise an alarm.
     #[default]
     Tell,
-    /// An alarm tells, and the verdict starts again, as after a change of the rankers. After the
-    /// conclusion the alarm only tells.
+    /// Raise an alarm, and start the verdict again, as after a change of the rankers. After the
+    /// conclusion, only raise the alarm.
     Restart,
 }
 

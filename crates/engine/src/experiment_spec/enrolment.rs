@@ -1,9 +1,9 @@
 //! Which units take part in an experiment, and which of them see one ranker alone.
 //!
 //! A unit takes part if its *coin* is below the coverage. The coin is a number in [0, 1) that
-//! depends on the hash of the unit alone. So a unit stays where it is, a lower coverage keeps a
-//! part of the units, a higher one adds others, and nobody's preferences have a say. An independent
-//! coin says whether it sees one ranker alone, and a third one which.
+//! depends on the hash of the unit alone, and on no preference. So a unit stays where it is: a lower
+//! coverage keeps a part of the units, a higher one adds others. A second, independent coin says
+//! whether the unit sees one ranker alone, and a third one which.
 
 use sha2::{Digest, Sha256};
 
@@ -33,8 +33,8 @@ impl Coins {
     }
 }
 
-/// The arm of a unit, if a share `alone` of them sees one ranker alone and it is one of them. A page
-/// without a unit is none.
+/// The arm of a unit that sees one ranker alone, as a share `alone` of the units do. `None` for the
+/// other units, and for a page without a unit.
 pub fn arm_of(alone: f64, unit: Option<u64>) -> Option<Arm> {
     let unit = unit.filter(|_| alone > 0.0)?;
     let coins = Coins::of(unit);
@@ -47,8 +47,8 @@ fn uniform(number: u64) -> f64 {
 }
 
 impl ExperimentSpec {
-    /// The ranker that a page shows instead of a duel if it does not take part. A page without a
-    /// unit takes part by `coin`, which is uniform in [0, 1).
+    /// The ranker that a page shows instead of a duel; `None` if the page takes part. A page without
+    /// a unit takes part by `coin`, which is uniform in [0, 1).
     pub fn shown_outside(&self, unit: Option<u64>, coin: impl FnOnce() -> f64) -> Option<usize> {
         if self.coverage >= WHOLE_COVERAGE {
             return None;

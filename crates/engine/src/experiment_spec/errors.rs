@@ -6,24 +6,24 @@ use super::conclude_at::ConcludeAt;
 use dueling_bandits::evidence::Target;
 use dueling_bandits::run::Targets;
 
-/// Parts of one minus `confidence`, which is then the error of all of them together. A part that is
-/// left out is an equal share of the rest.
+/// How the claims divide one minus `confidence`, which is then the error of all of them together. A
+/// part that is left out is an equal share of the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Errors {
-    /// Of the verdict.
+    /// The error of the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.02, nullable = false)]
     pub best: Option<f64>,
-    /// Of the claims against the control.
+    /// The error of the claims against the control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.02, nullable = false)]
     pub control: Option<f64>,
-    /// Of the claims about segments.
+    /// The error of the claims about segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.01, nullable = false)]
     pub segments: Option<f64>,
-    /// Of the claims about metrics: half for `harm`, half for `safe`.
+    /// The error of the claims about metrics: half for `harm`, half for `safe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0001, maximum = 0.5, example = 0.01, nullable = false)]
     pub metrics: Option<f64>,
@@ -58,8 +58,8 @@ impl Errors {
         Targets { verdict, control, segments }
     }
 
-    /// The error of all claims that a ranker does harm to a metric, and that of all claims that one
-    /// is safe. Without a division, each has the whole error.
+    /// The error of all claims of harm together, which is also that of all claims of safety. Without
+    /// a division, each of the two has the whole error.
     pub fn of_metrics(division: Option<Self>, at: Option<ConcludeAt>) -> f64 {
         let whole = 1.0 - ConcludeAt::target(at).confidence;
         division.map_or(whole, |division| {

@@ -19,15 +19,15 @@ const MAX_REASON_CHARS: usize = 500;
 #[schema(as = ExcludeBody)]
 #[serde(deny_unknown_fields)]
 pub struct Exclusion {
-    /// As they were sent with duels or feedback. Only their hashes are kept.
+    /// Units as they were sent with duels or feedback. Only their hashes are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(example = json!(["u-81f3"]))]
     pub units: Vec<String>,
-    /// As `heaviest_units` of `/verdict` and exports have them.
+    /// Hashes of units, as `heaviest_units` of `/verdict` and exports have them.
     #[serde(default)]
     #[schema(value_type = Vec<String>, example = json!(["7f3a09c1d2e4b586"]))]
     pub hashes: Vec<UnitHash>,
-    /// Why, for people. It must not depend on who won the duels of the units.
+    /// Why the units are excluded, for people. The reason must not depend on who won their duels.
     #[schema(example = "clicks on the first result of every page")]
     pub reason: String,
 }

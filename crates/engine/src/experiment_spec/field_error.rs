@@ -19,8 +19,8 @@ impl FieldError {
     }
 }
 
-/// The error of the number at `pointer` unless it is in this range. The last part of the pointer is
-/// its name.
+/// The error of the number at `pointer`, unless the number is in this range. Its name is the last
+/// part of the pointer.
 pub(super) fn range_error<N: PartialOrd + Debug + Display>(
     pointer: &str,
     number: N,

@@ -20,27 +20,28 @@ pub const DEFAULT_VALUE_WINDOW_SECONDS: u32 = 60;
 pub struct Metric {
     #[schema(example = "latency_ms", pattern = "^[a-z][a-z0-9_]{0,31}$")]
     pub name: String,
-    /// `ranker` by default.
+    /// The subject of the metric; `ranker` by default.
     #[serde(default)]
     pub of: MetricOf,
     /// Whether `lower` or `higher` values are better; `lower` by default.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub better: Better,
-    /// Values are 0 to this: larger ones count as this. A missing one counts as the worst one for
-    /// each claim.
+    /// The largest value: larger ones count as this, and the smallest is 0. A missing value counts as
+    /// the worst one for each claim.
     #[schema(exclusive_minimum = 0.0, maximum = 1e12, example = 1000.0)]
     pub cap: f64,
-    /// A ranker does harm if its mean is worse than this; above 0 and below the cap. Not of a page.
+    /// A ranker does harm if its mean is worse than this; above 0 and below the cap. Not allowed for
+    /// a metric of a page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0, example = 400.0, nullable = false)]
     pub limit: Option<f64>,
-    /// A ranker does harm if it is worse than the `control` by more than this. Of a ranker: on the
-    /// same page; above 0, at most the cap. Of a page: in the mean of pages that show one of them
-    /// alone; from 0 to the cap.
+    /// A ranker does harm if its mean is worse than that of the `control` by more than this. For a
+    /// metric of a ranker, both means are of the same pages; above 0, at most the cap. For a metric
+    /// of a page, they are of pages that show one of the two alone; from 0 to the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0, example = 10.0, nullable = false)]
     pub difference: Option<f64>,
-    /// `retire` by default.
+    /// The reaction to harm; `retire` by default.
     #[serde(default)]
     pub on_harm: OnHarm,
 }
@@ -71,13 +72,13 @@ pub enum Better {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnHarm {
-    /// An alarm tells, and the ranker is retired. The experiment is paused instead if the ranker is
-    /// the control, only two are left, or the policy cannot retire one.
+    /// Raise an alarm, and retire the ranker. If the ranker is the control, only two are left, or the
+    /// policy cannot retire one, pause the experiment instead.
     #[default]
     Retire,
-    /// An alarm tells, and the experiment is paused.
+    /// Raise an alarm, and pause the experiment.
     Pause,
-    /// An alarm tells.
+    /// Raise an alarm.
     Tell,
 }
 
@@ -145,7 +146,7 @@ impl Metric {
     }
 }
 
-/// For a spec that does not say it.
+/// The value for a spec that does not have one.
 pub(super) fn default_value_window() -> u32 {
     DEFAULT_VALUE_WINDOW_SECONDS
 }

@@ -29,7 +29,7 @@ const MAX_EVENT_CHARS: usize = 100;
 pub struct PageRules {
     /// The current method.
     pub interleaving: interleaving::Spec,
-    /// Its number: 1 for the method at the creation.
+    /// Number of the current method: 1 for the method at the creation.
     pub interleaving_version: u32,
     /// Weight of each kind of event on a document, 1 to [`MAX_WEIGHT`].
     pub event_weights: BTreeMap<String, u32>,
@@ -38,8 +38,8 @@ pub struct PageRules {
     pub settle_after_seconds: Option<u32>,
     /// Two ids of the same ranker, for an A/A test: they should show no difference.
     pub canary: Option<[String; 2]>,
-    /// Share of pages that compare them. The second id is then no ranker of the tournament. With 0
-    /// it is, and the policy selects their duels.
+    /// Share of pages that compare the two ids of the canary. Above 0, the second id takes no part in
+    /// the tournament. With 0 it does, and the policy selects the duels of the two.
     #[serde(skip_serializing_if = "super::is_default")]
     pub canary_share: f64,
 }
@@ -65,7 +65,7 @@ impl PageRules {
             .unwrap_or_else(|| DEFAULT_SETTLE_AFTER_SECONDS.min(answers_within))
     }
 
-    /// All errors. Of too many kinds of events, it is only said that they are too many.
+    /// All errors. If there are too many kinds of events, this is their only error.
     pub(crate) fn errors(&self, rankers: &[Ranker], duel_ttl_seconds: u32) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if let Err(error) = self.interleaving.validate() {

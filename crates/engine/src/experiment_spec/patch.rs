@@ -31,15 +31,17 @@ pub struct Patch {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub status: Option<Status>,
-    /// With `concluded`; the leader of `/verdict` by default.
+    /// The ranker to conclude with. Only allowed with `status` `concluded`; the default is the
+    /// leader of `/verdict`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub winner: Option<String>,
-    /// Whether the experiment is archived. No request has it, and [`Patch::read`] alone reads it.
+    /// Whether the change archives the experiment. A request that contains this is refused;
+    /// [`Patch::read`] alone reads it.
     #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
     #[schema(ignore)]
     pub archived: bool,
-    /// Why the service makes the change by itself. As `archived`.
+    /// Why the service makes the change by itself. Read as `archived`.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub reason: Option<String>,
@@ -65,16 +67,16 @@ pub struct Patch {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 1000, nullable = false)]
     pub description: Option<String>,
-    /// Whom to ask about it.
+    /// The person or team to ask about the experiment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 200, nullable = false)]
     pub owner: Option<String>,
-    /// Its limits can change, the target of its verdict cannot.
+    /// When the experiment concludes by itself. The limits can change, the verdict's target cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ConclusionChangeShape>, nullable = false)]
     pub conclude_at: Option<OrNever<ConcludeAtChange>>,
-    /// Of duels that are issued after the change, counted after those before it. It changes neither
-    /// from nor to 0.
+    /// The answer window of duels that are issued after the change, which are counted after those
+    /// before it. It changes neither from nor to 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     pub answer_window_seconds: Option<u32>,
@@ -93,7 +95,7 @@ pub struct Patch {
 }
 
 fn interleaving_schema() -> RefOr<Schema> {
-    let description = "For duels chosen after the change. The state of the policy is kept; \
+    let description = "The method for duels chosen after the change. The state of the policy is kept; \
                        statistics are separate for each version.";
     let schema = RefBuilder::new().ref_location_from_schema_name("Interleaving");
     schema.description(Some(description)).into()
@@ -111,7 +113,7 @@ fn ranker_schema() -> RefOr<Schema> {
 pub enum Refused {
     /// The changed spec would be invalid.
     Invalid(Vec<FieldError>),
-    /// Its rankers cannot change so: the reason, with a remedy.
+    /// The rankers cannot change in this way: the reason, with a remedy.
     FixedRankers(String),
 }
 
@@ -134,12 +136,12 @@ impl std::fmt::Display for Refused {
 }
 
 impl Patch {
-    /// As the log keeps it.
+    /// The change as the log keeps it.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).expect("strings, numbers and lists always serialise")
     }
 
-    /// The way back of [`Patch::to_json`].
+    /// The inverse of [`Patch::to_json`].
     pub fn read(patch: &Value) -> Result<Self, String> {
         let members = || {
             let mut members = Map::deserialize(patch)?;
@@ -152,12 +154,13 @@ impl Patch {
             .map_err(|error: serde_json::Error| format!("this version cannot read it: {error}"))
     }
 
-    /// Whether it changes the status, the winner or the archive: the record, and not the spec.
+    /// Whether the patch changes the status, the winner or the archive: the record, and not the
+    /// spec.
     fn changes_lifecycle(&self) -> bool {
         self.status.is_some() || self.winner.is_some() || self.archived
     }
 
-    /// Whether it changes the spec. One that does not is a change of the status.
+    /// Whether the patch changes the spec. A patch that does not is a change of the status.
     pub fn changes_spec(&self) -> bool {
         let Self { status: _, winner: _, archived: _, reason: _, .. } = self;
         let lifecycle = Self {
@@ -170,7 +173,7 @@ impl Patch {
         *self != lifecycle
     }
 
-    /// Whether it asks for nothing.
+    /// Whether the patch asks for nothing.
     pub fn is_empty(&self) -> bool {
         !self.changes_lifecycle() && !self.changes_spec()
     }
@@ -267,7 +270,7 @@ impl ExperimentSpec {
         Ok(())
     }
 
-    /// The control that a request names is active after it.
+    /// Refuse to name a control that is retired after the change.
     fn refuse_retired(&self, control: &str) -> Result<(), Refused> {
         if self.ranker_index(control).is_some_and(|ranker| self.is_retired(ranker)) {
             let detail = format!("ranker `{control}` is retired; name an active one");

@@ -21,7 +21,7 @@ pub const MAX_DESCRIPTION_CHARS: usize = 1000;
 pub const MAX_OWNER_CHARS: usize = 200;
 /// The smallest part of a divided error.
 const LEAST_ERROR: f64 = 0.0001;
-/// Such parts are sums of decimal fractions.
+/// Tolerance for sums of such parts, which are decimal fractions.
 const ROUNDING: f64 = 1e-9;
 
 impl ExperimentSpec {
@@ -32,7 +32,7 @@ impl ExperimentSpec {
         let count = self.rankers.len();
         errors.extend(self.ranker_count_error());
         if count > RANKERS_MAX {
-            // Which of them are wrong helps nobody.
+            // a list of the wrong ones would help nobody
             return errors.into_vec();
         }
         self.add_ranker_errors(&mut errors);
@@ -99,7 +99,7 @@ impl ExperimentSpec {
         }
     }
 
-    /// Why the second id of the canary cannot be left out of the tournament.
+    /// The error of a canary whose second id cannot be left out of the tournament.
     fn canary_error(&self) -> Option<FieldError> {
         self.held_out()?;
         let why = match self.policy.description().fixed_rankers {

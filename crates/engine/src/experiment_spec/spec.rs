@@ -30,7 +30,7 @@ pub const RANKERS_MAX: usize = 256;
 /// Largest seed: every JSON parser reads the integers up to here exactly.
 pub const MAX_SEED: u64 = (1 << 53) - 1;
 const MAX_NAME_BYTES: usize = 64;
-/// The coverage of an experiment that does not say otherwise: everybody.
+/// The default coverage: all units.
 pub const WHOLE_COVERAGE: f64 = 1.0;
 
 /// An experiment as it was created and then changed, with defaults filled in. Two requests for one
@@ -53,15 +53,15 @@ pub struct ExperimentSpec {
     /// has passed since its issue. 0: it counts every answer as it arrives.
     #[serde(default)]
     pub answer_window_seconds: u32,
-    /// The seed of all random draws of the fold; `None` in a request for one that is drawn.
+    /// The seed of all random draws of the fold. `None` in a request: the service draws a seed.
     pub seed: Option<u64>,
     /// When the service concludes the experiment by itself; without it, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclude_at: Option<ConcludeAt>,
-    /// Its purpose; empty if nobody has said.
+    /// Purpose of the experiment; empty if none is given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Whom to ask about it; empty if nobody has said.
+    /// The person or team to ask about the experiment; empty if none is given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
     /// Id of the ranker that people see today. Claims are made against it.
@@ -73,7 +73,7 @@ pub struct ExperimentSpec {
     /// How the claims divide one error; without it, each kind has that error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
-    /// The claim that it proves first.
+    /// The claim that the experiment proves first.
     #[serde(default)]
     pub goal: Goal,
     /// The reaction to changed preferences.
@@ -101,7 +101,7 @@ pub struct ExperimentSpec {
     /// The units whose answers do not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusions: Vec<Exclusion>,
-    /// Rules for its pages.
+    /// Rules for the pages.
     #[serde(default)]
     pub pages: PageRules,
 }
@@ -280,7 +280,7 @@ impl ExperimentSpec {
     }
 }
 
-/// For the default of a field.
+/// The default of `coverage`.
 fn whole_coverage() -> f64 {
     WHOLE_COVERAGE
 }

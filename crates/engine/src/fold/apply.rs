@@ -371,7 +371,7 @@ impl State {
         }
     }
 
-    /// Each tie that a coin decides takes a draw.
+    /// Refuse more ties for a coin to decide than [`COIN_TIES_MAX`]: each takes a draw.
     fn check_ties(&self, results: &[PairResult]) -> Result<(), String> {
         match ties_of(results) {
             ties if self.spec.ties.constant().is_none() && ties > COIN_TIES_MAX => Err(format!(

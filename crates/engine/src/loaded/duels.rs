@@ -27,14 +27,16 @@ pub struct Chosen {
 }
 
 impl LoadedExperiment {
-    /// The time of issue of a duel that is issued now.
+    /// The issue time to write into a duel that is created at `now_ms`. It is later than `now_ms`
+    /// if a clock was ahead earlier ([`Fold::time_ahead_of`]).
     pub fn issued_at(&self, now_ms: i64) -> i64 {
         // an experiment that cannot be read issues no duel
         self.fold().ok().and_then(|fold| fold.time_ahead_of(now_ms)).unwrap_or(now_ms)
     }
 
-    /// Set the winner and a rival whose duels would lessen a doubt about the verdict: they meet
-    /// where the winner would be shown alone. `None` if there is no doubt, or duels would not help.
+    /// Set the pair (winner, rival) to compare because the verdict is in doubt. This pair is issued
+    /// for pages on which the policy would show the winner alone. `None`: there is no doubt, or
+    /// more duels would not help.
     pub fn set_doubted(&self, winner_and_rival: Option<(usize, usize)>) {
         *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = winner_and_rival;
     }
@@ -92,8 +94,8 @@ impl LoadedExperiment {
         Ok(issue(&fold, open, Rule::Policy, selection, rng, now_ms))
     }
 
-    /// The ranker that a concluded experiment shows. This experiment may have been loaded before a
-    /// newer winner was enlisted: it has no data about that one.
+    /// The ranker that a concluded experiment shows; `None` if it was enlisted after this experiment
+    /// was loaded, which has no data about it.
     fn concluded_on(&self) -> Option<usize> {
         let (status, winner) = self.with_record(|record| (record.status, record.winner));
         let winner = winner.filter(|_| status == Status::Concluded).map(usize::from);

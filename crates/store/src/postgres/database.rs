@@ -146,7 +146,7 @@ impl Database for PostgresStore {
         let mut connection = connect(direct).await?;
         let distributed = distribute(&mut connection).await?;
         connection.close().await?;
-        self.learn(Layout::ByExperiment);
+        self.remember_layout(Layout::ByExperiment);
         Ok(distributed)
     }
 

@@ -66,10 +66,10 @@ const DISTRIBUTE_FUNCTION: &str = "select create_distributed_function(
          $1::text::regprocedure, 'experiment', colocate_with => 'log', force_delegation => true
      )::text";
 
-/// The settings of sessions, for the sessions of the coordinator on other nodes. Those of a
-/// session are not passed on. The database has what commits and plans need, for all roles. This
-/// role has the time limits: they would end the moves of shards, which an administrator starts.
-/// `statement_timeout` needs none: the coordinator cancels what it started.
+/// Sets the settings of sessions on a node, because the coordinator does not pass on those of its
+/// own session. The database has what commits and plans need, for all roles. This role alone has the
+/// time limits: they would end the moves of shards, which an administrator starts.
+/// `statement_timeout` is not among them: the coordinator cancels what it started.
 const SETTINGS: &str = "
     do $$
     declare
@@ -98,7 +98,7 @@ const SET_ON_EVERY_NODE: &str = "select node.nodename || ':' || node.nodeport, r
      from run_command_on_all_nodes($1) as ran join pg_dist_node as node using (nodeid)
      where not ran.success";
 
-/// Bring every table, the function and the settings into their places. What is in its place stays.
+/// Distribute every table, the function and the settings, unless they are distributed already.
 pub(super) async fn distribute(connection: &mut PgConnection) -> Result<Distributed, StoreError> {
     require_coordinator(connection).await?;
     connection.execute(BEGIN).await?;

@@ -11,22 +11,22 @@ use super::notifier::Notifier;
 use super::sessions::{APPENDING, OTHER, PoolMode, listening_pool};
 use crate::StoreError;
 
-/// Citus lists distributed tables in `pg_dist_partition`, which only databases with the extension
-/// have. It is asked for first.
+/// Whether the database has the table `pg_dist_partition`, in which Citus lists distributed tables.
+/// Only databases with the extension have it, so this is asked first.
 const HAS_EXTENSION: &str = "select to_regclass('pg_dist_partition') is not null";
 
-/// `h`: distributed by a hash. A table that is sharded by schema is whole on one node.
+/// Method `h`: by a hash. A table that is sharded by schema is whole on one node.
 const IS_DISTRIBUTED: &str = "select exists (
          select 1 from pg_dist_partition
          where logicalrelid = to_regclass('log') and partmethod = 'h'
      )";
 
-/// The place of the experiments.
+/// On which nodes the experiments are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// All on one node: a plain database, or one that is sharded by schema.
     Whole = 1,
-    /// Each on one node, by its id.
+    /// Each experiment on one node, which follows from its id.
     ByExperiment = 2,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct PostgresStore {
     pub(super) direct: Option<PgConnectOptions>,
     /// Whether `direct` comes from a URL of its own.
     pub(super) has_direct_url: bool,
-    /// Whether `direct` was found to lead to the same database: `false` if it did not answer.
+    /// Whether `direct` leads to the database of `options`; `false` if it did not answer.
     pub(super) same_database: OnceCell<bool>,
     /// Set once [`PoolMode::Session`] was checked.
     pub(super) own_sessions: OnceCell<()>,
@@ -83,22 +83,23 @@ impl PostgresStore {
         }
     }
 
+    /// The remembered layout.
     pub(super) fn known_layout(&self) -> Option<Layout> {
         [Layout::Whole, Layout::ByExperiment]
             .into_iter()
             .find(|layout| *layout as u8 == self.layout.load(Ordering::Relaxed))
     }
 
-    pub(super) fn learn(&self, layout: Layout) {
+    pub(super) fn remember_layout(&self, layout: Layout) {
         self.layout.store(layout as u8, Ordering::Relaxed);
     }
 
-    /// Ask again at the next append.
+    /// Forget the layout, so that the next [`PostgresStore::layout`] asks the database again.
     pub(super) fn forget_layout(&self) {
         self.layout.store(0, Ordering::Relaxed);
     }
 
-    /// The layout; the first call asks the database.
+    /// The layout. Asks the database unless the layout is known.
     pub(super) async fn layout(&self) -> Result<Layout, StoreError> {
         match self.known_layout() {
             Some(layout) => Ok(layout),
@@ -106,13 +107,14 @@ impl PostgresStore {
         }
     }
 
-    /// Ask the database for its layout: it may have been distributed by another process.
+    /// Ask the database for its layout, and remember it. Another process may have distributed the
+    /// database.
     pub(super) async fn ask_layout(&self) -> Result<Layout, StoreError> {
         let ask = async |question| self.pool.row(sqlx::query(question)).await;
         let (extended,): (bool,) = ask(HAS_EXTENSION).await?;
         let distributed = extended && ask(IS_DISTRIBUTED).await?.0;
         let layout = if distributed { Layout::ByExperiment } else { Layout::Whole };
-        self.learn(layout);
+        self.remember_layout(layout);
         Ok(layout)
     }
 }

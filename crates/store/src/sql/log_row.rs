@@ -102,7 +102,7 @@ log_columns! {
     detail: Option<String>,
 }
 
-/// SQLite has numbers for flags.
+/// Read a flag, which SQLite has as a number.
 fn flag_from_number<'de, D: Deserializer<'de>>(column: D) -> Result<Option<bool>, D::Error> {
     Ok(Option::<i64>::deserialize(column)?.map(|flag| flag != 0))
 }
@@ -125,7 +125,7 @@ impl LogRow {
         format!("${}", n + Self::POSTGRES_TYPES.len())
     }
 
-    /// The columns of `entry`, whose position is counted from `open.head`.
+    /// The columns of `entry`. Its positions are relative: `open.head` is added to them.
     pub fn above_heads() -> String {
         let columns = Self::COLUMNS.iter().map(|column| match *column {
             "position" => "open.head + entry.position".to_owned(),

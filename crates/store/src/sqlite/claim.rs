@@ -19,19 +19,21 @@ use tokio::sync::Mutex;
 use super::contents::{COMPANIONS, Contents, Truncated};
 use crate::StoreError;
 
-/// Ending of the file that is locked for the name of the database. It stays when the server ends.
+/// Suffix of the lock file beside the database (`<name>.lock`). The server locks this file too, to
+/// claim the name of the database. The lock file is not deleted when the server ends.
 const LOCK: &str = ".lock";
 
-/// A claim; the next server can have it once this is dropped.
+/// A claim on the files. Another server can make one once this is dropped.
 #[derive(Debug)]
 pub(super) struct Claim {
     _lock: File,
-    /// Locks the database itself, too.
+    /// The open database, which is locked too on Linux, and its companions.
     contents: Contents,
+    /// The first file that was found truncated.
     truncated: OnceLock<Truncated>,
-    /// The database, its companions and the locked file, each with its device and inode.
+    /// The database, its companions and the lock file, each with its device and inode.
     files: Vec<(PathBuf, (u64, u64))>,
-    /// Keeps the companions in existence: SQLite deletes them with the last connection.
+    /// A connection that stays open, because SQLite deletes the companions with the last one.
     anchor: Mutex<Option<SqliteConnection>>,
 }
 
