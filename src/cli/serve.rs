@@ -207,8 +207,8 @@ async fn until_signal(mut config: ServeConfig) -> Result<(), CommandError> {
     }
 }
 
-/// Say on standard output and in the log that the server serves at this address. `open` says
-/// whether it has no keys.
+/// Say on standard output and in the log output that the server serves at this address. `open` says
+/// whether the server has no keys.
 fn announce(address: SocketAddr, database: &str, open: bool) {
     tracing::info!(%address, database, api_keys = !open, version = env!("CARGO_PKG_VERSION"), "serving");
     if open && !address.ip().is_loopback() {

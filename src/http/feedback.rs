@@ -60,10 +60,10 @@ struct One {
     #[serde(rename = "final")]
     #[schema(nullable = false)]
     last: Option<bool>,
-    /// As in the request of `next-duel`, if that was not told.
+    /// The unit that sees the page, if `next-duel` was not told.
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
-    /// As in the request of `next-duel`, if that was not told.
+    /// The segment of the page, if `next-duel` was not told.
     #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
     segment: Option<Segment>,
     /// Values of the experiment's metrics, by ranker and metric, with an outcome, with clicks, or

@@ -43,7 +43,8 @@ struct Ready {
 /// The checks of the server.
 #[derive(Debug, Serialize, ToSchema)]
 struct Checks {
-    /// The server is ready without it while it has experiments in memory.
+    /// The last check of the database. While the server has experiments in memory, it is ready
+    /// without the database.
     database: Check,
 }
 
@@ -71,8 +72,8 @@ async fn livez() -> &'static str {
 
 /// Readiness
 ///
-/// Whether the server can issue duels, for load balancers. While the database does not answer, it
-/// can, from memory. The server is not ready while it is shutting down, if the database has the
+/// Whether the server can issue duels, for load balancers. While the database does not answer, the
+/// server can issue them from memory. The server is not ready while it is shutting down, if the database has the
 /// schema of another version or its file moved, or if the database does not answer and no
 /// experiment is in memory.
 #[utoipa::path(get, path = "/readyz", tag = openapi::OPERATIONS_TAG, responses(
@@ -87,7 +88,9 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
         return not_ready("the server is shutting down");
     }
     if database.state == DatabaseState::Unusable {
-        return not_ready("the server cannot serve from its database; the log has the cause");
+        return not_ready(
+            "the server cannot serve from its database; the cause is in the server's log output",
+        );
     }
     if database.state == DatabaseState::Unavailable && state.service.loaded().is_empty() {
         return not_ready("the database does not answer, and no experiment is in memory");

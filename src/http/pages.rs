@@ -34,7 +34,7 @@ pub(crate) fn routes() -> Routes {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct InterleaveBody {
-    /// From `next-duel`; for later pages, from the first page.
+    /// The `duel_id` from `next-duel`; for later pages, that from the first page.
     duel_id: String,
     /// Document ids of the left ranker's ranking, best first, of 1 to 1024 bytes each. Only the
     /// first occurrence of a repeated id counts.
@@ -51,10 +51,10 @@ struct InterleaveBody {
     #[serde(default)]
     #[schema(maximum = 999)]
     offset: u32,
-    /// As in the request of `next-duel`, if that was not told.
+    /// The unit that sees the page, if `next-duel` was not told.
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
-    /// As in the request of `next-duel`, if that was not told.
+    /// The segment of the page, if `next-duel` was not told.
     #[schema(value_type = Option<String>, max_length = 32, example = "mobile", nullable = false)]
     segment: Option<Segment>,
     /// Documents at fixed positions, such as advertisements.
@@ -62,7 +62,7 @@ struct InterleaveBody {
     #[schema(value_type = Vec<PinBody>, max_items = 100)]
     pinned: Vec<Object<PinBody>>,
     /// Values of the experiment's metrics that are known when the page is made, by ranker and
-    /// metric. The same as in feedback.
+    /// metric, as in feedback.
     #[schema(value_type = Option<HashMap<String, HashMap<String, f64>>>, nullable = false, example = json!({"bm25": {"latency_ms": 12}, "neural": {"latency_ms": 41}}))]
     metrics: Option<Box<RawValue>>,
 }
@@ -71,9 +71,9 @@ struct InterleaveBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PinBody {
-    /// It need not be in the rankings.
+    /// Id of the document. It need not be in the rankings.
     document: String,
-    /// In the shown list, from 0 on the first page.
+    /// Position in the shown list, from 0 on the first page.
     #[schema(maximum = 999)]
     position: u32,
 }

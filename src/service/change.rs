@@ -290,11 +290,11 @@ async fn commit(
         }
         Changed::Missing => return Err(ServiceError::not_found(name)),
     };
-    // into the experiment that it was decided on, or the one that has replaced it in memory
+    // fold the change into the experiment in memory, which may have been loaded since
     if let Some(loaded) = service.engine.registry.in_memory(name)
         && let Err(error) = loaded.catch_up_with(&**store, record).await
     {
-        // it is durable and therefore acknowledged; replication folds it later
+        // the change is durable and therefore acknowledged; replication folds it later
         tracing::error!(%error, experiment = name, "a change could not be folded yet");
     }
     done

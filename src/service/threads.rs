@@ -88,9 +88,9 @@ struct Waiting {
 impl WorkThreads {
     /// Threads that are called `name-0`, `name-1` and so on.
     pub(crate) fn start(name: &str, priority: Priority) -> Result<Self, ServiceError> {
-        let share = if priority == Priority::Low { 2 } else { 4 };
-        let count =
-            std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(share));
+        let processors_each = if priority == Priority::Low { 2 } else { 4 };
+        let count = std::thread::available_parallelism()
+            .map_or(1, |cores| cores.get().div_ceil(processors_each));
         Self::start_some(name, priority, count)
     }
 

@@ -133,7 +133,7 @@ problems! {
         "The request's header fields are larger than the server accepts.",
         "Send fewer or smaller headers. Cookies are the usual cause, and the API needs no cookies.";
     Internal: "internal", INTERNAL_SERVER_ERROR, "Internal server error",
-        "The server failed unexpectedly. Its log has the cause, with the `request_id` of this response.",
+        "The server failed unexpectedly. The cause is in its log output, with the `request_id` of this response.",
         "Try again. If the problem persists, report the `request_id` to the server's operator.";
     Overloaded: "overloaded", SERVICE_UNAVAILABLE, "The server is overloaded",
         "Too many requests are running, or too much feedback is waiting to be written. The server \

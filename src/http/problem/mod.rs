@@ -62,7 +62,7 @@ impl Problem {
     pub(crate) fn unexpected() -> Self {
         Self::new(
             ProblemKind::Internal,
-            "The server failed; its log has the cause under this request_id.",
+            "The server failed; the cause is in its log output, under this request_id.",
         )
     }
 

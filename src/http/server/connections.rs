@@ -45,6 +45,7 @@ impl Peer {
 /// The open connections.
 #[derive(Debug)]
 pub(crate) struct Connections {
+    /// Largest number of open connections.
     most: usize,
     /// Counts the connections that were closed for others.
     shed: Counter,
@@ -54,7 +55,7 @@ pub(crate) struct Connections {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    /// In the order of their arrival.
+    /// By number, which is the order of their arrival.
     connections: BTreeMap<u64, Connection>,
 }
 
@@ -113,11 +114,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Open {
-    /// The connection to close for another one. Up to `keyless_room` of those that have shown no
-    /// key are kept.
+    /// The number of the connection to close for a new one. Up to `keyless_room` connections that
+    /// have shown no key are kept.
     fn superfluous(&self, keyless_room: usize) -> Option<u64> {
         let (mut keyless, mut oldest) = (0, None);
-        // of each key: its connections, and the one whose last request began first
+        // for each key: the number of its connections; and of the least recently used one, when
+        // its last request began, and its number
         let mut of_keys: HashMap<_, (usize, Instant, u64)> = HashMap::new();
         for (&number, connection) in &self.connections {
             let last = lock(&connection.peer.0);
@@ -130,14 +132,15 @@ impl Open {
                 continue;
             };
             let key = key.as_ref().map(|key| *key.digest());
-            let (count, first, idle) = of_keys.entry(key).or_insert((0, *began, number));
+            let (count, least_recent, candidate) =
+                of_keys.entry(key).or_insert((0, *began, number));
             *count += 1;
-            if began < first {
-                (*first, *idle) = (*began, number);
+            if began < least_recent {
+                (*least_recent, *candidate) = (*began, number);
             }
         }
         let most = of_keys.into_values().max_by_key(|(count, ..)| *count);
-        most.map(|(_, _, idle)| idle).or(oldest)
+        most.map(|(_, _, candidate)| candidate).or(oldest)
     }
 
     fn close(&mut self, number: u64) {

@@ -43,7 +43,7 @@ pub async fn receive(
         if request.has_unknown_key {
             service.refresh_signing_keys().await?;
         }
-        if request.is_ahead {
+        if request.needs_newer_log {
             loaded.catch_up(&*service.engine.store).await?;
             loaded = service.experiment(name).await?;
         }
@@ -119,7 +119,7 @@ async fn check(
         let knows = |opened: &OpenedDuel| opened.needs_at_most(rankers, methods);
         let request = CheckedRequest::check(&keys, &loaded, now, knows, name_of, &feedback);
         // the feedback is freed here unless it is still needed, because that takes long as well
-        let unchecked = (request.has_unknown_key || request.is_ahead).then_some(feedback);
+        let unchecked = (request.has_unknown_key || request.needs_newer_log).then_some(feedback);
         (request, unchecked)
     };
     service.run_by_cost(nanoseconds, check).await

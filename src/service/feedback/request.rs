@@ -31,37 +31,37 @@ const AHEAD: &str = "the duel has a ranker or a method that the experiment does 
 /// An item of feedback after its `duel_id` was checked.
 pub(super) enum CheckedItem {
     Counted {
-        /// Index of the event that has its content, and whether earlier items of the request
-        /// already have all of that content; `None` if it has values of metrics alone.
+        /// Index of the event with the content of the item, and whether earlier items of the
+        /// request already have all of that content. `None` if the item has only values of metrics.
         event: Option<(usize, bool)>,
-        /// Index of its values of metrics.
+        /// Index of the item's values in [`CheckedRequest::values`].
         values: Option<usize>,
         /// Values of metrics that do not count.
         ignored: Vec<IgnoredValue>,
     },
-    /// It names no duel of this experiment, its clicks are not valid, or it counts for nothing.
+    /// The item names no duel of this experiment, or its content is not valid or counts for nothing.
     Refused(Receipt),
 }
 
 pub(super) struct CheckedEvent {
     pub event: NewEvent,
-    /// Unix milliseconds at which its duel expires.
+    /// Unix milliseconds at which the duel of the event expires.
     pub expires_at: i64,
 }
 
 pub(super) struct CheckedRequest {
-    /// One for each item, in order.
+    /// The checked items, in the order of the request.
     pub items: Vec<CheckedItem>,
-    /// In the order in which they are appended.
+    /// The events to append, in this order.
     pub events: Vec<CheckedEvent>,
-    /// Values of metrics.
+    /// Values of metrics to record.
     pub values: Vec<PageValues>,
     /// The duels that the items name.
     pub duels: BTreeSet<Nonce>,
     /// Whether a `duel_id` was signed with a key that is not known here.
     pub has_unknown_key: bool,
-    /// Whether a duel has a ranker or a method that is not known here.
-    pub is_ahead: bool,
+    /// Whether a duel names a ranker or a method that this process has not read from the log yet.
+    pub needs_newer_log: bool,
 }
 
 /// The events of a request while its items are read.
@@ -69,7 +69,7 @@ pub(super) struct CheckedRequest {
 struct Drafts {
     drafts: Vec<Draft>,
     values: Vec<PageValues>,
-    /// The drafts that take more pieces, by duel.
+    /// Index in `drafts` of the clicks of each duel that later items can still add to.
     collecting: HashMap<Nonce, usize>,
 }
 
@@ -100,7 +100,7 @@ impl CheckedRequest {
             values: Vec::new(),
             duels: BTreeSet::new(),
             has_unknown_key: false,
-            is_ahead: false,
+            needs_newer_log: false,
         };
         let mut drafts = Drafts::default();
         for item in feedback {
@@ -115,7 +115,7 @@ impl CheckedRequest {
                     CheckedItem::Refused(Receipt::invalid(other_experiment(owner.as_deref())))
                 }
                 Ok(opened) if !knows(opened) => {
-                    request.is_ahead = true;
+                    request.needs_newer_log = true;
                     CheckedItem::Refused(Receipt::invalid(AHEAD))
                 }
                 Ok(opened) => {
@@ -221,7 +221,7 @@ impl Draft {
         }
     }
 
-    /// Add a piece of the same duel. Returns whether it adds anything.
+    /// Add clicks of the same duel. Returns whether they add anything.
     fn merge(&mut self, piece_of: &Arc<OpenedPage>, piece: &PageClicks) -> bool {
         let Self::Clicks { page, clicks, .. } = self else { return false };
         let mut adds = piece_of.shown() > page.shown();

@@ -11,38 +11,38 @@ use rankduel_store::audience::Segment;
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Claim {
     pub claim: ClaimKind,
-    /// Of `best`, `hurt` and `unhurt` the winner, and `null` while that is open.
+    /// The ranker that the claim is about; `null` for `drift`. For `best`, `hurt` and `unhurt` it is
+    /// the winner, and `null` before the verdict.
     pub ranker: Option<String>,
-    /// The ranker that it is compared with; for `hurt` without a control, the one that did best
+    /// The ranker that `ranker` is compared with; for `hurt` without a control, the one that did best
     /// against the winner in the segment; otherwise `null`.
     pub control: Option<String>,
-    /// Of `hurt`; otherwise `null`.
+    /// The segment of `hurt`; otherwise `null`.
     #[schema(value_type = Option<String>)]
     pub segment: Option<Segment>,
     #[schema(example = 0.01)]
     pub margin: f64,
-    /// The share of experiments in which it is wrong is at most this; `errors` says which claims
-    /// share it.
+    /// The claim is wrong in at most this share of experiments; `errors` says which claims share it.
     pub error: f64,
     pub state: ClaimState,
-    /// Number of answers that had counted when it was decided: of `best` since the rankers last
-    /// changed, against the control since one was first named, of `harm` and `safe` the pages,
-    /// otherwise since the start. `null` while it is open.
+    /// Number of answers that had counted when the claim was decided: for `best`, since the rankers
+    /// last changed; against the control, since one was first named; otherwise since the start. For
+    /// `harm` and `safe`, the number of pages. `null` while the claim is open.
     pub decided_after_duels: Option<u64>,
-    /// Share of the duels with the control that the ranker won; `null` before the first one.
+    /// Share of its duels with `control` that `ranker` won; `null` before the first one.
     #[schema(example = 0.59)]
     pub win_rate: Option<f64>,
-    /// The probability to win against the control is proven to be above this; for `worse` and
-    /// `hurt`, below it. `null` while nothing is proven.
+    /// A bound of the probability that `ranker` wins against `control`, which is proven to be above
+    /// this; for `worse` and `hurt`, below it. `null` while nothing is proven.
     #[schema(example = 0.53)]
     pub bound: Option<f64>,
-    /// Estimated number of further duels of the ranker and the control until it is decided; `null`
-    /// if there is no estimate.
+    /// Estimated number of further duels of the ranker and the control until the claim is decided;
+    /// `null` if there is no estimate.
     pub duels_to_go: Option<u64>,
-    /// If it is out of reach: the lead that is in reach. A negative one of -0.02 is "not worse by
-    /// more than 2 points".
+    /// If the claim is out of reach: the lead that could be proven. A lead of -0.02 stands for "not
+    /// worse by more than 2 points".
     pub lead_in_reach: Option<f64>,
-    /// Only of `harm` and `safe`.
+    /// The metric of `harm` and `safe`; omitted otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub metric: Option<ClaimedMetric>,
@@ -54,22 +54,22 @@ pub struct Claim {
 pub enum ClaimKind {
     /// No other ranker beats more of the others: the verdict.
     Best,
-    /// It beats the control by at least the margin.
+    /// The ranker beats the control by at least the margin.
     Better,
-    /// It does not lose to the control by more than the margin.
+    /// The ranker does not lose to the control by more than the margin.
     NotWorse,
-    /// It loses to the control by at least the margin.
+    /// The ranker loses to the control by at least the margin.
     Worse,
-    /// It loses to a rival by at least the margin in the segment.
+    /// The winner loses to a rival by at least the margin in the segment.
     Hurt,
-    /// It loses by more than the margin in no declared segment.
+    /// The winner loses by more than the margin in no declared segment.
     Unhurt,
     /// Preferences have changed by more than the margin: the newest alarm, see `drift` of the
     /// verdict.
     Drift,
-    /// Its mean of a metric is above the limit.
+    /// The ranker's mean of a metric is worse than the limit.
     Harm,
-    /// Its mean of a metric is below the limit.
+    /// The ranker's mean of a metric is better than the limit.
     Safe,
 }
 
@@ -77,12 +77,12 @@ pub enum ClaimKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimState {
-    /// It is proven, and stays so.
+    /// The claim is proven, and stays so.
     Decided,
-    /// It may be proven.
+    /// The claim may still be proven.
     Open,
-    /// The ranker is too near to the edge of the claim, or beyond it: it takes more than some
-    /// 30,000 duels.
+    /// The ranker is too near to the edge of the claim, or beyond it: a proof takes more than
+    /// some 30,000 duels.
     OutOfReach,
 }
 
@@ -94,19 +94,19 @@ pub struct ClaimedMetric {
     pub of: LimitOf,
     #[schema(example = 400.0)]
     pub limit: f64,
-    /// The mean of the values that came, or by how much it is worse than the control on average,
-    /// with values rounded at random; `null` before the first value. It is too far from the limit on
-    /// average when a claim was just decided.
+    /// The mean of the values that came, or by how much they are worse than the control on average,
+    /// with values rounded at random; `null` before the first value. When a claim was just decided,
+    /// this mean is on average farther from the limit than the true one.
     #[schema(example = 512.3)]
     pub mean: Option<f64>,
-    /// Harm was found in differences that are cut at plus and minus this, and they are in `mean`.
-    /// Omitted otherwise.
+    /// The size at which differences are cut, also in `mean`, if harm was found by cut ones. Omitted
+    /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 100.0, nullable = false)]
     pub cut: Option<f64>,
     /// Number of pages that count.
     pub pages: u64,
-    /// The share of them without a value, or without one of both for a difference. A missing value
+    /// The share of these pages that lack a value, or for a difference one of the two. A missing value
     /// counts as the worst one for the claim: as `cap` for `safe`, as 0 for `harm` (or the reverse).
     #[schema(example = 0.002)]
     pub missing_share: f64,
@@ -118,15 +118,16 @@ pub struct ClaimedMetric {
     pub uneven: bool,
 }
 
-/// The subject of a limit.
+/// What a limit limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOf {
-    /// The value.
+    /// The mean value.
     Value,
-    /// Its difference to that of the control on the same page.
+    /// The mean difference to the value of the control on the same page.
     Difference,
-    /// The difference of pages that show the ranker alone to those that show the control alone.
+    /// The difference between the means of pages that show the ranker alone and of those that show
+    /// the control alone.
     Pages,
 }
 

@@ -24,20 +24,21 @@ use rankduel_engine::loaded::LoadedExperiment;
 pub struct Claims {
     pub experiment: String,
     pub position: u64,
-    /// `null` without a control, and after it was retired.
+    /// Id of the control; `null` without one, and after it was retired.
     pub control: Option<String>,
     /// The control that was named last, while answers to duels issued before still count for the
     /// earlier one; `null` otherwise.
     pub next_control: Option<String>,
     pub goal: Goal,
     pub errors: ClaimErrors,
-    /// `best` first, then three for each other active ranker, `hurt` of each declared segment and
-    /// `unhurt`, `harm` and `safe` for each ranker and limit of a metric, and at last `drift`.
+    /// In this order: `best`, three claims for each active ranker beside the control, `hurt` of each
+    /// declared segment and `unhurt`, `harm` and `safe` for each ranker and limit of a metric,
+    /// `drift`.
     pub claims: Vec<Claim>,
 }
 
-/// The share of experiments in which claims are wrong is at most this, however often and whenever
-/// you read them. A claim that is not made has 0.
+/// The largest shares of experiments in which claims are wrong, however often and whenever you read
+/// them. A claim that is not made has 0.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ClaimErrors {
     /// A wrong ranker is `best`.
@@ -61,7 +62,7 @@ pub struct ClaimErrors {
     /// A ranker that does no `harm` is said to, for all rankers and metrics together.
     #[schema(example = 0.0)]
     pub harm: f64,
-    /// A ranker that is not `safe` is said to be, for all together.
+    /// A ranker that is not `safe` is said to be, for all rankers and metrics together.
     #[schema(example = 0.0)]
     pub safe: f64,
     /// Any of these is wrong: their sum.
@@ -69,14 +70,15 @@ pub struct ClaimErrors {
     pub any: f64,
 }
 
-/// The winner against the control, or before there is one, the ranker that is furthest.
+/// The winner against the control. Before there is a winner: the ranker that is proven to win most
+/// against the control, or else the leader.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ControlView {
     pub control: String,
     pub ranker: String,
-    /// The strongest claim that is proven of it; `null` if none is.
+    /// The strongest proven claim about the ranker; `null` if there is none.
     pub proven: Option<ClaimKind>,
-    /// Whether more duels of the two would decide nothing.
+    /// Whether more duels of the ranker and the control would decide nothing.
     pub settled: bool,
     /// Share of their duels that the ranker won; `null` before the first one.
     #[schema(example = 0.59)]
@@ -86,8 +88,8 @@ pub struct ControlView {
     pub at_least: Option<f64>,
     /// The ranker is proven to win less than this share; `null` if nothing is.
     pub at_most: Option<f64>,
-    /// Estimated number of further duels of the two until it is proven better; `null` if it is, or
-    /// there is no estimate.
+    /// Estimated number of further duels of the two until the ranker is proven better; `null` if it
+    /// is, or there is no estimate.
     pub duels_to_go: Option<u64>,
     #[schema(example = "`neural` is 9 points ahead of what you run now, at least 3.2 points.")]
     pub sentence: String,

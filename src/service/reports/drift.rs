@@ -10,8 +10,8 @@ use rankduel_engine::clock::rfc3339;
 /// Evidence beyond this is reported as this.
 const MOST_EVIDENCE: f64 = 1e15;
 
-/// Whether the preferences have changed while the experiment ran. Changes nothing in the verdict,
-/// unless `drift` of the experiment is `restart`.
+/// Whether the preferences have changed while the experiment ran. An alarm changes nothing in the
+/// verdict, unless `drift` of the experiment is `restart`.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DriftClaim {
     #[schema(
@@ -36,27 +36,28 @@ pub struct DriftClaim {
     pub alarms_total: u32,
 }
 
-/// A preference that has changed.
+/// A preference that has changed. The pair was selected because its change is the largest, so the
+/// difference between `before` and `after` is overstated on average.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Change {
     #[schema(format = DateTime)]
     pub found_at: String,
-    /// When it probably came about.
+    /// The probable time of the change.
     #[schema(format = DateTime)]
     pub since: String,
     /// The pair that changed most clearly. Other pairs may have changed too.
     #[schema(example = json!(["neural", "bm25"]))]
     pub pair: [String; 2],
+    /// Result of the pair before the change, back to the start or the previous alarm.
     pub before: WinRate,
-    /// Its wins since then.
+    /// Result of the pair after the change.
     pub after: WinRate,
 }
 
-/// The share of duels that a ranker won.
+/// The result of a pair in a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct WinRate {
-    /// Whoever looks for the largest change finds one that is too large, so expect a smaller
-    /// difference.
+    /// Share of the answers that the first ranker of `pair` won. A tie is half a win.
     pub win_rate: f64,
     pub answers: f64,
 }

@@ -23,15 +23,15 @@ const STALE_AFTER: f64 = 0.05;
 pub struct DuelsToGo {
     /// The expected number: the 35 % quantile of the simulations. Their median is too long.
     pub estimate: u64,
-    /// About one verdict in twenty comes sooner, with many rankers up to one in six: the shortest
-    /// simulation.
+    /// The number of the shortest simulation. About one verdict in twenty comes sooner, with many
+    /// rankers up to one in six.
     pub low: u64,
-    /// About one verdict in twenty comes later: the 85 % quantile; `null` if too few simulations
-    /// ended.
+    /// The 85 % quantile of the simulations; `null` if too few of them ended. About one verdict in
+    /// twenty comes later.
     pub high: Option<u64>,
 }
 
-/// A forecast, and what it was made for.
+/// A forecast, with the step and the target that it was made for.
 #[derive(Clone, Copy)]
 struct Kept {
     steps: u64,

@@ -18,13 +18,15 @@ use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::Status;
 
-/// All that is known of an experiment. Names are ids, times are Unix milliseconds.
+/// All that an answer is made of. Names are ids, times are Unix milliseconds.
 #[derive(Debug)]
 pub(crate) struct Findings {
     pub now: i64,
     /// When the newest log entry was recorded.
     pub recorded_at: i64,
+    /// When the verdict was given.
     pub decided_at: Option<i64>,
+    /// When the experiment was concluded.
     pub ended_at: Option<i64>,
     /// When the days are over that it runs at least, and those that it runs at most.
     pub days_end: Vec<i64>,
@@ -33,24 +35,27 @@ pub(crate) struct Findings {
     pub experiment: String,
     pub status: Status,
     pub is_archived: bool,
-    /// The ranker that it ended on, and whether it ended by itself.
+    /// The ranker that a concluded experiment shows.
     pub shown: Option<String>,
+    /// Whether the service concluded the experiment by itself.
     pub ended_by_itself: bool,
     /// The share of pages on which rankers meet after the end.
     pub watch: f64,
-    /// Answered duels.
+    /// Number of answered duels.
     pub duels: u64,
     pub leader: String,
     pub winners: Vec<String>,
     /// Whether a duel of two rankers has counted.
     pub is_compared: bool,
-    /// Rivals, and those that are not ruled out.
+    /// Number of active rankers other than the leader.
     pub rivals: usize,
+    /// Number of rivals that are not ruled out.
     pub open: usize,
-    /// Whether the answers that wait would give a result.
+    /// Whether there would be a verdict if the answers that wait to count counted now.
     pub waiting_settle: bool,
-    /// Whether it ends by itself, and what it awaits besides a result, in words.
+    /// Whether the experiment will conclude by itself.
     pub concludes: bool,
+    /// What that still awaits besides a verdict, in words.
     pub awaits: Vec<String>,
     pub control: Option<ControlView>,
     pub margin: f64,
@@ -63,11 +68,11 @@ pub(crate) struct Findings {
     /// The alarms that this server sees.
     pub alarms: Vec<Alarm>,
     pub doubts: Vec<String>,
-    /// The answer before.
+    /// The answer that was stored last.
     pub before: Option<Answer>,
 }
 
-/// The findings of now.
+/// The findings at the current log position or later.
 pub(crate) async fn findings(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,

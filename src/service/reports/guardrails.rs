@@ -15,14 +15,14 @@ pub struct Harm {
     pub ranker: usize,
     pub is_active: bool,
     pub on_harm: OnHarm,
-    /// Name of the metric, and what the limit is of.
+    /// Name of the metric, and the kind of its limit.
     pub metric: (String, Kind),
     /// The claim with its numbers.
     pub sentence: String,
 }
 
 impl Harm {
-    /// Tells it from the others of its experiment.
+    /// A text that distinguishes this harm from the others of its experiment.
     pub fn key(&self) -> String {
         format!("harm:{}:{}:{}", self.ranker, self.metric.0, self.metric.1.name())
     }

@@ -14,23 +14,25 @@ use rankduel_engine::loaded::LoadedExperiment;
 /// The parts of the verdict that a line about it needs.
 #[derive(Debug)]
 pub struct Lead {
-    /// Index of the leader, or of the first winner.
+    /// Index of the leader: the most probable winner, or the winner of the verdict.
     pub leader: usize,
+    /// Indices of the winners of the verdict; empty before it.
     pub winners: Vec<usize>,
-    /// Answered duels.
+    /// Number of answered duels.
     pub duels: u64,
     /// Whether a duel of two active rankers has counted.
     pub compared: bool,
+    /// Number of active rankers other than the leader.
     pub rivals: usize,
     /// Number of rivals that are not ruled out.
     pub open: usize,
-    /// Whether the answers that wait would give a verdict.
+    /// Whether there would be a verdict if the answers that wait to count counted now.
     pub waiting_settle: bool,
     /// Why the verdict can be wrong more often than it says.
     pub doubts: Vec<String>,
 }
 
-/// Who leads at the current log position or later, as the verdict says it.
+/// The leader at the current log position or later, with what `/verdict` says about it.
 pub async fn lead(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,
@@ -74,27 +76,29 @@ fn lead_of(
     }
 }
 
-/// Replace the evidence against each rival by its maximum since this ranker took the lead: the
-/// guarantee is for all times at once, so a rival that was ruled out once stays so. If that rules
-/// out all rivals, but they were never ruled out at the same time, there is no verdict: the rival
-/// with the least evidence now keeps it, and stays open. With a verdict all of them stay ruled out.
+/// Replace the evidence against each rival by its maximum since this ranker took the lead in the
+/// race. Only the recorded points of the race and the present are compared. The guarantee is for all
+/// times at once, so a rival that was ruled out once stays ruled out. Exception: if each rival has
+/// been ruled out, but not all at the same time, there is no verdict. Then the rival with the least
+/// current evidence keeps its current value and remains open. With a verdict, which `is_decided`
+/// tells, all rivals stay ruled out.
 pub(super) fn keep_proven(standing: &mut Standing, race: &[RacePoint], is_decided: bool) {
     let leader = standing.ranker;
     let mut proven = standing.rivals.clone();
     for point in race.iter().rev().take_while(|point| usize::from(point.leader) == leader) {
         for &(rival, ln) in &point.rivals {
-            let own = proven.iter_mut().find(|(other, _)| *other == usize::from(rival));
-            if let Some((_, most)) = own {
+            let known = proven.iter_mut().find(|(other, _)| *other == usize::from(rival));
+            if let Some((_, most)) = known {
                 *most = most.max(ln.into());
             }
         }
     }
-    let weakest = (0..proven.len())
-        .min_by(|&one, &other| standing.rivals[one].1.total_cmp(&standing.rivals[other].1));
-    if let Some(weakest) = weakest.filter(|_| !is_decided)
+    let current = |at: usize| standing.rivals[at].1;
+    let least = (0..proven.len()).min_by(|&one, &other| current(one).total_cmp(&current(other)));
+    if let Some(least) = least.filter(|_| !is_decided)
         && proven.iter().all(|(_, ln)| *ln >= standing.threshold)
     {
-        proven[weakest].1 = standing.rivals[weakest].1;
+        proven[least].1 = current(least);
     }
     standing.rivals = proven;
 }

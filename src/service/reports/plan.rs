@@ -78,7 +78,8 @@ pub struct PlanRequest {
     #[serde(default = "default_margin")]
     #[schema(minimum = 0.0, maximum = 0.2)]
     pub margin: f64,
-    /// The time that there is, for the smallest difference that it can show. 14 by default.
+    /// Days that the experiment may take; the plan has the smallest difference that shows in this
+    /// time. 14 by default.
     #[arg(long, value_name = "DAYS", default_value_t = default_days(), hide_default_value = true)]
     #[serde(default = "default_days")]
     #[schema(minimum = 0.01, maximum = 3650.0)]
@@ -105,25 +106,25 @@ fn default_days() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PlanReport {
     pub sentence: String,
-    /// How long it takes depends on how far the rivals are behind the best ranker: one of these,
-    /// from the shortest. Only `all-equal` with two rankers, only `given` with `others`. Empty if
-    /// no number of pages shows the difference.
+    /// One plan for each assumption on how far the rivals are behind the best ranker, from the
+    /// shortest plan. Only `all-equal` with two rankers, only `given` with `others`. Empty if no
+    /// number of pages shows the difference.
     pub rosters: Vec<PlannedRoster>,
     /// Days until half of such experiments have a verdict, for several differences, ascending.
     pub curve: Vec<DaysOf>,
 }
 
-/// How far the rivals of the best ranker are behind it: the closest by `difference`.
+/// How far the rivals are behind the best ranker. The closest rival is behind by `difference`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rivals {
-    /// The others by 0.28, or three times `difference` if that is more.
+    /// The other rivals are behind by 0.28, or by three times `difference` if that is more.
     OneClose,
-    /// Each further one by 1.7 times as much as the one before.
+    /// Each further rival is behind by 1.7 times as much as the one before.
     Ladder,
-    /// The others by the same.
+    /// The other rivals are behind by the same.
     AllEqual,
-    /// The others as the request says.
+    /// The other rivals are behind as the request says.
     Given,
 }
 
@@ -142,11 +143,11 @@ impl From<plan::Rivals> for Rivals {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct PlannedRoster {
     pub rivals: Rivals,
-    /// Until the verdict of the default policy.
+    /// Number of pages until the verdict of the default policy.
     pub pages: Expected,
     pub days: Expected,
-    /// The cost of these pages: on so many more of them a user preferred the best ranker than if it
-    /// was shown alone.
+    /// The cost of these pages: the number of pages on which a user prefers the best ranker to the
+    /// shown ones, beyond one half of all pages.
     pub regret_pages: f64,
     /// The smallest difference that half of such experiments show within `days` of the request;
     /// `null` if not even the largest one, 0.45.
@@ -170,9 +171,9 @@ pub struct Expected {
 pub struct DaysOf {
     /// By how much the best ranker beats the second best, above one half.
     pub difference: f64,
-    /// Of the roster that takes the shortest.
+    /// Days for the roster that takes the shortest.
     pub shortest: f64,
-    /// Of the roster that takes the longest.
+    /// Days for the roster that takes the longest.
     pub longest: f64,
 }
 
@@ -225,7 +226,7 @@ impl PlanRequest {
     }
 
     /// The plan, computed here. The work is bounded, so that the same request gets the same plan on
-    /// a busy machine; without the caller, of whom `is_awaited` is asked, it ends without one.
+    /// a busy machine. Once `is_awaited` says that the caller has gone, the work ends without a plan.
     pub fn report(&self, is_awaited: impl Fn() -> bool) -> Result<PlanReport, ServiceError> {
         ServiceError::unless_valid(self.errors())?;
         let question = Question {

@@ -13,15 +13,16 @@ use crate::service::error::ServiceError;
 use crate::service::threads::{Priority, WorkThreads, blocking};
 use rankduel_engine::error::EngineError;
 
-/// The unit of the budget of memory.
+/// The unit in which the memory of written reports is counted.
 const UNIT_BYTES: usize = 1024;
 
 /// Threads for reports.
 #[derive(Debug)]
 pub struct ReportPool {
     pub threads: WorkThreads,
-    /// One for each computation whose input is in memory.
+    /// Permits: one for each computation whose input is in memory.
     inputs: Semaphore,
+    /// Permits: one for each [`UNIT_BYTES`] of a written report in memory.
     written: Arc<Semaphore>,
     /// The last result of a report is good enough if the new one takes longer than this.
     pub(super) fresh_within: Duration,
@@ -62,8 +63,8 @@ impl ReportPool {
         blocking(read).await
     }
 
-    /// `text`, counted while any copy of it is in memory. An error if all written reports together
-    /// take too much.
+    /// `text` as bytes that count against the memory for written reports while any copy of them is
+    /// there. An error if all written reports together would take too much.
     pub fn hold(&self, text: Vec<u8>) -> Result<Bytes, ServiceError> {
         let units = u32::try_from(text.len().div_ceil(UNIT_BYTES)).ok();
         let permit =

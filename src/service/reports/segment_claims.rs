@@ -11,16 +11,16 @@ use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::audience::Segment;
 
-/// For whom the winner is wrong.
+/// The claims about segments: in which of them the winner loses.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SegmentsView {
     /// The winner; `null` before there is one, and nothing is claimed then.
     pub ranker: Option<String>,
     /// The declared segments in which the winner is proven to lose to its rival there: the control,
-    /// or without one the ranker that did best against it.
+    /// or without one the ranker that did best against the winner.
     #[schema(value_type = Vec<String>, example = json!(["desktop"]))]
     pub hurt: Vec<Segment>,
-    /// Whether it is proven that it loses in none of them by more than the margin.
+    /// Whether the winner is proven to lose by more than the margin in none of the declared segments.
     pub unhurt: bool,
     /// The segments about which more pages may still prove something.
     #[schema(value_type = Vec<String>, example = json!(["mobile"]))]
@@ -28,7 +28,7 @@ pub struct SegmentsView {
     /// The segments with fewer than `least_pages` pages of the winner and its rival.
     #[schema(value_type = Vec<String>)]
     pub too_few: Vec<Segment>,
-    /// Fewest such pages that can prove anything, if the winner loses them all.
+    /// The smallest number of such pages that can prove anything, if the winner loses them all.
     #[schema(example = 17)]
     pub least_pages: u64,
     #[schema(

@@ -35,7 +35,8 @@ pub struct SegmentsReport {
 pub struct SegmentRow {
     #[schema(example = "mobile")]
     pub segment: String,
-    /// Each other active ranker that it has met there, in the order of the experiment.
+    /// The other active rankers that the ranker has met in the segment, in the order of the
+    /// experiment.
     pub opponents: Vec<OpponentRow>,
 }
 
@@ -43,7 +44,7 @@ pub struct SegmentRow {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct OpponentRow {
     pub opponent: String,
-    /// Duels that the ranker won and that count, with ties by the tie rule.
+    /// Number of duels that the ranker won and that count, with ties by the tie rule.
     pub wins: f64,
     pub losses: f64,
     /// Share of the wins among wins and losses.

@@ -35,7 +35,7 @@ struct Cached<P, T> {
 }
 
 /// The report with these parameters, at the current log position or later: what `compute` makes of
-/// the input that `copy` reads. Computed once for each position, for all who ask.
+/// the input that `copy` reads. It is computed once for each position, for all callers.
 ///
 /// See [`ReportPool::compute`] for `copy` and `compute`.
 pub(crate) async fn newest<P, C, T>(
@@ -72,12 +72,12 @@ where
     P: PartialEq + Copy + Send + 'static,
     T: Send + Sync + 'static,
 {
-    /// The result at this log position or later: the cached one, or that of `compute`, which also
-    /// returns its position, on what `copy` has read. Concurrent callers wait for it. It is
-    /// computed to the end, even if they all go, so that none of them starts it again.
+    /// The result at this log position or later: the cached one, or a new one. `compute` makes it,
+    /// with its position, from the input that `copy` has read. Concurrent callers wait for the same
+    /// computation. It runs to its end even if all callers go, so that none has to start it again.
     ///
-    /// If it takes too long or is refused because of the load, the last result, which is of an
-    /// earlier position. Without any, callers wait.
+    /// If the computation takes too long, or is refused because of the load, the last result is
+    /// returned, which is of an earlier position. If there is none, callers wait.
     ///
     /// See [`ReportPool::compute`] for `copy` and `compute`.
     pub async fn get<C: Send + 'static>(
@@ -171,7 +171,7 @@ impl<T> Deref for Computed<T> {
 }
 
 impl<T: Serialize> Computed<T> {
-    /// The time since it was computed.
+    /// The time since the result was computed.
     pub fn age(&self) -> Duration {
         self.at.elapsed()
     }

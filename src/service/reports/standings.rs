@@ -19,7 +19,7 @@ use rankduel_engine::loaded::LoadedExperiment;
 pub struct Standings {
     #[schema(example = "search-ranking")]
     pub experiment: String,
-    /// It grows with each piece of feedback.
+    /// The log position of the counts, which grows with each piece of feedback.
     pub position: u64,
     /// Answered duels, without self-duels.
     pub duels: u64,
@@ -53,12 +53,12 @@ pub struct OutcomeCounts {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RankerStanding {
     pub id: String,
-    /// Whether it is retired or the second id of a canary: it cannot lead, and counts in no score
-    /// of others.
+    /// Whether the ranker is retired or the second id of a canary: it cannot lead, and counts in no
+    /// score of others.
     pub retired: bool,
-    /// Share of the other active rankers that it beats in the current counts.
+    /// Share of the other active rankers that the ranker beats in the current counts.
     pub copeland_score: f64,
-    /// Mean of its win rates against each other active ranker. A pair without comparisons counts as
+    /// Mean of the win rates against each other active ranker. A pair without comparisons counts as
     /// 1/2.
     pub borda_score: f64,
     pub wins: u64,
@@ -66,7 +66,7 @@ pub struct RankerStanding {
     pub ties: u64,
     /// Duels whose page got no click.
     pub no_signal: u64,
-    /// On pages: one for a duel, two for a self-duel.
+    /// Number of appearances on pages: one for a duel, two for a self-duel.
     pub appearances: u64,
     pub leader: bool,
 }

@@ -39,7 +39,7 @@ pub struct Statistics {
     /// the outcomes that callers reported themselves.
     pub versions: Vec<VersionStatistics>,
     pub canary: Option<Canary>,
-    /// As sentences. Chance raises each of them in at most one of a thousand experiments without a
+    /// Alarms, as sentences. Chance raises each of them in at most one of a thousand experiments without a
     /// defect. The alarm about a low share of competitive slots is not a test.
     pub alarms: Vec<String>,
 }
@@ -111,13 +111,13 @@ pub struct Canary {
     pub ranker: String,
     /// The other id.
     pub against: String,
-    /// Of every version and including reported outcomes.
+    /// Number of duels that `ranker` won, with every version and including reported outcomes.
     pub wins: u64,
     pub losses: u64,
-    /// Likelihood ratio of an unequal pair against an equal one, which reaches 1000 in at most one
-    /// of a thousand experiments.
+    /// Likelihood ratio of an unequal pair against an equal one. For an equal pair, it reaches 1000
+    /// in at most one of a thousand experiments.
     pub evidence_against: f64,
-    /// Whether it has reached 1000.
+    /// Whether `evidence_against` is 1000 or more.
     pub alarm: bool,
 }
 
@@ -303,7 +303,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// `has_sides` says whether it is known who was left.
+/// `has_sides` says whether it is known which ranker was left.
 fn balance(pages: &PairPages, has_sides: bool) -> PageBalance {
     PageBalance {
         pages: pages.pages(),

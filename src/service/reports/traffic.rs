@@ -33,7 +33,7 @@ pub struct TrafficSummary {
     pub running: bool,
     /// Time to live of a duel, in milliseconds.
     pub ttl_ms: i64,
-    /// Unix milliseconds.
+    /// The moment, in Unix milliseconds.
     pub now_ms: i64,
     /// The time from which on duels count, if a clock was ahead when it was set.
     pub time_ahead_ms: Option<i64>,
@@ -52,8 +52,8 @@ pub struct BatchSummary {
     /// The highest number that a batch can get.
     pub number_max: u32,
     pub progress: BatchProgress,
-    /// Unix milliseconds since which no comparison of it was answered while the experiment was
-    /// running.
+    /// Unix milliseconds since which no comparison of the batch was answered while the experiment
+    /// was running.
     pub still_since_ms: i64,
 }
 
@@ -73,21 +73,21 @@ pub struct SilentPages {
 pub struct FeedbackCounts {
     pub recorded: u64,
     pub duplicate: u64,
-    /// Contradicts recorded feedback.
+    /// Feedback that contradicts recorded feedback.
     pub conflict: u64,
     pub expired: u64,
     /// Clicks that were sent after the duel was settled.
     pub late: u64,
-    /// Names no duel of this experiment.
+    /// Feedback that names no duel of this experiment.
     pub invalid: u64,
-    /// Counts for nothing, such as on a page that takes no part.
+    /// Feedback that counts for nothing, such as that of a page that takes no part.
     pub ignored: u64,
 }
 
 /// Time from issuing a duel to having its answer in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct Delays {
-    /// Those of duels that this process issued.
+    /// Number of answers to duels that this process issued.
     pub answers: u64,
     /// The median, as the upper end of its bucket; `null` before the first answer, and if it is
     /// more than a day.

@@ -33,8 +33,8 @@ const LEAST_SHARE: f64 = 0.001;
 /// Evidence beyond this is reported as this.
 const MOST_EVIDENCE: f64 = 1e15;
 
-/// The verdict at a target from [`requested_target`], at the current log position or later, with
-/// what holds.
+/// The verdict at a target from [`requested_target`], at the current log position or later. `answer`
+/// is the answer that holds.
 pub async fn verdict(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,
@@ -62,7 +62,7 @@ struct VerdictInput {
     waits: Option<Waiting>,
     /// The answers that wait and are expected to count.
     waiting: Vec<EqualAnswers>,
-    /// Answers that do not count, and will not.
+    /// Number of answers that do not count, and will not.
     left_out: u64,
     drift: Option<Drift>,
     /// Whether the log up to here concludes the experiment. The record may be newer or older.
@@ -109,8 +109,8 @@ impl VerdictInput {
     }
 }
 
-/// The target of a verdict: as requested, else as the experiment says. Returns the name of
-/// an invalid value and what is wrong with it.
+/// The target of a verdict: as requested, else as the experiment says. An error is the name of an
+/// invalid value, and what is wrong with the value.
 pub fn requested_target(
     loaded: &LoadedExperiment,
     confidence: Option<f64>,

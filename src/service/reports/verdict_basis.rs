@@ -28,12 +28,13 @@ const NO_LOSS: &str = "The verdict withstands no loss: it holds only if every du
 /// The answers and assumptions that the verdict rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct VerdictBasis {
-    /// Number of answers that it counts.
+    /// Number of answers that the verdict counts.
     pub answers: u64,
     /// How many of these count by the score of their page, in place of a winner: see `verdict:
     /// score` of the interleaving methods.
     pub by_score: u64,
-    /// Answers that count once no answer of the duels issued before them can come any more.
+    /// Number of answers that wait: they count once no answer of a duel that was issued before them
+    /// can come any more.
     pub waiting: u64,
     /// Only answers of duels issued before this time count; `null` if every answer counts as it
     /// arrives.
@@ -43,15 +44,15 @@ pub struct VerdictBasis {
     /// Share of the counted and waiting answers that came with a unit; `null` before the first
     /// answer.
     pub with_unit: Option<f64>,
-    /// Number of known units. No further answer of one counts.
+    /// Number of known units. No further answer of a known unit counts.
     pub units: u64,
-    /// Answers whose unit is known.
+    /// Number of answers that do not count because their unit was known.
     pub left_out_repeated_unit: u64,
-    /// Answers that came too late.
+    /// Number of answers that came too late.
     pub left_out_late: u64,
-    /// Answers whose cohort had as many as can be kept.
+    /// Number of answers whose cohort had as many as can be kept.
     pub left_out_full: u64,
-    /// Answers whose unit is excluded.
+    /// Number of answers whose unit is excluded.
     pub left_out_excluded: u64,
     pub excluded_units: u64,
     /// Probability that a new unit is taken for a known one.
@@ -77,10 +78,10 @@ pub struct VerdictBasis {
     /// Answered duels for each one that had a winner.
     #[serde(skip)]
     answered_each: f64,
-    /// A remark for people on how much loss it withstands.
+    /// A remark for people on how much loss the verdict withstands.
     #[serde(skip)]
     pub remark: Option<&'static str>,
-    /// In words.
+    /// The assumptions that the verdict rests on, in words.
     #[schema(value_type = Vec<String>)]
     pub assumptions: Vec<&'static str>,
 }
@@ -90,8 +91,8 @@ pub struct VerdictBasis {
 pub struct Waiting {
     #[schema(example = 332)]
     pub answers: u64,
-    /// When the first of them count, about; earlier, if a server that is alone has an answer to
-    /// every duel that was issued before.
+    /// About when the first of these answers count; they count earlier if a server that is alone has
+    /// an answer to every duel that was issued before.
     #[schema(format = DateTime)]
     pub next_count_at: String,
     /// The same in Unix milliseconds.
@@ -114,14 +115,14 @@ pub struct HeaviestUnit {
     /// Hash of the unit, as in exports.
     #[schema(example = "7f3a09c1d2e4b586")]
     pub unit: String,
-    /// At least: a unit that was not seen for long is counted anew.
+    /// Number of its answers, or fewer: a unit that was not seen for long is counted anew.
     pub answers: u64,
-    /// Their share of all answers with a unit.
+    /// Share of these answers in all answers with a unit.
     pub share: f64,
-    /// Answers that the left side won.
+    /// Number of its answers that the left side won.
     pub left: u64,
     pub right: u64,
-    /// Whether it is a machine beyond reasonable doubt. In at most 5 % of experiments any person is
+    /// Whether the unit is a machine beyond reasonable doubt. In at most 5 % of experiments any person is
     /// taken for a machine.
     pub is_machine: bool,
 }
@@ -153,8 +154,8 @@ fn heaviest(fold: &Fold) -> Vec<HeaviestUnit> {
 }
 
 impl VerdictBasis {
-    /// Note how much loss the verdict for `winner` withstands, with a doubt if it is less than what
-    /// may have been lost. `tracker` has given the verdict for `tally`; `id` is that of the winner.
+    /// Note how much loss the verdict for `winner` withstands, with a doubt if more may have been
+    /// lost. `tracker` has given the verdict for `tally`; `id` is that of the winner.
     pub(super) fn note_loss(
         &mut self,
         tracker: &VerdictTracker,
@@ -299,7 +300,7 @@ fn unfair_method(fold: &Fold) -> Option<String> {
 /// A doubt about a verdict.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doubt {
-    /// The winner and the rival whose duels would lessen it; `None` if no duels would.
+    /// The pair (winner, rival) whose duels would lessen the doubt; `None` if no duels would.
     pub duel: Option<(usize, usize)>,
 }
 

@@ -22,19 +22,19 @@ pub struct DecidingPair {
     /// The ranker that has to win the pair.
     pub left: String,
     pub right: String,
-    /// Duels that `left` won and that count for the verdict, with ties by the tie rule.
+    /// Number of duels that `left` won and that count for the verdict, with ties by the tie rule.
     pub wins: f64,
     pub losses: f64,
     /// Share of these duels that `left` won; `null` before the first duel.
     pub win_rate: Option<f64>,
-    /// Of the interval for the probability that `left` wins. The intervals of all pairs of initial
+    /// Lower end of the interval for the probability that `left` wins. The intervals of all pairs of initial
     /// rankers hold together, at all times at once, at the confidence of the verdict.
     pub low: f64,
     pub high: f64,
     /// Probability that `left` is the better ranker of the two, from these duels alone and a
     /// uniform prior.
     pub probability: f64,
-    /// Estimated, at the present win rate.
+    /// Estimated number of further duels of the pair that the proof needs, at the present win rate.
     pub duels_missing: u64,
 }
 
@@ -42,22 +42,24 @@ pub struct DecidingPair {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Effect {
     pub rival: String,
-    /// Duels that the leader won and that count for the verdict, with ties by the tie rule.
+    /// Number of duels that the leader won and that count for the verdict, with ties by the tie
+    /// rule.
     pub wins: f64,
     pub losses: f64,
     /// Share of these duels that the leader won; `null` before the first duel. At a verdict it is
     /// too high on average, because the verdict comes when the counts look best for the winner.
     pub win_rate: Option<f64>,
-    /// That share, corrected for it; `null` before the first duel, and while the verdict is open.
+    /// `win_rate`, corrected for this excess; `null` before the first duel, and while the verdict is open.
     #[schema(example = 0.58)]
     pub estimate: Option<f64>,
-    /// Of the interval for the probability that the leader wins the pair: it is `1/2 - margin` or
-    /// more only if the rival is ruled out. The end holds at all times at once, and is wrong in at
-    /// most 1 - `confidence` of experiments.
+    /// Lower end of the interval for the probability that the leader wins the pair. It is
+    /// `1/2 - margin` or more only if the rival is ruled out. This end holds at all times at once,
+    /// and is wrong in at most 1 - `confidence` of experiments.
     pub low: f64,
-    /// Upper end, with an error of its own of the same size.
+    /// Upper end of the interval, with an error of its own of the same size.
     pub high: f64,
-    /// Whether the evidence against the rival is enough. Once all are ruled out, the leader wins.
+    /// Whether the evidence against the rival is enough. Once all rivals are ruled out, the leader
+    /// wins.
     pub ruled_out: bool,
 }
 

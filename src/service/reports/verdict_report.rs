@@ -28,24 +28,24 @@ pub struct Verdict {
     #[schema(example = 0.01)]
     pub margin: f64,
     pub state: VerdictState,
-    /// At the confidence and margin of the experiment.
+    /// The answer that holds, at the confidence and margin of the experiment.
     pub answer: Answer,
     /// The headline of `answer`, and the claim with its error.
     #[schema(
         example = "Ship `neural`. `neural` is the best ranker: no other ranker beats more of the others than it does. A wrong verdict comes up in at most 5 % of experiments."
     )]
     pub sentence: String,
-    /// Its claim, without the error; empty while it is open.
+    /// The claim in `sentence`, without the error; empty while the verdict is open.
     #[serde(skip)]
     pub claim: String,
     /// The certified Copeland winners; empty while the verdict is open. At the confidence and
-    /// margin of the experiment a verdict is final, until its rankers change.
+    /// margin of the experiment, a verdict is final until the rankers change.
     pub winners: Vec<String>,
     /// Whether the first winner is also certified to beat every other ranker. That is wrong in at
     /// most 1 - `confidence` of experiments too.
     pub condorcet: bool,
     /// Number of answers that counted when the verdict was given, since the rankers last changed;
-    /// `null` while it is open.
+    /// `null` while the verdict is open.
     pub decided_after_duels: Option<u64>,
     /// The leader, and the rivals against which it still lacks evidence; once decided, the winners.
     pub possible: Vec<String>,
@@ -62,24 +62,26 @@ pub struct Verdict {
     pub deciding_pairs_total: usize,
     /// The smallest effect first.
     pub effects: Vec<Effect>,
-    /// 0 if it is decided, `null` if there is no estimate. A recent estimate may be returned again.
+    /// Estimated number of further pages until the verdict: 0 if it is decided, `null` if there is no
+    /// estimate. A recent estimate may be returned again.
     pub duels_to_go: Option<DuelsToGo>,
     /// Why `duels_to_go` is `null`.
     pub duels_to_go_reason: Option<String>,
-    /// `null` if none does. `duels_to_go` expects them to count.
+    /// The answers that wait to count; `null` if there are none. `duels_to_go` expects them to count.
     pub waiting: Option<Waiting>,
-    /// `null` without a control. It has errors of its own: see `/claims`.
+    /// The winner or leader against the control, with errors of its own: see `/claims`. `null`
+    /// without a control.
     pub control: Option<ControlView>,
-    /// `null` without any.
+    /// `null` without declared segments.
     pub segments: Option<SegmentsView>,
     pub rests_on: VerdictBasis,
-    /// `null` where nobody looks.
+    /// The claim that preferences have changed; `null` if `drift` of the experiment is `off`.
     pub drift: Option<DriftClaim>,
     /// Number of posterior draws that the probabilities were estimated from.
     pub draws: usize,
     pub conclude_at: Option<ConcludeAt>,
-    /// Whether the service will conclude the experiment at `conclude_at`: if `rests_on` has no
-    /// `doubts`, and once, so not again after somebody has reopened the experiment.
+    /// Whether the service will conclude the experiment at `conclude_at`. It does so once, so not
+    /// again after somebody has reopened the experiment, and only if `rests_on` has no `doubts`.
     pub concludes_by_itself: bool,
     /// `null` if the experiment is not concluded.
     pub concluded: Option<Conclusion>,
@@ -89,8 +91,9 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Conclusion {
     pub winner: Option<String>,
-    /// Whether the service concluded it by itself.
+    /// Whether the service concluded the experiment by itself.
     pub automatic: bool,
+    /// Why the service concluded it; `null` if a person did.
     pub reason: Option<String>,
 }
 
@@ -110,25 +113,26 @@ pub enum VerdictState {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RankerVerdict {
     pub id: String,
-    /// As in the standings: it cannot win.
+    /// Whether the ranker is retired or the second id of a canary: it cannot win.
     pub retired: bool,
-    /// Whether it is the leader, or a rival against which the leader still lacks evidence; once
-    /// decided, whether it is a winner.
+    /// Whether the ranker is the leader, or a rival against which the leader still lacks evidence;
+    /// once decided, whether it is a winner.
     pub possible: bool,
-    /// Whether it is certified as a Copeland winner.
+    /// Whether the ranker is certified as a Copeland winner.
     pub certain: bool,
-    /// The evidence against it: how many times better the results are explained if it is not a
-    /// better ranker than the leader than if it is. At the confidence and margin of the experiment
-    /// it is the largest since this ranker leads. The leader wins once it is `evidence_needed`
-    /// against every rival. `null` for the leader and for retired rankers.
+    /// The evidence that the ranker is no better than the leader: how many times better this
+    /// explains the results than the opposite. At the confidence and margin of the experiment, it is
+    /// the largest value since the leader leads. The leader wins once the evidence is
+    /// `evidence_needed` against every rival. `null` for the leader and for retired rankers.
     pub evidence_against: Option<f64>,
-    /// The same if the answers that wait counted now: a preview, and no claim. `null` if none wait,
+    /// The same evidence if the answers that wait counted now: a preview, and no claim. `null` if none wait,
     /// and once there is a verdict.
     pub evidence_with_waiting: Option<f64>,
-    /// Posterior probability that it is a Copeland winner, alone or tied with others.
+    /// Posterior probability that the ranker is a Copeland winner, alone or tied with others.
     pub copeland_probability: f64,
-    /// The same where rankers that are tied as winners share it. Those of all rankers add up to 1.
+    /// The same probability, shared by rankers that are tied as winners. The values of all rankers
+    /// add up to 1.
     pub best_probability: f64,
-    /// Posterior probability that it beats every other.
+    /// Posterior probability that the ranker beats every other.
     pub condorcet_probability: f64,
 }

@@ -41,11 +41,11 @@ pub struct Notion {
     pub notion: &'static str,
     #[schema(example = "beats the most others")]
     pub meaning: &'static str,
-    /// Several if they are tied or the winner is a mixture; empty if there is none.
+    /// The winners: several if they are tied or the winner is a mixture; empty if there is none.
     pub winners: Vec<String>,
-    /// In the order of the experiment: the share of the others that a ranker beats, its mean win
-    /// rate, its share of the time of the walk, or its weight in the mixture. `null` for retired
-    /// rankers, and if there are none.
+    /// The scores of the rankers, in the order of the experiment: the share of the others that a
+    /// ranker beats, its mean win rate, its share of the time of the walk, or its weight in the
+    /// mixture. `null` for retired rankers, and if the notion has no scores.
     pub scores: Option<Vec<Option<f64>>>,
     /// Why there is no winner.
     pub reason: Option<String>,
