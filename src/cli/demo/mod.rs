@@ -83,7 +83,7 @@ pub struct DemoArgs {
     /// Seed of the users and of the experiment
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// Keep the server running until Ctrl-C after the demo has ended. On a terminal, this is always so
+    /// Keep serving until Ctrl-C after the demo has ended. On a terminal, this is always so
     #[arg(long)]
     keep: bool,
 }

@@ -106,8 +106,9 @@ pub struct ClaimedMetric {
     pub cut: Option<f64>,
     /// Number of pages that count.
     pub pages: u64,
-    /// The share of these pages that lack a value, or for a difference one of the two. A missing value
-    /// counts as the worst one for the claim: as `cap` for `safe`, as 0 for `harm` (or the reverse).
+    /// The share of these pages that lack a value, or for a difference one of the two. A missing
+    /// value counts as the worst one for the claim: as `cap` for `safe`, as 0 for `harm` (or the
+    /// reverse).
     #[schema(example = 0.002)]
     pub missing_share: f64,
     /// Whether so many values are missing that they can break the limit by themselves (alarm
@@ -118,7 +119,7 @@ pub struct ClaimedMetric {
     pub uneven: bool,
 }
 
-/// What a limit limits.
+/// The mean that a limit is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOf {

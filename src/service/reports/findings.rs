@@ -55,7 +55,7 @@ pub(crate) struct Findings {
     pub waiting_settle: bool,
     /// Whether the experiment will conclude by itself.
     pub concludes: bool,
-    /// What that still awaits besides a verdict, in words.
+    /// The conditions for that besides a verdict that do not hold yet, in words.
     pub awaits: Vec<String>,
     pub control: Option<ControlView>,
     pub margin: f64,

@@ -77,11 +77,11 @@ fn lead_of(
 }
 
 /// Replace the evidence against each rival by its maximum since this ranker took the lead in the
-/// race. Only the recorded points of the race and the present are compared. The guarantee is for all
-/// times at once, so a rival that was ruled out once stays ruled out. Exception: if each rival has
-/// been ruled out, but not all at the same time, there is no verdict. Then the rival with the least
-/// current evidence keeps its current value and remains open. With a verdict, which `is_decided`
-/// tells, all rivals stay ruled out.
+/// race. Only the recorded points of the race and the present are compared. The guarantee is for
+/// all times at once, so a rival that was ruled out once stays ruled out. Exception: if each rival
+/// has been ruled out, but not all at the same time, there is no verdict. Then the rival with the
+/// least current evidence keeps its current value and remains open. With a verdict, which
+/// `is_decided` tells, all rivals stay ruled out.
 pub(super) fn keep_proven(standing: &mut Standing, race: &[RacePoint], is_decided: bool) {
     let leader = standing.ranker;
     let mut proven = standing.rivals.clone();

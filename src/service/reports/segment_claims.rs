@@ -20,7 +20,7 @@ pub struct SegmentsView {
     /// or without one the ranker that did best against the winner.
     #[schema(value_type = Vec<String>, example = json!(["desktop"]))]
     pub hurt: Vec<Segment>,
-    /// Whether the winner is proven to lose by more than the margin in none of the declared segments.
+    /// Whether it is proven that the winner loses by more than the margin in no declared segment.
     pub unhurt: bool,
     /// The segments about which more pages may still prove something.
     #[schema(value_type = Vec<String>, example = json!(["mobile"]))]

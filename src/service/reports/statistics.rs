@@ -39,8 +39,8 @@ pub struct Statistics {
     /// the outcomes that callers reported themselves.
     pub versions: Vec<VersionStatistics>,
     pub canary: Option<Canary>,
-    /// Alarms, as sentences. Chance raises each of them in at most one of a thousand experiments without a
-    /// defect. The alarm about a low share of competitive slots is not a test.
+    /// Alarms, as sentences. Chance raises each of them in at most one of a thousand experiments
+    /// without a defect. The alarm about a low share of competitive slots is not a test.
     pub alarms: Vec<String>,
 }
 

@@ -91,8 +91,8 @@ pub struct VerdictBasis {
 pub struct Waiting {
     #[schema(example = 332)]
     pub answers: u64,
-    /// About when the first of these answers count; they count earlier if a server that is alone has
-    /// an answer to every duel that was issued before.
+    /// About when the first of these answers count; they count earlier if a server that is alone
+    /// has an answer to every duel that was issued before.
     #[schema(format = DateTime)]
     pub next_count_at: String,
     /// The same in Unix milliseconds.
@@ -122,8 +122,8 @@ pub struct HeaviestUnit {
     /// Number of its answers that the left side won.
     pub left: u64,
     pub right: u64,
-    /// Whether the unit is a machine beyond reasonable doubt. In at most 5 % of experiments any person is
-    /// taken for a machine.
+    /// Whether the unit is a machine beyond reasonable doubt. In at most 5 % of experiments any
+    /// person is taken for a machine.
     pub is_machine: bool,
 }
 

@@ -27,8 +27,8 @@ pub struct DecidingPair {
     pub losses: f64,
     /// Share of these duels that `left` won; `null` before the first duel.
     pub win_rate: Option<f64>,
-    /// Lower end of the interval for the probability that `left` wins. The intervals of all pairs of initial
-    /// rankers hold together, at all times at once, at the confidence of the verdict.
+    /// Lower end of the interval for the probability that `left` wins. The intervals of all pairs
+    /// of initial rankers hold together, at all times at once, at the confidence of the verdict.
     pub low: f64,
     pub high: f64,
     /// Probability that `left` is the better ranker of the two, from these duels alone and a
@@ -49,7 +49,8 @@ pub struct Effect {
     /// Share of these duels that the leader won; `null` before the first duel. At a verdict it is
     /// too high on average, because the verdict comes when the counts look best for the winner.
     pub win_rate: Option<f64>,
-    /// `win_rate`, corrected for this excess; `null` before the first duel, and while the verdict is open.
+    /// `win_rate`, corrected for this excess; `null` before the first duel, and while the verdict
+    /// is open.
     #[schema(example = 0.58)]
     pub estimate: Option<f64>,
     /// Lower end of the interval for the probability that the leader wins the pair. It is

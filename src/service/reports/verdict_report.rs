@@ -121,12 +121,12 @@ pub struct RankerVerdict {
     /// Whether the ranker is certified as a Copeland winner.
     pub certain: bool,
     /// The evidence that the ranker is no better than the leader: how many times better this
-    /// explains the results than the opposite. At the confidence and margin of the experiment, it is
-    /// the largest value since the leader leads. The leader wins once the evidence is
+    /// explains the results than the opposite. At the confidence and margin of the experiment, it
+    /// is the largest value since the leader leads. The leader wins once the evidence is
     /// `evidence_needed` against every rival. `null` for the leader and for retired rankers.
     pub evidence_against: Option<f64>,
-    /// The same evidence if the answers that wait counted now: a preview, and no claim. `null` if none wait,
-    /// and once there is a verdict.
+    /// The same evidence if the answers that wait counted now: a preview, and no claim. `null` if
+    /// none wait, and once there is a verdict.
     pub evidence_with_waiting: Option<f64>,
     /// Posterior probability that the ranker is a Copeland winner, alone or tied with others.
     pub copeland_probability: f64,

@@ -28,8 +28,8 @@
 //! follows from the number of its block alone. Points are dropped, as long as neighbours are apart
 //! by at most a fifth of the answers before them and after them: some 120 are left of a million
 //! answers. A dropped point only lowers `E`. If the distance depended only on the answers after a
-//! point, the points of the first thousand answers would be too far apart: the claim then found 29 %
-//! instead of 50 % of changes by ten percentage points after 1,000 answers.
+//! point, the points of the first thousand answers would be too far apart: the claim then found
+//! 29 % instead of 50 % of changes by ten percentage points after 1,000 answers.
 //!
 //! At the end of a block, only pairs that have reached another multiple of 50 answers are looked
 //! at, so the work for an answer does not grow with their number.
@@ -328,8 +328,8 @@ impl Drift {
         before.map_or(0, blocks) < blocks(&self.counts[pair])
     }
 
-    /// The evidence of the pairs that are due, and its largest term. The other pairs and small terms
-    /// are left out, which only lowers the evidence.
+    /// The evidence of the pairs that are due, and its largest term. The other pairs and small
+    /// terms are left out, which only lowers the evidence.
     fn evaluate(&self, is_due: impl Fn(usize) -> bool) -> (f64, Option<Largest>) {
         let (mut sum, mut largest) = (0.0, None::<Largest>);
         for pair in (0..self.pairs.len()).filter(|&pair| is_due(pair)) {

@@ -363,8 +363,8 @@ impl Guardrails {
         self.error * of_ranker * of_control
     }
 
-    /// All claims, by ranker, metric and kind, harm before safe. There are none about the difference
-    /// of the control to itself, and none about differences without a control.
+    /// All claims, by ranker, metric and kind, harm before safe. There are none about the
+    /// difference of the control to itself, and none about differences without a control.
     pub fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
         self.claims_where(|_| true)
     }

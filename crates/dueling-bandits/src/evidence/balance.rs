@@ -112,8 +112,8 @@ pub struct Worst {
     pub pair: (u16, u16),
     /// The duels of the pair. For [`Kind::Sides`], those with its first ranker on the left.
     pub cell: Cell,
-    /// The duels that the pair is compared with: those of all other pairs, or of the same pair with its
-    /// sides swapped.
+    /// The duels that the pair is compared with: those of all other pairs, or of the same pair with
+    /// its sides swapped.
     pub others: Cell,
 }
 

@@ -3,8 +3,8 @@
 //! With a margin, the capital of a truth must be shared among all rankers, since any of them can be
 //! the one that is certified by mistake. The counts soon say which ranker leads, so most of these
 //! shares are wasted. Here one ranker after the other is the *refuter* of a rival `j`. While `x` is
-//! the refuter, the capital `X(j)` grows by the factor by which `E(x≻j)` grows. Each choice rests on earlier
-//! answers alone, and affects no guarantee.
+//! the refuter, the capital `X(j)` grows by the factor by which `E(x≻j)` grows. Each choice rests
+//! on earlier answers alone, and affects no guarantee.
 
 use crate::evidence::certificate::PairEvidence;
 

@@ -2,9 +2,9 @@
 //!
 //! D-TS+ finds the best ranker soon and shows it alone nearly all the time. It never collects the
 //! evidence that would prove it. This policy spends its pages on the cheapest proof that the
-//! present leader is a Copeland winner. While such a proof takes too long, D-TS+ selects duels, too.
-//! Once the stopping rule of [`certificate`](crate::evidence::certificate) is satisfied, this policy
-//! shows the winner alone, and explores on a small share of pages.
+//! present leader is a Copeland winner. While such a proof takes too long, D-TS+ selects duels,
+//! too. Once the stopping rule of [`certificate`](crate::evidence::certificate) is satisfied, this
+//! policy shows the winner alone, and explores on a small share of pages.
 //!
 //! The evidence comes from a [`Run`](crate::run::Run). Without one, the policy explores for ever.
 //! [`plan`](crate::evidence::plan) finds the proof, and [`policy`] spends the duels.

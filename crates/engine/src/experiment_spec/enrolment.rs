@@ -1,9 +1,9 @@
 //! Which units take part in an experiment, and which of them see one ranker alone.
 //!
 //! A unit takes part if its *coin* is below the coverage. The coin is a number in [0, 1) that
-//! depends on the hash of the unit alone, and on no preference. So a unit stays where it is: a lower
-//! coverage keeps a part of the units, a higher one adds others. A second, independent coin says
-//! whether the unit sees one ranker alone, and a third one which.
+//! depends on the hash of the unit alone, and on no preference. So a unit stays where it is: a
+//! lower coverage keeps a part of the units, a higher one adds others. A second, independent coin
+//! says whether the unit sees one ranker alone, and a third one which.
 
 use sha2::{Digest, Sha256};
 

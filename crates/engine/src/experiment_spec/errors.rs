@@ -58,8 +58,8 @@ impl Errors {
         Targets { verdict, control, segments }
     }
 
-    /// The error of all claims of harm together, which is also that of all claims of safety. Without
-    /// a division, each of the two has the whole error.
+    /// The error of all claims of harm together, which is also that of all claims of safety.
+    /// Without a division, each of the two has the whole error.
     pub fn of_metrics(division: Option<Self>, at: Option<ConcludeAt>) -> f64 {
         let whole = 1.0 - ConcludeAt::target(at).confidence;
         division.map_or(whole, |division| {

@@ -26,12 +26,12 @@ pub struct Metric {
     /// Whether `lower` or `higher` values are better; `lower` by default.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub better: Better,
-    /// The largest value: larger ones count as this, and the smallest is 0. A missing value counts as
-    /// the worst one for each claim.
+    /// The largest value: larger ones count as this, and the smallest is 0. A missing value counts
+    /// as the worst one for each claim.
     #[schema(exclusive_minimum = 0.0, maximum = 1e12, example = 1000.0)]
     pub cap: f64,
-    /// A ranker does harm if its mean is worse than this; above 0 and below the cap. Not allowed for
-    /// a metric of a page.
+    /// A ranker does harm if its mean is worse than this; above 0 and below the cap. Not allowed
+    /// for a metric of a page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0, example = 400.0, nullable = false)]
     pub limit: Option<f64>,
@@ -72,8 +72,8 @@ pub enum Better {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnHarm {
-    /// Raise an alarm, and retire the ranker. If the ranker is the control, only two are left, or the
-    /// policy cannot retire one, pause the experiment instead.
+    /// Raise an alarm, and retire the ranker. If the ranker is the control, only two are left, or
+    /// the policy cannot retire one, pause the experiment instead.
     #[default]
     Retire,
     /// Raise an alarm, and pause the experiment.

@@ -38,8 +38,8 @@ pub struct PageRules {
     pub settle_after_seconds: Option<u32>,
     /// Two ids of the same ranker, for an A/A test: they should show no difference.
     pub canary: Option<[String; 2]>,
-    /// Share of pages that compare the two ids of the canary. Above 0, the second id takes no part in
-    /// the tournament. With 0 it does, and the policy selects the duels of the two.
+    /// Share of pages that compare the two ids of the canary. Above 0, the second id takes no part
+    /// in the tournament. With 0 it does, and the policy selects the duels of the two.
     #[serde(skip_serializing_if = "super::is_default")]
     pub canary_share: f64,
 }

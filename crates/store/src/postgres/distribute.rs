@@ -67,8 +67,8 @@ const DISTRIBUTE_FUNCTION: &str = "select create_distributed_function(
      )::text";
 
 /// Sets the settings of sessions on a node, because the coordinator does not pass on those of its
-/// own session. The database has what commits and plans need, for all roles. This role alone has the
-/// time limits: they would end the moves of shards, which an administrator starts.
+/// own session. The database has what commits and plans need, for all roles. This role alone has
+/// the time limits: they would end the moves of shards, which an administrator starts.
 /// `statement_timeout` is not among them: the coordinator cancels what it started.
 const SETTINGS: &str = "
     do $$
