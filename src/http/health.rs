@@ -73,9 +73,9 @@ async fn livez() -> &'static str {
 /// Readiness
 ///
 /// Whether the server can issue duels, for load balancers. While the database does not answer, the
-/// server can issue them from memory. The server is not ready while it is shutting down, if the database has the
-/// schema of another version or its file moved, or if the database does not answer and no
-/// experiment is in memory.
+/// server can issue them from memory. The server is not ready while it is shutting down, if the
+/// database has the schema of another version or its file moved, or if the database does not answer
+/// and no experiment is in memory.
 #[utoipa::path(get, path = "/readyz", tag = openapi::OPERATIONS_TAG, responses(
     (status = 200, description = "The server is ready.", body = Ready),
 ))]

@@ -39,7 +39,7 @@ pub(super) enum CheckedItem {
         /// Values of metrics that do not count.
         ignored: Vec<IgnoredValue>,
     },
-    /// The item names no duel of this experiment, or its content is not valid or counts for nothing.
+    /// The item names no duel of this experiment, or its content is invalid or counts for nothing.
     Refused(Receipt),
 }
 

@@ -131,7 +131,7 @@ async fn bars_are_those_of_the_api(browser: &Browser, verdict: &Value, name: &st
     }
 }
 
-/// What somebody has typed into the search field stays while the list updates itself.
+/// The text that somebody has typed into the search field stays while the list updates itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_keeps_what_was_typed() {
     let (_database, server, browser) = stage().await;
