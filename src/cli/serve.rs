@@ -21,6 +21,7 @@ use crate::telemetry::export::Export;
 use crate::telemetry::logging;
 use rankduel_engine::database_clock::shared_clock;
 use rankduel_engine::metrics::Metrics;
+use rankduel_store::StoreError;
 
 /// Validates the arguments, then serves until a signal arrives.
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandError> {
@@ -95,6 +96,15 @@ struct Started {
     open: bool,
 }
 
+/// The error of a start that this error of the store ends. Another attempt does not mend the schema
+/// of another version, so its exit code is that of a wrong setting.
+fn refused(error: StoreError, context: &'static str) -> CommandError {
+    match error {
+        StoreError::Schema(_) => CommandError::Usage(format!("{context}: {error}")),
+        error => CommandError::Failed(anyhow::Error::new(error).context(context)),
+    }
+}
+
 async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
     if let Some(open) = config.open_to_others()
         && !step("the API keys in the database", has_api_keys(&config.database_url)).await?
@@ -114,13 +124,11 @@ async fn start(config: &ServeConfig) -> Result<Started, CommandError> {
         .await
         .context("the database cannot be served from")?;
     if config.migrate {
-        step("the migration of the database's schema", store.migrate())
-            .await
-            .context("the schema of the database cannot be updated")?;
+        let migrated = step("the migration of the database's schema", store.migrate()).await;
+        migrated.map_err(|error| refused(error, "the schema of the database cannot be updated"))?;
     }
-    step("the database to answer", store.check())
-        .await
-        .context("the database cannot be served from")?;
+    let checked = step("the database to answer", store.check()).await;
+    checked.map_err(|error| refused(error, "the database cannot be served from"))?;
     let database = store.kind();
     let metrics = Arc::new(Metrics::new());
     let clock = step("the time of the database", shared_clock(&store, Arc::clone(&metrics)))

@@ -53,12 +53,16 @@ const PERMISSION_DENIED: &str = "42501";
 fn said(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(database) => {
-            let remedy = match database.code().as_deref() {
-                Some(PERMISSION_DENIED) => {
-                    "; the user in the URL must own the tables (after a restore: pg_restore \
-                     --no-owner --role USER)"
-                }
-                _ => "",
+            let code = database.code().unwrap_or_default();
+            let remedy = if code == PERMISSION_DENIED {
+                "; the user in the URL must own the tables (after a restore: pg_restore \
+                 --no-owner --role USER)"
+            } else if database.try_downcast_ref::<PgDatabaseError>().is_none()
+                && sqlite_code(&code).is_some_and(|code| matches!(code, READ_ONLY | CANNOT_OPEN))
+            {
+                "; the user that runs this program needs the right to write the file and its folder"
+            } else {
+                ""
             };
             format!("error returned from database: {}{remedy}", database.message())
         }
@@ -212,13 +216,22 @@ fn of_sqlstate(code: &str) -> Meaning {
     }
 }
 
-/// Meaning of a result code of SQLite (<https://www.sqlite.org/rescode.html>). The lowest byte is
-/// the primary code.
+/// SQLite's code for a file that cannot be written.
+const READ_ONLY: u32 = 8;
+/// SQLite's code for a file that cannot be opened.
+const CANNOT_OPEN: u32 = 14;
+
+/// The primary result code of SQLite, the lowest byte (<https://www.sqlite.org/rescode.html>).
+fn sqlite_code(code: &str) -> Option<u32> {
+    code.parse::<u32>().ok().map(|code| code & 0xff)
+}
+
+/// Meaning of a result code of SQLite.
 fn of_sqlite(code: &str, message: &str) -> Meaning {
-    let Ok(code) = code.parse::<u32>() else { return Meaning::Refused };
-    match code & 0xff {
+    let Some(code) = sqlite_code(code) else { return Meaning::Refused };
+    match code {
         // PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, AUTH
-        3 | 5 | 6 | 7 | 8 | 9 | 10 | 13 | 14 | 15 | 23 => Meaning::Unavailable,
+        3 | 5 | 6 | 7 | READ_ONLY | 9 | 10 | 13 | CANNOT_OPEN | 15 | 23 => Meaning::Unavailable,
         // CORRUPT, NOTADB
         11 | 26 => Meaning::Corrupt,
         // ERROR, the code of everything wrong with a statement

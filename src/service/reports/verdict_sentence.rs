@@ -10,7 +10,7 @@ pub(super) fn sentence(verdict: &Verdict, is_own: bool) -> String {
     let VerdictBasis { doubts, remark, .. } = &verdict.rests_on;
     let would_conclude = verdict.conclude_at.is_some() && verdict.concluded.is_none();
     let therefore = (!doubts.is_empty() && would_conclude)
-        .then_some("The experiment therefore does not conclude by itself.");
+        .then_some("While this is so, the experiment does not conclude by itself.");
     let headline = is_own.then_some(&*verdict.answer.headline);
     let claim = claim_with_error(verdict);
     let said = headline.into_iter().chain([&*claim]);
