@@ -1,6 +1,7 @@
 //! Commands that need no running server, run as processes.
 
 mod completions;
+mod documents;
 mod health;
 mod plan;
 mod policies;
