@@ -38,17 +38,20 @@ fn date(view: &View) -> Markup {
     } } }
 }
 
-/// The claim of a result; before there is one, who can still win, and what waits.
+/// The claim of a result; before there is one, the rivals that are left, and what waits.
 fn paragraph(view: &View) -> Markup {
     let open: Vec<_> = view.open_rivals().iter().map(|of| view.short(&of.rival)).collect();
     html! {
-        @if view.is_decided() { (with_code(&view.verdict.claim)) }
+        @if view.is_decided() {
+            // a stronger sentence about the only rival stands above
+            @if !(is_better(view) && view.active().len() == 2) { (with_code(&view.verdict.claim)) }
+        }
         @else if view.has_ended() {
             @if view.verdict.rests_on.excluded_units > 0 { "Without the answers of the excluded units, the" } @else { "The" }
             " evidence is not enough for a result."
         } @else if view.has_compared() { @match &open[..] {
-            [closest, _, ..] => { (open.len()) " can still win: " (enumerated(&open)) ". The evidence is least against " (closest) "." }
-            [one] => { (one) " can still win." }
+            [closest, _, ..] => { "Not ruled out: " (enumerated(&open)) ". The evidence is least against " (closest) "." }
+            [one] => { "Not ruled out: " (one) "." }
             [] => {}
         } }
         @if let Some(waiting) = view.waiting() {
@@ -61,20 +64,30 @@ fn paragraph(view: &View) -> Markup {
     }
 }
 
-/// The error of what is said.
+/// Whether the ranker that the answer is about is proven to be better than the control.
+fn is_better(view: &View) -> bool {
+    let proven = view.verdict.control.as_ref().and_then(|control| control.proven);
+    proven == Some(ClaimKind::Better)
+}
+
+/// The error of what is said; under an alarm that makes every number doubtful, none holds.
 fn error(view: &View) -> Markup {
+    if view.is_untrusted() {
+        return html! { "No error holds while answers are missing for some rankers more often than for others." };
+    }
     let verdict = &view.verdict;
     let error = view.error();
     let both = verdict.condorcet && view.active().len() > 2 && verdict.winners.len() == 1;
     let twice = of_experiments((2.0 * (1.0 - verdict.confidence)).min(1.0));
-    let proven = verdict.control.as_ref().and_then(|control| control.proven);
-    let is_better = proven == Some(ClaimKind::Better);
+    let is_better = is_better(view);
+    let segments = view.fold.segments_error.filter(|_| view.answer.state == State::Segment);
     let with_control = of_experiments(1.0 - verdict.confidence + view.fold.control_error);
     html! {
         @if view.is_decided() {
             "This result is wrong in at most " (error) " experiments"
             @if both { "; counting that the winner beats each of the others, in at most " (twice) }
             @if is_better { "; counting the comparison with what you run now, in at most " (with_control) }
+            @if let Some(error) = segments { "; that it loses in a segment is wrong in at most " (of_experiments(error)) }
             "."
             @if let Some(remark) = verdict.rests_on.remark { " " (with_code(remark)) }
         } @else if view.has_ended() {
@@ -95,7 +108,12 @@ fn limits(view: &View) -> Markup {
     let at = view.loaded.spec.conclude_at.filter(|_| is_open).unwrap_or_default();
     let ConcludeAt { min_days, max_days, max_duels, .. } = at;
     html! { @if is_open {
-        @if at.control && view.verdict.control.is_some() { " It also waits for the comparison with what you run." }
+        @match (at.control && view.verdict.control.is_some(), at.segments && view.verdict.segments.is_some()) {
+            (true, true) => " The end waits for the comparison with what you run now, and for the segments.",
+            (true, false) => " The end waits for the comparison with what you run now.",
+            (false, true) => " The end waits for the segments.",
+            (false, false) => {}
+        }
         @if let Some(days) = min_days { " It runs for " (days) "\u{a0}days at least." }
         @if let Some(days) = max_days { " It ends after " (days) "\u{a0}days at the latest." }
         @if let Some(duels) = max_duels { " It ends after " (counted(duels, "answer", "answers")) " at the latest." }
@@ -119,7 +137,12 @@ fn buttons(view: &View) -> Vec<(String, Markup, bool)> {
             ActionKind::Connect => return ("/docs".into(), html! { "How to connect" }, false),
         };
         let is_main = matches!(action, ActionKind::Ship | ActionKind::Keep);
-        (format!("{manage}{path}"), title, is_main)
+        let chosen = ranker.as_ref().filter(|_| *action == ActionKind::Retire);
+        let chosen = chosen.map_or_else(String::new, |ranker| {
+            let ranker: String = form_urlencoded::byte_serialize(ranker.as_bytes()).collect();
+            format!("?ranker={ranker}")
+        });
+        (format!("{manage}{path}{chosen}"), title, is_main)
     };
     let is_allowed =
         |action: &&Action| view.visitor.manages || action.action == ActionKind::Connect;

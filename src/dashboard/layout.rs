@@ -311,7 +311,7 @@ pub(crate) fn words(state: State) -> (Mark, &'static str) {
     match state {
         State::Refused => (Mark::No, "Refused"),
         State::Harm | State::Alarm => (Mark::No, "Look into it"),
-        State::OpenLimit => (Mark::Wait, "Decided, wait"),
+        State::OpenLimit => (Mark::Wait, "Decided, limit open"),
         State::Doubt => (Mark::Wait, "Decided, in doubt"),
         State::NotWatched => (Mark::None, "Decided, not watched"),
         State::Segment | State::Result => (Mark::Yes, "Decided"),

@@ -240,10 +240,10 @@ fn lead_of(lead: &LeadOver) -> Markup {
         (in_points(lead.won)) " "
         span.quiet {
             @match (lead.at_least, lead.at_most) {
-                (Some(least), Some(most)) => { (in_points(least)) " to " (in_points(most)) }
-                (Some(least), None) => { "at least " (in_points(least)) }
-                (None, Some(most)) => { "at most " (in_points(most)) }
-                (None, None) => { "not proven" }
+                (Some(least), Some(most)) => { "(" (in_points(least)) " to " (in_points(most)) ")" }
+                (Some(least), None) => { "(at least " (in_points(least)) ")" }
+                (None, Some(most)) => { "(at most " (in_points(most)) ")" }
+                (None, None) => { "(nothing proven)" }
             }
         }
     }

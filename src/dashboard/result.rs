@@ -108,13 +108,22 @@ fn tiles(view: &View) -> Vec<Tile> {
     tiles
 }
 
+/// No number of this experiment can be trusted.
+fn untrusted(question: (&'static str, &'static str)) -> Tile {
+    Tile::new(question, (Mark::No, html! { "Cannot be said" }), html! { "See the alarm" })
+}
+
 fn better_tile(view: &View) -> Tile {
+    if view.is_untrusted() {
+        return untrusted(("Is it better?", "much"));
+    }
     let open = view.open_rivals();
     let rivals = view.active().len() - 1;
     let answer = match (view.is_decided(), view.has_ended()) {
         (true, _) if view.verdict.winners.len() > 1 => {
             (Mark::Yes, html! { (view.verdict.winners.len()) " are equally good" })
         }
+        (true, _) if view.has_changed() => (Mark::No, html! { "It was, before the change" }),
         (true, _) if view.answer.state == State::Doubt => (Mark::Wait, html! { "In doubt" }),
         (true, _) if rivals == 1 => match view.verdict.effects.first() {
             Some(effect) if effect.low < 0.5 => (
@@ -135,7 +144,10 @@ fn better_tile(view: &View) -> Tile {
         },
         (true, _, Some(closest)) => html! {
             "Closest: " (view.short(&closest.rival))
-            @if let Some(rate) = measured(closest) { ", " (points(rate - 0.5)) " measured" }
+            @if let Some(rate) = measured(closest) {
+                ", " (points(rate - 0.5)) " measured"
+                @if rate < 0.5 && closest.low < 0.5 { ". It may win that pair, but it does not beat more of the others" }
+            }
         },
         (false, Some(closest), _) => html! {
             "Over " (view.short(&closest.rival)) ": "
@@ -150,8 +162,16 @@ fn better_tile(view: &View) -> Tile {
 }
 
 fn control_tile(view: &View, control: &ControlView) -> Tile {
+    let question = ("Better than today's?", "much");
+    if view.is_untrusted() {
+        return untrusted(question);
+    }
+    if control.ranker == control.control {
+        let is_todays = (Mark::None, html! { "It is today's" });
+        return Tile::new(question, is_todays, with_code(&control.sentence));
+    }
     let (mark, answer) = match (control.proven, control.settled || view.has_ended()) {
-        _ if control.ranker == control.control => (Mark::None, "It is today's"),
+        _ if view.has_changed() => (Mark::No, "Not any more for sure"),
         (Some(ClaimKind::Better), _) => (Mark::Yes, "Yes"),
         (Some(ClaimKind::Worse), _) => (Mark::No, "No, it is worse"),
         (Some(_), _) => (Mark::Yes, "It is not worse"),
@@ -172,7 +192,7 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
         @else { (view.short(&control.ranker)) (with_code(says)) }
         @if let Some(at) = date { " That it is better can be known about " (moment(at, view.now)) "." }
     };
-    Tile::new(("Better than today's?", "much"), (mark, html! { (answer) }), more)
+    Tile::new(question, (mark, html! { (answer) }), more)
 }
 
 fn drift_tile(view: &View, drift: &DriftClaim) -> Tile {
@@ -180,6 +200,7 @@ fn drift_tile(view: &View, drift: &DriftClaim) -> Tile {
     let is_unwatched = view.has_ended() && view.loaded.spec.watch <= 0.0;
     let (mark, answer) = match (drift.alarms_total, has_changed) {
         _ if is_unwatched && !has_changed => (Mark::None, "Not watched since the end"),
+        (0, _) if view.record.archived_at.is_some() => (Mark::None, "Not watched any more"),
         (0, _) if drift.answers < 2 * BLOCK => (Mark::None, "Too few answers to tell"),
         (0, _) => (Mark::Yes, "No change found"),
         (_, true) => (Mark::No, "Preferences changed"),
@@ -187,7 +208,7 @@ fn drift_tile(view: &View, drift: &DriftClaim) -> Tile {
     };
     let more = html! {
         @if drift.alarms_total > 0 { (with_code(&drift.sentence)) }
-        @else if !is_unwatched && drift.answers > 0 { "In " (counted(drift.answers, "answer that counts", "answers that count")) }
+        @else if !is_unwatched && drift.answers > 0 { "In " (counted(drift.answers, "answer with a winner", "answers with a winner")) }
     };
     Tile::new(("Is it still true?", "much"), (mark, html! { (answer) }), more)
 }
@@ -197,12 +218,13 @@ fn time_tile(view: &View) -> Tile {
         let answer = match (view.is_decided(), view.decided_at()) {
             (true, Some(at)) => (Mark::Yes, html! { (moment(at, view.now)) }),
             (true, None) => (Mark::Yes, html! { "It is known" }),
-            (false, _) => (Mark::None, html! { "It ended before" }),
+            (false, _) => (Mark::None, html! { "It was never known" }),
         };
         let more = html! {
             @if let Some(duels) = view.verdict.decided_after_duels {
-                "After " (counted(duels, "answer that counts", "answers that count"))
+                "That it is the best: after " (counted(duels, "answer", "answers"))
             }
+            @if view.awaits_control() { ". The comparison with what you run now is open" }
         };
         return Tile::new(("When did we know?", "cost"), answer, more);
     }
@@ -230,10 +252,12 @@ fn time_tile(view: &View) -> Tile {
     Tile::new(("When will we know?", "when"), (Mark::Wait, answer), more)
 }
 
-/// Pages that showed another ranking than that of the winners or the leader. Two half pages count
-/// as one.
+/// Pages that showed another ranking than that of the winners or the leader, up to the end of the
+/// experiment. Two half pages count as one.
 struct OtherPages {
     shown: f64,
+    /// All pages up to then.
+    pages: u64,
     /// How many there would be in an even split.
     even: f64,
 }
@@ -243,10 +267,14 @@ fn others(view: &View) -> OtherPages {
         true => (0..view.ids.len()).filter(|&i| view.verdict.rankers[i].certain).collect(),
         false => vec![view.leader()],
     };
-    let own: u64 = best.iter().map(|&i| view.fold.counts.appearances()[i]).sum();
-    let pages = view.pages as f64;
-    let even = pages * (1.0 - best.len() as f64 / view.active().len() as f64);
-    OtherPages { shown: pages - own as f64 / 2.0, even: even.max(0.0) }
+    let counts = match (view.has_ended(), &view.fold.shown_before_status[..]) {
+        (true, before @ [_, ..]) => before,
+        _ => view.fold.counts.appearances(),
+    };
+    let own: u64 = best.iter().filter_map(|&i| counts.get(i)).sum();
+    let pages = counts.iter().sum::<u64>() / 2;
+    let even = pages as f64 * (1.0 - best.len() as f64 / view.active().len() as f64);
+    OtherPages { shown: pages as f64 - own as f64 / 2.0, pages, even: even.max(0.0) }
 }
 
 fn cost_question(view: &View) -> &'static str {
@@ -254,9 +282,12 @@ fn cost_question(view: &View) -> &'static str {
 }
 
 fn cost_tile(view: &View) -> Tile {
-    let others = others(view).shown;
-    let answer = html! { (halves(others)) "\u{a0}" @if others == 1.0 { "page" } @else { "pages" } };
-    let more = html! { "of " (number(view.pages)) " showed another ranking" };
+    let OtherPages { shown, pages, .. } = others(view);
+    let answer = html! { (halves(shown)) "\u{a0}" @if shown == 1.0 { "page" } @else { "pages" } };
+    let more = html! {
+        "of " (number(pages)) " showed another ranking"
+        @if view.has_ended() { ", up to the end" }
+    };
     Tile::new((cost_question(view), "cost"), (Mark::None, answer), more)
 }
 
@@ -274,12 +305,18 @@ fn lead_section(view: &View) -> Markup {
     let rows = shown.iter().map(|&effect| {
         // the claim against the control is about their own duels alone
         let claim = verdict.control.as_ref().filter(|it| is_control(&effect) && it.ranker == *leader);
-        let better = claim.and_then(|it| it.at_least.filter(|_| it.proven == Some(ClaimKind::Better)));
-        let low = better.map_or(effect.low, |least| effect.low.max(least));
+        let better = claim.map(|it| it.at_least.filter(|_| it.proven == Some(ClaimKind::Better)));
+        let (low, high) = match better {
+            _ if view.has_changed() => (effect.low.min(effect.high), effect.high),
+            Some(Some(least)) => (effect.low.max(least), effect.high),
+            Some(None) => (effect.low.min(0.5), effect.high),
+            None => (effect.low, effect.high),
+        };
         let (mark, result) = match (certain(&effect.rival), effect.ruled_out) {
+            _ if view.has_changed() => (Mark::None, html! { "before the change: " (if effect.ruled_out { "ruled out" } else { "open" }) }),
             (true, _) => (Mark::Yes, html! { "equally good" }),
             (_, true) if low > 0.5 => (Mark::Yes, html! { "beaten" }),
-            (_, true) if is_left(effect) => (Mark::Yes, html! { "cannot be the best" }),
+            (_, true) if is_left(effect) => (Mark::Yes, html! { "beats fewer others" }),
             (_, true) => (Mark::Yes, html! { "ruled out" }),
             _ if low > 0.5 => (Mark::Yes, html! { "beaten" }),
             (_, false) if view.has_ended() => (Mark::None, html! { "not ruled out" }),
@@ -290,7 +327,7 @@ fn lead_section(view: &View) -> Markup {
             strong: false,
             mark,
             measured: effect.win_rate,
-            interval: (low, effect.high.max(low)),
+            interval: (low, high.max(low)),
             result,
         }
     });
@@ -306,7 +343,7 @@ fn lead_section(view: &View) -> Markup {
         p {
             "The dot shows the measured lead, the bar where the true lead lies. Right of zero, " (name(leader)) " is better."
             @if verdict.margin > 0.0 {
-                " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line."
+                " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line, or once it beats fewer others."
             }
         }
         @if !shown.is_empty() { (dots.render()) (links(&view.record.name, Figure::Lead)) }
@@ -332,18 +369,19 @@ fn lead_section(view: &View) -> Markup {
 }
 
 fn cost_section(view: &View) -> Markup {
-    let OtherPages { shown, even } = others(view);
-    let pages = view.pages as f64;
+    let OtherPages { shown, pages, even } = others(view);
+    let since = view.pages.saturating_sub(pages);
     let several = view.verdict.winners.len() > 1;
     let row = |label: &str, count: f64| {
-        let share = count / pages.max(1.0);
+        let share = count / pages.max(1) as f64;
         html! { span { (label) } span.num { (halves(count)) " (" (percent(share)) ")" } (bar(share)) }
     };
     let content = html! {
         p {
-            b #others { (halves(shown)) } " of " (number(view.pages)) " pages showed another ranking than "
+            b #others { (halves(shown)) } " of " (number(pages)) " pages showed another ranking than "
             @if several { "those of the winners" } @else { (name(&view.verdict.leader)) @if !view.is_over() { ", the leader" } }
             "; two half pages count as one. An even split would have shown " (halves(even)) "."
+            @if since > 0 { " After the end there were " (counted(since, "page", "pages")) " more." }
         }
         div.bars { (row("This experiment", shown)) (row("An even split", even)) }
     };
@@ -359,6 +397,7 @@ fn glossary(view: &View) -> Markup {
                 dt { "Mixed page" } dd { "A page that interleaves the results of two rankers. The one whose results get more clicks wins it." }
                 dt { "Answer" } dd { "What a searcher clicked on a mixed page. Only the first answer of each person counts, where your backend names people." }
                 dt { "Best" } dd { "Beats the most other rankers (the Copeland winner)." }
+                dt { "Beaten, ruled out, beats fewer others" } dd { "Beaten: the leader is better than it. Ruled out: it is not better than the leader by more than the margin. Beats fewer others: it may win against the leader, but it loses to more of the others." }
                 dt { "Wrong in at most " (view.error()) } dd { "If you ran so many experiments and read each one as often as you like, no more of them would ever show you a false result." }
                 dt { "Evidence" } dd { "100 means: if the claim were false, luck alone would reach 100 at most once in 100 experiments." }
             }

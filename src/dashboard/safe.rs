@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Mark, Tile, counted, number, of_experiments, part, table};
+use super::layout::{Mark, Tile, number, of_experiments, part, table};
 use super::view::View;
 use crate::service::reports::claim::{Claim, ClaimKind, ClaimState, LimitOf};
 use crate::service::reports::guardrails::quantity;
@@ -22,6 +22,10 @@ fn limits(view: &View) -> (usize, usize) {
     (limits.clone().count(), limits.filter(hold).count())
 }
 
+fn is_active(view: &View, id: &str) -> bool {
+    view.active().iter().any(|&ranker| view.ids[ranker] == id)
+}
+
 /// The tile of the page; `None` without metrics.
 pub(crate) fn tile(view: &View) -> Option<Tile> {
     let claims = &view.fold.guardrails;
@@ -38,10 +42,20 @@ pub(crate) fn tile(view: &View) -> Option<Tile> {
         (false, false) if view.has_ended() => (Mark::None, html! { "Not proven" }),
         (false, false) => (Mark::Wait, html! { "Not known yet" }),
     };
+    let proven = view.short(leader);
     let more = html! {
-        (view.short(leader)) " holds " (hold) " of " (counted(limits as u64, "limit", "limits")) "."
+        @if limits > 0 && !does_harm {
+            @match (limits, hold) {
+                (1, 0) => { "That " (proven) " is within its limit is not settled." }
+                (_, 0) => { "That " (proven) " is within its " (limits) " limits is not settled." }
+                (1, 1) => { (proven) " is within its limit." }
+                _ if hold == limits => { (proven) " is within its " (limits) " limits." }
+                _ => { (proven) " is within " (hold) " of its " (limits) " limits; the others are not settled." }
+            }
+        }
+        @if does_harm { (proven) " breaks a limit." }
         @if let Some(first) = harmful.find(|ranker| *ranker != leader) {
-            " " (view.short(first)) " does harm."
+            " " (view.short(first)) " does harm" @if !is_active(view, first) { ", and was removed" } "."
         }
     };
     Some(Tile::new(("Is it safe?", "safe"), (mark, answer), more))
@@ -55,7 +69,7 @@ pub(crate) fn section(view: &View) -> Markup {
     if claims.is_empty() {
         return Markup::default();
     }
-    let heads = ["Ranker", "Metric", "Result", "Now", "Allowed", "Pages", "Missing"];
+    let heads = ["Ranker", "Metric", "Result", "Mean", "Allowed", "Pages", "Missing"];
     let is_first = |pair: &&[Claim]| {
         pair[0].ranker.as_ref() == Some(&view.verdict.leader)
             || pair.iter().any(|claim| is_decided(claim, ClaimKind::Harm))

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use crate::service::Service;
-use crate::service::answer::Answer;
+use crate::service::answer::{Answer, SeenAlarm};
 use crate::service::answers;
 use crate::service::batches::{BatchPart, OpenBatch, batch};
 use crate::service::error::ServiceError;
-use crate::service::reports::alarms::traffic;
-use crate::service::reports::claim::Claim as ListedClaim;
+use crate::service::reports::alarms::{AlarmKind, traffic};
+use crate::service::reports::claim::{Claim as ListedClaim, ClaimKind};
+use crate::service::reports::claims::ControlView;
 use crate::service::reports::fold_copy::FoldCopy;
 use crate::service::reports::guardrails;
 use crate::service::reports::regret::{RegretReport, regret};
@@ -119,6 +120,8 @@ pub(crate) struct FoldData {
     pub control_error: f64,
     /// The answers that count or wait.
     pub expected: Tally,
+    /// The error of the claims that the winner loses in a segment; `None` without segments.
+    pub segments_error: Option<f64>,
     /// The claims about metrics.
     pub guardrails: Vec<ListedClaim>,
 }
@@ -145,6 +148,7 @@ impl FoldData {
                 true => counted.with_waiting(&cohorts.expected()).of(tally),
                 false => tally.clone(),
             },
+            segments_error: fold.run().segments().map(|of| of.hurt_error()),
             control_error: fold.run().claims().map_or(0.0, |held| held.error(Claim::Better)),
             guardrails: guardrails::claims(loaded, &fold),
         })
@@ -228,6 +232,27 @@ impl View {
         self.record.status == Status::Concluded
     }
 
+    /// Whether an alarm says that answers are missing for some rankers more often than for others,
+    /// so that no number can be trusted.
+    pub fn is_untrusted(&self) -> bool {
+        self.answer.alarms.iter().filter_map(SeenAlarm::known).any(AlarmKind::is_evidence)
+    }
+
+    /// Whether preferences have changed since the result.
+    pub fn has_changed(&self) -> bool {
+        let changed = |alarm: &SeenAlarm| alarm.kind == "changed-preferences";
+        self.is_decided() && self.answer.alarms.iter().any(changed)
+    }
+
+    /// Whether there is a winner, and the experiment goes on to compare it with the control.
+    pub fn awaits_control(&self) -> bool {
+        let open = |of: &ControlView| !of.settled && of.proven != Some(ClaimKind::Better);
+        let control = self.verdict.control.as_ref();
+        self.is_decided()
+            && self.runs()
+            && control.is_some_and(|of| of.ranker != of.control && open(of))
+    }
+
     /// Whether more answers change nothing that the page says about the result.
     pub fn is_over(&self) -> bool {
         self.is_decided() || self.has_ended()
@@ -261,7 +286,15 @@ impl View {
 
     /// When the result is expected.
     pub fn when(&self) -> When {
-        When::of(&self.verdict, self.fold.pace)
+        // nothing is known before the answers that wait count
+        let earliest = self.waiting().map(|waiting| waiting.next_count_ms);
+        match When::of(&self.verdict, self.fold.pace) {
+            When::About(at, high) => {
+                let earliest = earliest.unwrap_or(at);
+                When::About(at.max(earliest), high.map(|high| high.max(earliest)))
+            }
+            other => other,
+        }
     }
 
     /// When the result came, in Unix milliseconds.

@@ -87,7 +87,7 @@ fn counted_so_far(view: &View) -> (Mark, Markup, Markup) {
                 (better) " of " (counted(view.loaded.spec.segments.len() as u64, "segment", "segments"))
                 @if worse > 0 { " and behind in " (worse) }
             }
-            _ => "No segment differs so far",
+            _ => "Too few answers to tell",
         }
     };
     match view.has_ended() {

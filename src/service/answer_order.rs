@@ -16,6 +16,8 @@ const UNWATCHED_AFTER_MS: i64 = 24 * 3_600_000;
 const ALARM_STAYS_MS: i64 = 15 * 60_000;
 /// The time of such an alarm is stored anew after this time.
 const ALARM_SEEN_EVERY_MS: i64 = 5 * 60_000;
+/// The alarm that a result does not hold any more.
+const CHANGED: &str = "changed-preferences";
 /// Most names in an enumeration.
 const NAMES_MAX: usize = 5;
 
@@ -212,18 +214,25 @@ fn harm(of: &Findings) -> Option<Said> {
         true => format!("`{ranker}` breaks {limit}."),
         false => format!("`{ranker}` broke {limit}, and was removed."),
     };
-    let others = match harms.len() - 1 {
-        0 => String::new(),
-        1 => " Another limit is broken too.".into(),
-        more => format!(" {more} other limits are broken too."),
+    let of_others = harms.iter().filter(|(other, ..)| other != ranker).count();
+    let others = match (harms.len() - 1, of_others) {
+        (0, _) => String::new(),
+        (1, 0) => " It broke a second limit too.".into(),
+        (more, 0) => format!(" It broke {more} other limits too."),
+        (1, _) => " Another ranker broke a limit too.".into(),
+        (more, _) => format!(" {more} other limits are broken too."),
     };
     let is_paused = if of.status == Status::Paused { " The experiment is paused." } else { "" };
+    // without a second rival there would be nobody left to compare with
+    let may_retire = *is_active && !of.has_ended() && of.rivals > 1;
     let next = match is_active {
-        true => "Repair it, or retire it. \"Is it safe?\" has the metric and its limit.",
-        false => "The experiment goes on with the others.",
+        true if may_retire => {
+            "Repair it, or retire it. \"Is it safe?\" has the metric and its limit."
+        }
+        true => "Repair it, or stop the experiment. \"Is it safe?\" has the metric and its limit.",
+        false => "Nothing to do in the experiment: it goes on with the others. Repair the ranker.",
     };
     let retire = Action { action: ActionKind::Retire, ranker: Some(ranker.clone()) };
-    let may_retire = *is_active && !of.has_ended();
     let actions = may_retire.then_some(retire).into_iter();
     let actions = actions.chain(of.conclude(ActionKind::Stop, None)).collect::<Vec<_>>();
     let said = Said::new(State::Harm, format!("{headline}{others}{is_paused}"), next);
@@ -239,6 +248,10 @@ fn alarm(of: &Findings) -> Option<Said> {
     kinds.sort_by_key(|kind| !kind.is_about_result());
     let first = *kinds.first().filter(|_| !of.is_archived)?;
     let who = match (of.winner(), of.is_compared && !of.has_ended()) {
+        _ if first.is_evidence() => " No lead and no date can be trusted.".into(),
+        (Some(winner), _) if first.slug == CHANGED => {
+            format!(" `{winner}` won before that: do not ship on this result.")
+        }
         (Some(winner), _) => format!(" `{winner}` wins; look at that first."),
         (None, true) => format!(" `{}` leads.", of.leader),
         (None, false) => String::new(),
@@ -288,7 +301,13 @@ fn not_watched(of: &Findings) -> Option<Said> {
 fn segment(of: &Findings) -> Option<Said> {
     let is_shown = of.shown.as_ref().is_none_or(|shown| of.winners.contains(shown));
     let said = result(of).filter(|_| is_shown && !of.hurt.is_empty())?;
-    let next = format!("{} In {}, show another ranker.", said.next, list(&of.hurt));
+    let control = of.control.as_ref().map(|control| &control.control);
+    let control = control.filter(|control| !of.winners.contains(control));
+    let instead = match control {
+        Some(control) => format!("keep `{control}`"),
+        None => "show another ranker".into(),
+    };
+    let next = format!("{} In {}, {instead}.", said.next, list(&of.hurt));
     Some(Said { state: State::Segment, next, ..said }.about(&of.hurt))
 }
 
@@ -308,9 +327,21 @@ fn result(of: &Findings) -> Option<Said> {
         let said = said(ActionKind::Stop, None, headline, "Check whether that is what you want.")?;
         return Some(said.about(of.winners.iter().chain([other])));
     }
+    // of two rankers, the best one is not known to be better
+    let pair = of.control.as_ref().filter(|control| {
+        of.rivals == 1 && control.ranker != control.control && of.better().is_none()
+    });
     if goes_on && !of.awaits.is_empty() {
         let awaits = of.awaits.join(" and ");
-        let headline = format!("{best} {are} the best{but} It goes on until {awaits}.");
+        let headline = match pair {
+            Some(control) => format!(
+                "`{winner}` is not worse than `{}`, which you run now, by more than {}{but} It goes on \
+                 until {awaits}.",
+                control.control,
+                points(of.margin)
+            ),
+            None => format!("{best} {are} the best{but} It goes on until {awaits}."),
+        };
         let next = "Nothing to do: the experiment ends by itself then.";
         return said(ActionKind::Stop, None, headline, next);
     }
@@ -373,12 +404,16 @@ fn stopped(of: &Findings) -> Option<Said> {
             )
         }
         (None, true) => {
-            format!("The experiment came to a limit and ended on `{shown}` without a result.")
+            format!(
+                "The experiment reached its limit of days or answers and ended on `{shown}` without a \
+                 result."
+            )
         }
         (None, false) => format!("The experiment was ended on `{shown}` without a result."),
     };
     let next = format!(
-        "Weigh what speaks for `{shown}` before you make it the default, or resume the experiment."
+        "Pages show `{shown}` now, and nothing proves that it is the best. Weigh what speaks for it before \
+         you make it the default, or resume the experiment."
     );
     let said = Said::new(State::Stopped, headline, next).about([shown]);
     Some(said.actions([just(ActionKind::Resume), just(ActionKind::Archive)]))

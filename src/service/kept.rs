@@ -59,11 +59,16 @@ impl Group {
     pub const ALL: [Self; rankduel_store::LIST_GROUPS] =
         [Self::Alarm, Self::Decision, Self::Running, Self::Finished];
 
-    /// The group of an experiment with this answer.
+    /// The group of an experiment with this answer. One that has ended needs a decision until it
+    /// is archived: somebody makes its ranker the default, or does not.
     fn of(answer: &Answer, status: Status) -> Self {
         match (answer.state, status) {
             (State::Refused | State::Harm | State::Alarm, _) => Self::Alarm,
             _ if answer.needs_you => Self::Decision,
+            (
+                State::Result | State::Segment | State::OpenLimit | State::Stopped,
+                Status::Concluded,
+            ) => Self::Decision,
             (_, Status::Concluded) => Self::Finished,
             (_, Status::Running | Status::Paused) => Self::Running,
         }

@@ -68,7 +68,7 @@ fn element<'a>(html: &'a str, begins: &str, ends: &str) -> &'a str {
 fn badge(state: &str) -> &'static str {
     match state {
         "harm" | "alarm" => "Look into it",
-        "open-limit" => "Decided, wait",
+        "open-limit" => "Decided, limit open",
         "doubt" => "Decided, in doubt",
         "not-watched" => "Decided, not watched",
         "segment" | "result" => "Decided",

@@ -15,6 +15,7 @@ on_both_databases! {
 
 on_sqlite! {
     a_winner_that_does_harm_is_not_to_be_shipped
+    harm_offers_to_retire_the_ranker_that_does_it
     a_wrong_value_spoils_nothing_beside_it
 }
 
@@ -125,14 +126,7 @@ async fn a_winner_that_does_harm_is_not_to_be_shipped(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
     let metrics = json!([{"name": "failed", "cap": 1, "limit": 0.2, "on_harm": "tell"}]);
     server.create(&experiment(&["now", "next"], &metrics)).await;
-    for _ in 0..120 {
-        let duel = server.pair("search").await;
-        let outcome = if duel["left"] == "next" { "left" } else { "right" };
-        let values = json!({"next": {"failed": 1}, "now": {"failed": 0}});
-        let body = json!({"duel_id": duel["duel_id"], "outcome": outcome, "metrics": values});
-        server.feedback("search", &body).await.json(200);
-    }
-    pass(&[&server], 70);
+    play_harm(&server, 120).await;
     until("the harm", async || decided(&server, "harm").await == [json!("next")]).await;
     let verdict = server.get(&format!("{NAME}/verdict")).await.json(200);
     assert_eq!(verdict["winners"], json!(["next"]), "{verdict}");
@@ -140,6 +134,39 @@ async fn a_winner_that_does_harm_is_not_to_be_shipped(database: TestDatabase) {
     let headline = "<code>next</code> wins, but it breaks the limit on <code>failed</code>.";
     assert!(page.contains(headline) && !page.contains("Ship "), "{page}");
     assert!(page.contains("<span>No, it does harm</span>"), "{page}");
+    // without it there would be nobody to compare with
+    assert!(!page.contains("/manage/retire"), "{page}");
+}
+
+/// The button of the headline retires the ranker that the headline names, not the first one.
+async fn harm_offers_to_retire_the_ranker_that_does_it(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let metrics = json!([{"name": "failed", "cap": 1, "limit": 0.2, "on_harm": "tell"}]);
+    server.create(&experiment(&["now", "next", "old"], &metrics)).await;
+    play_harm(&server, 240).await;
+    until("the harm", async || decided(&server, "harm").await == [json!("next")]).await;
+    let page = server.get("/experiments/search").await.text();
+    let link = "/experiments/search/manage/retire?ranker=next";
+    assert!(page.contains(link), "{page}");
+    let question = server.get(link).await.text();
+    assert!(question.contains("Ranker <code>next</code>"), "{question}");
+    assert!(!question.contains("It is the control"), "{question}");
+    let question = server.get("/experiments/search/manage/retire?ranker=now").await.text();
+    assert!(question.contains("It is the control: people see it today"), "{question}");
+}
+
+/// Duels that `next` wins, and whose pages of `next` all fail; their windows end.
+async fn play_harm(server: &Server, duels: usize) {
+    for _ in 0..duels {
+        let duel = server.pair("search").await;
+        let [left, right] = ["left", "right"].map(|side| duel[side].as_str().expect("an id"));
+        let outcome = if left == "next" { "left" } else { "right" };
+        let failed = |ranker: &str| json!({"failed": u8::from(ranker == "next")});
+        let values = json!({left: failed(left), right: failed(right)});
+        let body = json!({"duel_id": duel["duel_id"], "outcome": outcome, "metrics": values});
+        server.feedback("search", &body).await.json(200);
+    }
+    pass(&[server], 70);
 }
 
 async fn a_failing_control_pauses_the_experiment(database: TestDatabase) {

@@ -4,6 +4,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
+use super::super::layout::percent;
 use super::super::page::{Page, missing};
 use super::action::{Action, Subject};
 use super::fields::{self, Field, Kind, fields};
@@ -136,7 +137,11 @@ impl Change for OfExperiment {
             Action::Conclude => {
                 let winner = values.get("winner");
                 html! {
-                    (experiment) " will answer every request with " code { (winner) } " and learn nothing more. "
+                    (experiment) " will answer "
+                    @if subject.loaded.spec.watch > 0.0 {
+                        "requests with " code { (winner) } ", and on " (percent(subject.loaded.spec.watch))
+                        " of the pages look for changes. "
+                    } @else { "every request with " code { (winner) } " and learn nothing more. " }
                     @if subject.has_won(winner) { "This ranker has won the verdict." }
                     @else if !subject.lead.winners.is_empty() { "The verdict is for another ranker, " code { (subject.leader()) } "." }
                     @else { "There is no verdict: nothing is proven about this ranker yet." }
@@ -153,7 +158,11 @@ impl Change for OfExperiment {
             },
             Action::Retire => html! {
                 "Ranker " code { (values.get("ranker")) } " of " code { (name) } " will never be shown again, and its id "
-                "cannot come back. The verdict starts anew among the other "
+                "cannot come back. "
+                @if subject.loaded.spec.control.as_deref() == Some(values.get("ranker")) {
+                    strong { "It is the control: people see it today, and nothing is compared with it any more. " }
+                }
+                "The verdict starts anew among the other "
                 (subject.active().len().saturating_sub(1)) " rankers; feedback on its open duels still counts."
             },
             Action::Control => html! {

@@ -97,6 +97,17 @@ fn compared(worst: &Worst, by_page: bool, name: &dyn Fn(u16) -> String) -> Strin
     }
 }
 
+/// Evidence beyond this has more digits than meaning.
+const RARE: f64 = 1e6;
+
+/// In how many experiments chance alone reaches this evidence once.
+fn rarity(evidence: f64) -> String {
+    match evidence < RARE {
+        true => format!("{evidence:.0}"),
+        false => "a million".into(),
+    }
+}
+
 /// The alarms that are raised so far.
 #[derive(Default)]
 struct Raised(Vec<Alarm>);
@@ -230,9 +241,9 @@ fn check_answered(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised
     if let Some(worst) = &ended.worst {
         raised.raise_if(ended.evidence >= SERVER_EVIDENCE, UNEVEN, || {
             format!(
-                "{} Shares this uneven come up in at most one of {:.0} experiments in which no pair matters.{}",
+                "{} Shares this uneven come up in at most one of {} experiments in which no pair matters.{}",
                 compared(worst, ended.by_page, name),
-                ended.evidence.min(1e15),
+                rarity(ended.evidence),
                 if ended.by_page { "" } else { CLICKS_ONLY }
             )
         });

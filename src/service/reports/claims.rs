@@ -91,7 +91,9 @@ pub struct ControlView {
     /// Estimated number of further duels of the two until the ranker is proven better; `null` if it
     /// is, or there is no estimate.
     pub duels_to_go: Option<u64>,
-    #[schema(example = "`neural` is 9 points ahead of what you run now, at least 3.2 points.")]
+    #[schema(
+        example = "`neural` is better than what you run now by at least 3.2 points (9 points measured)."
+    )]
     pub sentence: String,
 }
 
@@ -240,10 +242,19 @@ impl ControlView {
             return format!("`{ranker}` has not met `{control}`, which you run now.");
         };
         let is_ahead = format!("`{ranker}` {} what you run now", ahead(rate));
+        let measured = points((1000.0 * (rate - 0.5)).round() / 1000.0);
         match (self.proven, at_least, at_most) {
-            (Some(ClaimKind::Better), Some(least), _) => {
-                format!("{is_ahead}, at least {}.", proven_points(least - 0.5))
-            }
+            // the answers since have turned against what was proven
+            (Some(ClaimKind::Better), Some(least), _) if rate < *least => format!(
+                "`{ranker}` was better than what you run now by at least {}; with the answers since, \
+                 it {} what you run now.",
+                proven_points(least - 0.5),
+                ahead(rate)
+            ),
+            (Some(ClaimKind::Better), Some(least), _) => format!(
+                "`{ranker}` is better than what you run now by at least {} ({measured} measured).",
+                proven_points(least - 0.5)
+            ),
             (Some(ClaimKind::Worse), _, Some(most)) => {
                 format!("{is_ahead}, at least {}: it is worse.", proven_points(0.5 - most))
             }

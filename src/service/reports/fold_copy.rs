@@ -14,6 +14,8 @@ pub struct FoldCopy {
     pub position: u64,
     pub champion: usize,
     pub counts: Counts,
+    /// The appearances of each ranker before the newest change of the status.
+    pub shown_before_status: Vec<u64>,
     /// The counts by the tie rule of the experiment.
     pub tally: Tally,
     pub roster: Roster,
@@ -30,6 +32,7 @@ impl FoldCopy {
             position: fold.state().position,
             champion: fold.run().policy().champion(),
             counts: fold.state().counts.clone(),
+            shown_before_status: fold.state().shown_before_status.clone(),
             tally: fold.run().policy().tally().clone(),
             roster: fold.run().roster().clone(),
             roster_changes: fold.state().roster_changes(),

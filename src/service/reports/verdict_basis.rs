@@ -22,8 +22,8 @@ const HEAVIEST_MAX: usize = 10;
 const MISTAKEN: f64 = 0.05;
 /// Most rankers for which `holds_unless_lost` is computed: it tries many shares of lost answers.
 const LOSS_RANKERS_MAX: usize = 64;
-const NO_LOSS: &str = "The verdict withstands no loss: it holds only if every duel that its winner lost was answered. \
-                       Where answers can get lost, ask for more `confidence`.";
+const NO_LOSS: &str = "If even a few answers got lost, and the winner had lost all of these duels, the verdict could be \
+                       wrong. Where answers can get lost, ask for more `confidence`.";
 
 /// The answers and assumptions that the verdict rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

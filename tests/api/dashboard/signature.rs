@@ -50,7 +50,8 @@ async fn from_a_plan_to_a_signature(database: TestDatabase) {
             assert!(page.contains(sentence), "{sentence}: {page}");
         }
     };
-    let stops = "waits for the comparison with what you run. It ends after 30 days at the latest.";
+    let stops = "The end waits for the comparison with what you run now, and for the segments. It \
+                 ends after 30 days at the latest.";
 
     // a third of all searches come from phones, where the old ranker is better
     let (desktop, phone) = (["neural", "bm25", "title"], ["bm25", "neural", "title"]);
@@ -97,7 +98,10 @@ async fn from_a_plan_to_a_signature(database: TestDatabase) {
     .await;
     says(
         second,
-        &["Preferences have changed. neural wins; look at that first.", "Preferences changed"],
+        &[
+            "Preferences have changed. neural won before that: do not ship on this result.",
+            "Preferences changed",
+        ],
     )
     .await;
 }

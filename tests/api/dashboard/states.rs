@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::walk::{play, result};
 use crate::support::TestDatabase;
-use crate::support::client::{steady, with};
+use crate::support::client::{eventually, steady, with};
 use crate::support::service::Server;
 
 on_sqlite! {
@@ -17,6 +17,7 @@ on_sqlite! {
     the_line_below_the_name_says_who_takes_part
     without_a_result_the_control_is_proposed
     figures_are_files
+    the_cost_ends_with_the_experiment
 }
 
 fn with_control(rankers: &[&str], more: Value) -> Value {
@@ -72,7 +73,10 @@ async fn there_is_no_tick_without_data(database: TestDatabase) {
     assert!(page.contains("Is it still true?Too few answers to tell"), "{page}");
     play(&server, "search", 180, 9).await;
     let page = result(&server, "search").await;
-    assert!(page.contains("Is it still true?No change foundIn 200 answers that count"), "{page}");
+    assert!(
+        page.contains("Is it still true?No change foundIn 200 answers with a winner"),
+        "{page}"
+    );
     server.patch("search", &json!({"status": "concluded", "winner": "a"})).await.json(200);
     for days in [0, 5] {
         server.clock.advance_ms(days * 86_400_000);
@@ -194,4 +198,23 @@ async fn figures_are_files(database: TestDatabase) {
     for name in ["lead.svg", "none.csv", "race", "race.png"] {
         assert_eq!(file(name).await.status, 404, "{name}");
     }
+}
+
+async fn the_cost_ends_with_the_experiment(database: TestDatabase) {
+    let body = with(steady("search", &["a", "b"]), json!({"conclude_at": "never"}));
+    let server = Server::running(&database, &body).await;
+    play(&server, "search", 60, 9).await;
+    server.patch("search", &json!({"status": "concluded", "winner": "a"})).await.json(200);
+    for _ in 0..50 {
+        server.post("/v1/experiments/search/next-duel", &json!({})).await.json(200);
+    }
+    let page = eventually("the pages after the end", async || {
+        let page = result(&server, "search").await;
+        page.contains("After the end there were ").then_some(page)
+    })
+    .await;
+    let (before, _) = page.split_once(" showed another ranking, up to the end").expect("the tile");
+    let pages = before.rsplit(' ').next().and_then(|number| number.parse::<u32>().ok());
+    // those of the end are 50 more
+    assert!(pages.is_some_and(|pages| (60..110).contains(&pages)), "{page}");
 }

@@ -28,7 +28,7 @@ const DENIALS: [&str; 9] = [
     "not settled",
     "either way",
     "still open",
-    "can still win",
+    "not ruled out:",
     "not clearly",
     "not known yet",
     "we will know",
@@ -190,9 +190,8 @@ async fn a_decided_page_denies_nothing(database: TestDatabase) {
                 let list = text(&server.get("/").await.text());
                 assert!(!list.contains("Ship a."), "{list}");
             } else {
-                let group = if state == "concluded" { "Finished" } else { "Needs a decision" };
                 let heads = "ExperimentStateResultLead over what you run, in pointsSince";
-                listed(&server, &format!("{group}{heads}{name}Decided")).await;
+                listed(&server, &format!("Needs a decision{heads}{name}Decided")).await;
             }
         };
         check("running").await;
@@ -222,7 +221,7 @@ async fn a_page_without_a_result_claims_none(database: TestDatabase) {
     }
     server.patch("person", &json!({"status": "concluded", "winner": "b"})).await.json(200);
     for (name, why) in [
-        ("limit", "The experiment came to a limit and ended"),
+        ("limit", "The experiment reached its limit of days or answers and ended on"),
         ("person", "The experiment was ended on b without a result."),
     ] {
         let page = eventually(name, async || {
@@ -236,7 +235,7 @@ async fn a_page_without_a_result_claims_none(database: TestDatabase) {
                 || page.contains("evidence is not enough"),
             "{page}"
         );
-        for claim in ["ship ", "we will know", "can still win", "still open", "this result is"] {
+        for claim in ["ship ", "we will know", "not ruled out:", "still open", "this result is"] {
             assert!(!pages.contains(claim), "{name}, {claim}: {pages}");
         }
         let shown = server.verdict(name).await["concluded"]["winner"].clone();
@@ -351,7 +350,7 @@ async fn numbers_and_names_are_short(database: TestDatabase) {
     }
     let leader = server.verdict("search").await["leader"].clone();
     let page = server.get("/experiments/search").await.text();
-    // each other ranker can still win
+    // no other ranker is ruled out
     for (name, short) in long[1..].iter().zip(["finetuned", "multilingual", "name"]) {
         let is_said = page.contains(&format!(" title=\"{name}\">{short}</bdi>"));
         assert!(is_said || leader == *name, "{short}: {page}");

@@ -101,6 +101,7 @@ impl Fold {
             return;
         }
         self.state.status_since = position;
+        self.state.shown_before_status = self.state.counts.appearances().to_vec();
         match &patch.reason {
             Some(reason) if self.state.lifecycle.is_concluded() => {
                 self.state.concluded_by_itself = Some(reason.clone());

@@ -80,6 +80,8 @@ pub struct State {
     pub controls: usize,
     /// Position of the newest change of the status; 0 before the first.
     pub status_since: u64,
+    /// The appearances of each ranker on pages up to then; empty before the first change.
+    pub shown_before_status: Vec<u64>,
     /// Raw counts.
     pub counts: Counts,
     /// The counts over time.
@@ -161,6 +163,7 @@ impl Fold {
             initial_rankers: rankers,
             controls: 0,
             status_since: 0,
+            shown_before_status: Vec::new(),
             counts: Counts::new(rankers),
             history: History::new(rankers),
             concluded_by_itself: None,
