@@ -77,17 +77,23 @@ fn error(view: &View) -> Markup {
     }
     let verdict = &view.verdict;
     let error = view.error();
-    let both = verdict.condorcet && view.active().len() > 2 && verdict.winners.len() == 1;
-    let twice = of_experiments((2.0 * (1.0 - verdict.confidence)).min(1.0));
+    let beats_each = verdict.condorcet && view.active().len() > 2 && verdict.winners.len() == 1;
     let is_better = is_better(view);
     let segments = view.fold.segments_error.filter(|_| view.answer.state == State::Segment);
-    let with_control = of_experiments(1.0 - verdict.confidence + view.fold.control_error);
+    // the other claims that stand above it, each with its error
+    let own = 1.0 - verdict.confidence;
+    let others = [
+        beats_each.then_some(("that the winner beats each of the others", own)),
+        is_better.then_some(("the comparison with what you run now", view.fold.control_error)),
+        segments.map(|error| ("that it loses in a segment", error)),
+    ];
+    let others: Vec<_> = others.into_iter().flatten().collect();
+    let all = own + others.iter().map(|(_, error)| error).sum::<f64>();
+    let names: Vec<_> = others.iter().map(|(claim, _)| html! { (claim) }).collect();
     html! {
         @if view.is_decided() {
             "This result is wrong in at most " (error) " experiments"
-            @if both { "; counting that the winner beats each of the others, in at most " (twice) }
-            @if is_better { "; counting the comparison with what you run now, in at most " (with_control) }
-            @if let Some(error) = segments { "; that it loses in a segment is wrong in at most " (of_experiments(error)) }
+            @if !names.is_empty() { "; counting " (enumerated(&names)) ", in at most " (of_experiments(all.min(1.0))) }
             "."
             @if let Some(remark) = verdict.rests_on.remark { " " (with_code(remark)) }
         } @else if view.has_ended() {

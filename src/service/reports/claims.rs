@@ -91,6 +91,9 @@ pub struct ControlView {
     /// Estimated number of further duels of the two until the ranker is proven better; `null` if it
     /// is, or there is no estimate.
     pub duels_to_go: Option<u64>,
+    /// The error of the claim that the ranker is better.
+    #[serde(skip)]
+    pub error: f64,
     #[schema(
         example = "`neural` is better than what you run now by at least 3.2 points (9 points measured)."
     )]
@@ -226,6 +229,7 @@ impl ControlView {
             at_least,
             at_most: at_most.map(exact_share),
             duels_to_go: to_go(held.progress(ranker, Kind::Better)),
+            error: held.error(Kind::Better),
             sentence: String::new(),
         };
         view.sentence = match ranker == control {

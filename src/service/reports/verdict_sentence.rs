@@ -1,5 +1,7 @@
 //! The verdict as a sentence for people.
 
+use crate::service::reports::claim::ClaimKind;
+use crate::service::reports::claims::ControlView;
 use crate::service::reports::verdict_basis::VerdictBasis;
 use crate::service::reports::verdict_report::{Verdict, VerdictState};
 use crate::service::reports::words::{error, grouped, points};
@@ -94,12 +96,22 @@ pub(super) fn claim(verdict: &Verdict) -> String {
 fn error_of_claim(verdict: &Verdict) -> String {
     let confidence = verdict.confidence;
     // that the winner also beats every other ranker is a second claim with an error of its own
-    let both = if verdict.winners.len() == 1 && verdict.condorcet && active(verdict) > 2 {
-        let twice = error(1.0 - (2.0 * (1.0 - confidence)).min(1.0));
-        let all = all_others(verdict);
-        format!("; counting the claim that it beats {all}, in at most {twice}")
-    } else {
-        String::new()
+    let beats_all = verdict.winners.len() == 1 && verdict.condorcet && active(verdict) > 2;
+    let beats_all = beats_all.then(|| format!("the claim that it beats {}", all_others(verdict)));
+    let is_better = |of: &&ControlView| of.proven == Some(ClaimKind::Better);
+    let control = verdict.control.as_ref().filter(is_better);
+    let own = 1.0 - confidence;
+    let all = own
+        + beats_all.as_ref().map_or(0.0, |_| own)
+        + control.map_or(0.0, |control| control.error);
+    let control = control.map(|_| "the comparison with what you run now".to_owned());
+    let others: Vec<_> = beats_all.into_iter().chain(control).collect();
+    let counting = match others.is_empty() {
+        true => String::new(),
+        false => {
+            let all = error(1.0 - all.min(1.0));
+            format!("; counting {}, in at most {all}", others.join(" and "))
+        }
     };
-    format!("A wrong verdict comes up in at most {} of experiments{both}.", error(confidence))
+    format!("A wrong verdict comes up in at most {} of experiments{counting}.", error(confidence))
 }
