@@ -140,10 +140,10 @@ def environment(database):
 
 
 class Server:
-    def __init__(self, database, *arguments):
+    def __init__(self, database, *arguments, port=0, **variables):
         self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--listen", f"{HOST}:0", *arguments],
-            env=environment(database), stdout=subprocess.PIPE, text=True,
+            [PROGRAM, "serve", "--listen", f"{HOST}:{port}", *arguments],
+            env=environment(database) | variables, stdout=subprocess.PIPE, text=True,
         )
         line = self.process.stdout.readline()
         if not line.startswith("listening on "):
@@ -185,10 +185,10 @@ def answer(stream):
     return status, stream.read(length)
 
 
-def ask(port, method, path, value=None):
+def ask(port, method, path, value=None, key=KEY, more=""):
     body = b"" if value is None else json.dumps(value).encode()
     with socket.create_connection((HOST, port), timeout=60) as connection:
-        connection.sendall(head(method, path, body, more="connection: close\r\n"))
+        connection.sendall(head(method, path, body, key, more=f"connection: close\r\n{more}"))
         return answer(connection.makefile("rb"))
 
 
