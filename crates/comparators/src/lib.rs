@@ -7,7 +7,7 @@
 //! Start with [`Bandit`](dueling_bandits::Bandit), the contract that comparators and served policies
 //! share in a simulation, and [`registry`], the list of kinds. [`rucb`] is a short example. [`Spec`]
 //! reads both sorts of policies by name, and [`RunSeeds`] gives the random streams of a simulated
-//! run.
+//! run. [`environment`] has its searchers, and [`feedback`] how their answers reach a policy.
 //!
 //! This crate uses `dueling-bandits`, and no other crate of the workspace.
 //!
@@ -32,6 +32,8 @@
 pub mod btm;
 mod coin;
 pub mod ecw_rmed;
+pub mod environment;
+pub mod feedback;
 pub mod interleaved_filter;
 pub mod merge;
 mod parameters;

@@ -31,6 +31,15 @@ macro_rules! comparators {
                 match self { $(Self::$variant(parameters) => parameters.start(setup),)* }
             }
 
+            /// The parameters of a kind with their defaults; a horizon of 0 has none. `None` if
+            /// there is no such kind.
+            pub fn defaults(kind: &str) -> Option<Map<String, Value>> {
+                match kind {
+                    $($kind => Some(defaults::<$parameters>()),)*
+                    _ => None,
+                }
+            }
+
             fn read(
                 kind: &str,
                 given: Map<String, Value>,
@@ -80,10 +89,7 @@ fn read<P: Parameters>(
     let wrong = |name: &str, error: &dyn std::fmt::Display| {
         InvalidPolicy::new(name, format!("`{name}` of policy `{kind}`: {error}"))
     };
-    let mut parameters = match serde_json::to_value(P::default()) {
-        Ok(Value::Object(parameters)) => parameters,
-        _ => Map::new(),
-    };
+    let mut parameters = defaults::<P>();
     for (name, value) in fallbacks {
         if let Some(parameter) = parameters.get_mut(*name) {
             *parameter = value.clone();
@@ -104,4 +110,11 @@ fn read<P: Parameters>(
     }
     serde_json::from_value(Value::Object(parameters))
         .map_err(|error| InvalidPolicy::new("", format!("policy `{kind}`: {error}")))
+}
+
+fn defaults<P: Parameters>() -> Map<String, Value> {
+    match serde_json::to_value(P::default()) {
+        Ok(Value::Object(parameters)) => parameters,
+        _ => Map::new(),
+    }
 }

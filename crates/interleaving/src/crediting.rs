@@ -56,8 +56,9 @@ pub fn credit(
     Ok(Credit {
         outcome,
         share,
-        left: score.left,
-        right: score.right,
+        // an empty sum is -0, which is shown with its sign
+        left: score.left + 0.0,
+        right: score.right + 0.0,
         creditable: clicked.len(),
         ignored: clicked_positions - clicked.len(),
         no_signal,

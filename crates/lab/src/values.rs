@@ -56,17 +56,7 @@ pub fn probability(text: &str) -> Result<f64, String> {
     between(text, 0.0, 1.0).map_err(|_| "it must be a probability from 0 to 1".into())
 }
 
-/// `N` or `geometric:MEAN`, in steps.
+/// `N` or `geometric:MEAN`, in steps. `N` may be written as for [`count`].
 pub fn delay(text: &str) -> Result<Delay, String> {
-    const MAX_STEPS: u64 = 1_000_000;
-    match text.split_once(':') {
-        None => count(text, 0, MAX_STEPS).map(Delay::Steps).map_err(|_| {
-            format!("it must be a number of steps from 0 to {MAX_STEPS}, or geometric:MEAN")
-        }),
-        Some(("geometric", mean)) => match mean.parse() {
-            Ok(mean) if (0.0..=MAX_STEPS as f64).contains(&mean) => Ok(Delay::Geometric { mean }),
-            _ => Err(format!("the mean `{mean}` must be a number of steps from 0 to {MAX_STEPS}")),
-        },
-        Some(_) => Err("it must be a number of steps or geometric:MEAN".into()),
-    }
+    count(text, 0, 1_000_000).map(Delay::Steps).or_else(|_| text.parse())
 }

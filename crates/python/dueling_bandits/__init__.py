@@ -22,14 +22,28 @@ One duel after the other, with answers from anywhere:
     >>> policy.verdict.winner
     0
 
-Two rankings on one page:
+Ranks and strengths from comparisons that were made anywhere:
+
+    >>> wins = [[0, 40, 40], [10, 0, 30], [5, 20, 0]]
+    >>> db.rank_intervals(wins).tolist()  # the best rank of each, from 1, and the worst
+    [[1, 1], [2, 3], [2, 3]]
+    >>> db.strengths(wins).round(2).tolist()
+    [1.14, -0.34, -0.8]
+
+Two rankings on one page, and a simulated user:
 
     >>> page = db.interleave("team-draft", ["a", "b", "c"], ["c", "a", "d"], length=3, seed=7)
     >>> page.credit(["c"]).outcome in ("left", "right", "tie", None)
     True
+    >>> user = db.ClickModel("perfect", grades=2, seed=1)
+    >>> user.click([int(document == "c") for document in page.documents]) == [page.documents.index("c")]
+    True
+
+Every object can be copied and pickled. `Policy` and `VerdictTracker` also `save` and `restore`.
 """
 
 from ._native import (
+    ClickModel,
     Credit,
     Duel,
     Page,
@@ -40,12 +54,17 @@ from ._native import (
     Verdict,
     VerdictTracker,
     __version__,
+    click_models,
     interleave,
     policy_kinds,
+    policy_parameters,
+    rank_intervals,
 )
+from .pairs import count_wins, strengths
 from .simulation import PythonPolicy, Simulation, simulate
 
 __all__ = [
+    "ClickModel",
     "Credit",
     "Duel",
     "Page",
@@ -58,7 +77,12 @@ __all__ = [
     "Verdict",
     "VerdictTracker",
     "__version__",
+    "click_models",
+    "count_wins",
     "interleave",
     "policy_kinds",
+    "policy_parameters",
+    "rank_intervals",
     "simulate",
+    "strengths",
 ]

@@ -1,24 +1,26 @@
 //! Interleaving of two rankings, and credit for clicks.
 
-use std::collections::BTreeMap;
-
 use interleaving::{
     Click, CreditSheet, DuelCoins, InvalidClick, Pin, Request, Spec, Team, Uncached,
 };
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde::{Deserialize, Serialize};
 
+use crate::arguments::{Argument, count, items, refused, text, texts, whole};
+use crate::saved::{Reduced, Saved};
 use crate::{guarded, value_error};
 
 /// One shown result.
-#[pyclass(frozen, get_all, module = "dueling_bandits")]
-#[derive(Clone)]
+#[pyclass(frozen, eq, get_all, module = "dueling_bandits")]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slot {
     /// The document.
     document: String,
     /// Its position, from 0 on the first page.
     position: usize,
     /// The side that contributed it, "left", "right" or "both"; None for a pinned document.
-    team: Option<&'static str>,
+    team: Option<String>,
     /// Whether a click on it can earn credit.
     competitive: bool,
     /// Whether it is pinned.
@@ -31,17 +33,26 @@ pub struct Slot {
 
 #[pymethods]
 impl Slot {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        self.reduce(py)
+    }
+
     fn __repr__(&self) -> String {
-        format!("<Slot {}: {:?} of {}>", self.position, self.document, self.team.unwrap_or("none"))
+        format!(
+            "<Slot {}: {:?} of {}>",
+            self.position,
+            self.document,
+            self.team.as_deref().unwrap_or("none")
+        )
     }
 }
 
 /// The credit that the clicks on a page earned.
-#[pyclass(frozen, get_all, module = "dueling_bandits")]
-#[derive(Clone)]
+#[pyclass(frozen, eq, get_all, module = "dueling_bandits")]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Credit {
     /// "left", "right", "tie", or None for a page without a signal.
-    outcome: Option<&'static str>,
+    outcome: Option<String>,
     /// The left side's part of the page, from 0 to 1; 0.5 without a signal.
     share: f64,
     /// The credit of the left side, in the unit of the method.
@@ -56,36 +67,31 @@ pub struct Credit {
 
 #[pymethods]
 impl Credit {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        self.reduce(py)
+    }
+
     fn __repr__(&self) -> String {
-        format!("<Credit: {}, {} to {}>", self.outcome.unwrap_or("none"), self.left, self.right)
+        format!(
+            "<Credit: {}, {} to {}>",
+            self.outcome.as_deref().unwrap_or("none"),
+            self.left,
+            self.right
+        )
     }
 }
 
 /// One page of two interleaved rankings.
-#[pyclass(frozen, module = "dueling_bandits")]
+#[pyclass(frozen, eq, module = "dueling_bandits")]
+#[derive(PartialEq)]
 pub struct Page {
+    method: String,
     spec: Spec,
     seed: [u8; 32],
     sheet: CreditSheet,
     /// All slots from position 0 on, those of earlier pages too.
     shown: Vec<Slot>,
     offset: usize,
-}
-
-/// A click: a position or a document.
-#[derive(FromPyObject)]
-enum ClickArgument {
-    Position(usize),
-    Document(String),
-}
-
-/// A seed: a number or 32 bytes.
-#[derive(FromPyObject)]
-pub enum Seed {
-    /// The first eight of the bytes, in little-endian order.
-    Number(u64),
-    /// All of them.
-    Bytes([u8; 32]),
 }
 
 #[pymethods]
@@ -110,26 +116,29 @@ impl Page {
 
     /// The credit for these clicks: positions or documents, of this page or the pages before it.
     /// Their order and repeats do not matter.
-    fn credit(&self, clicks: Vec<ClickArgument>) -> PyResult<Credit> {
-        let position = |document: &str| {
-            let found = self.shown.iter().position(|slot| slot.document == document);
-            let unknown = || InvalidClick::Document(document.chars().take(100).collect());
-            found.ok_or_else(|| value_error(unknown()))
+    fn credit(&self, clicks: &Bound<'_, PyAny>) -> PyResult<Credit> {
+        let wrong = |error| value_error(format!("`clicks`: {error}"));
+        let wanted = "a list of positions and documents";
+        let click = |item: &Bound<'_, PyAny>| match item.extract::<String>() {
+            Ok(document) => {
+                let found = self.shown.iter().position(|slot| slot.document == document);
+                let unknown = || InvalidClick::Document(document.chars().take(100).collect());
+                found.ok_or_else(|| wrong(unknown())).map(Click::at)
+            }
+            Err(_) => count("clicks", item, usize::MAX)
+                .map(Click::at)
+                .map_err(|_| refused("clicks", clicks, wanted)),
         };
-        let clicks = clicks.iter().map(|click| match click {
-            ClickArgument::Position(position) => Ok(Click::at(*position)),
-            ClickArgument::Document(document) => position(document).map(Click::at),
-        });
-        let clicks = clicks.collect::<PyResult<Vec<_>>>()?;
+        let given = items("clicks", clicks, wanted)?;
+        let given = given.iter().map(click).collect::<PyResult<Vec<_>>>()?;
         let mut coins = DuelCoins::crediting(self.seed);
-        let credit =
-            guarded(|| interleaving::credit(&self.spec, &self.sheet, &clicks, &mut coins))?
-                .map_err(value_error)?;
+        let credit = guarded(|| interleaving::credit(&self.spec, &self.sheet, &given, &mut coins))?
+            .map_err(wrong)?;
         Ok(Credit {
             outcome: match credit.outcome {
-                interleaving::Outcome::Left => Some("left"),
-                interleaving::Outcome::Right => Some("right"),
-                interleaving::Outcome::Tie => Some("tie"),
+                interleaving::Outcome::Left => Some("left".into()),
+                interleaving::Outcome::Right => Some("right".into()),
+                interleaving::Outcome::Tie => Some("tie".into()),
                 interleaving::Outcome::None => None,
             },
             share: credit.share.value(),
@@ -138,6 +147,10 @@ impl Page {
             creditable: credit.creditable,
             ignored: credit.ignored,
         })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        self.reduce(py)
     }
 
     fn __len__(&self) -> usize {
@@ -155,6 +168,50 @@ impl Page {
     }
 }
 
+impl Saved for Page {
+    const CLASS: &'static str = "Page";
+    type State = (String, [u8; 32], CreditSheet, Vec<Slot>, usize);
+
+    fn state(&self) -> Self::State {
+        (self.method.clone(), self.seed, self.sheet.clone(), self.shown.clone(), self.offset)
+    }
+
+    fn of_state((method, seed, sheet, shown, offset): Self::State) -> Option<Self> {
+        let spec = Spec::from_text(&method).ok()?;
+        Some(Self { method, spec, seed, sheet, shown, offset })
+    }
+}
+
+/// A seed: a number, which is the first eight of the bytes in little-endian order, or 32 bytes.
+fn seed_of(seed: &Bound<'_, PyAny>) -> PyResult<[u8; 32]> {
+    if let Ok(bytes) = seed.cast::<PyBytes>() {
+        return bytes.as_bytes().try_into().map_err(|_| refused("seed", seed, "32 bytes"));
+    }
+    let wanted = "a whole number from 0 to 18446744073709551615, or 32 bytes";
+    let number = whole("seed", seed, 0..=u64::MAX).map_err(|_| refused("seed", seed, wanted))?;
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    Ok(bytes)
+}
+
+/// The pins of a dictionary of positions and documents.
+fn pins_of(pinned: &Bound<'_, PyAny>) -> PyResult<Vec<Pin<String>>> {
+    let wrong = || refused("pinned", pinned, "a dictionary of positions and documents");
+    let read = |(position, document): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let position = count("pinned", &position, usize::MAX).map_err(|_| wrong())?;
+        let document = text("pinned", &document).map_err(|_| wrong())?;
+        Ok(Pin { document, position })
+    };
+    let mut pins = pinned
+        .cast::<PyDict>()
+        .map_err(|_| wrong())?
+        .iter()
+        .map(read)
+        .collect::<PyResult<Vec<_>>>()?;
+    pins.sort_by_key(|pin| pin.position);
+    Ok(pins)
+}
+
 /// Interleave two rankings, best first, and return one page of the result.
 ///
 /// `method` is KIND or KIND:name=value,name=value with the kind team-draft, balanced, probabilistic
@@ -163,29 +220,29 @@ impl Page {
 /// positions to documents that are shown there and earn no credit.
 #[pyfunction]
 #[pyo3(
-    signature = (method, left, right, length = 10, seed = Seed::Number(0), *, offset = 0, pinned = None),
+    signature = (
+        method, left, right, length = Argument::Default(10), seed = Argument::Default([0; 32]), *,
+        offset = Argument::Default(0), pinned = None
+    ),
     text_signature = "(method, left, right, length=10, seed=0, *, offset=0, pinned=None)"
 )]
-pub fn interleave(
-    method: &str,
-    left: Vec<String>,
-    right: Vec<String>,
-    length: usize,
-    seed: Seed,
-    offset: usize,
-    pinned: Option<BTreeMap<usize, String>>,
+pub fn interleave<'py>(
+    method: &Bound<'py, PyAny>,
+    left: &Bound<'py, PyAny>,
+    right: &Bound<'py, PyAny>,
+    length: Argument<'py, usize>,
+    seed: Argument<'py, [u8; 32]>,
+    offset: Argument<'py, usize>,
+    pinned: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Page> {
-    let spec = Spec::from_text(method).map_err(value_error)?;
-    let seed = match seed {
-        Seed::Bytes(bytes) => bytes,
-        Seed::Number(number) => {
-            let mut bytes = [0; 32];
-            bytes[..8].copy_from_slice(&number.to_le_bytes());
-            bytes
-        }
-    };
-    let pins = pinned.unwrap_or_default().into_iter();
-    let pinned: Vec<_> = pins.map(|(position, document)| Pin { document, position }).collect();
+    let method = text("method", method)?;
+    let wrong_method = |error| value_error(format!("`method`: {error}"));
+    let spec = Spec::from_text(&method).map_err(wrong_method)?;
+    let (left, right) = (texts("left", left)?, texts("right", right)?);
+    let length = length.read(|length| count("length", length, usize::MAX))?;
+    let offset = offset.read(|offset| count("offset", offset, usize::MAX))?;
+    let seed = seed.read(seed_of)?;
+    let pinned = pinned.map(pins_of).transpose()?.unwrap_or_default();
     let request = Request { left: &left, right: &right, offset, length, pinned: &pinned };
     let mut coins = DuelCoins::drafting(seed);
     let page = guarded(|| interleaving::interleave(&spec, &request, &mut coins, &Uncached))?
@@ -194,14 +251,14 @@ pub fn interleave(
         document: slot.document.to_owned(),
         position: slot.position,
         team: slot.team.map(|team| match team {
-            Team::Left => "left",
-            Team::Right => "right",
-            Team::Both => "both",
+            Team::Left => "left".into(),
+            Team::Right => "right".into(),
+            Team::Both => "both".into(),
         }),
         competitive: slot.competitive,
         pinned: slot.pinned,
         rank_left: slot.rank_left,
         rank_right: slot.rank_right,
     });
-    Ok(Page { spec, seed, sheet: page.sheet.clone(), shown: shown.collect(), offset })
+    Ok(Page { method, spec, seed, sheet: page.sheet.clone(), shown: shown.collect(), offset })
 }

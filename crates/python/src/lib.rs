@@ -1,34 +1,53 @@
 //! The native part of the Python module `dueling_bandits`: policies, preference matrices, verdicts,
 //! simulations and interleaving, as thin classes over the crates of the workspace.
 //!
-//! Errors of these crates become `ValueError`s with the same message. A panic, which would be a
-//! defect, becomes a `RuntimeError`.
+//! An argument that is refused is a `ValueError` that names it, with the message of the crate. A
+//! panic, which would be a defect, becomes a `RuntimeError`.
 
+mod arguments;
 mod interleave;
 mod matrix;
+mod players;
 mod policy;
+mod ranks;
+mod saved;
 mod simulate;
+mod users;
 mod verdict;
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dueling_bandits::Outcome;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _native {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::interleave::{Credit, Page, Slot, interleave};
     #[pymodule_export]
     use crate::matrix::PreferenceMatrix;
     #[pymodule_export]
-    use crate::policy::{Duel, Policy, Verdict, policy_kinds};
+    use crate::policy::{Duel, Policy, Verdict, policy_kinds, policy_parameters};
+    #[pymodule_export]
+    use crate::ranks::rank_intervals;
+    #[pymodule_export]
+    use crate::saved::restore;
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]
+    use crate::users::{ClickModel, click_models};
+    #[pymodule_export]
     use crate::verdict::{Standing, VerdictTracker};
+    /// A whole number from `least` to `most`, which is the argument `name`.
+    #[pyfunction]
+    #[pyo3(name = "_whole")]
+    fn whole(name: &str, value: &Bound<'_, PyAny>, least: u64, most: u64) -> PyResult<u64> {
+        crate::arguments::whole(name, value, least..=most)
+    }
+
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
@@ -47,41 +66,4 @@ fn guarded<T>(what: impl FnOnce() -> T) -> PyResult<T> {
         let message = message.unwrap_or("no message");
         PyRuntimeError::new_err(format!("a defect of dueling_bandits, please report it: {message}"))
     })
-}
-
-/// The outcome that a number stands for: the share of the win that the first ranker got.
-fn outcome(share: Option<f64>) -> PyResult<Outcome> {
-    match share {
-        Some(1.0) => Ok(Outcome::First),
-        Some(0.0) => Ok(Outcome::Second),
-        Some(0.5) => Ok(Outcome::Half),
-        None => Ok(Outcome::None),
-        Some(other) => Err(value_error(format!(
-            "the outcome is {other}; it must be 1 (the first ranker won), 0 (the second won), 0.5 \
-             (a tie that counts half) or None (a step that counts for neither)"
-        ))),
-    }
-}
-
-/// An error unless both rankers of a pair exist.
-fn check_pair((first, second): (usize, usize), rankers: usize) -> PyResult<()> {
-    match [first, second].into_iter().find(|&ranker| ranker >= rankers) {
-        None => Ok(()),
-        Some(ranker) => Err(no_ranker(ranker, rankers)),
-    }
-}
-
-fn no_ranker(ranker: impl Display, rankers: usize) -> PyErr {
-    value_error(format!("there is no ranker {ranker}; there are {rankers}, numbered from 0"))
-}
-
-/// An error unless so many rankers can duel.
-fn check_rankers(rankers: usize) -> PyResult<()> {
-    use dueling_bandits::{MAX_RANKERS, MIN_RANKERS};
-    if (MIN_RANKERS..=MAX_RANKERS).contains(&rankers) {
-        return Ok(());
-    }
-    Err(value_error(format!(
-        "`rankers` is {rankers}; it must be from {MIN_RANKERS} to {MAX_RANKERS}"
-    )))
 }

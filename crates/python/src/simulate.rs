@@ -4,156 +4,29 @@
 //! runs the policies that are written in Python, and meanwhile reports progress and honours Ctrl-C.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use comparators::environment::Environment;
+use comparators::feedback::{Delay, Feedback, Outstanding};
 use comparators::{RunSeeds, Spec, fingerprint};
 use dueling_bandits::preference::{self, Regret};
-use dueling_bandits::{Bandit, Duel, InFlight, Outcome, PolicyRng, Selection, Setup};
+use dueling_bandits::tally::MAX_STEPS;
+use dueling_bandits::{Answer, Outcome, PolicyRng, Selection, Setup, TieRule};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
-use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
+use pyo3::types::{PyDict, PyString};
+use rand::SeedableRng;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
+use crate::arguments::{Argument, choice, flag, probability, refused, text, whole};
 use crate::matrix::PreferenceMatrix;
-use crate::policy::DuelArgument;
+use crate::players::{Foreign, Native, Player, Progress, REPORT_EVERY, Watcher};
 use crate::{guarded, value_error};
 
 /// Steps between two looks at the rest of the simulation.
 const STEPS_PER_LOOK: u64 = 256;
-/// Time between two reports of the progress, and between two checks for Ctrl-C.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
-
-/// A policy in a run.
-trait Player {
-    fn select(&mut self, rng: &mut PolicyRng) -> PyResult<Selection>;
-    fn observe(&mut self, selection: Selection, outcome: Outcome) -> PyResult<()>;
-    fn champion(&self) -> PyResult<usize>;
-    /// The certified winner, and the comparisons that it took.
-    fn verdict(&self) -> Option<(usize, u64)> {
-        None
-    }
-    /// Some steps were done. Returns whether to go on.
-    fn pause(&mut self, steps: u64) -> PyResult<bool>;
-}
-
-/// A policy of this workspace.
-struct Native<'a> {
-    policy: Box<dyn Bandit>,
-    in_flight: InFlight,
-    progress: &'a Progress,
-}
-
-impl Player for Native<'_> {
-    fn select(&mut self, rng: &mut PolicyRng) -> PyResult<Selection> {
-        Ok(self.policy.select(&self.in_flight, rng))
-    }
-
-    fn observe(&mut self, selection: Selection, outcome: Outcome) -> PyResult<()> {
-        self.policy.observe_shown(selection, outcome);
-        Ok(())
-    }
-
-    fn champion(&self) -> PyResult<usize> {
-        Ok(self.policy.champion())
-    }
-
-    fn verdict(&self) -> Option<(usize, u64)> {
-        let verdict = self.policy.run()?.verdict().verdict()?;
-        Some((verdict.winner(), verdict.comparisons))
-    }
-
-    fn pause(&mut self, steps: u64) -> PyResult<bool> {
-        Ok(self.progress.advance(steps))
-    }
-}
-
-/// A policy that is written in Python: an object with `select`, `observe` and `champion`.
-struct Foreign<'py, 'a, 'b> {
-    policy: Bound<'py, PyAny>,
-    rankers: usize,
-    /// The object that `select` returned last; `observe` gets it back.
-    selected: Option<Bound<'py, PyAny>>,
-    watcher: &'b mut Watcher<'py, 'a>,
-}
-
-impl Player for Foreign<'_, '_, '_> {
-    fn select(&mut self, _rng: &mut PolicyRng) -> PyResult<Selection> {
-        let selected = self.policy.call_method0("select")?;
-        let selection = selected.extract::<DuelArgument<'_>>()?.of(self.rankers)?;
-        self.selected = Some(selected);
-        Ok(selection)
-    }
-
-    fn observe(&mut self, selection: Selection, outcome: Outcome) -> PyResult<()> {
-        let share = match outcome {
-            _ if selection.duel.is_self() => None,
-            Outcome::First => Some(1.0),
-            _ => Some(0.0),
-        };
-        self.policy.call_method1("observe", (self.selected.take(), share))?;
-        Ok(())
-    }
-
-    fn champion(&self) -> PyResult<usize> {
-        let champion: usize = self.policy.call_method0("champion")?.extract()?;
-        crate::check_pair((champion, champion), self.rankers)?;
-        Ok(champion)
-    }
-
-    fn pause(&mut self, steps: u64) -> PyResult<bool> {
-        self.watcher.look()?;
-        Ok(self.watcher.progress.advance(steps))
-    }
-}
-
-/// The steps done so far by all threads, and whether they are to stop.
-#[derive(Default)]
-struct Progress {
-    steps: AtomicU64,
-    stopped: AtomicBool,
-}
-
-impl Progress {
-    /// Count steps. Returns whether to go on.
-    fn advance(&self, steps: u64) -> bool {
-        self.steps.fetch_add(steps, Ordering::Relaxed);
-        !self.is_stopped()
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
-    }
-}
-
-/// The thread that Python called: it reports progress and notices Ctrl-C.
-struct Watcher<'py, 'a> {
-    py: Python<'py>,
-    progress: &'a Progress,
-    callback: Option<Bound<'py, PyAny>>,
-    total: u64,
-    last: Instant,
-}
-
-impl Watcher<'_, '_> {
-    /// An error if Ctrl-C was pressed, or if the callback raises one.
-    fn look(&mut self) -> PyResult<()> {
-        if self.last.elapsed() >= REPORT_EVERY {
-            self.last = Instant::now();
-            self.py.check_signals()?;
-            self.report()?;
-        }
-        Ok(())
-    }
-
-    fn report(&self) -> PyResult<()> {
-        if let Some(callback) = &self.callback {
-            callback.call1((self.progress.steps.load(Ordering::Relaxed), self.total))?;
-        }
-        Ok(())
-    }
-}
+/// Most threads. More than a machine has cores help nobody.
+const MAX_THREADS: u64 = 1024;
 
 /// The simulation without its policies.
 struct Plan {
@@ -164,6 +37,7 @@ struct Plan {
     checkpoints: Vec<u64>,
     seed: u64,
     shuffle: bool,
+    feedback: Feedback,
 }
 
 /// The result of one run.
@@ -176,6 +50,9 @@ struct Record {
     verdict: Option<(usize, u64)>,
 }
 
+/// A duel that waits for its outcome.
+type Pending<P> = (Selection, <P as Player>::Token, Answer);
+
 impl Plan {
     /// Run number `number` of the player; `None` if it was stopped.
     fn run<P: Player>(
@@ -185,13 +62,16 @@ impl Plan {
     ) -> PyResult<Option<Record>> {
         let rankers = self.matrix.rankers();
         let seeds = RunSeeds::new(self.seed, &self.fingerprint, number);
-        let mut names: Vec<usize> = (0..rankers).collect();
-        if self.shuffle {
-            names.shuffle(&mut PolicyRng::seed_from_u64(seeds.shuffling));
-        }
-        let mut searchers = PolicyRng::seed_from_u64(seeds.answering);
+        let mut searchers = match self.shuffle {
+            true => Environment::shuffled(&self.matrix, &self.feedback, seeds),
+            false => Environment::new(&self.matrix, &self.feedback, seeds),
+        };
         let mut selecting = PolicyRng::seed_from_u64(seeds.selecting);
         let mut player = start(Setup { rankers, seed: seeds.folding })?;
+        let mut outstanding = Outstanding::new(&self.feedback);
+        let resolve = |player: &P, answer: Answer| {
+            self.feedback.tie_rule.resolve(answer, seeds.folding, player.steps())
+        };
         let mut appearances = vec![0; rankers];
         let mut weak_regret = 0.0;
         let mut regrets = Vec::with_capacity(self.checkpoints.len());
@@ -201,43 +81,51 @@ impl Plan {
                 let before = step;
                 let pause = checkpoint.min(step + STEPS_PER_LOOK);
                 while step < pause {
+                    if !player.goes_on() {
+                        return Ok(None);
+                    }
                     step += 1;
-                    let selection = player.select(&mut selecting)?;
-                    let Duel { first, second } = selection.duel;
-                    let (first, second) = (names[first], names[second]);
+                    let (selection, token) = player.select(&mut selecting)?;
+                    let duel = selection.duel;
+                    let (first, second) = (searchers.name(duel.first), searchers.name(duel.second));
                     appearances[first] += 1;
                     appearances[second] += 1;
                     if self.regret.is_weak() {
                         weak_regret += self.regret.of_step(first, second);
                     }
-                    let outcome = if first == second {
-                        Outcome::None
-                    } else if searchers.random::<f64>() < self.matrix.win_probability(first, second)
+                    if duel.is_self() {
+                        player.observe(selection, token, Outcome::None)?;
+                    } else if let Some(answer) = searchers.answer(duel) {
+                        if self.feedback.delay == Delay::Steps(0) {
+                            player.observe(selection, token, resolve(&player, answer))?;
+                            continue;
+                        }
+                        player.issued(duel);
+                        let pending: Pending<P> = (selection, token, answer);
+                        outstanding.add(step, pending, &mut searchers.rng);
+                    }
+                    while let Some((selection, token, answer)) =
+                        outstanding.next(step, &mut searchers.rng)
                     {
-                        Outcome::First
-                    } else {
-                        Outcome::Second
-                    };
-                    player.observe(selection, outcome)?;
+                        player.received(selection, token, resolve(&player, answer))?;
+                    }
                 }
-                if !player.pause(step - before)? {
-                    return Ok(None);
-                }
+                player.pause(step - before)?;
             }
             regrets.push(match self.regret.is_weak() {
                 true => weak_regret,
                 false => self.regret.of_appearances(&appearances),
             });
         }
-        let champion = names[player.champion()?];
-        let verdict = player.verdict().map(|(winner, comparisons)| (names[winner], comparisons));
+        let champion = searchers.name(player.champion()?);
+        let verdict = player.verdict();
+        let verdict = verdict.map(|(winner, comparisons)| (searchers.name(winner), comparisons));
         Ok(Some(Record { regrets, appearances, champion, verdict }))
     }
 
     /// A run of a policy of this workspace.
     fn native(&self, spec: &Spec, number: u64, progress: &Progress) -> PyResult<Option<Record>> {
-        let start =
-            |setup| Ok(Native { policy: spec.start(setup), in_flight: InFlight::new(), progress });
+        let start = |setup| Ok(Native::new(spec.start(setup), progress));
         guarded(|| self.run(number, start))?
     }
 
@@ -250,7 +138,7 @@ impl Plan {
     ) -> PyResult<Option<Record>> {
         self.run(number, |setup| {
             let policy = factory.call1((setup.rankers, setup.seed))?;
-            Ok(Foreign { policy, rankers: setup.rankers, selected: None, watcher })
+            Ok(Foreign::new(policy, setup.rankers, watcher))
         })
     }
 }
@@ -266,10 +154,13 @@ impl<'py> Entrant<'py> {
         if policy.is_callable() {
             return Ok(Self::Foreign(policy));
         }
-        let text: String = policy.extract()?;
+        let Ok(text) = policy.extract::<String>() else {
+            return Err(refused("policies", &policy, "texts, and callables that make a policy"));
+        };
+        let wrong = |error| value_error(format!("`policies`: {error}"));
         let fallbacks = [("horizon", horizon.into())];
-        let spec = Spec::from_text_with(&text, &fallbacks).map_err(value_error)?;
-        spec.validate(rankers).map_err(value_error)?;
+        let spec = Spec::from_text_with(&text, &fallbacks).map_err(wrong)?;
+        spec.validate(rankers).map_err(wrong)?;
         Ok(Self::Native(Box::new(spec)))
     }
 }
@@ -287,7 +178,7 @@ type Arrays<'py> = (
 );
 
 /// Simulate policies: texts, or callables that make one. `dueling_bandits.simulate` is the public
-/// function.
+/// function, and has checked the checkpoints, which ascend from 1 or more.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the arguments of the Python function")]
 pub fn simulate<'py>(
@@ -295,28 +186,32 @@ pub fn simulate<'py>(
     matrix: &PreferenceMatrix,
     policies: Vec<Bound<'py, PyAny>>,
     checkpoints: Vec<u64>,
-    runs: u64,
-    seed: u64,
-    threads: usize,
-    regret: &str,
-    shuffle: bool,
+    runs: &Bound<'py, PyAny>,
+    seed: &Bound<'py, PyAny>,
+    threads: &Bound<'py, PyAny>,
+    regret: Bound<'py, PyAny>,
+    shuffle: &Bound<'py, PyAny>,
     progress: Option<Bound<'py, PyAny>>,
+    feedback: &Bound<'py, PyDict>,
 ) -> PyResult<Arrays<'py>> {
     let horizon = checkpoints.last().copied().unwrap_or(0);
-    let ascend = checkpoints.windows(2).all(|pair| pair[0] < pair[1]);
-    if horizon == 0 || !ascend || checkpoints[0] == 0 || runs == 0 || policies.is_empty() {
-        let message = "at least one policy, one run and one step are needed, and checkpoints that \
-                       ascend from 1 to the horizon";
-        return Err(value_error(message));
+    if policies.is_empty() {
+        return Err(value_error("`policies` is empty; give at least one policy"));
     }
-    let rankers = matrix.0.rankers();
+    let runs = whole("runs", runs, 1..=MAX_STEPS)?;
+    let threads = whole("threads", threads, 0..=MAX_THREADS)? as usize;
+    if let Some(progress) = progress.as_ref().filter(|progress| !progress.is_callable()) {
+        return Err(refused("progress", progress, "True, False or a callable"));
+    }
+    let rankers = matrix.matrix.rankers();
     let plan = Plan {
-        matrix: matrix.0.clone(),
-        fingerprint: fingerprint(&matrix.0),
-        regret: matrix.regret_of(regret)?,
+        matrix: matrix.matrix.clone(),
+        fingerprint: fingerprint(&matrix.matrix),
+        regret: matrix.regret_of("regret", Argument::Given(regret))?,
         checkpoints,
-        seed,
-        shuffle,
+        seed: whole("seed", seed, 0..=u64::MAX)?,
+        shuffle: flag("shuffle", shuffle)?,
+        feedback: feedback_of(feedback)?,
     };
     let entrants = policies
         .into_iter()
@@ -333,6 +228,38 @@ pub fn simulate<'py>(
     arrays(py, &records, [entrants.len(), runs as usize])
 }
 
+/// How answers reach the policies, from the arguments `delay`, `ties`, `tie_rule` and `no_click`.
+fn feedback_of(arguments: &Bound<'_, PyDict>) -> PyResult<Feedback> {
+    let mut feedback = Feedback::default();
+    for (name, value) in arguments {
+        match name.extract::<String>()?.as_str() {
+            "ties" => feedback.ties = probability("ties", &value)?,
+            "no_click" => feedback.no_click = probability("no_click", &value)?,
+            "tie_rule" => {
+                feedback.tie_rule = match choice("tie_rule", &value, &["skip", "half", "coin"])? {
+                    "half" => TieRule::Half,
+                    "coin" => TieRule::Coin,
+                    _ => TieRule::Skip,
+                }
+            }
+            _ => feedback.delay = delay_of(&value)?,
+        }
+    }
+    Ok(feedback)
+}
+
+fn delay_of(value: &Bound<'_, PyAny>) -> PyResult<Delay> {
+    let given = match value.is_instance_of::<PyString>() {
+        true => text("delay", value)?,
+        false => {
+            whole("delay", value, 0..=u64::MAX).map(|steps| steps.to_string()).unwrap_or_default()
+        }
+    };
+    given.parse().map_err(|_: String| {
+        refused("delay", value, "a number of steps from 0 to 1000000, or geometric:MEAN")
+    })
+}
+
 /// All runs. The result has one record for each, in any order.
 fn run_all<'py>(
     plan: &Plan,
@@ -341,42 +268,46 @@ fn run_all<'py>(
     threads: usize,
     mut watcher: Watcher<'py, '_>,
 ) -> PyResult<Jobs> {
-    let specs: Vec<(usize, &Spec)> = entrants
-        .iter()
-        .enumerate()
-        .filter_map(|(index, entrant)| match entrant {
-            Entrant::Native(spec) => Some((index, &**spec)),
-            Entrant::Foreign(_) => None,
-        })
-        .collect();
+    let (mut specs, mut foreign) = (Vec::new(), Vec::new());
+    for (index, entrant) in entrants.iter().enumerate() {
+        match entrant {
+            Entrant::Native(spec) => specs.push((index, &**spec)),
+            Entrant::Foreign(factory) => foreign.push((index, factory)),
+        }
+    }
+    // without a policy there is nothing to do in the runs, however many they are
+    let runs_of = |policies: usize| if policies == 0 { 0 } else { runs };
+    let (native_runs, foreign_runs) = (runs_of(specs.len()), runs_of(foreign.len()));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(value_error)?;
     let (progress, caller) = (watcher.progress, std::thread::current());
     std::thread::scope(|scope| {
         let native = scope.spawn(|| {
-            let jobs = (0..runs).flat_map(|number| specs.iter().map(move |spec| (spec, number)));
+            let jobs =
+                (0..native_runs).flat_map(|number| specs.iter().map(move |spec| (spec, number)));
+            // once stopped, the remaining runs are not even counted
+            let open = jobs.take_while(|_| !progress.is_stopped());
             let records: Jobs = pool.install(|| {
-                let open = jobs.par_bridge().filter(|_| !progress.is_stopped());
-                open.map(|(&(index, spec), number)| {
-                    let record = plan.native(spec, number, progress);
-                    if record.is_err() {
-                        progress.stopped.store(true, Ordering::Relaxed);
-                    }
-                    ((index, number), record)
-                })
-                .collect()
+                open.par_bridge()
+                    .map(|(&(index, spec), number)| {
+                        let record = plan.native(spec, number, progress);
+                        if record.is_err() {
+                            progress.stop();
+                        }
+                        ((index, number), record)
+                    })
+                    .collect()
             });
             caller.unpark();
             records
         });
-        let mut foreign = || -> PyResult<Jobs> {
+        let mut in_python = || -> PyResult<Jobs> {
             let mut records = Vec::new();
-            for number in 0..runs {
-                for (index, entrant) in entrants.iter().enumerate() {
-                    let Entrant::Foreign(factory) = entrant else { continue };
-                    let record = plan.foreign(factory, number, &mut watcher)?;
-                    records.push(((index, number), Ok(record)));
-                }
+            let jobs =
+                (0..foreign_runs).flat_map(|number| foreign.iter().map(move |it| (it, number)));
+            for (&(index, factory), number) in jobs.take_while(|_| !progress.is_stopped()) {
+                let record = plan.foreign(factory, number, &mut watcher)?;
+                records.push(((index, number), Ok(record)));
             }
             while !native.is_finished() {
                 watcher.py.detach(|| std::thread::park_timeout(REPORT_EVERY / 4));
@@ -386,12 +317,12 @@ fn run_all<'py>(
             watcher.report()?;
             Ok(records)
         };
-        let foreign = foreign();
-        if foreign.is_err() {
-            progress.stopped.store(true, Ordering::Relaxed);
+        let in_python = in_python();
+        if in_python.is_err() {
+            progress.stop();
         }
         let native = watcher.py.detach(|| native.join());
-        let mut records = foreign?;
+        let mut records = in_python?;
         records
             .extend(guarded(|| native.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))?);
         Ok(records)

@@ -1,16 +1,21 @@
 //! The verdict as a tracker of its own, for comparisons that any policy selected.
 
 use dueling_bandits::evidence::{self, Target};
-use dueling_bandits::{Outcome, Tally};
-use numpy::{AllowTypeChange, PyArray2, PyArrayLike2};
+use dueling_bandits::{Outcome, Roster, Tally};
+use numpy::PyArray2;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::{Deserialize, Serialize};
 
-use crate::policy::{DuelArgument, Verdict, wins};
-use crate::{check_rankers, guarded, outcome, value_error};
+use crate::arguments::{self, Argument, bytes, outcome, pair, real};
+use crate::guarded;
+use crate::policy::{Verdict, wins};
+use crate::ranks::tally_of;
+use crate::saved::{Reduced, Saved};
 
 /// Where the evidence for the leader stands.
-#[pyclass(frozen, get_all, module = "dueling_bandits")]
-#[derive(Clone)]
+#[pyclass(frozen, eq, get_all, module = "dueling_bandits")]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// The leader: the ranker nearest to a verdict.
     ranker: usize,
@@ -22,6 +27,10 @@ pub struct Standing {
 
 #[pymethods]
 impl Standing {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        self.reduce(py)
+    }
+
     fn __repr__(&self) -> String {
         let least = self.rivals.iter().map(|rival| rival.1).fold(f64::INFINITY, f64::min);
         format!("<Standing: ranker {} with {least:.2} of {:.2}>", self.ranker, self.threshold)
@@ -42,9 +51,18 @@ pub struct VerdictTracker {
 #[pymethods]
 impl VerdictTracker {
     #[new]
-    #[pyo3(signature = (rankers, confidence = 0.95, margin = 0.0))]
-    fn new(rankers: usize, confidence: f64, margin: f64) -> PyResult<Self> {
-        check_rankers(rankers)?;
+    #[pyo3(
+        signature = (
+            rankers, confidence = Argument::Default(0.95), margin = Argument::Default(0.0)
+        ),
+        text_signature = "(rankers, confidence=0.95, margin=0.0)"
+    )]
+    fn new(
+        rankers: &Bound<'_, PyAny>,
+        confidence: Argument<'_, f64>,
+        margin: Argument<'_, f64>,
+    ) -> PyResult<Self> {
+        let rankers = arguments::rankers(rankers)?;
         let target = target(confidence, margin)?;
         Ok(Self {
             tally: Tally::new(rankers),
@@ -56,31 +74,55 @@ impl VerdictTracker {
     /// A tracker that starts from win counts, and checks them once: row i, column j is the number
     /// of wins of i against j, a tie half for both.
     #[staticmethod]
-    #[pyo3(signature = (wins, confidence = 0.95, margin = 0.0))]
+    #[pyo3(
+        signature = (wins, confidence = Argument::Default(0.95), margin = Argument::Default(0.0)),
+        text_signature = "(wins, confidence=0.95, margin=0.0)"
+    )]
     fn from_wins(
-        wins: PyArrayLike2<'_, f64, AllowTypeChange>,
-        confidence: f64,
-        margin: f64,
+        wins: &Bound<'_, PyAny>,
+        confidence: Argument<'_, f64>,
+        margin: Argument<'_, f64>,
     ) -> PyResult<Self> {
         let target = target(confidence, margin)?;
-        let tally = tally_of(&wins)?;
+        let tally = tally_of(wins)?;
         let active: Vec<usize> = (0..tally.rankers()).collect();
         let tracker = guarded(|| evidence::VerdictTracker::of_counts(target, &tally, &active))?;
         Ok(Self { tally, active, tracker })
     }
 
     /// Count the outcome of a duel: 1 if the first ranker won, 0 if the second won, 0.5 for a tie
-    /// that counts half, None for a step that counts for neither.
+    /// that counts half, None for a step that counts for neither and is no comparison.
     #[pyo3(signature = (duel, outcome = None))]
-    fn observe(&mut self, duel: DuelArgument<'_>, outcome: Option<f64>) -> PyResult<()> {
-        let duel = duel.of(self.tally.rankers())?.duel;
+    fn observe(
+        &mut self,
+        duel: &Bound<'_, PyAny>,
+        outcome: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let duel = pair("duel", duel, self.tally.rankers())?.duel;
         let outcome = self::outcome(outcome)?;
-        if duel.is_self() {
+        if duel.is_self() || outcome == Outcome::None {
             self.tally.skip(1);
             return Ok(());
         }
         self.tally.record(duel, outcome);
         guarded(|| self.tracker.observe(&self.tally, &self.active, duel))
+    }
+
+    /// The tracker as bytes, from which `restore` goes on.
+    #[pyo3(name = "save")]
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.save()?))
+    }
+
+    /// The tracker that `save` gave.
+    #[staticmethod]
+    #[pyo3(name = "restore")]
+    fn from_bytes(state: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::restore(bytes("state", state)?)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        self.reduce(py)
     }
 
     /// The verdict; None before there is one. Later counts do not take it back.
@@ -114,58 +156,28 @@ impl VerdictTracker {
     }
 }
 
-fn target(confidence: f64, margin: f64) -> PyResult<Target> {
-    if !(confidence > 0.0 && confidence < 1.0) {
-        let message = format!("`confidence` is {confidence}; it must be above 0 and below 1");
-        return Err(value_error(message));
+impl Saved for VerdictTracker {
+    const CLASS: &'static str = "VerdictTracker";
+    type State = (Target, Tally, evidence::verdict::State);
+
+    fn state(&self) -> Self::State {
+        (self.tracker.target(), self.tally.clone(), self.tracker.state().clone())
     }
-    if !(0.0..=0.49).contains(&margin) {
-        return Err(value_error(format!("`margin` is {margin}; it must be from 0 to 0.49")));
+
+    fn of_state((target, tally, state): Self::State) -> Option<Self> {
+        let rankers = tally.rankers();
+        state.is_sound(&tally, &Roster::new(rankers)).then(|| Self {
+            tracker: evidence::VerdictTracker::restore(target, state, rankers),
+            active: (0..rankers).collect(),
+            tally,
+        })
     }
-    Ok(Target { confidence, margin })
 }
 
-/// The counts of an array of wins.
-fn tally_of(wins: &PyArrayLike2<'_, f64, AllowTypeChange>) -> PyResult<Tally> {
-    /// Most wins of one ranker against another: half wins are kept in 32 bits.
-    const MOST: f64 = (u32::MAX / 2) as f64;
-    let wins = wins.as_array();
-    let rankers = wins.nrows();
-    check_rankers(rankers)?;
-    if wins.ncols() != rankers {
-        let message = format!("there are {rankers} rows of {} wins; give K × K", wins.ncols());
-        return Err(value_error(message));
-    }
-    let mut tally = Tally::new(rankers);
-    for ((i, j), &count) in wins.indexed_iter() {
-        let is_count = (0.0..=MOST).contains(&count) && (2.0 * count).fract() == 0.0;
-        if !is_count || (i == j && count != 0.0) {
-            let expected =
-                if i == j { "0 on the diagonal" } else { "a number of wins, or of halves" };
-            let (row, column) = (i + 1, j + 1);
-            let message = format!("row {row}, column {column} is {count}; it must be {expected}");
-            return Err(value_error(message));
-        }
-    }
-    for i in 0..rankers {
-        for j in 0..i {
-            let [ours, theirs] = [wins[[i, j]], wins[[j, i]]];
-            // ties are half wins of both
-            let ties = if ours.fract() == 0.5 { 1 } else { 0 };
-            if (ours + theirs).fract() != 0.0 {
-                let message = format!(
-                    "row {}, column {} and its opposite are {ours} and {theirs}; a tie is half a \
-                     win for both",
-                    i + 1,
-                    j + 1
-                );
-                return Err(value_error(message));
-            }
-            let duel = dueling_bandits::Duel::new(i, j);
-            tally.record_run(duel, Outcome::First, ours as u32);
-            tally.record_run(duel, Outcome::Second, theirs as u32);
-            tally.record_run(duel, Outcome::Half, ties);
-        }
-    }
-    Ok(tally)
+fn target(confidence: Argument<'_, f64>, margin: Argument<'_, f64>) -> PyResult<Target> {
+    let allows = |margin| (0.0..=0.49).contains(&margin);
+    Ok(Target {
+        confidence: confidence.read(arguments::confidence)?,
+        margin: margin.read(|it| real("margin", it, "a number from 0 to 0.49", allows))?,
+    })
 }

@@ -40,6 +40,29 @@ def test_clicks_earn_credit() -> None:
     assert page.credit([slot.position, slot.document]).left == 1
 
 
+@pytest.mark.parametrize("method", ["team-draft", "balanced", "probabilistic", "optimized"])
+def test_no_credit_is_zero_without_a_sign(method: str) -> None:
+    page = db.interleave(method, LEFT, RIGHT, length=4, seed=7)
+    for clicks in [[], ["c"], ["b"], page.documents]:
+        assert "-0" not in repr(page.credit(clicks))
+
+
+def test_a_user_clicks_by_grades() -> None:
+    assert db.click_models()[:2] == ["perfect", "navigational"]
+    for name in db.click_models():
+        assert repr(db.ClickModel(name, 5)).startswith(f"<ClickModel {name}")
+    perfect = db.ClickModel("perfect", grades=2)
+    assert perfect.click([0, 1, 0, 1]) == [1, 3] and perfect.click([]) == []
+    # navigational with two grades: a relevant document is clicked with 0.95, another with 0.05
+    user = db.ClickModel("navigational", 2, seed=1)
+    pages = [user.click([1]) for _ in range(4000)]
+    assert abs(sum(map(len, pages)) / 4000 - 0.95) < 0.02
+    with pytest.raises(ValueError, match="`grades` is 7"):
+        db.ClickModel("perfect", 7)
+    with pytest.raises(ValueError, match="`model`: there is no click model `bots`"):
+        db.ClickModel("bots", 2)
+
+
 def test_wrong_requests_are_refused_with_the_words_of_the_crate() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"method": "zipper"}, "there is no interleaving method `zipper`"),

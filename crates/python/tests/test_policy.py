@@ -1,7 +1,6 @@
 """Policies, one duel after the other."""
 
 import hashlib
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,7 @@ def test_duels_in_flight_reach_the_policy() -> None:
         ("ccb:alpha=-1", 3, "`alpha` is -1"),
         ("ccb:beta=1", 3, "policy `ccb` has no parameter `beta`"),
         ("rucb:alpha", 3, "not of the form name=value"),
-        ("uniform", 1, "`rankers` is 1; it must be from 2 to 1024"),
+        ("uniform", 1, "`rankers` is 1; it must be a whole number from 2 to 1024"),
         ("uniform", 1025, "`rankers` is 1025"),
         ("pcomp", 3, "needs `horizon`"),
     ],
@@ -82,15 +81,15 @@ def test_a_wrong_outcome_is_refused_and_nothing_counts() -> None:
     policy = db.Policy("d-ts-verdict", 3)
     cases: list[tuple[Any, float, str]] = [
         ((0, 3), 1, "no ranker 3"),
-        ((-1, 0), 1, "no ranker -1; there are 3"),
+        ((-1, 0), 1, r"`duel` is \(-1, 0\)"),
         (db.Duel(7, 0), 1, "no ranker 7"),
-        ((0, 1), 2, "the outcome is 2; it must be 1"),
-        ((0, 1), float("nan"), "the outcome is NaN"),
+        ((0, 1), 2, "`outcome` is 2; it must be 1"),
+        ((0, 1), float("nan"), "`outcome` is nan"),
     ]
     for duel, outcome, message in cases:
         with pytest.raises(ValueError, match=message):
             policy.observe(duel, outcome)
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="`duel` is 'ab'"):
         policy.observe("ab", 1)  # type: ignore[arg-type]
     assert policy.steps == 0
 
@@ -105,11 +104,6 @@ def test_no_made_up_observation_ends_the_process(kind: str) -> None:
             policy.observe(duel if number % 2 else made_up, [1, 0, 0.5, None][number % 4])
         except RuntimeError as error:
             pytest.fail(f"{kind}: {error}")
-
-
-def test_a_policy_cannot_be_pickled_by_accident() -> None:
-    with pytest.raises(TypeError):
-        pickle.dumps(db.Policy("uniform", 2))
 
 
 def test_a_tracker_finds_the_verdict_of_the_policy() -> None:
@@ -130,22 +124,62 @@ def test_a_tracker_finds_the_verdict_of_the_policy() -> None:
     assert leader.threshold > 0 and "Standing: ranker 0" in repr(leader)
 
 
+def test_a_step_without_an_outcome_is_no_comparison() -> None:
+    policy, tracker = db.Policy("d-ts-verdict", 2, seed=1), db.VerdictTracker(2)
+    for it in (policy, tracker):
+        for _ in range(1000):
+            it.observe((0, 1))
+        while it.verdict is None:
+            it.observe([0, 1], 1)
+        assert it.verdict.comparisons < 30 and it.verdict.steps == 1000 + it.verdict.comparisons
+    assert tracker.comparisons == tracker.wins.sum()
+    assert f"after {tracker.comparisons} comparisons" in repr(tracker)
+
+
+def test_a_pair_is_a_duel_a_tuple_a_list_or_an_array() -> None:
+    policy, tracker = db.Policy("uniform", 3), db.VerdictTracker(3)
+    pairs: list[Any] = [db.Duel(0, 1), (0, 1), [0, 1], np.array([0, 1]), (np.int32(0), 1.0)]
+    for pair in pairs:
+        policy.observe(pair, 1)
+        tracker.observe(pair, 1)
+    assert policy.wins[0, 1] == tracker.wins[0, 1] == len(pairs)
+    assert policy.select(pairs) is not None
+
+
+def test_the_parameters_of_every_kind_make_a_policy() -> None:
+    for kind in db.policy_kinds():
+        texts = []
+        for name, parameter in db.policy_parameters(kind).items():
+            assert set(parameter) == {"default", "meaning"}
+            assert parameter["meaning"] or kind in db.policy_kinds("comparator")
+            default = parameter["default"]
+            if default is None:
+                texts.append(f"{name}=1000")
+            elif isinstance(default, bool):
+                texts.append(f"{name}={str(default).lower()}")
+            elif isinstance(default, float):
+                texts.append(f"{name}={default:g}")
+        assert db.Policy(f"{kind}:{','.join(texts)}", 4).select() is not None, texts
+    assert db.policy_parameters("ccb")["alpha"]["default"] == 0.51
+    assert db.policy_parameters("pcomp")["horizon"]["default"] is None
+
+
 def test_a_tracker_starts_from_wins() -> None:
     few = db.VerdictTracker.from_wins([[0, 6], [4, 0]])
     assert few.verdict is None and few.comparisons == 10
     many = db.VerdictTracker.from_wins(np.array([[0, 700.5], [300.5, 0]]))
     assert many.verdict is not None and many.verdict.winner == 0 and many.comparisons == 1001
     cases: list[tuple[Any, str]] = [
-        ([[0, 1.2], [1, 0]], "row 1, column 2 is 1.2; it must be a number of wins"),
+        ([[0, 1.2], [1, 0]], "`wins`: row 0, column 1 is 1.2; it must be a number of wins"),
         ([[0, 1.5], [1, 0]], "a tie is half a win for both"),
-        ([[1, 2], [1, 0]], "row 1, column 1 is 1; it must be 0 on the diagonal"),
-        ([[0, 2, 3], [1, 0, 2]], "give K × K"),
-        ([[0, -1], [1, 0]], "row 1, column 2 is -1"),
+        ([[1, 2], [1, 0]], "row 0, column 0 is 1; it must be 0 on the diagonal"),
+        ([[0, 2, 3], [1, 0, 2]], "`wins` has the shape 2 × 3; it must be K × K"),
+        ([[0, -1], [1, 0]], "row 0, column 1 is -1"),
     ]
     for wins, message in cases:
         with pytest.raises(ValueError, match=message):
             db.VerdictTracker.from_wins(wins)
-    with pytest.raises(ValueError, match="`confidence` is 1; it must be above 0 and below 1"):
+    with pytest.raises(ValueError, match="`confidence` is 1; it must be a number above 0 and below 1"):
         db.VerdictTracker(3, confidence=1)
     with pytest.raises(ValueError, match="`margin` is 0.6"):
         db.VerdictTracker(3, margin=0.6)

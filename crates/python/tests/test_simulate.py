@@ -34,15 +34,79 @@ class Uniform:
         return 3
 
 
+class Recorder(Uniform):
+    """Keeps the outcomes of all duels of two rankers."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 0)
+        self.seen: list[object] = []
+
+    def of(self, rankers: int, seed: int) -> "Recorder":
+        super().__init__(rankers, seed)
+        return self
+
+    def observe(self, duel: tuple[int, int], outcome: object) -> None:
+        if duel[0] != duel[1]:
+            self.seen.append(outcome)
+
+
 @pytest.mark.parametrize("pin", PINS, ids=lambda pin: "-".join(pin[:2]))
 def test_numbers_are_those_of_the_laboratory(pin: Any) -> None:
-    kind, policy, *points = pin
+    options, policy, *points = pin
+    arguments: dict[str, Any] = dict(option.split("=") for option in options.split(","))
+    numbers = {name: float(arguments[name]) for name in ("ties", "no_click") if name in arguments}
+    arguments.update(numbers)
     steps, means = zip(*(point.split(":") for point in points))
     matrix = db.PreferenceMatrix.load("cyclic-4")
     at = [int(step) for step in steps]
-    result = db.simulate(matrix, [policy], 2000, 2, 5, regret=kind, checkpoints=at)
+    result = db.simulate(matrix, [policy], 2000, 2, 5, checkpoints=at, **arguments)
     regret = result.regret[0]
     assert ((regret[0] + regret[1]) / 2).tolist() == [float(mean) for mean in means]
+
+
+def test_a_matrix_may_be_an_array_a_name_or_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("\n".join(",".join(map(str, row)) for row in np.asarray(ARXIV)))
+    results = [
+        db.simulate(matrix, ["rucb"], horizon=300, runs=2, seed=3)
+        for matrix in (ARXIV, "arxiv-6", np.asarray(ARXIV), np.asarray(ARXIV).tolist(), path)
+    ]
+    assert all(result == results[0] for result in results)
+    with pytest.raises(ValueError, match="`matrix`: `entries` has the shape 6"):
+        db.simulate(np.asarray(ARXIV)[0], ["rucb"])
+
+
+def test_results_are_compared() -> None:
+    one, same = (db.simulate(ARXIV, ["rucb"], horizon=300, runs=2, seed=3) for _ in range(2))
+    other = db.simulate(ARXIV, ["rucb"], horizon=300, runs=2, seed=4)
+    longer = db.simulate(ARXIV, ["rucb"], horizon=301, runs=2, seed=3)
+    assert one == same and not one != same
+    assert one != other and one != longer and one != "rucb"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
+
+
+def test_a_policy_in_python_meets_the_same_answers() -> None:
+    rules: Any = {"skip": {None, 0, 1}, "half": {0, 0.5, 1}, "coin": {0, 1}}
+    for tie_rule, allowed in rules.items():
+        policy = Recorder()
+        options: Any = {"ties": 0.5, "tie_rule": tie_rule, "delay": 3}
+        db.simulate(ARXIV, {"it": policy.of}, horizon=500, runs=1, **options)
+        seen = policy.seen
+        assert set(seen) == allowed
+    # an outcome comes with the object that was selected, after the delay
+    order: list[tuple[str, object]] = []
+
+    class Slow(Uniform):
+        def select(self) -> Any:
+            order.append(("select", len(order)))
+            return [0, 1]
+
+        def observe(self, duel: Any, outcome: object) -> None:
+            order.append(("observe", duel))
+
+    db.simulate(ARXIV, [Slow], horizon=4, runs=1, delay=2)
+    assert [name for name, _ in order] == ["select"] * 3 + ["observe", "select", "observe"]
 
 
 def test_results_have_the_shapes_and_do_not_depend_on_threads_or_company() -> None:
@@ -96,7 +160,7 @@ def test_an_error_of_a_policy_in_python_ends_the_simulation() -> None:
         db.simulate(ARXIV, [Wrong, "d-ts"], horizon=10**9, runs=2)
     with pytest.raises(LookupError, match="no such duel"):
         db.simulate(ARXIV, [Fails], horizon=100)
-    with pytest.raises(ValueError, match="there is no ranker 99"):
+    with pytest.raises(ValueError, match=r"`champion\(\)` is 99: there is no such ranker"):
         db.simulate(ARXIV, [Nobody], horizon=10)
 
 
@@ -134,6 +198,19 @@ def test_ctrl_c_ends_a_simulation(policy: db.simulation.PolicyLike) -> None:
     timer.join()
 
 
+@pytest.mark.parametrize("policies", [["uniform"], [Uniform], ["uniform", Uniform]])
+def test_a_stopped_simulation_does_not_walk_through_its_runs(
+    policies: list[db.simulation.PolicyLike],
+) -> None:
+    """The runs are so many that walking through those that remain would take hours."""
+
+    def stop(done: int, total: int) -> None:
+        raise StopIteration
+
+    with pytest.raises(StopIteration):
+        db.simulate(ARXIV, policies, horizon=10, runs=10**12, progress=stop)
+
+
 def test_other_threads_run_meanwhile() -> None:
     done = threading.Event()
 
@@ -154,13 +231,13 @@ def test_other_threads_run_meanwhile() -> None:
     ("arguments", "message"),
     [
         ({"horizon": 0}, "`horizon` is 0"),
-        ({"runs": 0}, "at least one policy, one run and one step"),
-        ({"policies": []}, "at least one policy"),
-        ({"policies": ["uniform", "uniform"]}, "`uniform` is given twice"),
+        ({"runs": 0}, "`runs` is 0; it must be"),
+        ({"policies": []}, "`policies` is empty"),
+        ({"policies": ["uniform", "uniform"]}, "`policies` has `uniform` twice"),
         ({"policies": ["d-ts:alpha=-3"]}, "`alpha` is -3"),
-        ({"regret": "none"}, "there is no regret `none`"),
+        ({"regret": "none"}, "`regret` is 'none'"),
         ({"checkpoints": 0}, "`checkpoints` is 0"),
-        ({"checkpoints": [0, 5]}, "checkpoints that ascend from 1"),
+        ({"checkpoints": [0, 5]}, "`checkpoints` is 0; it must be a whole number from 1"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:

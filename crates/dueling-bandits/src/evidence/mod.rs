@@ -6,6 +6,7 @@
 //!   run. [`race`] keeps how the evidence grew, and [`plan`] has the cheapest way to complete it.
 //!   [`refuters`] lets the capital of the rule follow the leader. [`view`] is what a policy sees.
 //!   [`ladder`] reads the evidence of a pair as an interval.
+//! - [`rank_intervals`]: for each ranker, the range of its rank at all times.
 //! - [`scores`]: answers that count by how much of a page decided.
 //! - [`cohorts`]: which answers the verdict counts, and when: one answer of each user, and only
 //!   answers of duels whose answers are complete.
@@ -43,6 +44,7 @@ mod pooling;
 pub mod posterior;
 mod predictive;
 pub mod race;
+mod ranks;
 pub mod refuters;
 pub mod regret_bounds;
 pub mod scores;
@@ -57,6 +59,7 @@ pub use heavy_units::{HeavyUnit, HeavyUnits};
 pub use history::History;
 pub use posterior::{Estimate, Posterior};
 pub use race::{Race, RacePoint};
+pub use ranks::rank_intervals;
 pub use scores::Score;
 pub use sequence::{Sequence, Sequences};
 pub use verdict::{Counted, Standing, Target, Verdict, VerdictTracker};

@@ -2,7 +2,7 @@
 //!
 //! The first line may be a header with the names of the rankers. Then each row may begin with a
 //! name too: if the header has an empty first cell, or one cell more than there are rows. Names may
-//! be quoted, and may look like numbers; they are not read.
+//! be quoted, and may look like numbers. [`read_named`] gives those of the header.
 //!
 //! Blank lines, lines that start with `#`, and spaces around numbers are ignored. A line that starts
 //! with `#` and has as many cells as the header is a row. Messages count
@@ -67,9 +67,17 @@ pub enum CsvError {
 /// assert!(matrix.beats(0, 1));
 /// # Ok::<(), csv::CsvError>(())
 /// ```
-pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
+pub fn read(input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
+    read_named(input).map(|(matrix, _)| matrix)
+}
+
+/// The same with the names of the header, one for each ranker; `None` without a header, and where it
+/// has fewer.
+pub fn read_named(
+    mut input: impl BufRead,
+) -> Result<(PreferenceMatrix, Option<Vec<String>>), CsvError> {
     let mut rows: Vec<Row> = Vec::new();
-    let mut header = None;
+    let mut header: Option<Header> = None;
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
@@ -88,7 +96,7 @@ pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_start_matches('\u{feff}').trim();
         let columns = cells(text).count();
-        let is_row = header.is_some_and(|Header { cells, .. }| cells == columns && columns > 1);
+        let is_row = header.as_ref().is_some_and(|it| it.cells.len() == columns && columns > 1);
         if text.is_empty() || (text.starts_with('#') && !is_row) {
             continue;
         }
@@ -96,7 +104,10 @@ pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
             return Err(InvalidMatrix::TooMany { what: "rows" }.into());
         }
         if rows.is_empty() && header.is_none() && is_header(text) {
-            header = Some(Header { cells: columns, is_first_empty: unquoted(text).is_empty() });
+            header = Some(Header {
+                cells: cells(text).map(|cell| without_quotes(cell).to_owned()).collect(),
+                is_first_empty: unquoted(text).is_empty(),
+            });
             continue;
         }
         rows.push(read_row(text, rows.len() + 1, line, header.is_some())?);
@@ -106,8 +117,8 @@ pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
         }
     }
     let cells = rows.first().map_or(0, |row| row.rest.len() + 1);
-    let is_named = header.is_some_and(|header| {
-        header.is_first_empty || cells == header.cells + 1 || cells == rows.len() + 1
+    let is_named = header.as_ref().is_some_and(|header| {
+        header.is_first_empty || cells == header.cells.len() + 1 || cells == rows.len() + 1
     });
     let numbers = |Row { first, mut rest }: Row| {
         if !is_named {
@@ -120,14 +131,20 @@ pub fn read(mut input: impl BufRead) -> Result<PreferenceMatrix, CsvError> {
         Some(first) if first.len() != rows.len() => {
             Err(InvalidMatrix::RowCount { rows: rows.len(), columns: first.len() }.into())
         }
-        _ => Ok(PreferenceMatrix::from_rows(&rows)?),
+        _ => {
+            let matrix = PreferenceMatrix::from_rows(&rows)?;
+            let names = header.and_then(|Header { mut cells, .. }| {
+                let first = cells.len().checked_sub(matrix.rankers())?;
+                Some(cells.split_off(first))
+            });
+            Ok((matrix, names))
+        }
     }
 }
 
 /// The line with the names of the rankers.
-#[derive(Clone, Copy)]
 struct Header {
-    cells: usize,
+    cells: Vec<String>,
     is_first_empty: bool,
 }
 
@@ -171,7 +188,11 @@ fn is_header(line: &str) -> bool {
 
 /// The first cell of a line, without quotes.
 fn unquoted(line: &str) -> &str {
-    cells(line).next().unwrap_or_default().trim_matches('"')
+    without_quotes(cells(line).next().unwrap_or_default())
+}
+
+fn without_quotes(cell: &str) -> &str {
+    cell.trim_matches('"')
 }
 
 /// The cells of a line, without the spaces around them. A comma within double quotes separates

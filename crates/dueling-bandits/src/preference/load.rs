@@ -38,12 +38,18 @@ impl PreferenceMatrix {
     /// The matrix of a built-in name or generator ([`builtin::NAMES`]), otherwise of a CSV file
     /// ([`csv`]) at this path. Write `./NAME` for a file with the name of a built-in matrix.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
+        Self::load_named(name_or_path).map(|(matrix, _)| matrix)
+    }
+
+    /// The same with the names of its rankers, where it is a file that has them.
+    pub fn load_named(name_or_path: &str) -> Result<(Self, Option<Vec<String>>), LoadError> {
         if let Some(named) = Self::named(name_or_path) {
-            return Ok(named?);
+            return Ok((named?, None));
         }
         let path = || name_or_path.to_string();
         let file =
             File::open(name_or_path).map_err(|source| LoadError::Open { path: path(), source })?;
-        csv::read(BufReader::new(file)).map_err(|source| LoadError::Csv { path: path(), source })
+        csv::read_named(BufReader::new(file))
+            .map_err(|source| LoadError::Csv { path: path(), source })
     }
 }

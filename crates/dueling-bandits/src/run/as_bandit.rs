@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::evidence::EqualAnswers;
-use crate::{Bandit, InFlight, Observation, PolicyRng, Selection, Tally};
+use crate::{Bandit, InFlight, Observation, Outcome, PolicyRng, Selection, Tally};
 
 /// A run in which every answer counts at once, as simulations have it.
 impl Bandit for Run {
@@ -26,6 +26,10 @@ impl Bandit for Run {
 
     fn observe(&mut self, observation: &Observation) {
         self.policy.observe(observation);
+        if observation.outcome == Outcome::None {
+            self.show_changed_evidence(Some(observation.duel));
+            return;
+        }
         let (active, duel) = (self.roster.active(), observation.duel);
         self.tracker.observe(self.policy.tally(), active, duel);
         self.count_for_claims(&EqualAnswers::by_outcome(duel, observation.outcome, 1));

@@ -4,9 +4,9 @@ use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
 use super::calibration::{Trial, is_wrong, median, share_at_most};
-use super::environment::Environment;
 use super::progress::Progress;
 use comparators::RunSeeds;
+use comparators::environment::Environment;
 use dueling_bandits::claims::betting::Side;
 use dueling_bandits::claims::control::{Claim, ControlClaims, Goal};
 use dueling_bandits::claims::guardrails::{Guardrails, Metric, Page};

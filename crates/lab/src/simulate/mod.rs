@@ -14,8 +14,6 @@ pub mod calibration;
 pub mod claims;
 pub mod curves_csv;
 mod drift;
-mod environment;
-mod feedback;
 pub mod figures;
 mod information_bound;
 pub mod plans;
@@ -27,8 +25,8 @@ pub mod run;
 pub mod run_all;
 mod tournament;
 
+pub use comparators::feedback::{Delay, Feedback};
 pub use drift::Drift;
-pub use feedback::{Delay, Feedback};
 pub use information_bound::{Least, information_bound};
 pub use progress::Progress;
 pub use report::{Curve, Point, Report};

@@ -5,9 +5,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::calibration::median;
-use super::environment::Environment;
-use super::feedback::Feedback;
 use super::progress::Progress;
+use comparators::environment::Environment;
+use comparators::feedback::Feedback;
 use comparators::{RunSeeds, fingerprint};
 use dueling_bandits::evidence::Target;
 use dueling_bandits::forecast::plan::{Plan, Question, Rivals, plan, plan_budget};

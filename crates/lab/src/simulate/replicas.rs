@@ -3,8 +3,18 @@
 
 use std::collections::VecDeque;
 
-use super::feedback::{Feedback, Pending};
+use comparators::feedback::Feedback;
 use dueling_bandits::{Answer, Bandit, Duel, InFlight, Selection, TieRule};
+
+/// A duel that waits for its outcome.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pending {
+    pub selection: Selection,
+    /// The answer; `None` if it will be lost.
+    pub answer: Option<Answer>,
+    /// The server that issued the duel.
+    pub issued_by: usize,
+}
 
 #[derive(Debug)]
 struct Replica {

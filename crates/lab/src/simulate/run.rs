@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 
-use super::environment::Environment;
-use super::feedback::{Outstanding, Pending};
 use super::progress::Progress;
-use super::replicas::Replicas;
+use super::replicas::{Pending, Replicas};
 use super::tournament::Tournament;
 use comparators::RunSeeds;
+use comparators::environment::Environment;
+use comparators::feedback::Outstanding;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::preference::Regret;
 use dueling_bandits::{Bandit, PolicyRng, Selection};
@@ -95,7 +95,7 @@ struct Duels<'a> {
 impl Duels<'_> {
     /// One step, and the outcomes that arrive after it. A self-duel needs no feedback and is
     /// appended at once.
-    fn step(&mut self, step: u64, outstanding: &mut Outstanding) {
+    fn step(&mut self, step: u64, outstanding: &mut Outstanding<Pending>) {
         let issued_by = self.any_replica();
         let selection = self.show(issued_by);
         if selection.duel.is_self() {

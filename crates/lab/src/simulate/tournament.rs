@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use rand::RngExt;
 use rand_distr::Open01;
 
-use super::feedback::Feedback;
 use comparators::Spec;
+use comparators::feedback::Feedback;
 use dueling_bandits::preference::{NoCondorcetWinner, PreferenceMatrix, Regret, RegretKind};
 use dueling_bandits::step_rng;
 

@@ -291,16 +291,23 @@ fn ctrl_c_reports_the_completed_runs() {
 #[test]
 fn the_python_module_has_the_same_numbers() {
     let mut found = String::new();
-    for regret in ["copeland", "weak"] {
+    // each option as the module names it, with `=` before its value
+    for options in [
+        "regret=copeland",
+        "regret=weak",
+        "regret=copeland,delay=geometric:20,no_click=0.1,ties=0.2,tie_rule=half",
+        "regret=weak,delay=7,ties=0.3,tie_rule=coin",
+    ] {
+        let arguments = format!("--{}", options.replace(',', " --").replace('_', "-"));
         let report = json(&format!(
             "simulate --preferences cyclic-4 --policy d-ts-verdict --policy scomp --policy rucb \
-             --horizon 2000 --runs 2 --seed 5 --regret {regret}"
+             --horizon 2000 --runs 2 --seed 5 {arguments}"
         ));
         for policy in report["policies"].as_array().expect("policies") {
             let points = policy["checkpoints"].as_array().expect("checkpoints").iter();
             let means = points.map(|point| format!(" {}:{}", point["step"], point["mean"]));
             let name = policy["policy"].as_str().expect("a name");
-            found += &format!("{regret} {name}{}\n", means.collect::<String>());
+            found += &format!("{options} {name}{}\n", means.collect::<String>());
         }
     }
     let pinned = include_str!("../../../python/tests/simulation.txt");

@@ -3,8 +3,8 @@
 
 use super::matrix_source::FoundMatrix;
 use super::regret::{InvalidFigure, RegretFigure, Size};
-use crate::simulate::feedback::{Delay, Feedback};
 use crate::simulate::tournament::Tournament;
+use comparators::feedback::{Delay, Feedback};
 
 /// The reason for late feedback, which the values of the axis count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

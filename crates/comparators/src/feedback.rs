@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::str::FromStr;
 
 use rand::RngExt;
 use rand_distr::{Distribution, Geometric};
 
-use dueling_bandits::{Answer, PolicyRng, Selection, TieRule};
+use dueling_bandits::{PolicyRng, TieRule};
 
 /// How feedback reaches the policy. The default is the setting of the papers: immediate, never lost
 /// and without ties.
@@ -60,50 +61,75 @@ pub enum Delay {
     Outstanding(usize),
 }
 
-/// A duel that waits for its outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pending {
-    pub selection: Selection,
-    /// The answer; `None` if it will be lost.
-    pub answer: Option<Answer>,
-    /// The server that issued the duel.
-    pub issued_by: usize,
+impl FromStr for Delay {
+    type Err = String;
+
+    /// `N` or `geometric:MEAN`, in steps.
+    fn from_str(text: &str) -> Result<Self, String> {
+        const MAX_STEPS: u64 = 1_000_000;
+        let wrong =
+            || format!("it must be a number of steps from 0 to {MAX_STEPS}, or geometric:MEAN");
+        match text.split_once(':') {
+            None => match text.parse() {
+                Ok(steps) if steps <= MAX_STEPS => Ok(Self::Steps(steps)),
+                _ => Err(wrong()),
+            },
+            Some(("geometric", mean)) => match mean.parse() {
+                Ok(mean) if (0.0..=MAX_STEPS as f64).contains(&mean) => {
+                    Ok(Self::Geometric { mean })
+                }
+                _ => Err(format!(
+                    "the mean `{mean}` must be a number of steps from 0 to {MAX_STEPS}"
+                )),
+            },
+            Some(_) => Err(wrong()),
+        }
+    }
 }
 
-/// The duels that wait for their outcomes.
+/// The duels that wait for their outcomes, each with what its caller keeps of it.
 #[derive(Debug)]
-pub(super) struct Outstanding {
+pub struct Outstanding<T> {
     delay: Delay,
     batch_steps: u64,
     geometric: Option<Geometric>,
     /// Duels with a known delivery time, by the step after which they are delivered and then in the
     /// order of insertion.
-    dated: BinaryHeap<Reverse<Dated>>,
+    dated: BinaryHeap<Reverse<Dated<T>>>,
     /// Duels without a delivery time, under [`Delay::Outstanding`].
-    undated: Vec<Pending>,
+    undated: Vec<T>,
     count: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Dated {
+#[derive(Debug, Clone, Copy)]
+struct Dated<T> {
     due: u64,
     number: u64,
-    pending: Pending,
+    pending: T,
 }
 
-impl Ord for Dated {
+impl<T> Ord for Dated<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.due, self.number).cmp(&(other.due, other.number))
     }
 }
 
-impl PartialOrd for Dated {
+impl<T> PartialEq for Dated<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for Dated<T> {}
+
+impl<T> PartialOrd for Dated<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Outstanding {
+impl<T> Outstanding<T> {
+    /// No duels, whose outcomes will come like this.
     pub fn new(feedback: &Feedback) -> Self {
         let geometric = match feedback.delay {
             // A mean of m failures before the first success is a success probability of 1/(m + 1).
@@ -124,7 +150,7 @@ impl Outstanding {
     }
 
     /// Adds the duel that was shown in step `step`.
-    pub fn add(&mut self, step: u64, pending: Pending, rng: &mut PolicyRng) {
+    pub fn add(&mut self, step: u64, pending: T, rng: &mut PolicyRng) {
         match self.delay {
             Delay::Steps(steps) => self.date(step + steps, pending),
             Delay::Geometric { .. } => {
@@ -137,7 +163,7 @@ impl Outstanding {
     }
 
     /// The next duel whose outcome is delivered after step `step`; `None` when there are no more.
-    pub fn next(&mut self, step: u64, rng: &mut PolicyRng) -> Option<Pending> {
+    pub fn next(&mut self, step: u64, rng: &mut PolicyRng) -> Option<T> {
         if let Delay::Outstanding(most) = self.delay
             && self.undated.len() >= most
         {
@@ -151,7 +177,7 @@ impl Outstanding {
         Some(pending)
     }
 
-    fn date(&mut self, due: u64, pending: Pending) {
+    fn date(&mut self, due: u64, pending: T) {
         let due = due.div_ceil(self.batch_steps).saturating_mul(self.batch_steps);
         self.count += 1;
         self.dated.push(Reverse(Dated { due, number: self.count, pending }));

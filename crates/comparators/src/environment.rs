@@ -6,18 +6,19 @@ use rand::RngExt;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 
-use super::feedback::Feedback;
-use comparators::RunSeeds;
+use crate::RunSeeds;
+use crate::feedback::Feedback;
 use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::{Answer, Duel, PolicyRng};
 
 /// The searchers of one run.
 #[derive(Debug)]
-pub(super) struct Environment<'a> {
+pub struct Environment<'a> {
     matrix: Cow<'a, PreferenceMatrix>,
     feedback: &'a Feedback,
     /// `names[i]` is the index in the matrix of the policy's ranker `i`.
     names: Vec<usize>,
+    /// The random numbers of the searchers.
     pub rng: PolicyRng,
 }
 

@@ -1,0 +1,115 @@
+//! Objects as bytes: what `save` gives, and what `pickle` and `copy` use.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use crate::interleave::{Credit, Page, Slot};
+use crate::matrix::PreferenceMatrix;
+use crate::policy::{Duel, Policy, Verdict};
+use crate::users::ClickModel;
+use crate::value_error;
+use crate::verdict::{Standing, VerdictTracker};
+
+/// The version of the layout of all states.
+const LAYOUT: u8 = 1;
+/// Bytes of a checksum.
+const CHECKSUM: usize = 8;
+
+/// A class whose objects can be saved.
+pub trait Saved: Sized {
+    /// The name of the class.
+    const CLASS: &'static str;
+    /// What is saved.
+    type State: Serialize + DeserializeOwned;
+
+    fn state(&self) -> Self::State;
+
+    /// The object with this state; `None` if there cannot be one.
+    fn of_state(state: Self::State) -> Option<Self>;
+
+    /// The object as bytes.
+    fn save(&self) -> PyResult<Vec<u8>> {
+        let mut bytes = vec![LAYOUT];
+        bytes.extend(postcard::to_stdvec(&(Self::CLASS, self.state())).map_err(value_error)?);
+        bytes.extend(checksum(&bytes));
+        Ok(bytes)
+    }
+
+    /// The object that [`Saved::save`] wrote.
+    fn restore(bytes: &[u8]) -> PyResult<Self> {
+        let wrong =
+            |why: &str| value_error(format!("`state` is no saved {}: it {why}", Self::CLASS));
+        let (content, sum) = match bytes.len().checked_sub(CHECKSUM) {
+            Some(end) if end > 0 => bytes.split_at(end),
+            _ => return Err(wrong("is too short")),
+        };
+        if content[0] != LAYOUT {
+            return Err(wrong("was saved by another version of dueling_bandits"));
+        }
+        if checksum(content) != sum {
+            return Err(wrong("is damaged"));
+        }
+        let named = postcard::take_from_bytes::<&str>(&content[1..]);
+        let (class, state) = named.map_err(|_| wrong("is damaged"))?;
+        if class != Self::CLASS {
+            return Err(wrong(&format!("is one of {class}")));
+        }
+        let state = postcard::from_bytes(state).ok();
+        state.and_then(Self::of_state).ok_or_else(|| wrong("does not fit"))
+    }
+
+    /// What `__reduce__` returns.
+    fn reduce<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let restore = py.import("dueling_bandits._native")?.getattr("_restore")?;
+        Ok((restore, (Self::CLASS, PyBytes::new(py, &self.save()?))))
+    }
+}
+
+/// A function, and its arguments that make the object again.
+pub type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, Bound<'py, PyBytes>));
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
+    let digest = Sha256::digest(bytes);
+    std::array::from_fn(|at| digest[at])
+}
+
+/// The object of a class from its bytes, for `pickle` and `copy`.
+#[pyfunction(name = "_restore")]
+pub fn restore(py: Python<'_>, kind: &str, state: &[u8]) -> PyResult<Py<PyAny>> {
+    match kind {
+        ClickModel::CLASS => Ok(Py::new(py, ClickModel::restore(state)?)?.into_any()),
+        Credit::CLASS => Ok(Py::new(py, Credit::restore(state)?)?.into_any()),
+        Duel::CLASS => Ok(Py::new(py, Duel::restore(state)?)?.into_any()),
+        Page::CLASS => Ok(Py::new(py, Page::restore(state)?)?.into_any()),
+        Policy::CLASS => Ok(Py::new(py, Policy::restore(state)?)?.into_any()),
+        PreferenceMatrix::CLASS => Ok(Py::new(py, PreferenceMatrix::restore(state)?)?.into_any()),
+        Slot::CLASS => Ok(Py::new(py, Slot::restore(state)?)?.into_any()),
+        Standing::CLASS => Ok(Py::new(py, Standing::restore(state)?)?.into_any()),
+        Verdict::CLASS => Ok(Py::new(py, Verdict::restore(state)?)?.into_any()),
+        VerdictTracker::CLASS => Ok(Py::new(py, VerdictTracker::restore(state)?)?.into_any()),
+        other => Err(value_error(format!("`kind` is {other}; no such class is saved"))),
+    }
+}
+
+/// Implements [`Saved`] for a class that is all state.
+macro_rules! saved_as_it_is {
+    ($($class:ident),*) => {$(
+        impl Saved for $class {
+            const CLASS: &'static str = stringify!($class);
+            type State = Self;
+
+            fn state(&self) -> Self {
+                self.clone()
+            }
+
+            fn of_state(state: Self) -> Option<Self> {
+                Some(state)
+            }
+        }
+    )*};
+}
+
+saved_as_it_is!(Credit, Slot, Standing, Verdict);
