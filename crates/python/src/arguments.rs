@@ -3,13 +3,12 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use dueling_bandits::{MAX_RANKERS, MIN_RANKERS, Outcome, Selection};
+use dueling_bandits::{MAX_RANKERS, MIN_RANKERS, Outcome};
 use numpy::ndarray::Array2;
 use numpy::{PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyFloat, PyString};
 
-use crate::policy::Duel;
 use crate::value_error;
 
 /// An argument as it was given, or its default.
@@ -42,7 +41,7 @@ pub fn refused(name: &str, value: &Bound<'_, PyAny>, wanted: impl Display) -> Py
 }
 
 /// A value in a message, cut short.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
     const MOST: usize = 80;
     let text = value.repr().map(|text| text.to_string());
     let text = text.unwrap_or_else(|_| format!("a {}", value.get_type()));
@@ -175,43 +174,6 @@ pub fn ranker(name: &str, value: &Bound<'_, PyAny>, rankers: usize) -> PyResult<
             shown(value)
         ))),
     }
-}
-
-/// A duel, or a pair of rankers as a tuple, a list or an array.
-pub fn pair(name: &str, value: &Bound<'_, PyAny>, rankers: usize) -> PyResult<Selection> {
-    let selection = match value.cast::<Duel>() {
-        Ok(duel) => duel.get().0,
-        Err(_) => pair_of(name, value)?,
-    };
-    let duel = selection.duel;
-    match [duel.first, duel.second].into_iter().find(|&ranker| ranker >= rankers) {
-        None => Ok(selection),
-        Some(ranker) => Err(value_error(format!(
-            "`{name}` is {}: there is no ranker {ranker}; there are {rankers}, numbered from 0",
-            shown(value)
-        ))),
-    }
-}
-
-fn pair_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Selection> {
-    if let Ok(pair) = value.cast::<PyTuple>()
-        && let Ok((first, second)) = pair.extract::<(usize, usize)>()
-    {
-        return Ok(Selection::of(first, second));
-    }
-    let wanted = "a Duel, or a pair of rankers, numbered from 0";
-    let items = items(name, value, wanted)?;
-    let ranker = |item| count(name, item, usize::MAX).map_err(|_| refused(name, value, wanted));
-    match &items[..] {
-        [first, second] => Ok(Selection::of(ranker(first)?, ranker(second)?)),
-        _ => Err(refused(name, value, wanted)),
-    }
-}
-
-/// Duels or pairs of rankers, as a list, an array of N × 2, or any other iterable.
-pub fn pairs(name: &str, value: &Bound<'_, PyAny>, rankers: usize) -> PyResult<Vec<Selection>> {
-    let items = items(name, value, "a list of duels or of pairs of rankers")?;
-    items.iter().map(|item| pair(name, item, rankers)).collect()
 }
 
 /// An array of numbers with two dimensions, and how exact its numbers are: the distance from 1 to

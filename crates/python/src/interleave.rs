@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{Argument, count, items, refused, text, texts, whole};
-use crate::saved::{Reduced, Saved};
+use crate::saved::{Reduced, Saved, saved_as_it_is};
 use crate::{guarded, value_error};
 
 /// One shown result.
@@ -167,6 +167,8 @@ impl Page {
         self.shown.get(self.offset..).unwrap_or_default()
     }
 }
+
+saved_as_it_is!(Credit, Slot);
 
 impl Saved for Page {
     const CLASS: &'static str = "Page";

@@ -5,6 +5,8 @@
 //! panic, which would be a defect, becomes a `RuntimeError`.
 
 mod arguments;
+mod classes;
+mod duel;
 mod interleave;
 mod matrix;
 mod players;
@@ -26,15 +28,17 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::classes::restore;
+    #[pymodule_export]
+    use crate::duel::Duel;
+    #[pymodule_export]
     use crate::interleave::{Credit, Page, Slot, interleave};
     #[pymodule_export]
     use crate::matrix::PreferenceMatrix;
     #[pymodule_export]
-    use crate::policy::{Duel, Policy, Verdict, policy_kinds, policy_parameters};
+    use crate::policy::{Policy, Verdict, policy_kinds, policy_parameters};
     #[pymodule_export]
     use crate::ranks::rank_intervals;
-    #[pymodule_export]
-    use crate::saved::restore;
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]

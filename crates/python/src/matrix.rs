@@ -9,7 +9,8 @@ use numpy::ndarray::Array2;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
-use crate::arguments::{Argument, choice, items, pair, pairs, ranker, refused, table, text, texts};
+use crate::arguments::{Argument, choice, items, ranker, refused, table, text, texts};
+use crate::duel::{pair, pairs};
 use crate::saved::{Reduced, Saved};
 use crate::value_error;
 

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use dueling_bandits::{Bandit, Duel, InFlight, Outcome, PolicyRng, Selection};
 use pyo3::prelude::*;
 
-use crate::arguments::{pair, ranker};
+use crate::arguments::ranker;
+use crate::duel::pair;
 
 /// Time between two reports of the progress, and between two checks for Ctrl-C.
 pub const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// A policy in a run.
 pub trait Player {
-    /// What the policy gave with a selection, and gets back with its outcome.
+    /// The object that comes with a selection, and goes back with its outcome.
     type Token;
 
     fn select(&mut self, rng: &mut PolicyRng) -> PyResult<(Selection, Self::Token)>;

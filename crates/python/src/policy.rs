@@ -8,99 +8,14 @@ use dueling_bandits::{
     Setup, Tally, step_rng,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
+use pyo3::types::{PyBytes, PyDict};
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{self, Argument, bytes, choice, count, outcome, pair, pairs, text, whole};
-use crate::saved::{Reduced, Saved};
+use crate::arguments::{self, Argument, bytes, choice, outcome, text, whole};
+use crate::duel::{Duel, pair, pairs};
+use crate::saved::{Reduced, Saved, saved_as_it_is};
 use crate::{guarded, value_error};
-
-/// A selected duel: a pair of rankers, which unpacks as `first, second = duel`.
-///
-/// Give it back to the policy with its outcome. `Duel(first, second)` is a duel that no policy
-/// selected.
-#[pyclass(frozen, sequence, eq, hash, module = "dueling_bandits")]
-#[derive(Clone, Copy, PartialEq)]
-pub struct Duel(pub Selection);
-
-impl std::hash::Hash for Duel {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        (self.0.duel, self.0.batch, self.0.ticket).hash(state);
-    }
-}
-
-#[pymethods]
-impl Duel {
-    #[new]
-    fn new(first: &Bound<'_, PyAny>, second: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let most = MAX_RANKERS - 1;
-        Ok(Self(Selection::of(count("first", first, most)?, count("second", second, most)?)))
-    }
-
-    /// The candidate.
-    #[getter]
-    fn first(&self) -> usize {
-        self.0.duel.first
-    }
-
-    /// The challenger.
-    #[getter]
-    fn second(&self) -> usize {
-        self.0.duel.second
-    }
-
-    /// The batch that the duel belongs to, from 1; None outside batches.
-    #[getter]
-    fn batch(&self) -> Option<u32> {
-        self.0.batch
-    }
-
-    /// Whether both are the same ranker, which is then shown alone.
-    #[getter]
-    fn is_self(&self) -> bool {
-        self.0.duel.is_self()
-    }
-
-    fn __len__(&self) -> usize {
-        2
-    }
-
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        PyTuple::new(py, [self.0.duel.first, self.0.duel.second])?.try_iter()
-    }
-
-    fn __getitem__(&self, index: isize) -> PyResult<usize> {
-        match index {
-            0 | -2 => Ok(self.0.duel.first),
-            1 | -1 => Ok(self.0.duel.second),
-            _ => Err(PyIndexError::new_err("a duel has two rankers")),
-        }
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        self.reduce(py)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Duel({}, {})", self.0.duel.first, self.0.duel.second)
-    }
-}
-
-impl Saved for Duel {
-    const CLASS: &'static str = "Duel";
-    type State = (usize, usize, Option<u32>, u64);
-
-    fn state(&self) -> Self::State {
-        let Selection { duel, batch, ticket } = self.0;
-        (duel.first, duel.second, batch, ticket)
-    }
-
-    fn of_state((first, second, batch, ticket): Self::State) -> Option<Self> {
-        Some(Self(Selection { batch, ticket, ..Selection::of(first, second) }))
-    }
-}
 
 /// A policy that selects duels and learns from their outcomes.
 ///
@@ -307,6 +222,8 @@ pub struct Verdict {
     /// Whether the winner is certified to beat every other ranker.
     is_condorcet: bool,
 }
+
+saved_as_it_is!(Verdict);
 
 impl Verdict {
     /// The verdict as Python sees it.

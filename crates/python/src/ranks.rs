@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use crate::arguments::{self, Argument, table};
 use crate::{guarded, value_error};
 
-/// For each ranker, the range of its rank: an array of K × 2 numbers, the best rank, from 1, and the
-/// worst.
+/// For each ranker, the range of its rank: an array of K × 2 numbers, the best rank, from 1, and
+/// the worst.
 ///
 /// `wins` are the win counts of all comparisons: row i, column j is the number of wins of i against
 /// j, a tie half for both. The rank of a ranker is 1 more than the number of rankers that beat it.

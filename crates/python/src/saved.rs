@@ -6,12 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::interleave::{Credit, Page, Slot};
-use crate::matrix::PreferenceMatrix;
-use crate::policy::{Duel, Policy, Verdict};
-use crate::users::ClickModel;
 use crate::value_error;
-use crate::verdict::{Standing, VerdictTracker};
 
 /// The version of the layout of all states.
 const LAYOUT: u8 = 1;
@@ -22,7 +17,7 @@ const CHECKSUM: usize = 8;
 pub trait Saved: Sized {
     /// The name of the class.
     const CLASS: &'static str;
-    /// What is saved.
+    /// The saved part of an object.
     type State: Serialize + DeserializeOwned;
 
     fn state(&self) -> Self::State;
@@ -61,7 +56,7 @@ pub trait Saved: Sized {
         state.and_then(Self::of_state).ok_or_else(|| wrong("does not fit"))
     }
 
-    /// What `__reduce__` returns.
+    /// The result of `__reduce__`.
     fn reduce<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let restore = py.import("dueling_bandits._native")?.getattr("_restore")?;
         Ok((restore, (Self::CLASS, PyBytes::new(py, &self.save()?))))
@@ -76,28 +71,10 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     std::array::from_fn(|at| digest[at])
 }
 
-/// The object of a class from its bytes, for `pickle` and `copy`.
-#[pyfunction(name = "_restore")]
-pub fn restore(py: Python<'_>, kind: &str, state: &[u8]) -> PyResult<Py<PyAny>> {
-    match kind {
-        ClickModel::CLASS => Ok(Py::new(py, ClickModel::restore(state)?)?.into_any()),
-        Credit::CLASS => Ok(Py::new(py, Credit::restore(state)?)?.into_any()),
-        Duel::CLASS => Ok(Py::new(py, Duel::restore(state)?)?.into_any()),
-        Page::CLASS => Ok(Py::new(py, Page::restore(state)?)?.into_any()),
-        Policy::CLASS => Ok(Py::new(py, Policy::restore(state)?)?.into_any()),
-        PreferenceMatrix::CLASS => Ok(Py::new(py, PreferenceMatrix::restore(state)?)?.into_any()),
-        Slot::CLASS => Ok(Py::new(py, Slot::restore(state)?)?.into_any()),
-        Standing::CLASS => Ok(Py::new(py, Standing::restore(state)?)?.into_any()),
-        Verdict::CLASS => Ok(Py::new(py, Verdict::restore(state)?)?.into_any()),
-        VerdictTracker::CLASS => Ok(Py::new(py, VerdictTracker::restore(state)?)?.into_any()),
-        other => Err(value_error(format!("`kind` is {other}; no such class is saved"))),
-    }
-}
-
 /// Implements [`Saved`] for a class that is all state.
 macro_rules! saved_as_it_is {
     ($($class:ident),*) => {$(
-        impl Saved for $class {
+        impl $crate::saved::Saved for $class {
             const CLASS: &'static str = stringify!($class);
             type State = Self;
 
@@ -112,4 +89,4 @@ macro_rules! saved_as_it_is {
     )*};
 }
 
-saved_as_it_is!(Credit, Slot, Standing, Verdict);
+pub(crate) use saved_as_it_is;

@@ -7,11 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{self, Argument, bytes, outcome, pair, real};
+use crate::arguments::{self, Argument, bytes, outcome, real};
+use crate::duel::pair;
 use crate::guarded;
 use crate::policy::{Verdict, wins};
 use crate::ranks::tally_of;
-use crate::saved::{Reduced, Saved};
+use crate::saved::{Reduced, Saved, saved_as_it_is};
 
 /// Where the evidence for the leader stands.
 #[pyclass(frozen, eq, get_all, module = "dueling_bandits")]
@@ -155,6 +156,8 @@ impl VerdictTracker {
         format!("<VerdictTracker of {rankers} rankers after {comparisons} comparisons>")
     }
 }
+
+saved_as_it_is!(Standing);
 
 impl Saved for VerdictTracker {
     const CLASS: &'static str = "VerdictTracker";
