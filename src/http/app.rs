@@ -1,29 +1,24 @@
-//! Assembly of the server: every route, the shell around them, and the fast path.
+//! Assembly of the server: every route, and the shell around them.
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
-use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use axum::body::{Body, Bytes};
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::future::RouteFuture;
+use axum::body::Bytes;
+use axum::response::Response;
+use axum::routing::MethodRouter;
 use axum::{BoxError, Router};
-use futures_util::future::Either;
-use tower::Service as _;
-use tower_http::csrf::{CsrfLayer, ProtectionError};
 use utoipa::OpenApi as _;
 use utoipa::openapi::{OpenApi, Server};
 
-use super::caller::forbidden;
 use super::experiment_metrics::ExperimentMetrics;
 use super::openapi::{self, ApiDoc};
 use super::operations::{Operation, Routes};
 use super::server::connections::Peer;
-use super::server::fast_path::FastPath;
-use super::server::guard::{Guard, Rule, Rules};
+use super::server::guard::Guard;
 use super::server::keys::Keys;
+use super::server::routes::{RouteTable, Rule};
 use super::server::sessions::Sessions;
 use super::server::shell::{Shell, ShellSettings};
 use super::state::AppState;
@@ -72,58 +67,51 @@ pub fn operations() -> Vec<Operation> {
 
 /// A server without its connections: every route, and the shell around them.
 #[derive(Clone)]
-pub struct App {
-    router: Router,
-    fast_path: Arc<FastPath>,
-    metrics: Arc<Metrics>,
-}
+pub struct App(Arc<Shell>);
 
 /// The server for this state.
 pub fn app(state: AppState, settings: &ShellSettings) -> anyhow::Result<App> {
-    app_with(state, settings, Router::new())
+    app_with(state, settings, Vec::new())
 }
 
 /// The server for this state, with more routes. They are not part of the API: with keys, they need
 /// the scope `admin`.
-pub fn app_with(state: AppState, settings: &ShellSettings, more: Router) -> anyhow::Result<App> {
+pub fn app_with(
+    state: AppState,
+    settings: &ShellSettings,
+    more: Vec<(&str, MethodRouter)>,
+) -> anyhow::Result<App> {
     let (service, metrics) = (Arc::clone(&state.service), Arc::clone(&state.metrics));
     metrics.register(Box::new(ExperimentMetrics::new(Arc::downgrade(&service))));
     state.readiness.watch_database(&service, &metrics);
     let (router, operations, mut openapi) = parts();
-    let keys = Keys::new(ApiKeySet::of_given(&settings.keys), Arc::clone(&service));
+    let keys = Keys::new(ApiKeySet::of_given(&settings.keys), service);
     let sessions = Sessions::new(keys, settings.path_prefix.clone());
-    let rules = Rules::of_operations(&operations)
-        .with(&docs::OPEN, &Rule::Open)
-        .with(&dashboard::FILES, &Rule::Open)
-        .with(&dashboard::OPEN_PAGES, &Rule::OpenPage)
-        .with(&dashboard::PAGES, &Rule::Page)
-        .with(&dashboard::MANAGING_PAGES, &Rule::ManagingPage);
-    // Only pages of this site may send requests that change anything.
-    let other_site = |_: ProtectionError| {
-        let detail = "This server accepts no requests to its API from pages of other sites. Send \
-                      them from a server.";
-        forbidden(detail.into()).into_response()
-    };
+    let more_paths: Vec<_> = more.iter().map(|(path, _)| *path).collect();
+    let routes = RouteTable::of_operations(&operations)?
+        .with(&docs::OPEN, &Rule::Open)?
+        .with(&dashboard::FILES, &Rule::Open)?
+        .with(&dashboard::OPEN_PAGES, &Rule::OpenPage)?
+        .with(&dashboard::PAGES, &Rule::Page)?
+        .with(&dashboard::MANAGING_PAGES, &Rule::ManagingPage)?
+        .with(&more_paths, &Rule::Admin)?;
     if !settings.path_prefix.as_str().is_empty() {
         openapi.servers = Some(vec![Server::new(settings.path_prefix.as_str())]);
     }
     let router = router
         .with_state(state.clone())
-        .layer(CsrfLayer::new().with_rejection_response(other_site))
         .merge(docs::routes(&openapi)?)
-        .merge(dashboard::routes(state, sessions.clone()))
-        .merge(more);
-    let guard = Guard::new(sessions, rules, settings.hosts, dashboard::page_of);
-    let shell = Shell::new(guard, &service, settings, &metrics)
+        .merge(dashboard::routes(state.clone(), sessions.clone()));
+    let router =
+        more.into_iter().fold(router, |router, (path, handlers)| router.route(path, handlers));
+    let guard = Guard::new(sessions, settings.hosts, dashboard::page_of);
+    let shell = Shell::new(guard, state, settings, routes, router)
         .context("the operating system provides no randomness")?;
-    let shell = Arc::new(shell);
-    let router = shell.around(router);
-    let fast_path = Arc::new(FastPath::new(shell, service));
-    Ok(App { router, fast_path, metrics })
+    Ok(App(Arc::new(shell)))
 }
 
-/// The future of a response: [`Either::Left`] if the fast path responded.
-pub type ResponseFuture = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
+/// The future of a response.
+pub type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
 impl App {
     /// Respond to a request whose origin is unknown. No limit per address applies to it.
@@ -137,33 +125,22 @@ impl App {
     /// Respond to a request of this peer.
     pub(crate) fn respond_to<B>(
         &self,
-        mut request: hyper::Request<B>,
+        request: hyper::Request<B>,
         peer: Option<&Arc<Peer>>,
     ) -> ResponseFuture
     where
         B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
-        self.fast_path.shell.settings.path_prefix.strip(&mut request);
-        let mut request = if request.body().is_end_stream() {
-            match self.fast_path.respond(request.map(|_| Body::empty()), peer.map(Arc::as_ref)) {
-                ControlFlow::Break(response) => return Either::Left(ready(Ok(response))),
-                ControlFlow::Continue(request) => request,
-            }
-        } else {
-            request.map(Body::new)
-        };
-        if let Some(peer) = peer {
-            request.extensions_mut().insert(Arc::clone(peer));
-        }
-        Either::Right(self.router.clone().call(request))
+        let (shell, peer) = (Arc::clone(&self.0), peer.cloned());
+        Box::pin(async move { Ok(shell.respond(request, peer).await) })
     }
 
     /// Whether a request with this key would be authenticated.
     pub(crate) fn is_valid(&self, key: &KnownKey) -> bool {
-        self.fast_path.shell.guard.is_valid(key)
+        self.0.guard.is_valid(key)
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
-        &self.metrics
+        &self.0.metrics
     }
 }

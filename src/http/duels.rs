@@ -10,22 +10,21 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{Object, OptionalBody, PathName, UniqueKeys};
+use super::extract::{self, JsonText, Object, OptionalText, PathName, UniqueKeys};
 use super::operations::Routes;
 use super::pages::{PinBody, page_request};
 use super::parameters::check_unit;
 use super::problem::ProblemKind::{ExperimentArchived, ExperimentPaused};
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
+use crate::service::IssuedDuel;
 use crate::service::pages::{IssuedPage, IssuedSlot, PageParts, Repeats};
 use crate::service::units::NamedAudience;
-use crate::service::{IssuedDuel, Service};
 use rankduel_engine::access::Scope;
-use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::audience::Segment;
 
 /// The path of [`next_duel`].
-pub(crate) const NEXT_DUEL: &str = "/v1/experiments/{name}/next-duel";
+pub(super) const NEXT_DUEL: &str = "/v1/experiments/{name}/next-duel";
 
 /// Most duels of one request.
 const COUNT_MAX: usize = 1000;
@@ -51,15 +50,6 @@ fn response(answer: &impl Serialize, duels: usize) -> Response {
         }
         Err(error) => Problem::internal(format!("a duel was not written: {error}")).into_response(),
     }
-}
-
-/// The response with one duel of this experiment.
-pub(crate) fn one(
-    service: &Service,
-    loaded: &LoadedExperiment,
-    audience: NamedAudience<'_>,
-) -> ApiResult<Response> {
-    Ok(response(&service.issue_one(loaded, audience)?, 1))
 }
 
 /// The rankings of all rankers, to get the page in the same call.
@@ -162,7 +152,7 @@ impl DuelAnswer {
 ///
 /// With the rankings of all rankers, the two chosen ones are interleaved in the same call. With
 /// `count`, many duels are issued at once: the policy learns nothing between them.
-#[utoipa::path(post, path = "/v1/experiments/{name}/next-duel", tag = "duels",
+#[utoipa::path(post, path = NEXT_DUEL, tag = "duels",
     request_body(content = Option<NextDuelBody>),
     responses(
         (status = 200, body = NextDuelAnswer, description = "A duel, with its page if rankings were sent; or several duels."),
@@ -170,10 +160,22 @@ impl DuelAnswer {
 async fn next_duel(
     State(state): State<AppState>,
     PathName(name): PathName,
-    OptionalBody(body): OptionalBody<NextDuelBody>,
+    OptionalText(text): OptionalText,
 ) -> ApiResult<Response> {
-    let NextDuelBody { rankings, count, length, offset, unit, segment, pinned } =
-        body.unwrap_or_default();
+    issue(&state, &name, text).await
+}
+
+/// [`next_duel`] of the experiment with this name.
+pub(super) async fn issue(
+    state: &AppState,
+    name: &str,
+    text: Option<JsonText>,
+) -> ApiResult<Response> {
+    let service = &state.service;
+    let NextDuelBody { rankings, count, length, offset, unit, segment, pinned } = match text {
+        Some(text) => text.read(extract::json).await?,
+        None => NextDuelBody::default(),
+    };
     check_unit(unit.as_deref())?;
     let audience = NamedAudience { unit: unit.as_deref(), segment };
     let refuse = |pointer, detail: &str| Problem::invalid_at("request", pointer, detail);
@@ -195,7 +197,7 @@ async fn next_duel(
             return Err(refuse("/count", &detail));
         }
         let finish = move |duels| response(&DuelStock { duels }, count);
-        return Ok(state.service.next_duels(&name, count, finish).await?);
+        return Ok(Box::pin(service.next_duels(name, count, finish)).await?);
     }
     let Some(UniqueKeys(rankings)) = rankings else {
         if length.is_some() || offset.is_some() || pinned.is_some() {
@@ -204,13 +206,12 @@ async fn next_duel(
                 "`length`, `offset` and `pinned` go with `rankings` only",
             ));
         }
-        let loaded = state.service.experiment(&name).await?;
-        return one(&state.service, &loaded, audience);
+        return Ok(response(&service.next_duel(name, audience).await?, 1));
     };
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
     let finish =
         |issued, IssuedPage { page, .. }| Json(DuelAnswer::with_page(issued, page)).into_response();
-    Ok(state.service.next_page(&name, rankings, page, audience, finish).await?)
+    Ok(Box::pin(service.next_page(name, rankings, page, audience, finish)).await?)
 }

@@ -12,6 +12,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use bytes::Buf as _;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -25,6 +26,9 @@ use rankduel_engine::experiment_spec::excerpt;
 /// Approximate nanoseconds to read a byte of JSON, measured with many short strings.
 pub(crate) const READ_NANOSECONDS: usize = 5;
 
+/// A byte order mark, which some programs put before JSON.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// An extension of a request with a large body: the threads that read it.
 #[derive(Debug, Clone)]
 pub(crate) struct LargeBody(pub Arc<WorkThreads>);
@@ -34,17 +38,21 @@ pub(crate) struct LargeBody(pub Arc<WorkThreads>);
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBody<T>(pub T);
 
-/// The bytes of a body whose content type is JSON.
+/// The body of a request, as the shell has read it.
 #[derive(Debug, Clone)]
-pub struct JsonText {
-    bytes: Bytes,
+pub(crate) struct WholeBody {
+    pub bytes: Bytes,
     /// The threads that read it, if it is large.
-    threads: Option<Arc<WorkThreads>>,
+    pub threads: Option<Arc<WorkThreads>>,
 }
 
+/// The bytes of a body whose content type is JSON.
+#[derive(Debug, Clone)]
+pub struct JsonText(WholeBody);
+
 /// An optional JSON body; `null` is the same as no body.
-#[derive(Debug, Clone, Copy)]
-pub struct OptionalBody<T>(pub Option<T>);
+#[derive(Debug, Clone)]
+pub struct OptionalText(pub Option<JsonText>);
 
 /// The one parameter of the path, the name of an experiment.
 #[derive(Debug, Clone)]
@@ -67,42 +75,55 @@ impl<S: Send + Sync> FromRequest<S> for JsonText {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        require_json(request.headers())?;
-        whole(request, state).await
+        let (headers, body) = whole(request, state).await?;
+        Self::of(&headers, body)
     }
 }
 
-impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+impl<S: Send + Sync> FromRequest<S> for OptionalText {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let is_json = require_json(request.headers());
-        let text = whole(request, state).await?;
-        if text.bytes.is_empty() {
-            return Ok(Self(None));
-        }
-        is_json?;
-        if text.bytes.trim_ascii() == b"null" {
-            return Ok(Self(None));
-        }
-        text.read(json).await.map(Some).map(Self)
+        let (headers, body) = whole(request, state).await?;
+        JsonText::optional(&headers, body).map(Self)
     }
 }
 
 impl JsonText {
+    /// The text of this body, without a byte order mark.
+    pub(crate) fn of(headers: &HeaderMap, mut body: WholeBody) -> Result<Self, Problem> {
+        require_json(headers)?;
+        let mark = if body.bytes.starts_with(MARK) { MARK.len() } else { 0 };
+        body.bytes.advance(mark);
+        Ok(Self(body))
+    }
+
+    /// The same; `None` if there is no body, or a `null`.
+    pub(crate) fn optional(headers: &HeaderMap, body: WholeBody) -> Result<Option<Self>, Problem> {
+        if matches!(&*body.bytes, b"" | MARK) {
+            return Ok(None);
+        }
+        Self::of(headers, body).map(|text| Some(text).filter(|text| !text.is_null()))
+    }
+
+    fn is_null(&self) -> bool {
+        self.0.bytes.trim_ascii() == b"null"
+    }
+
     /// The value that `read` makes of the bytes. It reads those of a large body on the threads for
     /// large bodies, so it should do all the work on them that takes long.
     pub async fn read<T: Send + 'static>(
         self,
         read: impl Fn(&[u8]) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
+        let WholeBody { bytes, threads } = self.0;
         let read = move || {
-            read(&self.bytes).or_else(|problem| match without_zero_fractions(&self.bytes) {
+            read(&bytes).or_else(|problem| match without_zero_fractions(&bytes) {
                 Some(integers) => read(&integers),
                 None => Err(problem),
             })
         };
-        match self.threads {
+        match threads {
             None => read(),
             Some(threads) => threads.run(read).await?,
         }
@@ -139,13 +160,16 @@ pub(crate) fn without_zero_fractions(text: &[u8]) -> Option<Vec<u8>> {
     (kept.len() < text.len()).then_some(kept)
 }
 
-/// The whole body, without a byte order mark.
-async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<JsonText, Problem> {
+/// The headers and the whole body of a request.
+async fn whole<S: Send + Sync>(
+    mut request: Request,
+    state: &S,
+) -> Result<(HeaderMap, WholeBody), Problem> {
     let threads = request.extensions().get().map(|LargeBody(threads)| Arc::clone(threads));
+    let headers = std::mem::take(request.headers_mut());
     // The shell has read it.
     let bytes = Bytes::from_request(request, state).await.map_err(Problem::internal)?;
-    let mark = if bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-    Ok(JsonText { bytes: bytes.slice(mark..), threads })
+    Ok((headers, WholeBody { bytes, threads }))
 }
 
 /// Require `application/json`, with any parameters, or another type with the suffix `+json`.
@@ -154,6 +178,9 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Err(problem("The request has no Content-Type; send application/json.".into()));
     };
+    if value == "application/json" {
+        return Ok(());
+    }
     let text = String::from_utf8_lossy(value.as_bytes());
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence == "application/json"

@@ -23,6 +23,9 @@ use rankduel_engine::access::Scope;
 use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_store::audience::Segment;
 
+/// The path of [`feedback`].
+pub(super) const FEEDBACK: &str = "/v1/experiments/{name}/feedback";
+
 /// Maximum number of items in one request.
 const MANY_MAX: usize = 1000;
 
@@ -283,7 +286,7 @@ pub(super) async fn receive_all(
 /// The `clicks` on an interleaved page may be sent in parts (`"final": false`), in any order, more
 /// than once and to any server; together they give one outcome. Clicks that arrive after the duel
 /// was settled get the status `late`.
-#[utoipa::path(post, path = "/v1/experiments/{name}/feedback", tag = "duels",
+#[utoipa::path(post, path = FEEDBACK, tag = "duels",
     request_body(content = Body, examples(
         ("outcome" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "outcome": "left"}))),
         ("clicks" = (value = json!({"duel_id": "AQAAAAEqAwEBAAD_rQM...", "left_clicks": 3, "right_clicks": 1}))),
@@ -298,16 +301,21 @@ async fn feedback(
     PathName(name): PathName,
     text: JsonText,
 ) -> ApiResult<Response> {
+    take(&state, &name, text).await
+}
+
+/// [`feedback`] on duels of the experiment with this name.
+pub(super) async fn take(state: &AppState, name: &str, text: JsonText) -> ApiResult<Response> {
     match text.read(Posted::read).await? {
         Posted::One(feedback) => {
-            match receive(&state.service, &name, vec![feedback]).await?.into_iter().next() {
+            match receive(&state.service, name, vec![feedback]).await?.into_iter().next() {
                 Some(receipt) => Ok(Json(receipt_or_problem(receipt)?).into_response()),
                 None => Err(Problem::internal("the feedback has no result")),
             }
         }
         Posted::Many(items) => {
             let items = items.into_iter().map(|item| item.map_err(Receipt::invalid)).collect();
-            let results = receive_all(&state, &name, items).await?;
+            let results = receive_all(state, name, items).await?;
             Ok(Json(Receipts { results }).into_response())
         }
     }

@@ -11,6 +11,7 @@ mod batch;
 mod caller;
 mod click;
 pub(crate) mod conditional;
+mod direct;
 mod docs;
 mod duels;
 mod experiment_metrics;

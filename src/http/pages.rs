@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonBody, Object, PathName};
+use super::extract::{self, JsonText, Object, PathName};
 use super::operations::Routes;
 use super::parameters::check_unit;
 use super::problem::ApiResult;
@@ -21,6 +21,9 @@ use crate::service::units::NamedAudience;
 use rankduel_engine::access::Scope;
 use rankduel_engine::clock::rfc3339;
 use rankduel_store::audience::Segment;
+
+/// The path of [`interleave`].
+pub(super) const INTERLEAVE: &str = "/v1/experiments/{name}/interleave";
 
 pub(crate) fn routes() -> Routes {
     Routes::new().operation(
@@ -118,23 +121,28 @@ struct InterleavedPage {
 /// duel, rankings and pins give the same list on every server, so the next page of the list can
 /// come from another one. Only values of metrics, and first pages where a metric is measured for
 /// each ranker, are written to the log.
-#[utoipa::path(post, path = "/v1/experiments/{name}/interleave", tag = "duels", request_body = InterleaveBody,
+#[utoipa::path(post, path = INTERLEAVE, tag = "duels", request_body = InterleaveBody,
     responses(
         (status = 200, body = InterleavedPage, description = "The page."),
     ))]
 async fn interleave(
     State(state): State<AppState>,
     PathName(name): PathName,
-    JsonBody(body): JsonBody<InterleaveBody>,
+    text: JsonText,
 ) -> ApiResult<Response> {
+    make(&state, &name, text).await
+}
+
+/// [`interleave`] for a duel of the experiment with this name.
+pub(super) async fn make(state: &AppState, name: &str, text: JsonText) -> ApiResult<Response> {
     let InterleaveBody { duel_id, left, right, length, offset, unit, segment, pinned, metrics } =
-        body;
+        text.read(extract::json).await?;
     check_unit(unit.as_deref())?;
     let audience = NamedAudience { unit: unit.as_deref(), segment };
     let page = page_request(offset, length, pinned);
-    let (service, experiment) = (&state.service, name.clone());
+    let (service, experiment) = (&state.service, name.to_owned());
     let ValuesOfPage { counted, ignored } = match metrics {
-        Some(metrics) => service.read_values(&name, &duel_id, metrics.get(), audience).await?,
+        Some(metrics) => service.read_values(name, &duel_id, metrics.get(), audience).await?,
         None => ValuesOfPage::default(),
     };
     let finish = move |issued: IssuedPage| {
@@ -144,7 +152,7 @@ async fn interleave(
         Json(page).into_response()
     };
     let rankings = [Some(left), right];
-    let page = service.interleave(&name, &duel_id, rankings, page, audience, finish).await?;
+    let page = service.interleave(name, &duel_id, rankings, page, audience, finish).await?;
     if let Some((issuer, values)) = counted {
         issuer.note_values(values);
     }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::routing::get;
 use rankduel::http::server::ConnectionSettings;
 use rankduel::http::{ProblemKind, ShellSettings};
@@ -41,7 +40,7 @@ fn with_key() -> ShellSettings {
 
 async fn start(kind: Kind, shell: &ShellSettings, connections: ConnectionSettings) -> Api {
     let huge = || async { vec![b'x'; 16 << 20] };
-    let more = Router::new().route("/huge", get(huge));
+    let more = vec![("/huge", get(huge))];
     Api::start_with(kind, shell, Arc::new(SystemClock), connections, more).await
 }
 
@@ -92,7 +91,7 @@ async fn no_key_takes_every_permit() {
             released.notified().await;
         }
     };
-    let more = Router::new().route("/hold", get(hold));
+    let more = vec![("/hold", get(hold))];
     let (clock, connections) = (Arc::new(SystemClock), ConnectionSettings::default());
     let api = Api::start_with(Kind::Sqlite, &shell, clock, connections, more).await;
     let request = format!("GET /hold HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {KEY}\r\n\r\n");

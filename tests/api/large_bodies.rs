@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::routing::post;
 use rankduel::http::server::ConnectionSettings;
 use rankduel::http::{JsonBody, ShellSettings};
@@ -57,8 +56,8 @@ impl<'de> Deserialize<'de> for ReadBy {
 
 #[tokio::test]
 async fn a_large_body_is_read_on_a_thread_for_large_bodies() {
-    let router = Router::new()
-        .route("/read-by", post(|JsonBody(ReadBy(thread)): JsonBody<ReadBy>| async { thread }));
+    let router =
+        vec![("/read-by", post(|JsonBody(ReadBy(thread)): JsonBody<ReadBy>| async { thread }))];
     let (settings, connections) = (ShellSettings::default(), ConnectionSettings::default());
     let api =
         Api::start_with(Kind::Sqlite, &settings, Arc::new(SystemClock), connections, router).await;

@@ -13,7 +13,6 @@ mod attacks;
 mod audit;
 mod bad_input;
 mod batches;
-mod both_paths;
 mod bounded_errors;
 mod busy_reports;
 mod canary;

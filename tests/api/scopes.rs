@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::routing::get;
 use rankduel::http::server::ConnectionSettings;
 use rankduel::http::{ProblemKind, ShellSettings};
@@ -110,7 +109,7 @@ async fn a_route_outside_the_table_needs_admin() {
     let given = "given-at-the-start-0123456789";
     let shell =
         ShellSettings { keys: ApiKeys::parse(given).expect("a key"), ..ShellSettings::default() };
-    let extra = Router::new().route("/extra", get(|| async { "extra" }));
+    let extra = vec![("/extra", get(|| async { "extra" }))];
     let connections = ConnectionSettings::default();
     let api =
         Api::start_with(Kind::Sqlite, &shell, Arc::new(SystemClock), connections, extra).await;

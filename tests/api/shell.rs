@@ -4,7 +4,6 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::routing::{get, post};
@@ -52,17 +51,17 @@ struct Shell {
 async fn shell(settings: &ShellSettings, connections: ConnectionSettings) -> Shell {
     let gate = Arc::new(Gate::default());
     let inside = Arc::clone(&gate);
-    let router = Router::new()
-        .route("/fine/{id}", get(|| async { "fine" }))
-        .route("/large", get(|| async { "all work and no play ".repeat(1000) }))
-        .route("/kept", get(|| async { ([("etag", "\"1\"")], "kept") }))
-        .route("/bytes", post(|body: Bytes| async move { body.len().to_string() }))
-        .route("/never", get(pending::<()>))
-        .route("/panics-at-once", get(panics_at_once))
-        .route("/panics-later", get(panics_later))
-        .route("/fails", get(|| async { Problem::internal("the disk is on fire") }))
-        .route("/fails-bare", get(|| async { (StatusCode::INTERNAL_SERVER_ERROR, "secret cause") }))
-        .route(
+    let router = vec![
+        ("/fine/{id}", get(|| async { "fine" })),
+        ("/large", get(|| async { "all work and no play ".repeat(1000) })),
+        ("/kept", get(|| async { ([("etag", "\"1\"")], "kept") })),
+        ("/bytes", post(|body: Bytes| async move { body.len().to_string() })),
+        ("/never", get(pending::<()>)),
+        ("/panics-at-once", get(panics_at_once)),
+        ("/panics-later", get(panics_later)),
+        ("/fails", get(|| async { Problem::internal("the disk is on fire") })),
+        ("/fails-bare", get(|| async { (StatusCode::INTERNAL_SERVER_ERROR, "secret cause") })),
+        (
             "/problem",
             get(|| async {
                 Problem::new(ProblemKind::ExperimentPaused, "It is paused.")
@@ -71,8 +70,8 @@ async fn shell(settings: &ShellSettings, connections: ConnectionSettings) -> She
                     .path("name", "is too long")
                     .header(header::RETRY_AFTER, HeaderValue::from_static("7"))
             }),
-        )
-        .route(
+        ),
+        (
             "/gate",
             get(move || async move {
                 let _leaving = Leaving(Arc::clone(&inside));
@@ -80,7 +79,8 @@ async fn shell(settings: &ShellSettings, connections: ConnectionSettings) -> She
                 inside.open.notified().await;
                 "through"
             }),
-        );
+        ),
+    ];
     let clock = Arc::new(SystemClock);
     let api = Api::start_with(Kind::Sqlite, settings, clock, connections, router).await;
     Shell { client: Client::new(&api.server.url("")), api, gate }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use axum::Router;
+use axum::routing::MethodRouter;
 use rankduel::http::server::{ConnectionSettings, Drained, serve};
 use rankduel::http::{self, App, AppState, Readiness, ShellSettings};
 use rankduel::service::Service;
@@ -93,7 +93,7 @@ impl Api {
     /// Start the API with this clock.
     pub async fn start_at(kind: Kind, settings: &ShellSettings, clock: SharedClock) -> Self {
         let connections = ConnectionSettings::default();
-        Self::start_with(kind, settings, clock, connections, Router::new()).await
+        Self::start_with(kind, settings, clock, connections, Vec::new()).await
     }
 
     /// Start the API with these routes in addition to its own.
@@ -102,7 +102,7 @@ impl Api {
         settings: &ShellSettings,
         clock: SharedClock,
         connections: ConnectionSettings,
-        more: Router,
+        more: Vec<(&str, MethodRouter)>,
     ) -> Self {
         let database = fresh_database(kind).await;
         let store = database.store().await;

@@ -1,10 +1,9 @@
 //! Error responses: problem details (RFC 9457).
 //!
 //! A handler returns a [`Problem`]. Its [`IntoResponse`](axum::response::IntoResponse) puts the
-//! problem into the extensions of the response. The outermost layer of the shell writes the body,
-//! because only that layer knows the id, the trace and the path of the request. It also turns the
-//! bare error responses of the framework, such as those for an unknown route, into problems
-//! ([`describe`]).
+//! problem into the extensions of the response. The end of the shell writes the body, because only
+//! the shell knows the id, the trace and the path of the request. It also turns the bare error
+//! responses of the framework, such as those for a wrong method, into problems ([`describe`]).
 
 mod document;
 mod kind;

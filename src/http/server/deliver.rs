@@ -41,13 +41,19 @@ pub(crate) fn counted(text: Bytes, headers: impl IntoResponseParts) -> Response 
     response
 }
 
+/// Whether a response is to be given to [`deliver`].
+pub(crate) fn is_large(response: &Response) -> bool {
+    size_of(response) >= COMPRESS_FROM_BYTES
+}
+
+fn size_of(response: &Response) -> usize {
+    let size = response.body().size_hint().exact();
+    size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0)
+}
+
 /// Compress a large response if the caller can read it, and count it until it is sent.
 pub(crate) async fn deliver(response: Response, compress: bool, pool: &ReportPool) -> Response {
-    let size = response.body().size_hint().exact();
-    let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-    if size < COMPRESS_FROM_BYTES {
-        return response;
-    }
+    let size = size_of(&response);
     let (mut parts, body) = response.into_parts();
     let encoded = parts.headers.contains_key(header::CONTENT_ENCODING);
     if !encoded && !parts.headers.contains_key(header::VARY) {

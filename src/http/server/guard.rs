@@ -1,95 +1,45 @@
 //! Authentication and authorization of requests.
 //!
 //! The access that an operation needs comes from the table of operations
-//! ([`crate::http::operations`]), which its description is made from, too. A route that is missing
-//! in the table needs `admin`.
+//! ([`crate::http::operations`]), which its description is made from, too.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::hosts::{Hosts, other_host};
+use super::routes::{Route, Rule};
 use super::sessions::Sessions;
 use crate::http::caller::{forbidden, require_experiment};
-use crate::http::operations::Operation;
 use crate::http::problem::{Problem, ProblemKind};
 use rankduel_engine::access::{Digest, KnownKey, Scope, digest_of};
 
-/// Requirements of the requests of one route.
-#[derive(Debug, Clone)]
-pub(crate) enum Rule {
-    /// No key.
-    Open,
-    /// No key; people read it.
-    OpenPage,
-    /// A key, or a session that was opened with one; the scope `read`.
-    Page,
-    /// As [`Rule::Page`], with the scope `admin` for every method.
-    ManagingPage,
-    /// A key with the scope of the method.
-    Operations(Vec<(Method, Scope)>),
-}
-
-/// Requirements of the requests of each route, by the template of the route's path.
-#[derive(Debug, Default)]
-pub(crate) struct Rules(HashMap<String, Rule>);
-
-impl Rules {
-    /// The rules of these operations.
-    pub fn of_operations(operations: &[Operation]) -> Self {
-        let mut rules = Self::default();
-        for Operation { method, path, scope, .. } in operations {
-            let rule = rules.0.entry(path.clone());
-            match (scope, rule.or_insert_with(|| Rule::Operations(Vec::new()))) {
-                (Some(scope), Rule::Operations(scopes)) => scopes.push((method.clone(), *scope)),
-                (None, rule) => *rule = Rule::Open,
-                (Some(_), _) => {}
-            }
+/// Check that the key may call this route.
+fn check(key: &KnownKey, request: &Parts, route: &Route) -> Result<(), Problem> {
+    let method = match request.method {
+        Method::HEAD => &Method::GET,
+        ref method => method,
+    };
+    let scope = match &route.rule {
+        Rule::Open | Rule::OpenPage | Rule::Nothing => None,
+        Rule::Page => (method == Method::GET).then_some(Scope::Read),
+        Rule::ManagingPage | Rule::Admin => Some(Scope::Admin),
+        Rule::Operations(scopes) => {
+            scopes.iter().find(|(own, _)| own == method).map(|(_, scope)| *scope)
         }
-        rules
+    };
+    let Some(scope) = scope else { return Ok(()) };
+    require_scope(key, scope)?;
+    if key.experiments().is_none() {
+        return Ok(());
     }
-
-    /// The same with this rule for these routes.
-    pub fn with(mut self, paths: &[&str], rule: &Rule) -> Self {
-        self.0.extend(paths.iter().map(|path| ((*path).to_owned(), rule.clone())));
-        self
-    }
-
-    fn of(&self, route: Option<&str>) -> Option<&Rule> {
-        self.0.get(route?)
-    }
-
-    /// Check that the key may call this route. The router answers requests for a path or a method
-    /// that does not exist.
-    fn check(&self, key: &KnownKey, request: &Request, route: Option<&str>) -> Result<(), Problem> {
-        let Some(route) = route else { return Ok(()) };
-        let method = match *request.method() {
-            Method::HEAD => &Method::GET,
-            ref method => method,
-        };
-        let scope = match self.of(Some(route)) {
-            None => Some(Scope::Admin),
-            Some(Rule::Open | Rule::OpenPage) => None,
-            Some(Rule::Page) => (method == Method::GET).then_some(Scope::Read),
-            Some(Rule::ManagingPage) => Some(Scope::Admin),
-            Some(Rule::Operations(scopes)) => {
-                scopes.iter().find(|(own, _)| own == method).map(|(_, scope)| *scope)
-            }
-        };
-        let Some(scope) = scope else { return Ok(()) };
-        require_scope(key, scope)?;
-        if key.experiments().is_none() {
-            return Ok(());
+    match route.template.split('/').position(|segment| segment == "{name}") {
+        Some(at) => {
+            require_experiment(key, request.uri.path().split('/').nth(at).unwrap_or_default())
         }
-        match route.split('/').position(|segment| segment == "{name}") {
-            Some(at) => {
-                require_experiment(key, request.uri().path().split('/').nth(at).unwrap_or_default())
-            }
-            None => Ok(()),
-        }
+        None => Ok(()),
     }
 }
 
@@ -106,7 +56,6 @@ fn require_scope(key: &KnownKey, scope: Scope) -> Result<(), Problem> {
 /// Authenticates and authorizes requests.
 pub(crate) struct Guard {
     sessions: Sessions,
-    rules: Rules,
     /// Those that a server without keys answers for.
     hosts: Hosts,
     /// The page of a problem, for somebody who has a session or has none.
@@ -124,56 +73,50 @@ pub(crate) enum Authorization {
 }
 
 impl Guard {
-    pub fn new(
-        sessions: Sessions,
-        rules: Rules,
-        hosts: Hosts,
-        page_of: fn(&Problem, bool) -> Response,
-    ) -> Self {
-        Self { sessions, rules, hosts, page_of }
+    pub fn new(sessions: Sessions, hosts: Hosts, page_of: fn(&Problem, bool) -> Response) -> Self {
+        Self { sessions, hosts, page_of }
     }
 
     /// How the problems of this route are shown, if people read it: whatever goes wrong there is a
     /// page.
     pub fn pages_of(
         &self,
-        request: &Request,
-        route: Option<&str>,
+        headers: &HeaderMap,
+        route: &Route,
     ) -> Option<impl Fn(&Problem) -> Response + use<>> {
-        let rule = self.rules.of(route);
-        let is_page = matches!(rule, Some(Rule::OpenPage | Rule::Page | Rule::ManagingPage));
-        let (page_of, headers) = (self.page_of, is_page.then(|| request.headers())?);
+        let is_page = matches!(route.rule, Rule::OpenPage | Rule::Page | Rule::ManagingPage);
+        let page_of = is_page.then_some(self.page_of)?;
         let has_session = self.sessions.key_of(headers).is_some();
         Some(move |problem: &Problem| page_of(problem, has_session))
     }
 
     /// Authorize a request by the keys that this process knows, without waiting. The error is the
-    /// response. `route` is the template of the request's path, if a route matches.
+    /// response.
     pub fn authorize(
         &self,
-        request: &Request,
-        route: Option<&str>,
+        request: &Parts,
+        route: &Route,
     ) -> Result<Authorization, Box<Response>> {
-        let (rule, keys) = (self.rules.of(route), &self.sessions.keys);
+        let (rule, keys) = (&route.rule, &self.sessions.keys);
         if !self.hosts.admit(request) && keys.are_none() {
             return Err(refusal(other_host()));
         }
-        if matches!(rule, Some(Rule::Open | Rule::OpenPage)) {
+        if matches!(rule, Rule::Open | Rule::OpenPage) {
             return Ok(Authorization::Open);
         }
         if keys.are_none() {
             return Ok(Authorization::Admitted(None));
         }
-        if matches!(rule, Some(Rule::Page | Rule::ManagingPage))
-            && !request.headers().contains_key(header::AUTHORIZATION)
+        if matches!(rule, Rule::Page | Rule::ManagingPage)
+            && !request.headers.contains_key(header::AUTHORIZATION)
         {
-            let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-            let key = self.sessions.key_of(request.headers());
+            let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
+            let key = self.sessions.key_of(&request.headers);
             let key = key.ok_or_else(|| Box::new(redirect_to_login(path)))?;
-            self.rules.check(&key, request, route).map_err(refusal)?;
+            check(&key, request, route).map_err(refusal)?;
             return Ok(Authorization::Admitted(Some(key)));
         }
-        let digest = presented_key(request.headers()).map_err(refusal)?;
+        let digest = presented_key(&request.headers).map_err(refusal)?;
         let Some(key) = keys.find(&digest) else {
             return Ok(Authorization::UnknownKey);
         };
@@ -181,7 +124,7 @@ impl Guard {
             let detail = format!("The key {} has expired or was revoked.", key.id().as_str());
             return Err(refusal(invalid_key(detail)));
         }
-        self.rules.check(&key, request, route).map_err(refusal)?;
+        check(&key, request, route).map_err(refusal)?;
         Ok(Authorization::Admitted(Some(key)))
     }
 

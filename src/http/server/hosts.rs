@@ -7,6 +7,7 @@
 
 use std::net::IpAddr;
 
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
 use crate::http::caller::forbidden;
@@ -23,9 +24,9 @@ pub enum Hosts {
 
 impl Hosts {
     /// Whether a server without keys may answer a request with this head.
-    pub(crate) fn admit<B>(self, request: &hyper::Request<B>) -> bool {
+    pub(crate) fn admit(self, request: &Parts) -> bool {
         self == Self::Any
-            || request.uri().host().is_none_or(is_local) && names_local_host(request.headers())
+            || request.uri.host().is_none_or(is_local) && names_local_host(&request.headers)
     }
 }
 

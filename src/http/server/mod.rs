@@ -7,13 +7,13 @@
 
 pub(crate) mod connections;
 pub(crate) mod deliver;
-pub(crate) mod fast_path;
 pub(crate) mod guard;
 pub(crate) mod hosts;
 pub(crate) mod keys;
 mod pace;
 pub(crate) mod path_prefix;
 mod request_body;
+pub(crate) mod routes;
 pub(crate) mod running_request;
 pub(crate) mod sessions;
 pub(crate) mod shell;

@@ -5,7 +5,7 @@
 //! ([`PathPrefix::put_before`]): pages write `href="/keys"`, and nothing else.
 
 use axum::body::{Body, to_bytes};
-use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -43,10 +43,10 @@ impl PathPrefix {
         &self.0
     }
 
-    /// The request as the routes expect it.
-    pub(crate) fn strip<B>(&self, request: &mut hyper::Request<B>) {
-        if let Some(uri) = self.stripped(request.uri()) {
-            *request.uri_mut() = uri;
+    /// Make the address of a request the one that the routes expect.
+    pub(super) fn strip(&self, uri: &mut Uri) {
+        if let Some(stripped) = self.stripped(uri) {
+            *uri = stripped;
         }
     }
 
@@ -75,9 +75,9 @@ impl PathPrefix {
 
     /// Ask for an uncompressed response, because [`Self::put_before`] changes pages. The files of
     /// the documentation may be compressed: they have no links.
-    pub(super) fn require_text(&self, request: &mut Request) {
-        if !self.0.is_empty() && !request.uri().path().starts_with("/docs/") {
-            request.headers_mut().remove(header::ACCEPT_ENCODING);
+    pub(super) fn require_text(&self, request: &mut Parts) {
+        if !self.0.is_empty() && !request.uri.path().starts_with("/docs/") {
+            request.headers.remove(header::ACCEPT_ENCODING);
         }
     }
 
@@ -154,9 +154,9 @@ mod tests {
     fn only_whole_words_are_removed_from_a_path() {
         let prefix = PathPrefix::parse("/a").expect("a prefix");
         let strip = |uri: &str| {
-            let mut request = hyper::Request::get(uri).body(()).expect("a request");
-            prefix.strip(&mut request);
-            request.uri().to_string()
+            let mut uri = uri.parse().expect("an address");
+            prefix.strip(&mut uri);
+            uri.to_string()
         };
         for (uri, stripped) in [
             ("/a", "/"),

@@ -3,12 +3,15 @@
 //! A body is read before its request takes a permit: a client that sends slowly holds a connection
 //! and the bytes that it has sent, and nothing else.
 
+use std::error::Error;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::BoxError;
+use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
-use futures_util::StreamExt as _;
-use hyper::body::Body as _;
+use hyper::body::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::problem::{Problem, ProblemKind};
@@ -33,12 +36,15 @@ impl BodyBudget {
     }
 
     /// The whole body, at most `limit` bytes.
-    pub async fn read(
+    pub async fn read<B>(
         &self,
         headers: &HeaderMap,
-        body: Body,
+        mut body: Pin<&mut B>,
         limit: usize,
-    ) -> Result<(Bytes, Share), Problem> {
+    ) -> Result<(Bytes, Share), Problem>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
+    {
         if body.is_end_stream() {
             return Ok((Bytes::new(), Share::default()));
         }
@@ -49,10 +55,10 @@ impl BodyBudget {
             return Err(too_large(limit));
         }
         let mut share = Share::default();
-        let mut chunks = body.into_data_stream();
         let mut whole = Vec::new();
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(incomplete)?;
+        while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+            let frame = frame.map_err(|error| incomplete(&*error.into()))?;
+            let Ok(chunk) = frame.into_data() else { continue };
             if whole.len() + chunk.len() > limit {
                 return Err(too_large(limit));
             }
@@ -107,8 +113,8 @@ fn too_large(limit: usize) -> Problem {
     )
 }
 
-fn incomplete(error: axum::Error) -> Problem {
-    let mut cause: &dyn std::error::Error = &error;
+fn incomplete(error: &dyn Error) -> Problem {
+    let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;
     }

@@ -1,24 +1,22 @@
 //! A request while it runs: its log line, its metrics, and the headers of its response.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::histogram::Histogram;
 use rand::rngs::SysError;
 use tracing::Span;
 
+use super::routes::{Route, method_label};
 use super::trace::{TRACEPARENT, trace_id, traceparent};
 use super::versions;
 use crate::http::problem::{ProblemContext, ProblemKind, describe};
 use crate::telemetry::duels::{DuelNumber, RequestDuels};
 use crate::telemetry::export;
 use rankduel_engine::access::KeyId;
-use rankduel_engine::metrics::{Metrics, RequestLabels, RouteLabels};
+use rankduel_engine::metrics::Metrics;
 
 /// Identifies a request in the log, in problems and to its caller.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -63,51 +61,15 @@ impl RequestIds {
     }
 }
 
-/// The route of a request that matches none.
-const UNMATCHED: &str = "unmatched";
-
 /// The status under which a request is counted if its caller disconnects before the response.
 const CALLER_DISCONNECTED: u16 = 499;
 
-/// The route of a request.
-pub(crate) enum Route {
-    /// As the router matched it, if it did.
-    Matched(Option<MatchedPath>),
-    /// Known without the router, with its metrics.
-    Known(&'static str, Arc<RouteMetrics>),
-}
-
-impl Route {
-    fn as_str(&self) -> &str {
-        match self {
-            Self::Matched(path) => path.as_ref().map_or(UNMATCHED, MatchedPath::as_str),
-            Self::Known(path, _) => path,
-        }
-    }
-}
-
-/// The metrics of one method and route, looked up once.
-pub(crate) struct RouteMetrics {
-    duration: Histogram,
-    /// Responses with status 200.
-    succeeded: Counter,
-}
-
-impl RouteMetrics {
-    pub fn new(metrics: &Metrics, method: &'static str, route: &str) -> Self {
-        let labels = RouteLabels { method, route: route.to_owned() };
-        let duration = metrics.http_request_duration_seconds.get_or_create(&labels).clone();
-        let labels = RequestLabels { method, route: route.to_owned(), status: 200 };
-        Self { duration, succeeded: metrics.http_requests.get_or_create(&labels).clone() }
-    }
-}
-
 /// A request while it runs. It is logged and counted once, however it ends.
-pub(crate) struct RunningRequest {
-    metrics: Arc<Metrics>,
+pub(crate) struct RunningRequest<'a> {
+    metrics: &'a Metrics,
     started: Instant,
     method: Method,
-    route: Route,
+    route: &'a Route,
     id: String,
     /// As the caller sent it.
     traceparent: Option<HeaderValue>,
@@ -138,21 +100,21 @@ fn experiment_in(route: &str, path: &str) -> Option<String> {
     (name.len() <= NAME_MAX).then(|| name.to_owned())
 }
 
-impl RunningRequest {
+impl<'a> RunningRequest<'a> {
     /// Start to count a request.
     pub fn begin(
-        metrics: &Arc<Metrics>,
+        metrics: &'a Metrics,
         id: String,
-        request: &Request,
-        route: Route,
+        request: &Parts,
+        route: &'a Route,
         started: Instant,
     ) -> Self {
-        let caller = traceparent(request.headers());
-        let exported = export::request_span(method_label(request.method()), route.as_str(), caller);
+        let caller = traceparent(&request.headers);
+        let exported = export::request_span(method_label(&request.method), &route.template, caller);
         metrics.http_requests_in_flight.inc();
         Self {
             started,
-            method: request.method().clone(),
+            method: request.method.clone(),
             route,
             id,
             trace_id: match caller {
@@ -163,7 +125,7 @@ impl RunningRequest {
             duels: RequestDuels::default(),
             exported,
             outcome: None,
-            metrics: Arc::clone(metrics),
+            metrics,
         }
     }
 
@@ -211,33 +173,13 @@ impl RunningRequest {
             status,
             key: response.extensions().get().cloned(),
             problem: response.extensions().get().copied(),
-            experiment: is_refused.then(|| experiment_in(self.route.as_str(), path)).flatten(),
+            experiment: is_refused.then(|| experiment_in(&self.route.template, path)).flatten(),
         });
         response
     }
-
-    fn count(&self, method: &'static str, status: u16, seconds: f64) {
-        match &self.route {
-            Route::Known(_, metrics) if status == 200 => {
-                metrics.duration.observe(seconds);
-                metrics.succeeded.inc();
-            }
-            route => {
-                let route = route.as_str();
-                self.metrics
-                    .http_request_duration_seconds
-                    .get_or_create(&RouteLabels { method, route: route.to_owned() })
-                    .observe(seconds);
-                self.metrics
-                    .http_requests
-                    .get_or_create(&RequestLabels { method, route: route.to_owned(), status })
-                    .inc();
-            }
-        }
-    }
 }
 
-impl Drop for RunningRequest {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         let method = method_label(&self.method);
         let elapsed = self.started.elapsed();
@@ -246,12 +188,12 @@ impl Drop for RunningRequest {
         let duels = self.duels.take();
         export::end_request(&self.exported, status, &self.id, &duels);
         self.metrics.http_requests_in_flight.dec();
-        self.count(method, status, elapsed.as_secs_f64());
+        self.route.count(self.metrics, &self.method, status, elapsed.as_secs_f64());
         self.log(method, status, elapsed, outcome.as_ref(), &duels);
     }
 }
 
-impl RunningRequest {
+impl RunningRequest<'_> {
     /// Write the log line of the request, and those of its duels if there are several.
     fn log(
         &self,
@@ -261,7 +203,7 @@ impl RunningRequest {
         outcome: Option<&Outcome>,
         duels: &[DuelNumber],
     ) {
-        let route = self.route.as_str();
+        let route = &*self.route.template;
         let key = outcome.and_then(|outcome| outcome.key.as_ref());
         let problem = outcome.and_then(|outcome| outcome.problem);
         let experiment = outcome.and_then(|outcome| outcome.experiment.as_deref());
@@ -322,17 +264,4 @@ pub(crate) fn with_key(key: Option<KeyId>, mut response: Response) -> Response {
 /// logged by default while they succeed.
 pub(crate) fn is_probe(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz" | "/metrics")
-}
-
-fn method_label(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        Method::OPTIONS => "OPTIONS",
-        _ => "other",
-    }
 }

@@ -1,43 +1,51 @@
 //! The shell around every route: the behaviour that all requests share.
 //!
-//! From the outside in: [`observe`] (id, trace, log line, metrics, problems), authorization
-//! ([`super::guard`]), the time limit, the whole body ([`super::request_body`]), a permit to run
-//! ([`Shell::run`]), then panics. After the handler come the path of a proxy
-//! ([`super::path_prefix`]) and compression ([`super::deliver`]), and last the turn of the response
-//! ([`super::pace`]). The order matters: a refused request is logged and described like any other,
-//! and neither a caller without a key nor a body that has not arrived yet takes a permit.
+//! It is one future ([`Shell::respond`]), which is allocated once. From the outside in: id, trace,
+//! log line, metrics and problems; authorization ([`super::guard`]); the time limit; the whole body
+//! ([`super::request_body`]); a permit to run; then the operation, whose panics are caught. After
+//! it come the path of a proxy ([`super::path_prefix`]) and compression ([`super::deliver`]), and
+//! last the turn of the response ([`super::pace`]). The order matters: a refused request is logged
+//! and described like any other, and neither a caller without a key nor a body that has not arrived
+//! yet takes a permit.
 //!
-//! Requests that memory can answer do not take this path, but the fast one.
+//! The operations of every page are called from here ([`Direct`]). axum routes all others. What is
+//! rarely needed is boxed, so that the future stays small.
 
+use std::convert::Infallible;
+use std::future::ready;
+use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderMap, Method};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use prometheus_client::metrics::counter::Counter;
+use axum::{BoxError, Router};
+use futures_util::FutureExt as _;
 use rand::rngs::SysError;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tower::ServiceBuilder;
-use tower_http::catch_panic::CatchPanicLayer;
+use tower::{Layer as _, Service as _, service_fn};
+use tower_http::csrf::{CsrfLayer, ProtectionError};
 use tracing::Instrument as _;
 
 use super::connections::Peer;
-use super::deliver::{accepts_gzip, deliver};
+use super::deliver::{accepts_gzip, deliver, is_large};
 use super::guard::{Authorization, Guard, unknown_key};
 use super::hosts::Hosts;
 use super::pace::Pace;
 use super::path_prefix::PathPrefix;
-use super::request_body::{BodyBudget, Share};
-use super::running_request::{RequestIds, Route, RunningRequest, is_probe, with_key};
+use super::request_body::BodyBudget;
+use super::routes::{Route, RouteTable, Rule};
+use super::running_request::{RequestIds, RunningRequest, is_probe, with_key};
 use super::versions::OldClients;
-use crate::http::caller::Caller;
-use crate::http::extract::{LargeBody, READ_NANOSECONDS};
+use crate::http::caller::{Caller, forbidden};
+use crate::http::direct::Direct;
+use crate::http::extract::{LargeBody, READ_NANOSECONDS, WholeBody};
 use crate::http::problem::{Problem, ProblemKind, take_problem};
-use crate::service::Service;
+use crate::http::state::AppState;
 use crate::service::reports::pool::ReportPool;
 use crate::service::threads::{WorkThreads, is_long, owned_by};
 use rankduel_engine::access::{ApiKeys, KnownKey, RunningOfKey};
@@ -49,6 +57,8 @@ const HEADERS_MAX_BYTES: usize = 16 * 1024;
 
 /// Largest body of a request without a key: that of a login.
 const OPEN_BODY_MAX_BYTES: usize = 4 * 1024;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Settings of the shell.
 #[derive(Debug, Clone)]
@@ -91,7 +101,10 @@ impl Default for ShellSettings {
 pub(crate) struct Shell {
     pub metrics: Arc<Metrics>,
     pub guard: Guard,
-    pub settings: ShellSettings,
+    settings: ShellSettings,
+    routes: RouteTable,
+    router: Router,
+    state: AppState,
     /// One for each request that may run.
     permits: Semaphore,
     ids: RequestIds,
@@ -105,67 +118,130 @@ pub(crate) struct Shell {
     bodies: BodyBudget,
 }
 
+/// A request that is authorized.
+struct Admitted<'a> {
+    route: &'a Route,
+    request_id: &'a str,
+    /// Its key, if it needs one.
+    key: Option<Arc<KnownKey>>,
+    /// Whether it needs none. It takes no permit then.
+    is_open: bool,
+    /// Probes do not wait for a turn, and take no permit either.
+    is_probe: bool,
+}
+
 impl Shell {
+    /// The shell around `router`, of which only the paths of `routes` can be called.
     pub fn new(
         guard: Guard,
-        service: &Service,
+        state: AppState,
         settings: &ShellSettings,
-        metrics: &Arc<Metrics>,
+        routes: RouteTable,
+        router: Router,
     ) -> Result<Self, SysError> {
         Ok(Self {
-            metrics: Arc::clone(metrics),
+            metrics: Arc::clone(&state.metrics),
             ids: RequestIds::new()?,
             old_clients: OldClients::default(),
             guard,
             reads: Pace::of_this_machine(),
             open: Pace::of_this_machine(),
-            reports: Arc::clone(&service.reports),
-            large_bodies: Arc::clone(&service.bodies),
+            reports: Arc::clone(&state.service.reports),
+            large_bodies: Arc::clone(&state.service.bodies),
             permits: Semaphore::new(settings.max_concurrent_requests.min(Semaphore::MAX_PERMITS)),
             bodies: BodyBudget::new(settings.bodies_bytes),
             settings: settings.clone(),
+            routes,
+            // The shell reads bodies, within its own limit.
+            router: router.layer(DefaultBodyLimit::disable()),
+            state,
         })
     }
 
-    /// Put this shell around `router`.
-    pub fn around(self: &Arc<Self>, router: Router) -> Router {
-        let panics = self.metrics.panics.clone();
-        let layers = ServiceBuilder::new()
-            .layer(from_fn_with_state(Arc::clone(self), observe))
-            .layer(CatchPanicLayer::custom(move |_| panic_response(&panics)));
-        // The shell reads bodies, within its own limit.
-        router.layer(DefaultBodyLimit::disable()).layer(layers)
-    }
-
-    pub fn begin(&self, request: &Request, route: Route, started: Instant) -> RunningRequest {
-        self.old_clients.note(request.headers());
-        let id = self.ids.of(request.headers());
-        RunningRequest::begin(&self.metrics, id, request, route, started)
+    /// The response to a request of this peer.
+    pub async fn respond<B>(&self, request: hyper::Request<B>, peer: Option<Arc<Peer>>) -> Response
+    where
+        B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send,
+    {
+        let started = Instant::now();
+        let (mut parts, body) = request.into_parts();
+        self.settings.path_prefix.strip(&mut parts.uri);
+        let route = self.routes.of(parts.uri.path());
+        let pages_of = self.guard.pages_of(&parts.headers, route);
+        self.old_clients.note(&parts.headers);
+        let id = self.ids.of(&parts.headers);
+        let running = RunningRequest::begin(&self.metrics, id, &parts, route, started);
+        let (uri, method) = (parts.uri.clone(), parts.method.clone());
+        let response = {
+            let (body, peer) = (pin!(body), peer.as_deref());
+            let run = pin!(self.admit(&mut parts, body, peer, route, running.id()));
+            let run = running.duels().within(run.instrument(running.span()));
+            run.instrument(running.exported()).await
+        };
+        let response = match pages_of {
+            None => response,
+            Some(page_of) => match take_problem(response, &method, uri.path()) {
+                (response, None) => response,
+                (response, Some(problem)) => {
+                    let page = self.settings.path_prefix.put_before(page_of(&problem));
+                    let mut page = Box::pin(page).await;
+                    page.headers_mut().extend(problem.headers().clone());
+                    if let Some(allow) = response.headers().get(header::ALLOW) {
+                        page.headers_mut().insert(header::ALLOW, allow.clone());
+                    }
+                    page.extensions_mut().extend(response.extensions().clone());
+                    page
+                }
+            },
+        };
+        running.end(response, uri.path())
     }
 
     /// Run a request if it is authorized.
-    async fn admit(&self, request: Request, next: Next, request_id: &str) -> Response {
-        let route = request.extensions().get::<MatchedPath>().cloned();
-        let route = route.as_ref().map(MatchedPath::as_str);
-        let authorization = match self.guard.authorize(&request, route) {
-            Ok(Authorization::UnknownKey) => match self.read_keys().await {
-                Ok(()) => self.guard.authorize(&request, route),
+    async fn admit<B>(
+        &self,
+        parts: &mut Parts,
+        body: Pin<&mut B>,
+        peer: Option<&Peer>,
+        route: &Route,
+        request_id: &str,
+    ) -> Response
+    where
+        B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send,
+    {
+        if let Err(problem) = check_headers(&parts.headers) {
+            return problem.into_response();
+        }
+        let authorization = match self.guard.authorize(parts, route) {
+            Ok(Authorization::UnknownKey) => match Box::pin(self.read_keys()).await {
+                Ok(()) => self.guard.authorize(parts, route),
                 Err(problem) => Err(Box::new(problem.into_response())),
             },
             decided => decided,
         };
-        let key = match authorization {
-            Ok(Authorization::Admitted(key)) => key,
-            Ok(Authorization::Open) => return self.run_open(request, next).await,
+        let (key, is_open) = match authorization {
+            Ok(Authorization::Admitted(key)) => (key, false),
+            Ok(Authorization::Open) => (None, true),
             Ok(Authorization::UnknownKey) => return unknown_key().into_response(),
-            Err(refusal) => return self.settings.path_prefix.put_before(*refusal).await,
+            Err(refusal) => return Box::pin(self.settings.path_prefix.put_before(*refusal)).await,
         };
-        if let Some(peer) = request.extensions().get::<Arc<Peer>>() {
+        if let Some(peer) = peer.filter(|_| !is_open) {
             peer.note_authorized(key.as_ref(), Instant::now());
         }
+        let is_probe = is_probe(parts.uri.path());
+        let limit = match is_open && !is_probe {
+            true => self.settings.open_timeout,
+            // a probe of the database has a time limit of its own
+            false => self.settings.request_timeout,
+        };
         let id = key.as_ref().map(|key| key.id().clone());
-        let run = self.run(request, next, Caller::new(key, request_id));
-        with_key(id.clone(), owned_by(id, run).await)
+        let run =
+            pin!(self.run(parts, body, Admitted { route, request_id, key, is_open, is_probe }));
+        let run = tokio::time::timeout(limit, run);
+        let response = owned_by(id.clone(), run).await.unwrap_or_else(|_| {
+            Err(Problem::new(ProblemKind::Timeout, ProblemKind::Timeout.meaning()))
+        });
+        with_key(id, response.into_response())
     }
 
     /// Read the keys of the database because a request has one that this process does not know.
@@ -184,61 +260,95 @@ impl Shell {
         })
     }
 
-    /// Run a request that needs no key. It takes no permit; probes do not wait for a turn either.
-    async fn run_open(&self, request: Request, next: Next) -> Response {
-        let is_probe = is_probe(request.uri().path());
-        let run = async {
-            let (request, _share) = self.with_whole_body(request, OPEN_BODY_MAX_BYTES).await?;
-            let response = self.respond(request, next).await;
-            if !is_probe {
-                self.open.turn().await;
-            }
-            Ok(response)
+    /// Run an authorized request once its body is here, if there is a permit. Refusing a request at
+    /// once, instead of queueing it, keeps the running ones fast.
+    async fn run<B>(
+        &self,
+        parts: &mut Parts,
+        body: Pin<&mut B>,
+        admitted: Admitted<'_>,
+    ) -> Result<Response, Problem>
+    where
+        B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>>,
+    {
+        let Admitted { is_open, is_probe, .. } = admitted;
+        let limit = if is_open { OPEN_BODY_MAX_BYTES } else { self.settings.body_limit_bytes };
+        let (bytes, _share) = self.bodies.read(&parts.headers, body, limit).await?;
+        let permit = match is_open || is_probe {
+            true => None,
+            false => Some(self.permit(admitted.key.as_ref()).ok_or_else(|| {
+                self.metrics.http_requests_shed.inc();
+                overloaded()
+            })?),
         };
-        // A probe of the database has a time limit of its own.
-        within(
-            if is_probe { self.settings.request_timeout } else { self.settings.open_timeout },
-            run,
-        )
-        .await
+        let reads = matches!(parts.method, Method::GET | Method::HEAD);
+        let compress = accepts_gzip(&parts.headers);
+        let response = self.call(parts, bytes, admitted).await;
+        let response = match is_probe {
+            // metrics are not compressed: that would wait for the threads for reports
+            true => response,
+            false => self.deliver(response, compress).await,
+        };
+        drop(permit);
+        if is_open && !is_probe {
+            self.open.turn().await;
+        } else if reads && !is_probe {
+            self.reads.turn().await;
+        }
+        Ok(response)
     }
 
-    /// Run an authorized request if there is a permit. Refusing a request at once, instead of
-    /// queueing it, keeps the running ones fast.
-    async fn run(&self, request: Request, next: Next, caller: Caller) -> Response {
-        let run = async {
-            let (mut request, _share) =
-                self.with_whole_body(request, self.settings.body_limit_bytes).await?;
-            let is_probe = is_probe(request.uri().path());
-            let permit = match is_probe {
-                true => None,
-                false => Some(self.permit(caller.key()).ok_or_else(|| {
-                    self.metrics.http_requests_shed.inc();
-                    overloaded()
-                })?),
-            };
-            request.extensions_mut().insert(caller);
-            if is_probe {
-                // metrics are not compressed: that would wait for the threads for reports
-                return Ok(next.run(request).await);
+    /// The response of the operation.
+    async fn call(&self, parts: &mut Parts, bytes: Bytes, admitted: Admitted<'_>) -> Response {
+        let Admitted { route, request_id, key, is_open, .. } = admitted;
+        if route.of_api && is_of_other_site(parts) {
+            let detail = "This server accepts no requests to its API from pages of other sites. \
+                          Send them from a server.";
+            return forbidden(detail.into()).into_response();
+        }
+        if matches!(route.rule, Rule::Nothing) {
+            return StatusCode::NOT_FOUND.into_response();
+        }
+        let is_large = is_long(bytes.len() * READ_NANOSECONDS);
+        let threads = is_large.then(|| Arc::clone(&self.large_bodies));
+        let direct = route.direct.filter(|_| parts.method == Method::POST);
+        let direct = direct.and_then(|direct| Some((direct, Direct::name_in(parts.uri.path())?)));
+        let called = match direct {
+            Some((direct, name)) => {
+                let body = WholeBody { bytes, threads };
+                let call = pin!(direct.call(&self.state, name, &parts.headers, body));
+                AssertUnwindSafe(call).catch_unwind().await.map(IntoResponse::into_response)
             }
-            let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-            let response = self.respond(request, next).await;
-            drop(permit);
-            if reads {
-                self.reads.turn().await;
+            None => {
+                self.settings.path_prefix.require_text(parts);
+                if !is_open {
+                    parts.extensions.insert(Caller::new(key, request_id));
+                }
+                if let Some(threads) = threads {
+                    parts.extensions.insert(LargeBody(threads));
+                }
+                let request = request_of(parts, bytes);
+                let call = Box::pin(async { self.router.clone().call(request).await });
+                AssertUnwindSafe(call).catch_unwind().await.map(IntoResponse::into_response)
             }
-            Ok(response)
         };
-        within(self.settings.request_timeout, run).await
+        called.unwrap_or_else(|_| {
+            // The panic hook has logged the message and the place.
+            self.metrics.panics.inc();
+            Problem::unexpected().into_response()
+        })
     }
 
-    /// The response of the router, as the caller gets it.
-    async fn respond(&self, mut request: Request, next: Next) -> Response {
-        let compress = accepts_gzip(request.headers());
-        self.settings.path_prefix.require_text(&mut request);
-        let response = self.settings.path_prefix.put_before(next.run(request).await).await;
-        deliver(response, compress, &self.reports).await
+    /// The response as the caller gets it.
+    async fn deliver(&self, response: Response, compress: bool) -> Response {
+        let response = match self.settings.path_prefix.as_str() {
+            "" => response,
+            _ => Box::pin(self.settings.path_prefix.put_before(response)).await,
+        };
+        match is_large(&response) {
+            true => Box::pin(deliver(response, compress, &self.reports)).await,
+            false => response,
+        }
     }
 
     /// A permit to run, if there is one. No key holds the last eighth of the permits, so that one
@@ -255,27 +365,37 @@ impl Shell {
         };
         Some((self.permits.try_acquire().ok()?, of_key))
     }
-
-    async fn with_whole_body(
-        &self,
-        request: Request,
-        limit: usize,
-    ) -> Result<(Request, Share), Problem> {
-        let (mut parts, body) = request.into_parts();
-        let (body, share) = self.bodies.read(&parts.headers, body, limit).await?;
-        if is_long(body.len() * READ_NANOSECONDS) {
-            parts.extensions.insert(LargeBody(Arc::clone(&self.large_bodies)));
-        }
-        Ok((Request::from_parts(parts, Body::from(body)), share))
-    }
 }
 
-/// The response, or the problem of a request that takes longer than `limit`.
-async fn within(limit: Duration, run: impl Future<Output = Result<Response, Problem>>) -> Response {
-    tokio::time::timeout(limit, run)
-        .await
-        .unwrap_or_else(|_| Err(Problem::new(ProblemKind::Timeout, ProblemKind::Timeout.meaning())))
-        .into_response()
+/// Take the request out of its parts.
+fn request_of(parts: &mut Parts, bytes: Bytes) -> Request {
+    let mut request = Request::new(Body::from(bytes));
+    *request.method_mut() = match std::mem::take(&mut parts.method) {
+        // The server leaves the body out once it knows the headers that depend on it.
+        Method::HEAD => Method::GET,
+        method => method,
+    };
+    *request.uri_mut() = std::mem::take(&mut parts.uri);
+    *request.version_mut() = parts.version;
+    *request.headers_mut() = std::mem::take(&mut parts.headers);
+    *request.extensions_mut() = std::mem::take(&mut parts.extensions);
+    request
+}
+
+/// Whether the browser says that a page of another site sent this request, which may change
+/// something. Other callers send none of these headers.
+fn is_of_other_site(parts: &Parts) -> bool {
+    let headers = &parts.headers;
+    if !headers.contains_key(header::ORIGIN) && !headers.contains_key(SEC_FETCH_SITE) {
+        return false;
+    }
+    let mut head = hyper::Request::new(());
+    *head.method_mut() = parts.method.clone();
+    *head.uri_mut() = parts.uri.clone();
+    *head.headers_mut() = headers.clone();
+    let own = service_fn(|_| ready(Ok::<_, Infallible>(hyper::Response::new(()))));
+    let checked = CsrfLayer::new().layer(own).call(head).now_or_never();
+    checked.is_none_or(|Ok(answer)| answer.extensions().get::<ProtectionError>().is_some())
 }
 
 fn overloaded() -> Problem {
@@ -285,52 +405,14 @@ fn overloaded() -> Problem {
     )
 }
 
-/// The response to a request whose handler panicked.
-pub(crate) fn panic_response(panics: &Counter) -> Response {
-    // The panic hook has logged the message and the place.
-    panics.inc();
-    Problem::unexpected().into_response()
-}
-
-/// The outermost layer: identifies, logs and counts the request, and describes problems.
-async fn observe(State(shell): State<Arc<Shell>>, request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let pages_of = shell.guard.pages_of(&request, route.as_ref().map(MatchedPath::as_str));
-    let running = shell.begin(&request, Route::Matched(route), Instant::now());
-    let (uri, method) = (request.uri().clone(), request.method().clone());
-    let headers_bytes = headers_bytes(request.headers());
-    let response = if headers_bytes > HEADERS_MAX_BYTES {
-        Problem::new(
-            ProblemKind::HeaderFieldsTooLarge,
-            format!(
-                "The headers are {headers_bytes} bytes; this server accepts {HEADERS_MAX_BYTES}."
-            ),
-        )
-        .into_response()
-    } else {
-        let response = shell.admit(request, next, running.id()).instrument(running.span());
-        running.duels().within(response).instrument(running.exported()).await
-    };
-    let response = match pages_of {
-        None => response,
-        Some(page_of) => match take_problem(response, &method, uri.path()) {
-            (response, None) => response,
-            (response, Some(problem)) => {
-                let mut page = shell.settings.path_prefix.put_before(page_of(&problem)).await;
-                page.headers_mut().extend(problem.headers().clone());
-                page.extensions_mut().extend(response.extensions().clone());
-                page
-            }
-        },
-    };
-    running.end(response, uri.path())
-}
-
-fn headers_bytes(headers: &HeaderMap) -> usize {
-    headers.iter().map(|(name, value)| name.as_str().len() + value.as_bytes().len()).sum()
-}
-
-/// Whether a request's headers are within the limit.
-pub(crate) fn headers_fit(headers: &HeaderMap) -> bool {
-    headers_bytes(headers) <= HEADERS_MAX_BYTES
+fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
+    let bytes: usize =
+        headers.iter().map(|(name, value)| name.as_str().len() + value.as_bytes().len()).sum();
+    if bytes <= HEADERS_MAX_BYTES {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemKind::HeaderFieldsTooLarge,
+        format!("The headers are {bytes} bytes; this server accepts {HEADERS_MAX_BYTES}."),
+    ))
 }

@@ -76,6 +76,7 @@ async fn every_link_and_redirect_has_the_prefix(database: TestDatabase) {
         }
         let page = visitor.get(&path).await;
         assert!(matches!(page.status, 200 | 303 | 405), "{path}: {}", page.status);
+        assert_eq!(page.status == 405, page.header("allow").is_some(), "{path}");
         if page.status == 303 {
             waiting.push_back(page.location().to_owned());
         }
