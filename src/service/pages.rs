@@ -25,14 +25,14 @@ use rankduel_engine::experiment_spec::{FieldError, excerpt, pointer_part};
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::tokens::duel_token::DuelId;
 use rankduel_engine::tokens::key_set::SigningKeySet;
-use rankduel_engine::tokens::page_payload::{DuelSecrets, PagePayload};
+use rankduel_engine::tokens::page_payload::{DuelSecrets, PagePayload, slot_token};
 
 /// Longest document id, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 1024;
 /// Approximate nanoseconds that a page takes for each document of its rankings.
 const DOCUMENT_NANOSECONDS: usize = 100;
 /// Approximate nanoseconds for each slot from the first to the last one of the page, mainly to
-/// write its token.
+/// hash its document.
 const SLOT_NANOSECONDS: usize = 1_000;
 /// Approximate nanoseconds for each document that probabilistic interleaving chooses from in a
 /// slot.
@@ -75,6 +75,18 @@ pub struct PageParts {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<crate::schemas::Note>, nullable = false)]
     pub note: Option<Note>,
+}
+
+/// Approximate bytes of a page as JSON, without its slots and its id.
+const PAGE_BYTES: usize = 256;
+/// Approximate bytes of a slot as JSON, without its document.
+const SLOT_BYTES: usize = 64;
+
+impl PageParts {
+    /// Approximate bytes as JSON.
+    pub fn bytes(&self) -> usize {
+        self.slots.iter().map(|slot| SLOT_BYTES + slot.document.len()).sum::<usize>() + PAGE_BYTES
+    }
 }
 
 /// One slot of a page.
@@ -337,7 +349,7 @@ impl PageInputs {
             .map(|slot| IssuedSlot {
                 position: slot.position,
                 document: slot.document.to_owned(),
-                token: self.secrets.slot(slot.position, &documents[slot.position]),
+                token: slot_token(slot.position as u32, &documents[slot.position]),
             })
             .collect();
         let Page { total, repeats: [left, right], note, sheet, .. } = made;

@@ -7,7 +7,7 @@ use super::content::Clicked;
 use rankduel_engine::experiment_spec::excerpt;
 use rankduel_engine::tokens::duel_token::{DuelId, DuelToken, TokenError};
 use rankduel_engine::tokens::key_set::SigningKeySet;
-use rankduel_engine::tokens::page_payload::{DocumentName, DuelSecrets, PagePayload};
+use rankduel_engine::tokens::page_payload::{DocumentName, DuelSecrets, PagePayload, slot_token};
 
 /// The opened `duel_id`s of a request.
 ///
@@ -77,8 +77,7 @@ pub(super) struct OpenedPage {
     /// Method, credit sheet and documents.
     pub payload: PagePayload,
     secrets: DuelSecrets,
-    /// Positions by document and by slot token, computed when the first click needs them: the
-    /// tokens take a keyed hash for each slot.
+    /// Positions by document and by slot token, computed when the first click needs them.
     documents: OnceLock<HashMap<DocumentName, usize>>,
     slots: OnceLock<HashMap<String, usize>>,
 }
@@ -113,8 +112,7 @@ impl OpenedPage {
                     .ok_or_else(|| format!("document `{}` was not shown", excerpt(id)))
             }
             Clicked::Slot(token) => {
-                let token_of = |(position, name)| self.secrets.slot(position, name);
-                let tokens = || first_positions(names.iter().enumerate().map(token_of));
+                let tokens = || first_positions((0..).zip(names).map(token_of));
                 let slots = self.slots.get_or_init(tokens);
                 slots
                     .get(token.as_str())
@@ -123,6 +121,10 @@ impl OpenedPage {
             }
         }
     }
+}
+
+fn token_of((position, name): (u32, &DocumentName)) -> String {
+    slot_token(position, name)
 }
 
 fn first_positions<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> HashMap<K, usize> {

@@ -6,7 +6,7 @@ use interleaving::{CreditSheet, CreditSlot, Team};
 
 use rankduel_engine::tokens::duel_token::{DuelId, DuelToken, TokenError};
 use rankduel_engine::tokens::key_set::SigningKeySet;
-use rankduel_engine::tokens::page_payload::{DuelSecrets, PagePayload};
+use rankduel_engine::tokens::page_payload::{DuelSecrets, PagePayload, slot_token};
 use rankduel_store::SigningKey;
 use rankduel_store::audience::{Audience, Segment};
 
@@ -122,13 +122,7 @@ fn each_duel_has_its_own_secrets() {
     let secrets = |secret, nonce| key_set(secret).secrets(7, nonce).expect("a known key");
     let of = |secrets: DuelSecrets| {
         let name = secrets.document("d");
-        (
-            secrets.seed(),
-            name,
-            secrets.slot(0, &name),
-            secrets.slot(1, &name),
-            secrets.document("e"),
-        )
+        (secrets.seed(), name, slot_token(0, &name), slot_token(1, &name), secrets.document("e"))
     };
     let one = of(secrets(1, 5));
     assert_eq!(one, of(secrets(1, 5)));

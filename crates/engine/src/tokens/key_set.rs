@@ -29,6 +29,8 @@ const SESSION_DOMAIN: &[u8] = b"rankduel session\0";
 const FORM_DOMAIN: &[u8] = b"rankduel form\0";
 const PAGE_DOMAIN: &[u8] = b"rankduel page\0";
 const SHEET_DOMAIN: &[u8] = b"rankduel sheet\0";
+/// Domains are padded to a block of the hash, so that each is hashed once, with its key.
+const BLOCK_BYTES: usize = 64;
 pub(super) const TAG_BYTES: usize = 16;
 const HEADER_BYTES: usize = 5;
 /// Longer than any token that this program writes; longer texts are not decoded.
@@ -60,7 +62,9 @@ impl SigningKeySet {
             .filter_map(|key| {
                 let keyed = |domain: &[u8]| {
                     let mut mac = Hmac::<Sha256>::new_from_slice(&key.secret).ok()?;
-                    mac.update(domain);
+                    let mut block = [0; BLOCK_BYTES];
+                    block[..domain.len()].copy_from_slice(domain);
+                    mac.update(&block);
                     Some(mac)
                 };
                 let sheet = keyed(SHEET_DOMAIN)?.finalize().into_bytes();

@@ -55,7 +55,7 @@ pub fn sheet_from_text(text: &str) -> Option<CreditSheet> {
 }
 
 /// Secrets of one duel, derived from the signing key: the seed of its page, and the names of its
-/// documents and slots.
+/// documents.
 #[derive(Clone)]
 pub struct DuelSecrets(Hmac<Sha256>);
 
@@ -77,12 +77,6 @@ impl DuelSecrets {
         first(&self.hash(b"document", &[id.as_bytes()]))
     }
 
-    /// The token of a slot, the same on every page of the duel.
-    pub fn slot(&self, position: usize, document: &DocumentName) -> String {
-        let hash = self.hash(b"slot", &[&(position as u64).to_be_bytes(), document]);
-        URL_SAFE_NO_PAD.encode(first::<SLOT_BYTES>(&hash))
-    }
-
     /// Unambiguous because, for each purpose, all parts but the last have a fixed length.
     fn hash(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = self.0.clone();
@@ -93,6 +87,15 @@ impl DuelSecrets {
         }
         mac.finalize().into_bytes().into()
     }
+}
+
+/// The token of a slot, the same on every page of the duel. It says no more than the position and
+/// the document, which the caller knows; the name of the document is secret to the duel.
+pub fn slot_token(position: u32, document: &DocumentName) -> String {
+    let mut bytes = [0; SLOT_BYTES];
+    bytes[..4].copy_from_slice(&position.to_be_bytes());
+    bytes[4..].copy_from_slice(document);
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 impl std::fmt::Debug for DuelSecrets {
