@@ -1,16 +1,14 @@
 //! `/v1/experiments/{name}/next-duel`: the two rankers to interleave for the next query.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use interleaving::Note;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::extract::{self, JsonText, Object, OptionalText, PathName, UniqueKeys};
+use super::json_response::json_response;
 use super::operations::Routes;
 use super::pages::{PinBody, page_request};
 use super::parameters::check_unit;
@@ -39,18 +37,6 @@ pub(crate) fn routes() -> Routes {
 
 /// Approximate bytes of a duel as JSON.
 const DUEL_BYTES: usize = 320;
-
-/// The response with `duels` duels, written into a buffer of about the right size: `axum::Json`
-/// starts with a small one, which takes longer.
-fn response(answer: &impl Serialize, duels: usize) -> Response {
-    let mut text = Vec::with_capacity(duels * DUEL_BYTES);
-    match serde_json::to_writer(&mut text, answer) {
-        Ok(()) => {
-            ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
-        }
-        Err(error) => Problem::internal(format!("a duel was not written: {error}")).into_response(),
-    }
-}
 
 /// The rankings of all rankers, to get the page in the same call.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -196,7 +182,7 @@ pub(super) async fn issue(
             let detail = format!("`count` is {count}; it must be 1 to {COUNT_MAX}");
             return Err(refuse("/count", &detail));
         }
-        let finish = move |duels| response(&DuelStock { duels }, count);
+        let finish = move |duels| json_response(&DuelStock { duels }, count * DUEL_BYTES);
         return Ok(Box::pin(service.next_duels(name, count, finish)).await?);
     }
     let Some(UniqueKeys(rankings)) = rankings else {
@@ -206,12 +192,14 @@ pub(super) async fn issue(
                 "`length`, `offset` and `pinned` go with `rankings` only",
             ));
         }
-        return Ok(response(&service.next_duel(name, audience).await?, 1));
+        return Ok(json_response(&service.next_duel(name, audience).await?, DUEL_BYTES));
     };
     let length = length
         .ok_or_else(|| refuse("/length", "`length` is missing: the number of slots on the page"))?;
     let page = page_request(offset.unwrap_or(0), length, pinned.unwrap_or_default());
-    let finish =
-        |issued, IssuedPage { page, .. }| Json(DuelAnswer::with_page(issued, page)).into_response();
+    let finish = |issued, IssuedPage { page, .. }: IssuedPage| {
+        let bytes = DUEL_BYTES + page.bytes();
+        json_response(&DuelAnswer::with_page(issued, page), bytes)
+    };
     Ok(Box::pin(service.next_page(name, rankings, page, audience, finish)).await?)
 }

@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -13,6 +12,7 @@ use utoipa_axum::routes;
 
 use super::click::{ClickList, ClickShape};
 use super::extract::{self, JsonText, Object, PathName, without_place, without_zero_fractions};
+use super::json_response::json_response;
 use super::operations::Routes;
 use super::problem::ProblemKind::{DuelExpired, ExperimentArchived, FeedbackConflict, InvalidDuel};
 use super::problem::{ApiResult, Problem, ProblemKind, sentence};
@@ -25,6 +25,9 @@ use rankduel_store::audience::Segment;
 
 /// The path of [`feedback`].
 pub(super) const FEEDBACK: &str = "/v1/experiments/{name}/feedback";
+
+/// Approximate bytes of a receipt as JSON.
+const RECEIPT_BYTES: usize = 64;
 
 /// Maximum number of items in one request.
 const MANY_MAX: usize = 1000;
@@ -132,6 +135,13 @@ struct Many {
     feedback: Vec<Box<RawValue>>,
 }
 
+/// [`Many`], if each item is valid.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Valid {
+    feedback: Vec<Object<One>>,
+}
+
 /// Feedback on one duel, or on several.
 #[derive(Debug, ToSchema)]
 #[schema(as = FeedbackBody)]
@@ -153,9 +163,13 @@ enum Posted {
 
 impl Posted {
     fn read(text: &[u8]) -> ApiResult<Self> {
-        // Nearly every body is valid. Any other is parsed again, to describe its error.
+        // Nearly every body is valid. Any other is parsed again, to describe its errors.
         if let Ok(Object(one)) = serde_json::from_slice(text) {
             return one_feedback(one);
+        }
+        if let Ok(Object(Valid { feedback })) = serde_json::from_slice(text) {
+            check_count(feedback.len())?;
+            return Ok(Self::Many(feedback.into_iter().map(|Object(one)| read_one(one)).collect()));
         }
         let Object(Many { feedback }) = match serde_json::from_slice(text) {
             Ok(many) => many,
@@ -184,13 +198,17 @@ fn one_feedback(one: One) -> ApiResult<Posted> {
         .map_err(|(pointer, detail)| Problem::invalid_at("feedback", pointer, detail))
 }
 
+fn read_one(one: One) -> Result<Feedback, String> {
+    one.read().map_err(|(_, detail)| detail.to_owned())
+}
+
 fn read_item(text: &str) -> Result<Feedback, String> {
     let parsed = serde_json::from_str(text).or_else(|error| {
         let integers = without_zero_fractions(text.as_bytes());
         integers.map_or(Err(error), |integers| serde_json::from_slice(&integers))
     });
     match parsed {
-        Ok(Object::<One>(one)) => one.read().map_err(|(_, detail)| detail.to_owned()),
+        Ok(Object(one)) => read_one(one),
         Err(error) => {
             let of_value =
                 serde_json::from_str::<Value>(text).and_then(serde_json::from_value::<Object<One>>);
@@ -309,14 +327,15 @@ pub(super) async fn take(state: &AppState, name: &str, text: JsonText) -> ApiRes
     match text.read(Posted::read).await? {
         Posted::One(feedback) => {
             match receive(&state.service, name, vec![feedback]).await?.into_iter().next() {
-                Some(receipt) => Ok(Json(receipt_or_problem(receipt)?).into_response()),
+                Some(receipt) => Ok(json_response(&receipt_or_problem(receipt)?, RECEIPT_BYTES)),
                 None => Err(Problem::internal("the feedback has no result")),
             }
         }
         Posted::Many(items) => {
             let items = items.into_iter().map(|item| item.map_err(Receipt::invalid)).collect();
             let results = receive_all(state, name, items).await?;
-            Ok(Json(Receipts { results }).into_response())
+            let bytes = results.len() * RECEIPT_BYTES;
+            Ok(json_response(&Receipts { results }, bytes))
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod experiments;
 pub mod extract;
 mod feedback;
 mod health;
+mod json_response;
 mod openapi;
 mod operations;
 mod pages;

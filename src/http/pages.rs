@@ -1,8 +1,7 @@
 //! `/v1/experiments/{name}/interleave`: combine two rankings into one page.
 
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use interleaving::Pin;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,6 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::extract::{self, JsonText, Object, PathName};
+use super::json_response::json_response;
 use super::operations::Routes;
 use super::parameters::check_unit;
 use super::problem::ApiResult;
@@ -148,8 +148,9 @@ pub(super) async fn make(state: &AppState, name: &str, text: JsonText) -> ApiRes
     let finish = move |issued: IssuedPage| {
         let IssuedPage { duel_id, self_duel, expires_at, page } = issued;
         let expires_at = rfc3339(expires_at);
+        let bytes = duel_id.len() + page.bytes();
         let page = InterleavedPage { duel_id, experiment, self_duel, expires_at, ignored, page };
-        Json(page).into_response()
+        json_response(&page, bytes)
     };
     let rankings = [Some(left), right];
     let page = service.interleave(name, &duel_id, rankings, page, audience, finish).await?;
