@@ -9,6 +9,7 @@
 //! | true preferences, winners and regret | [`preference`] |
 //! | confidence, posterior probabilities and forecasts from win counts | [`evidence`] |
 //! | what a team signs beside the winner: claims with an error | [`claims`] |
+//! | what people buy in place of what they click | [`orders`] |
 //!
 //! # Sources
 //!
@@ -28,6 +29,7 @@ pub mod evidence;
 pub mod forecast;
 pub mod in_flight;
 pub mod math;
+pub mod orders;
 pub mod outcome;
 pub mod pairs;
 pub mod pairwise_sampling;

@@ -21,6 +21,7 @@ use crate::{
 };
 
 mod as_bandit;
+mod baskets;
 mod changes;
 mod saved;
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use commands::CommandError;
-use commands::{calibrate, estimate, figures, plans, simulate};
+use commands::{calibrate, estimate, figures, orders, plans, simulate};
 
 /// Simulations of dueling bandits and interleaving.
 #[derive(Debug, Parser)]
@@ -24,6 +24,8 @@ enum Command {
     Plans(plans::Arguments),
     Estimate(estimate::Arguments),
     Figures(figures::Arguments),
+    Orders(orders::Arguments),
+    Lift(orders::LiftArguments),
 }
 
 fn main() -> ExitCode {
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         Command::Plans(arguments) => plans::run(&arguments),
         Command::Estimate(arguments) => estimate::run(&arguments),
         Command::Figures(arguments) => figures::run(&arguments),
+        Command::Orders(arguments) => orders::run(&arguments),
+        Command::Lift(arguments) => orders::run_lift(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -70,7 +70,7 @@ pub use metric::Metric;
 pub use pages::{Page, PageState, Values};
 
 /// Share of the error for the rankers, and the control, that were first.
-const FIRST: f64 = 0.9;
+pub(crate) const FIRST: f64 = 0.9;
 /// Bytes that a map takes for each entry beside the entry itself, about.
 const MAP_BYTES: usize = 16;
 
@@ -411,7 +411,7 @@ impl Table {
 
 /// The share of the error for the later ranker or control with this number, from 0. All these
 /// shares together are what [`FIRST`] leaves.
-fn share_of_later(number: usize) -> f64 {
+pub(crate) fn share_of_later(number: usize) -> f64 {
     let number = number as f64;
     (1.0 - FIRST) / ((number + 1.0) * (number + 2.0))
 }

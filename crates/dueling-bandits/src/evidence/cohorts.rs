@@ -209,6 +209,16 @@ impl Cohorts {
         self.seen.inserted()
     }
 
+    /// Whether a unit is known, or looks like one that is.
+    pub fn knows(&self, unit: u64) -> bool {
+        self.seen.contains(unit)
+    }
+
+    /// A unit becomes known without an answer: nothing of it that is issued later counts.
+    pub fn know(&mut self, unit: u64) {
+        self.seen.insert(unit);
+    }
+
     /// The probability that a new unit is taken for a known one.
     pub fn mistake_probability(&self) -> f64 {
         self.seen.mistake_probability()

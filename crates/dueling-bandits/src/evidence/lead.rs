@@ -65,7 +65,18 @@ impl LeadEvidence {
     /// Evidence that the probability to win is above `1/2 - margin`; `margin` is in [-0.48, 0.49].
     pub fn over(margin: f64) -> Self {
         let null = 0.5 - margin;
-        let centre = (CENTRE + margin).max(LEAST_CENTRE);
+        Self::of(null, (CENTRE + margin).max(LEAST_CENTRE), |lead| (null + lead).min(HIGHEST))
+    }
+
+    /// Evidence that the probability to win is above `null`, in (0, 1), where small leads matter and
+    /// whose factors all fall in `null`. A lead is the share of half of what is left above it: each
+    /// win has the factor `1 + 2 l (1 - null) / null`, and each loss `1 - 2 l`.
+    pub fn in_room_above(null: f64) -> Self {
+        Self::of(null, LEAST_CENTRE, |lead| null + 2.0 * lead * (1.0 - null))
+    }
+
+    /// With weights around `centre`, and the `alternative` of a lead.
+    fn of(null: f64, centre: f64, alternative: impl Fn(f64) -> f64) -> Self {
         let grid = std::iter::successors(Some(FIRST_LEAD), |lead| Some(lead * LEAD_RATIO));
         let mut leads: Vec<(f64, f64)> = grid
             .take_while(|&lead| lead < LEADS_BELOW)
@@ -77,7 +88,7 @@ impl LeadEvidence {
         leads.push(LARGEST_LEAD);
         let total: f64 = leads.iter().map(|(_, weight)| weight).sum();
         let term = |(lead, weight): (f64, f64)| {
-            let alternative = (null + lead).min(HIGHEST);
+            let alternative = alternative(lead);
             Term {
                 weight: libm::log(weight / total),
                 win: libm::log(alternative / null),

@@ -12,6 +12,7 @@
 //! - [`evidence`]: posteriors, confidence sequences, forecasts
 //! - [`hardness`]: bounds on the regret of a matrix
 //! - [`ladder`]: intervals of a pair from the evidence of the verdict
+//! - [`orders`]: baskets of orders in place of clicks
 //! - [`refuters`]: the capital that follows the leader
 //! - [`regret_bounds`]: the bounds of regret, against every way the open pairs can turn out
 //! - [`scores`]: answers that count by how much of a page decided
@@ -27,6 +28,7 @@ mod effect;
 mod evidence;
 mod heavy_units;
 mod ladder;
+mod orders;
 mod pins;
 mod plan;
 mod policies;

@@ -8,4 +8,5 @@ mod hostile;
 mod optimized;
 mod properties;
 mod specs;
+mod split_credit;
 mod vectors;

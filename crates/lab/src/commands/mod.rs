@@ -8,6 +8,7 @@ mod calibrate_claims;
 pub mod estimate;
 pub mod figures;
 mod letor;
+pub mod orders;
 mod output;
 pub mod plans;
 pub mod simulate;

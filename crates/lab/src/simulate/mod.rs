@@ -8,6 +8,7 @@
 //! - [`claims`]: the claims beside the verdict.
 //! - [`plans`]: plans compared with experiments.
 //! - [`production`]: verdicts where people come back, machines click and answers are slow or lost.
+//! - [`orders`]: experiments that orders decide.
 //! - [`figures`]: the figures of the papers, as data.
 
 pub mod calibration;
@@ -16,6 +17,7 @@ pub mod curves_csv;
 mod drift;
 pub mod figures;
 mod information_bound;
+pub mod orders;
 pub mod plans;
 pub mod production;
 mod progress;

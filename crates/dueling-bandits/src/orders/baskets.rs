@@ -1,0 +1,586 @@
+//! All baskets of an experiment, from facts in any order.
+//!
+//! Links, orders and cancellations are sets, a basket opens at a minimum, and everything is read at
+//! [`Baskets::close`]. So facts that arrive before their basket closes give one state, byte for
+//! byte, whatever their order.
+//!
+//! - A basket has one pair: the home pair of its unit, or the pair of the first linked page if
+//!   there are only two rankers. Links of other pairs do not count.
+//! - An order may come before the click: orders of units without a basket are kept until everything
+//!   that is open was issued after them.
+//! - A cancelled order was never placed. A cancellation is kept until its order would be late.
+//! - A change of the rankers drops nothing. A basket that opened before it belongs to a cohort that
+//!   the verdict does not count any more and that the claims go on to count, as other answers do.
+//!
+//! # Memory
+//!
+//! Above [`MOST_BYTES`] the baskets of half of the units are dropped, and their later facts are
+//! ignored. A hash of the unit chooses the half, which knows no pair and no outcome: the rest has
+//! the means that all have, and only the pace is less. Clicks and orders themselves could not be
+//! refused: which of them are lost would depend on when people buy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::{EqualAnswers, Score};
+use crate::orders::basket::{Basket, CREDIT, Link, Meeting};
+use crate::orders::beside::Beside;
+use crate::orders::facts::{Alone, By, CLOCK_MS, Document, Home, Order, Page, Rules};
+use crate::orders::join::{Delays, Join};
+use crate::orders::lift::Lifts;
+use crate::rng::mix;
+use crate::{Duel, Outcome};
+
+/// Most bytes in memory, as [`Baskets::bytes`] estimates them.
+pub const MOST_BYTES: usize = 64 << 20;
+/// Bytes that a map takes for each entry beside the entry itself, and an allocation, about.
+const MAP_BYTES: usize = 24;
+/// Salts of hashes: of the sample, and of the coins that round a score and an amount.
+const SAMPLE: u64 = 0x51a3_7e0d_9b2c_46f8;
+const SCORE: u64 = 0x3c6e_f372_fe94_f82b;
+const AMOUNT: u64 = 0xa54f_f53a_5f1d_36f1;
+
+/// The lower ranker and the higher one.
+type Pair = (u16, u16);
+
+/// The baskets that are open, and what closed ones left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Baskets {
+    rules: Rules,
+    seed: u64,
+    /// Everything of pages issued before this time is closed.
+    closed_until: i64,
+    /// Pages issued from this time on need a home.
+    homes_from: Option<i64>,
+    /// The sample is a share of `2^-halvings` of all units.
+    halvings: u8,
+    baskets: BTreeMap<(u64, Pair), Basket>,
+    homes: BTreeMap<u64, Home>,
+    /// By unit, and by their hashes.
+    orders: BTreeMap<u64, Vec<Order>>,
+    unit_of: BTreeMap<u64, u64>,
+    /// Cancelled orders, with the time at which that was received.
+    cancelled: BTreeMap<u64, i64>,
+    alone: BTreeMap<u64, Alone>,
+    closed: u64,
+    ordered: u64,
+    join: Join,
+    delays: Delays,
+    beside: Beside,
+    lifts: Lifts,
+    /// Numbers of links and of lines. Follow from the rest.
+    #[serde(skip)]
+    links: usize,
+    #[serde(skip)]
+    lines: usize,
+}
+
+/// A basket that has closed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Closed {
+    /// The unit, which is known from now on.
+    pub unit: u64,
+    /// The lower ranker and the higher one; `None` if the unit had no page of its home pair.
+    pub duel: Option<Duel>,
+    /// Of the home, or 0.
+    pub ticket: u64,
+    /// Of the home, or 0.
+    pub chosen_at: u64,
+    /// Unix milliseconds at which its first page was issued.
+    pub issued_at: i64,
+    /// The segment of that page.
+    pub segment: u8,
+    /// S, before rounding; `None` without a line that counts.
+    pub credit: Option<f64>,
+    /// S, rounded; `None` if it is 0 or there is none.
+    pub score: Option<Score>,
+    /// The sign of the clicks on the first page: 1 for the lower ranker.
+    pub clicks: i32,
+}
+
+/// The first credit of a unit, for the policy to learn from. It is no evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Credited {
+    /// The lower ranker and the higher one.
+    pub duel: Duel,
+    /// Whose credit it is.
+    pub outcome: Outcome,
+    /// Of the home, or 0.
+    pub ticket: u64,
+    /// Of the home, or 0.
+    pub chosen_at: u64,
+    /// Unix milliseconds at which the first page was issued.
+    pub issued_at: i64,
+    /// The segment of that page.
+    pub segment: u8,
+}
+
+/// The decision on an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// It is in the baskets, or cancelled, or of a unit outside the sample. With the first credit
+    /// of its unit, if this order brought it.
+    Recorded(Option<Credited>),
+    /// It was placed before everything that is open.
+    Late,
+    /// The basket of its unit has closed.
+    Returning,
+}
+
+impl Baskets {
+    /// No baskets. The `seed` is that of the experiment, with so many `rankers`.
+    pub fn new(rules: Rules, seed: u64, rankers: usize) -> Self {
+        Self {
+            rules,
+            seed,
+            closed_until: 0,
+            homes_from: (rankers > 2).then_some(0),
+            halvings: 0,
+            baskets: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            orders: BTreeMap::new(),
+            unit_of: BTreeMap::new(),
+            cancelled: BTreeMap::new(),
+            alone: BTreeMap::new(),
+            closed: 0,
+            ordered: 0,
+            join: Join::default(),
+            delays: Delays::default(),
+            beside: Beside::default(),
+            lifts: Lifts::new(rankers),
+            links: 0,
+            lines: 0,
+        }
+    }
+
+    /// Decoded baskets, complete; `None` if they do not fit this many rankers.
+    pub fn restored(mut self, rules: Rules, rankers: usize) -> Option<Self> {
+        let fits = |&(x, y): &Pair| x < y && usize::from(y) < rankers;
+        let is_sound = self.rules == rules
+            && self.halvings < 64
+            && self.baskets.iter().all(|((_, pair), basket)| fits(pair) && basket.is_sound())
+            && self.homes.values().all(|home| fits(&home.pair))
+            && self.orders.values().all(|orders| orders.is_sorted_by_key(|order| order.order))
+            && self
+                .alone
+                .values()
+                .all(|alone| usize::from(alone.leader.max(alone.control)) < rankers)
+            && self.delays.is_sound()
+            && self.beside.is_sound(rankers)
+            && self.lifts.is_sound(rankers);
+        is_sound.then_some(())?;
+        self.links = self.baskets.values().map(Basket::links).sum();
+        self.lines = self.orders.values().flatten().map(|order| order.lines.len()).sum();
+        Some(self)
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// There are three rankers or more from now on: pages issued from this time on need a
+    /// [home](Self::choose_home). Once it was called, further calls change nothing.
+    pub fn require_homes(&mut self, from: i64) {
+        self.homes_from.get_or_insert(from);
+    }
+
+    /// Whether a page that is issued at this time needs a home for its unit.
+    pub fn needs_home(&self, issued_at: i64) -> bool {
+        self.homes_from.is_some_and(|from| from <= issued_at)
+    }
+
+    /// The pair of every page of this unit; `None` if the next selection decides, which is then the
+    /// unit's home.
+    pub fn home(&self, unit: u64) -> Option<Duel> {
+        let home = self.homes.get(&unit).map(|home| home.pair);
+        let pair = home.or_else(|| self.basket(unit).map(|(pair, _)| pair));
+        pair.map(|(x, y)| Duel::new(x.into(), y.into()))
+    }
+
+    /// A unit has its home. Of several, the one that was chosen first is.
+    pub fn choose_home(&mut self, unit: u64, home: Home) {
+        if home.at < self.closed_until || !self.samples(unit) {
+            return;
+        }
+        let order = |home: &Home| (home.chosen_at, home.ticket, home.at, home.pair);
+        let known = self.homes.entry(unit).or_insert(home);
+        if order(&home) < order(known) {
+            *known = home;
+        }
+        self.limit();
+    }
+
+    /// Documents of a page were clicked, with the credit of a click on each alone, from -127 to 127
+    /// and positive for the first ranker of the page. `is_known` says whether the unit is known to
+    /// the [cohorts](crate::evidence::Cohorts::knows). Returns the first credit of the unit, if this
+    /// brought it.
+    pub fn link(
+        &mut self,
+        unit: u64,
+        page: &Page,
+        documents: &[(Document, i8)],
+        is_known: bool,
+    ) -> Option<Credited> {
+        if is_known || page.issued_at < self.closed_until || !self.samples(unit) {
+            return None;
+        }
+        let Duel { first, second } = page.duel;
+        let (pair, sign) = match first < second {
+            true => ((first as u16, second as u16), 1),
+            false => ((second as u16, first as u16), -1),
+        };
+        let before = self.credited(unit).is_some();
+        let basket = self.baskets.entry((unit, pair)).or_insert_with(|| Basket::new(page));
+        for &(document, credit) in documents {
+            let link = Link::new(document, sign * credit.max(-CREDIT), page.issued_at);
+            self.links += usize::from(basket.add(page, link));
+        }
+        if basket.links() == 0 {
+            self.baskets.remove(&(unit, pair));
+        }
+        self.limit();
+        (!before).then(|| self.credited(unit)).flatten()
+    }
+
+    /// A unit has placed an order. `is_known` as in [`Self::link`].
+    pub fn order(&mut self, unit: u64, order: Order, is_known: bool) -> Placed {
+        let lines = order.lines.len() as u64;
+        if order.at + CLOCK_MS < self.closed_until {
+            self.join.late += lines;
+            return Placed::Late;
+        }
+        if is_known && self.basket(unit).is_none() {
+            self.join.returning += lines;
+            return Placed::Returning;
+        }
+        if !self.samples(unit)
+            || self.cancelled.contains_key(&order.order)
+            || self.unit_of.contains_key(&order.order)
+        {
+            return Placed::Recorded(None);
+        }
+        let before = self.credited(unit).is_some();
+        self.unit_of.insert(order.order, unit);
+        self.lines += order.lines.len();
+        let orders = self.orders.entry(unit).or_default();
+        let place = orders.partition_point(|known| known.order < order.order);
+        orders.insert(place, order);
+        self.limit();
+        Placed::Recorded((!before).then(|| self.credited(unit)).flatten())
+    }
+
+    /// An order is cancelled, whether it has come or not; received at this time. Returns whether it
+    /// was in a basket.
+    pub fn cancel(&mut self, order: u64, received_at: i64) -> bool {
+        if received_at + CLOCK_MS >= self.closed_until {
+            self.cancelled.entry(order).or_insert(received_at);
+        }
+        let Some(unit) = self.unit_of.remove(&order) else { return false };
+        let Some(orders) = self.orders.get_mut(&unit) else { return false };
+        orders.retain(|known| {
+            let stays = known.order != order;
+            self.lines -= if stays { 0 } else { known.lines.len() };
+            stays
+        });
+        if orders.is_empty() {
+            self.orders.remove(&unit);
+        }
+        true
+    }
+
+    /// The first page of a unit that sees one ranker alone. Of several, the one issued first
+    /// counts.
+    pub fn alone(&mut self, unit: u64, alone: Alone) {
+        if alone.issued_at >= self.closed_until
+            && alone.leader != alone.control
+            && self.samples(unit)
+        {
+            let order = |it: &Alone| (it.issued_at, it.leader, it.control, it.sees_leader);
+            let known = self.alone.entry(unit).or_insert(alone);
+            if order(&alone) < order(known) {
+                *known = alone;
+            }
+            self.limit();
+        }
+    }
+
+    /// Nothing of baskets that opened before this time can come any more. Returns them, by unit.
+    /// The time is the start of a cohort; see
+    /// [`Run::close_baskets`](crate::run::Run::close_baskets), which calls this.
+    pub fn close(&mut self, issued_before: i64) -> Vec<Closed> {
+        if issued_before <= self.closed_until {
+            return Vec::new();
+        }
+        self.closed_until = issued_before;
+        let ended = self.baskets.iter().filter(|(_, basket)| basket.first.0 < issued_before);
+        let mut units: BTreeSet<u64> = ended.map(|(&(unit, _), _)| unit).collect();
+        let homes = self.homes.iter().filter(|(_, home)| home.at < issued_before);
+        units.extend(homes.map(|(&unit, _)| unit));
+        let closed: Vec<Closed> =
+            units.into_iter().filter_map(|unit| self.close_unit(unit)).collect();
+        self.close_alone();
+        self.drop_late();
+        closed
+    }
+
+    fn close_unit(&mut self, unit: u64) -> Option<Closed> {
+        let home = self.homes.get(&unit).copied();
+        let is_open = match (self.basket(unit), home) {
+            (Some((_, basket)), _) => basket.first.0 >= self.closed_until,
+            (None, home) => home.is_some_and(|home| home.at >= self.closed_until),
+        };
+        if is_open {
+            return None;
+        }
+        let meeting = self.meeting(unit);
+        let found = self.basket(unit).map(|(pair, basket)| (pair, basket.first, basket.clicks()));
+        let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
+        let keys: Vec<_> = self.baskets.range(of_unit).map(|(&key, _)| key).collect();
+        for key in keys {
+            let basket = self.baskets.remove(&key);
+            self.links -= basket.map_or(0, |basket| basket.links());
+        }
+        self.homes.remove(&unit);
+        let orders = self.take_orders(unit);
+        self.closed += 1;
+        let (ticket, chosen_at) = home.map_or((0, 0), |home| (home.ticket, home.chosen_at));
+        let Some((pair, (issued_at, segment), clicks)) = found else {
+            // pages without a click, or of another pair than the unit's home
+            self.join.not_clicked += orders.iter().map(|it| it.lines.len() as u64).sum::<u64>();
+            let issued_at = home.map_or(0, |home| home.at);
+            let (duel, credit, score) = (None, None, None);
+            let (segment, clicks) = (0, 0);
+            return Some(Closed {
+                unit,
+                duel,
+                ticket,
+                chosen_at,
+                issued_at,
+                segment,
+                credit,
+                score,
+                clicks,
+            });
+        };
+        meeting.count(&mut self.join, &mut self.delays);
+        let credit = meeting.score(&self.rules);
+        self.ordered += u64::from(credit.is_some());
+        self.beside.count(pair, clicks, credit.unwrap_or(0.0), meeting.beyond);
+        let score = credit.and_then(|credit| self.rounded(unit, SCORE, credit));
+        let duel = Some(Duel::new(pair.0.into(), pair.1.into()));
+        Some(Closed { unit, duel, ticket, chosen_at, issued_at, segment, credit, score, clicks })
+    }
+
+    fn close_alone(&mut self) {
+        let until = self.closed_until;
+        let ended: Vec<_> = self.alone.extract_if(.., |_, it| it.issued_at < until).collect();
+        for (unit, alone) in ended {
+            let window = alone.issued_at - CLOCK_MS..=alone.issued_at + self.rules.window_ms;
+            let orders = self.orders.get(&unit).map_or(&[][..], |orders| orders);
+            let lines = orders.iter().filter(|order| window.contains(&order.at));
+            let values = lines.clone().flat_map(|order| &order.lines);
+            let value: f64 = values.map(|line| f64::from(line.quantity) * line.value).sum();
+            let amount = match self.rules.by {
+                By::Orders => None,
+                By::Money { cap } => {
+                    let share = (value / cap).min(1.0);
+                    Some(self.rounded(unit, AMOUNT, share).map_or(0, Score::level))
+                }
+            };
+            self.lifts.count(&alone, lines.count() > 0, amount);
+            if self.basket(unit).is_none() && !self.homes.contains_key(&unit) {
+                self.take_orders(unit);
+            }
+        }
+    }
+
+    /// Orders that nothing open can count, and cancellations of such.
+    fn drop_late(&mut self) {
+        let until = self.closed_until;
+        let waits = |unit: u64| {
+            let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
+            self.baskets.range(of_unit).next().is_some()
+                || self.homes.contains_key(&unit)
+                || self.alone.contains_key(&unit)
+        };
+        let mut dropped = Vec::new();
+        for (&unit, orders) in &self.orders {
+            if orders.iter().any(|order| order.at + CLOCK_MS < until) && !waits(unit) {
+                dropped.push(unit);
+            }
+        }
+        for unit in dropped {
+            let (late, kept): (Vec<_>, Vec<_>) =
+                self.take_orders(unit).into_iter().partition(|it| it.at + CLOCK_MS < until);
+            self.join.unit_unknown += late.iter().map(|it| it.lines.len() as u64).sum::<u64>();
+            for order in &kept {
+                self.unit_of.insert(order.order, unit);
+                self.lines += order.lines.len();
+            }
+            if !kept.is_empty() {
+                self.orders.insert(unit, kept);
+            }
+        }
+        self.cancelled.retain(|_, received_at| *received_at + CLOCK_MS >= until);
+    }
+
+    fn take_orders(&mut self, unit: u64) -> Vec<Order> {
+        let orders = self.orders.remove(&unit).unwrap_or_default();
+        for order in &orders {
+            self.unit_of.remove(&order.order);
+            self.lines -= order.lines.len();
+        }
+        orders
+    }
+
+    /// The basket of a unit that counts, with its pair.
+    fn basket(&self, unit: u64) -> Option<(Pair, &Basket)> {
+        if let Some(home) = self.homes.get(&unit) {
+            return self.baskets.get(&(unit, home.pair)).map(|basket| (home.pair, basket));
+        }
+        let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
+        let all = self.baskets.range(of_unit).map(|(&(_, pair), basket)| (pair, basket));
+        let first = all.min_by_key(|&(pair, basket)| (basket.first, pair));
+        first.filter(|(_, basket)| !self.needs_home(basket.first.0))
+    }
+
+    fn meeting(&self, unit: u64) -> Meeting {
+        let orders = self.orders.get(&unit).into_iter().flatten();
+        self.basket(unit).map(|(_, it)| it.meet(&self.rules, orders)).unwrap_or_default()
+    }
+
+    /// S so far.
+    fn credit(&self, unit: u64) -> Option<f64> {
+        self.orders.contains_key(&unit).then(|| self.meeting(unit).score(&self.rules)).flatten()
+    }
+
+    fn credited(&self, unit: u64) -> Option<Credited> {
+        let credit = self.credit(unit).filter(|&credit| credit != 0.0)?;
+        let ((x, y), basket) = self.basket(unit)?;
+        let home = self.homes.get(&unit);
+        let (issued_at, segment) = basket.first;
+        Some(Credited {
+            duel: Duel::new(x.into(), y.into()),
+            outcome: if credit > 0.0 { Outcome::First } else { Outcome::Second },
+            ticket: home.map_or(0, |home| home.ticket),
+            chosen_at: home.map_or(0, |home| home.chosen_at),
+            issued_at,
+            segment,
+        })
+    }
+
+    /// A number from -1 to 1, rounded at random so that its mean stays; `None` for 0.
+    fn rounded(&self, unit: u64, salt: u64, credit: f64) -> Option<Score> {
+        let weight = (credit.abs() * f64::from(Score::ONE)).round() as u32;
+        let coin = (mix(self.seed ^ mix(unit ^ salt)) >> 40) as u32;
+        let score = Score::rounded(credit > 0.0, weight, false, |numerator| coin < numerator);
+        (weight > 0).then_some(score)
+    }
+
+    /// The answers that open baskets would be now, of those that opened at a time that `counts`.
+    pub fn expected(&self, counts: impl Fn(i64) -> bool) -> Vec<EqualAnswers> {
+        let answer = |&unit: &u64| {
+            let score = self.rounded(unit, SCORE, self.credit(unit)?)?;
+            let ((x, y), basket) = self.basket(unit)?;
+            let duel = Duel::new(x.into(), y.into());
+            let (issued_at, segment) = basket.first;
+            let (outcome, score) = (score.outcome(), Some(score));
+            counts(issued_at).then_some(EqualAnswers { duel, outcome, score, segment, count: 1 })
+        };
+        self.orders.keys().filter_map(answer).collect()
+    }
+
+    fn samples(&self, unit: u64) -> bool {
+        mix(unit ^ SAMPLE).leading_zeros() >= self.halvings.into()
+    }
+
+    /// Halves the sample while it takes too much memory.
+    fn limit(&mut self) {
+        while self.bytes() > MOST_BYTES && self.halvings < 63 {
+            self.halvings += 1;
+            let halvings = u32::from(self.halvings);
+            let samples = |unit: u64| mix(unit ^ SAMPLE).leading_zeros() >= halvings;
+            self.baskets.retain(|&(unit, _), _| samples(unit));
+            self.homes.retain(|&unit, _| samples(unit));
+            self.orders.retain(|&unit, _| samples(unit));
+            self.unit_of.retain(|_, unit| samples(*unit));
+            self.alone.retain(|&unit, _| samples(unit));
+            self.links = self.baskets.values().map(Basket::links).sum();
+            self.lines = self.orders.values().flatten().map(|order| order.lines.len()).sum();
+        }
+    }
+
+    /// Estimated bytes in memory.
+    pub fn bytes(&self) -> usize {
+        let map = |entry: usize, entries: usize| (entry + MAP_BYTES) * entries;
+        map(size_of::<((u64, Pair), Basket)>() + MAP_BYTES, self.baskets.len())
+            + size_of::<Link>() * self.links
+            + map(size_of::<(u64, Home)>(), self.homes.len())
+            + map(size_of::<(u64, Vec<Order>)>(), self.orders.len())
+            + map(size_of::<(u64, u64)>() + size_of::<Order>() + MAP_BYTES, self.unit_of.len())
+            + size_of::<crate::orders::Line>() * self.lines
+            + map(size_of::<(u64, i64)>(), self.cancelled.len())
+            + map(size_of::<(u64, Alone)>(), self.alone.len())
+    }
+
+    /// Whether this order has come and has not counted.
+    pub fn holds(&self, order: u64) -> bool {
+        self.unit_of.contains_key(&order)
+    }
+
+    /// The share of all units whose baskets are kept.
+    pub fn sampled(&self) -> f64 {
+        libm::ldexp(1.0, -i32::from(self.halvings))
+    }
+
+    /// When the page was issued that opened the oldest basket, home or alone unit.
+    pub fn oldest(&self) -> Option<i64> {
+        let baskets = self.baskets.values().map(|basket| basket.first.0);
+        let homes = self.homes.values().map(|home| home.at);
+        baskets.chain(homes).chain(self.alone.values().map(|it| it.issued_at)).min()
+    }
+
+    /// Every basket that opened before this time is closed.
+    pub fn closed_until(&self) -> i64 {
+        self.closed_until
+    }
+
+    /// The units with an open basket or a home, ascending.
+    pub fn open_units(&self) -> Vec<u64> {
+        let baskets = self.baskets.keys().map(|&(unit, _)| unit);
+        baskets.chain(self.homes.keys().copied()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Units with a basket: open ones, and closed ones.
+    pub fn units(&self) -> (u64, u64) {
+        (self.open_units().len() as u64, self.closed)
+    }
+
+    /// Units that have ordered a document that they had clicked, in time: open ones, closed ones.
+    pub fn ordered(&self) -> (u64, u64) {
+        let open = self.orders.keys().filter(|&&unit| self.credit(unit).is_some()).count();
+        (open as u64, self.ordered)
+    }
+
+    /// How lines found their pages.
+    pub fn join(&self) -> &Join {
+        &self.join
+    }
+
+    /// How long after the first page lines came.
+    pub fn delays(&self) -> &Delays {
+        &self.delays
+    }
+
+    /// The clicks beside the orders, and the lines that the window cut off.
+    pub fn beside(&self) -> &Beside {
+        &self.beside
+    }
+
+    /// The lift of rankers against the control.
+    pub fn lifts(&self) -> &Lifts {
+        &self.lifts
+    }
+}
