@@ -12,6 +12,7 @@ mod health;
 mod import;
 mod keys;
 mod migrate;
+mod orders;
 mod output;
 mod plan;
 mod policies;
@@ -67,6 +68,7 @@ enum Command {
     Verify(verify::Arguments),
     Keys(keys::Arguments),
     SigningKeys(signing_keys::Arguments),
+    Orders(orders::Arguments),
     Plan(plan::Arguments),
     Policies(policies::Arguments),
     Completions(generated::Completions),
@@ -99,6 +101,7 @@ pub fn run() -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Keys(arguments) => keys::run(&arguments),
         Command::SigningKeys(arguments) => signing_keys::run(&arguments),
+        Command::Orders(arguments) => orders::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Policies(arguments) => policies::run(&arguments),
         Command::Completions(arguments) => arguments.run(Cli::command()),

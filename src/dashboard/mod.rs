@@ -14,6 +14,7 @@ mod layout;
 mod list;
 mod login;
 mod manage;
+mod orders;
 mod page;
 mod pages;
 mod race;

@@ -11,7 +11,7 @@ use super::layout::{
     name, number, part, percent, points, spoken, timestamp, with_code,
 };
 use super::view::View;
-use super::{basis, race, safe, whom};
+use super::{basis, orders, race, safe, whom};
 use crate::service::answer::State;
 use crate::service::reports::claim::ClaimKind;
 use crate::service::reports::claims::ControlView;
@@ -27,6 +27,7 @@ pub(crate) fn page(view: &View) -> Markup {
         (card(view))
         @if view.has_compared() && !view.is_over() { (part("when", "When will we know?", &race::figure(view))) }
         @if view.has_compared() { (lead_section(view)) }
+        (orders::section(view))
         @if view.pages > 0 { (safe::section(view)) }
         @if view.has_compared() { (whom::section(view)) }
         @if view.pages > 0 { (cost_section(view)) }
@@ -396,6 +397,9 @@ fn glossary(view: &View) -> Markup {
                 dt { "Ranker" } dd { "One way to order search results." }
                 dt { "Mixed page" } dd { "A page that interleaves the results of two rankers. The one whose results get more clicks wins it." }
                 dt { "Answer" } dd { "What a searcher clicked on a mixed page. Only the first answer of each person counts, where your backend names people." }
+                @if view.loaded.spec.decide_by.is_some() {
+                    dt { "Basket" } dd { "What a person who clicked has ordered within the window. It counts once, when it closes, for the ranker that brought what was clicked and ordered." }
+                }
                 dt { "Best" } dd { "Beats the most other rankers (the Copeland winner)." }
                 dt { "Beaten, ruled out, beats fewer others" } dd { "Beaten: the leader is better than it. Ruled out: it is not better than the leader by more than the margin. Beats fewer others: it may win against the leader, but it loses to more of the others." }
                 dt { "Wrong in at most " (view.error()) } dd { "If you ran so many experiments and read each one as often as you like, no more of them would ever show you a false result." }

@@ -23,7 +23,8 @@ use super::server::sessions::Sessions;
 use super::server::shell::{Shell, ShellSettings};
 use super::state::AppState;
 use super::{
-    audit, batch, docs, duels, experiments, feedback, health, pages, plan, reports, traffic, ubi,
+    audit, batch, docs, duels, experiments, feedback, health, orders, pages, plan, reports,
+    traffic, ubi,
 };
 use crate::dashboard;
 use rankduel_engine::access::{ApiKeySet, KnownKey};
@@ -37,6 +38,7 @@ fn api() -> Routes {
         .merge(duels::routes())
         .merge(pages::routes())
         .merge(feedback::routes())
+        .merge(orders::routes())
         .merge(ubi::routes())
         .merge(reports::routes())
         .merge(batch::routes())

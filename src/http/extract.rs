@@ -91,11 +91,15 @@ impl<S: Send + Sync> FromRequest<S> for OptionalText {
 
 impl JsonText {
     /// The text of this body, without a byte order mark.
-    pub(crate) fn of(headers: &HeaderMap, mut body: WholeBody) -> Result<Self, Problem> {
+    pub(crate) fn of(headers: &HeaderMap, body: WholeBody) -> Result<Self, Problem> {
         require_json(headers)?;
+        Ok(Self::without_mark(body))
+    }
+
+    fn without_mark(mut body: WholeBody) -> Self {
         let mark = if body.bytes.starts_with(MARK) { MARK.len() } else { 0 };
         body.bytes.advance(mark);
-        Ok(Self(body))
+        Self(body)
     }
 
     /// The same; `None` if there is no body, or a `null`.
@@ -158,6 +162,32 @@ pub(crate) fn without_zero_fractions(text: &[u8]) -> Option<Vec<u8>> {
         rest = after;
     }
     (kept.len() < text.len()).then_some(kept)
+}
+
+/// The bytes of a body that is JSON, or one JSON value a line (`application/x-ndjson`).
+#[derive(Debug, Clone)]
+pub struct JsonOrLines {
+    /// The bytes.
+    pub text: JsonText,
+    /// Whether it is one value a line.
+    pub is_lines: bool,
+}
+
+impl<S: Send + Sync> FromRequest<S> for JsonOrLines {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (headers, body) = whole(request, state).await?;
+        let is_lines = headers.get(header::CONTENT_TYPE).is_some_and(|value| {
+            let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+            essence.trim_ascii().eq_ignore_ascii_case(b"application/x-ndjson")
+        });
+        let text = match is_lines {
+            true => JsonText::without_mark(body),
+            false => JsonText::of(&headers, body)?,
+        };
+        Ok(Self { text, is_lines })
+    }
 }
 
 /// The headers and the whole body of a request.
@@ -293,7 +323,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeys<T> {
 }
 
 /// The path as a JSON pointer (RFC 6901), as far as it is known.
-fn pointer(path: &serde_path_to_error::Path) -> String {
+pub(crate) fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut pointer = String::new();
     for segment in path {
         let token = match segment {

@@ -22,6 +22,7 @@ mod health;
 mod json_response;
 mod openapi;
 mod operations;
+pub(crate) mod orders;
 mod pages;
 pub(crate) mod parameters;
 mod plan;

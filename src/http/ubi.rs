@@ -6,20 +6,23 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{JsonText, PathName, UniqueKeys, json, without_place};
+use super::extract::{self, JsonText, Object, PathName, UniqueKeys, without_place};
 use super::feedback::receive_all;
 use super::operations::Routes;
 use super::problem::ProblemKind::ExperimentArchived;
 use super::problem::{ApiResult, Problem};
 use super::state::AppState;
 use crate::service::feedback::{Clicked, Feedback, FeedbackContent, PageEvent, Receipt};
+use crate::service::orders::{LineBody, OrderBody, OrderReceipt, receive};
 use crate::service::units::unit_error;
 use rankduel_engine::access::Scope;
+use rankduel_engine::metrics::{FeedbackStatus, OrderStatus};
 
 /// Maximum number of events in one request.
 const EVENTS_MAX: usize = 1000;
@@ -44,7 +47,8 @@ struct UbiBody {
 /// The members of a UBI event that are read. All others are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 struct UbiEvent {
-    /// One of the experiment's `event_weights`; events of other kinds are ignored.
+    /// One of the experiment's `event_weights`, or the `event` of its `decide_by`; events of other
+    /// kinds are ignored.
     #[schema(example = "click")]
     action_name: String,
     /// The `duel_id` of the page, or a key of `duels`. Events of a page whose `duel_id` is empty are
@@ -53,6 +57,9 @@ struct UbiEvent {
     /// The unit of the page, if `next-duel` was not told.
     #[schema(value_type = Option<Id>)]
     client_id: Option<Value>,
+    /// The time of an order.
+    #[schema(format = DateTime, nullable = false)]
+    timestamp: Option<String>,
     /// An empty list is as none.
     #[schema(value_type = Option<Attributes>)]
     event_attributes: Option<Box<RawValue>>,
@@ -73,6 +80,11 @@ struct Attributes {
     object: Option<ObjectOf>,
     /// For an event without an object.
     position: Option<PositionOf>,
+    /// The id of an order. Without it, the other members make one; leave it out if each product of
+    /// an order has an event.
+    order_id: Option<Id>,
+    /// The price of the ordered piece.
+    value: Option<f64>,
 }
 
 /// The document of an event.
@@ -127,6 +139,9 @@ struct EventReceipts {
 /// The duel of an event is `event_attributes.duel_id`, else the entry of `duels` for its
 /// `query_id`, else its `query_id`. The document is `object.object_id`, else the document at
 /// `position.ordinal`.
+///
+/// An event whose `action_name` is the `event` of the experiment's `decide_by` is an order of one
+/// line, and needs no duel: `client_id` is the unit.
 #[utoipa::path(post, path = "/v1/experiments/{name}/feedback/ubi", tag = "duels",
     request_body(content = UbiBody, example = json!({
         "events": [{
@@ -143,35 +158,73 @@ async fn events(
     PathName(name): PathName,
     text: JsonText,
 ) -> ApiResult<Json<EventReceipts>> {
-    let events = text.read(read_events).await?;
     let loaded = state.service.experiment(&name).await?;
+    let order = loaded.spec.decide_by.as_ref().map(|it| it.event.clone());
+    let name_of_orders = order.clone();
+    let events = text.read(move |text| read_events(text, order.as_deref())).await?;
     let weights = &loaded.spec.pages.event_weights;
-    let items = events
-        .into_iter()
-        .map(|event| {
-            let ReadEvent { action, part } = event.map_err(Receipt::invalid)?;
-            if !weights.contains_key(&action) {
+    let is_read =
+        |action: &String| weights.contains_key(action) || Some(action) == name_of_orders.as_ref();
+    let now = state.service.now_ms();
+    let (mut items, mut orders, mut are_orders) = (Vec::new(), Vec::new(), Vec::new());
+    for event in events {
+        are_orders.push(matches!(event, Ok(ReadEvent { content: Ok(Content::Order(_)), .. })));
+        items.push(match event {
+            Err(detail) => Err(Receipt::invalid(detail)),
+            Ok(ReadEvent { content: Ok(Content::Order(order)), .. }) => {
+                orders.push(order.check(now));
+                continue;
+            }
+            Ok(ReadEvent { action, .. }) if !is_read(&action) => {
                 let shown: String = action.chars().take(100).collect();
                 let detail = format!("`{shown}` has no weight in this experiment");
-                return Err(Receipt::without_weight(detail));
+                Err(Receipt::without_weight(detail))
             }
-            part.map_err(Receipt::invalid)
-        })
-        .collect();
-    let results = receive_all(&state, &name, items).await?;
-    Ok(Json(EventReceipts { results }))
+            Ok(ReadEvent { content: Ok(Content::Clicks(clicks)), .. }) => Ok(clicks),
+            Ok(ReadEvent { content: Err(detail), .. }) => Err(Receipt::invalid(detail)),
+        });
+    }
+    let mut clicks = receive_all(&state, &name, items).await?.into_iter();
+    let orders = match orders.is_empty() {
+        true => Vec::new(),
+        false => receive(&state.service, &[loaded], orders).await?,
+    };
+    let mut orders = orders.into_iter().map(of_order);
+    let results = are_orders.into_iter();
+    let results =
+        results.filter_map(|is_order| if is_order { orders.next() } else { clicks.next() });
+    Ok(Json(EventReceipts { results: results.collect() }))
+}
+
+/// The result of an order as that of an event.
+fn of_order(receipt: OrderReceipt) -> Receipt {
+    let status = match receipt.status {
+        OrderStatus::Recorded => FeedbackStatus::Recorded,
+        OrderStatus::Duplicate => FeedbackStatus::Duplicate,
+        OrderStatus::Late => FeedbackStatus::Late,
+        OrderStatus::Conflict => FeedbackStatus::Conflict,
+        OrderStatus::Invalid => FeedbackStatus::Invalid,
+    };
+    let OrderReceipt { detail, pointer, .. } = receipt;
+    Receipt { status, position: None, detail, ignored: Vec::new(), pointer }
 }
 
 /// An event that is well formed.
 struct ReadEvent {
     action: String,
-    /// The event as feedback, or why it is none.
-    part: Result<Feedback, String>,
+    /// The clicks or the order of the event, or why it has none.
+    content: Result<Content, String>,
 }
 
-/// The events of a body, each with its error if it is malformed.
-fn read_events(text: &[u8]) -> ApiResult<Vec<Result<ReadEvent, String>>> {
-    let UbiBody { events, duels: UniqueKeys(duels) } = json(text)?;
+enum Content {
+    Clicks(Feedback),
+    Order(OrderBody),
+}
+
+/// The events of a body, each with its error if it is malformed. Those with the name `order` are
+/// orders.
+fn read_events(text: &[u8], order: Option<&str>) -> ApiResult<Vec<Result<ReadEvent, String>>> {
+    let UbiBody { events, duels: UniqueKeys(duels) } = extract::json(text)?;
     let duels = duels.into_iter().map(|(query, duel)| (query, Arc::from(duel))).collect();
     if events.is_empty() || events.len() > EVENTS_MAX {
         let detail = format!("`events` has {} items; it must have 1 to {EVENTS_MAX}", events.len());
@@ -181,21 +234,56 @@ fn read_events(text: &[u8]) -> ApiResult<Vec<Result<ReadEvent, String>>> {
         let error = |error| without_place(&error);
         let Action { action_name } = serde_json::from_str(event.get()).map_err(error)?;
         let event = serde_json::from_str(event.get()).map_err(error);
-        let part = event.and_then(|event| part(event, &duels));
-        Ok(ReadEvent { action: action_name, part })
+        let content = event.and_then(|event: UbiEvent| match Some(&*action_name) == order {
+            true => order_of(event).map(Content::Order),
+            false => part(event, &duels).map(Content::Clicks),
+        });
+        Ok(ReadEvent { action: action_name, content })
     };
     Ok(events.into_iter().map(read).collect())
 }
 
+impl UbiEvent {
+    fn attributes(&self) -> Result<Attributes, String> {
+        match &self.event_attributes {
+            // Some languages write an empty map as an empty list.
+            Some(list) if serde_json::from_str::<[(); 0]>(list.get()).is_ok() => {
+                Ok(Attributes::default())
+            }
+            Some(attributes) => serde_json::from_str(attributes.get())
+                .map_err(|error| format!("`event_attributes`: {}", without_place(&error))),
+            None => Ok(Attributes::default()),
+        }
+    }
+
+    fn unit(&self) -> Option<String> {
+        match &self.client_id {
+            Some(Value::String(unit)) => Some(unit.clone()),
+            Some(Value::Number(unit)) if !unit.is_f64() => Some(unit.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// The event as an order of one line.
+fn order_of(event: UbiEvent) -> Result<OrderBody, String> {
+    let Attributes { object, order_id, value, .. } = event.attributes()?;
+    let document = object.and_then(|object| object.object_id).map(Id::text);
+    let document =
+        document.ok_or("the order has no document: send `event_attributes.object.object_id`")?;
+    let (unit, at) = (event.unit(), event.timestamp);
+    let order_id = order_id.map(Id::text).unwrap_or_else(|| {
+        let members = json!([unit, document, at, value]).to_string();
+        Sha256::digest(members).iter().map(|byte| format!("{byte:02x}")).collect()
+    });
+    let line = LineBody { document, value, quantity: None };
+    Ok(OrderBody { order_id, unit, at, lines: Some(vec![Object(line)]), cancelled: false })
+}
+
 /// The event as a part of the clicks on its page.
 fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, String> {
-    let Attributes { duel_id, object, position } = match event.event_attributes {
-        // Some languages write an empty map as an empty list.
-        Some(list) if serde_json::from_str::<[(); 0]>(list.get()).is_ok() => Attributes::default(),
-        Some(attributes) => serde_json::from_str(attributes.get())
-            .map_err(|error| format!("`event_attributes`: {}", without_place(&error)))?,
-        None => Attributes::default(),
-    };
+    let Attributes { duel_id, object, position, .. } = event.attributes()?;
+    let unit = event.unit();
     // the `duel_id` of a page that takes no part is empty
     let duel_id = match (duel_id, event.query_id) {
         (Some(id), Some(query)) if id.is_empty() => duels.get(&query).map_or(id.into(), Arc::clone),
@@ -224,12 +312,7 @@ fn part(event: UbiEvent, duels: &HashMap<String, Arc<str>>) -> Result<Feedback, 
     };
     let clicks = vec![PageEvent { on, event: event.action_name }];
     // an id that cannot be a unit is as none: the event still counts
-    let unit = match event.client_id {
-        Some(Value::String(unit)) => Some(unit),
-        Some(Value::Number(unit)) if !unit.is_f64() => Some(unit.to_string()),
-        _ => None,
-    }
-    .filter(|unit| unit_error(unit).is_none());
+    let unit = unit.filter(|unit| unit_error(unit).is_none());
     Ok(Feedback {
         duel_id,
         content: Some(FeedbackContent::Clicks { clicks, last: false }),

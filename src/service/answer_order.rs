@@ -243,7 +243,9 @@ fn harm(of: &Findings) -> Option<Said> {
 /// An alarm; after the end only one that makes the result doubtful.
 fn alarm(of: &Findings) -> Option<Said> {
     let alarms = of.alarms_anywhere();
-    let matters = |kind: &&AlarmKind| kind.is_about_result() || !of.has_ended();
+    let is_settled = |kind: &AlarmKind| kind.is_beside_result() && of.winner().is_some();
+    let matters =
+        |kind: &&AlarmKind| kind.is_about_result() || !(of.has_ended() || is_settled(kind));
     let mut kinds: Vec<_> = alarms.iter().filter_map(SeenAlarm::known).filter(matters).collect();
     kinds.sort_by_key(|kind| !kind.is_about_result());
     let first = *kinds.first().filter(|_| !of.is_archived)?;

@@ -39,6 +39,7 @@ impl From<Refused> for ServiceError {
         match refused {
             Refused::Invalid(errors) => Self::Invalid(errors),
             Refused::FixedRankers(why) => Self::FixedRankers(why),
+            Refused::Fixed(why) => Self::FixedSetting(why),
         }
     }
 }

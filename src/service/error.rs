@@ -38,6 +38,11 @@ pub enum ServiceError {
     /// The rankers of the experiment cannot be changed.
     #[error("{0}")]
     FixedRankers(String),
+    /// The setting cannot be changed.
+    #[error("{0}")]
+    FixedSetting(String),
+    #[error("{0}")]
+    NoOrders(String),
     /// The beginning of the log, which the change needs, was pruned.
     #[error("{0}")]
     LogPruned(String),

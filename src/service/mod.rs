@@ -18,6 +18,8 @@ pub mod keys;
 pub mod lifecycle;
 pub(crate) mod listing;
 mod notices;
+pub mod orders;
+pub mod outgoing;
 pub mod pages;
 pub mod reports;
 pub mod retention;

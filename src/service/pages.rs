@@ -203,7 +203,8 @@ impl Service {
         let keys = self.engine.signing_keys.current();
         let secrets = keys
             .secrets(id.key, id.duel.nonce)
-            .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?;
+            .map_err(|error| ServiceError::InvalidDuel(not_valid(error)))?
+            .with_names(loaded.document_names());
         let (version, method) = match id.page.as_ref().map(|page| page.method) {
             None => loaded.fold()?.state().methods.at(id.duel.chosen_at),
             Some(version) => {

@@ -13,19 +13,14 @@ use std::time::Duration;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use hyper::header::{CONTENT_TYPE, USER_AGENT};
 use hyper::{Request, Uri};
-use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use reqwest::Url;
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
 use sha2::Sha256;
 use tokio::sync::Notify;
 
 use crate::service::Service;
 use crate::service::error::ServiceError;
 use crate::service::notices::WebhookFormat;
+use crate::service::outgoing::{HttpClient, http_client};
 use rankduel_engine::metrics::Metrics;
 use rankduel_store::{SharedStore, StoreError, WebhookNotice};
 
@@ -123,7 +118,7 @@ pub struct Webhook {
     mac: Option<Hmac<Sha256>>,
     format: WebhookFormat,
     public_url: Option<String>,
-    client: Client<HttpsConnector<HttpConnector>, String>,
+    client: HttpClient,
     wake: Notify,
     metrics: Arc<Metrics>,
 }
@@ -147,18 +142,12 @@ impl Webhook {
         let WebhookSettings { url, secret, format, public_url } = settings.clone();
         let key = |secret: String| Hmac::new_from_slice(secret.as_bytes());
         let mac = secret.map(key).transpose();
-        // it follows neither a redirect nor a proxy: the settings name the receiver
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(&url)?)
-            .https_or_http()
-            .enable_http1()
-            .build();
         Ok(Self {
+            client: http_client(&url)?,
             url,
             mac: mac.map_err(|error| ServiceError::internal(error.to_string()))?,
             format,
             public_url,
-            client: Client::builder(TokioExecutor::new()).build(connector),
             wake: Notify::new(),
             metrics,
         })
@@ -203,25 +192,6 @@ impl Webhook {
             status => Err(format!("it answered {status}")),
         }
     }
-}
-
-/// The configuration of TLS. The root certificates of the system are only read for an `https`
-/// address.
-fn tls(url: &Uri) -> Result<ClientConfig, ServiceError> {
-    let failed = |why: String| ServiceError::internal(why);
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| failed(error.to_string()))?;
-    let builder = match url.scheme_str() {
-        Some("https") => builder.with_native_roots().map_err(|error| {
-            failed(format!(
-                "an https:// address needs root certificates, and this system has none ({error}): \
-                 install ca-certificates, or name a file of them in SSL_CERT_FILE"
-            ))
-        })?,
-        _ => builder.with_root_certificates(RootCertStore::empty()),
-    };
-    Ok(builder.with_no_client_auth())
 }
 
 /// Send notices until the service is gone.

@@ -65,6 +65,8 @@ fn summary(counts: TrafficCounts) -> TrafficSummary {
         time_ahead_ms: None,
         batch: None,
         drift: None,
+        by_orders: false,
+        misleading: Vec::new(),
         silences: Vec::new(),
     }
 }

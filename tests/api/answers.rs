@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::webhook::{Got, notify, receive};
 use crate::support::TestDatabase;
 use crate::support::client::{Answer, Client, eventually, with};
-use crate::support::service::{Server, Settings};
+use crate::support::service::{START_MS, Server, Settings};
 
 on_sqlite! {
     every_pair_of_parts_has_one_answer
@@ -42,6 +42,13 @@ fn parts() -> Vec<(&'static str, Value)> {
         ("clicks", json!({"interleaving": {"kind": "team-draft"}})),
         ("refused", json!({})),
         ("waits", json!({"answer_window_seconds": 600, "duel_ttl_seconds": 600})),
+        (
+            "orders",
+            json!({
+                "rankers": ["b", "c"], "answer_window_seconds": 60,
+                "decide_by": {"event": "order", "window_seconds": 60, "arrival_seconds": 0},
+            }),
+        ),
     ]
 }
 
@@ -102,7 +109,8 @@ async fn play(server: &Server, name: &str, parts: [&str; 2]) {
         let turned = (has("drift") && number > duels / 2) || (has("segments") && is_desktop);
         let left_wins = (left < right) != turned;
         let mut body = json!({"duel_id": duel["duel_id"]});
-        if has("clicks") && left != right {
+        let mut bought = None;
+        if (has("clicks") || has("orders")) && left != right {
             let of = |id: &str| (0..4).map(|place| format!("{id}{place}")).collect::<Vec<_>>();
             let page = json!({"duel_id": duel["duel_id"], "left": of(left), "right": of(right), "length": 4});
             let path = format!("/v1/experiments/{name}/interleave");
@@ -111,7 +119,9 @@ async fn play(server: &Server, name: &str, parts: [&str; 2]) {
             let is_own =
                 |slot: &Value| slot["document"].as_str().is_some_and(|id| id.starts_with(winner));
             let slot = page["slots"].as_array().and_then(|slots| slots.iter().position(is_own));
-            body = json!({"duel_id": page["duel_id"], "clicks": [slot.unwrap_or(0)]});
+            let slot = slot.unwrap_or(0);
+            body = json!({"duel_id": page["duel_id"], "clicks": [slot]});
+            bought = Some(page["slots"][slot]["document"].clone()).filter(|_| has("orders"));
         } else {
             body["outcome"] = json!(if left == right {
                 "none"
@@ -127,6 +137,14 @@ async fn play(server: &Server, name: &str, parts: [&str; 2]) {
         }
         if duel["duel_id"] != "" {
             server.post(&format!("/v1/experiments/{name}/feedback"), &body).await;
+        }
+        if let Some(document) = bought {
+            let order = json!({
+                "order_id": format!("o{number}"), "unit": format!("u{number}"),
+                "at": rankduel_engine::clock::rfc3339(START_MS), "lines": [{"document": document}],
+            });
+            let path = format!("/v1/experiments/{name}/orders");
+            server.post(&path, &json!({"orders": [order]})).await.json(200);
         }
     }
 }

@@ -98,10 +98,10 @@ async fn the_winner_meets_the_control_and_then_the_experiment_concludes(database
     let control = &verdict["control"];
     assert_eq!((&control["proven"], &control["ranker"]), (&json!("better"), &json!("a")));
     let sentence = control["sentence"].as_str().expect("a sentence");
-    assert!(sentence.contains(" points ahead of what you run now, at least "), "{sentence}");
+    assert!(sentence.contains(" is better than what you run now by at least "), "{sentence}");
     let page = server.get("/experiments/search").await.text().replace('\u{a0}', " ");
     assert!(page.contains("Better than today's?"), "{page}");
-    assert!(page.contains(" points ahead of what you run now, at least "), "{page}");
+    assert!(page.contains(" is better than what you run now by at least "), "{page}");
     assert!(page.contains("Ship <code>a</code>: it beats <code>c</code>, which you run"), "{page}");
     let metrics = server.get("/metrics").await.text();
     for (name, value) in [("best", "a"), ("better", "a"), ("not_worse", "a")] {

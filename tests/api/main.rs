@@ -38,6 +38,8 @@ mod lists;
 mod locked;
 mod log_growth;
 mod metrics;
+mod order_events;
+mod orders;
 mod page_metrics;
 mod pages;
 mod plan;

@@ -4,7 +4,7 @@ use rankduel::http::ProblemKind;
 use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
-use crate::support::client::until;
+use crate::support::client::{until, with};
 use crate::support::service::Server;
 
 on_sqlite! {
@@ -14,6 +14,7 @@ on_sqlite! {
     a_difference_that_no_pages_show_has_no_plan
     every_wrong_field_is_named_with_its_range
     a_wrong_plan_does_not_wait_for_others
+    orders_take_a_window_and_more_pages
 }
 
 fn request(more: Value) -> Value {
@@ -163,4 +164,62 @@ async fn a_wrong_plan_does_not_wait_for_others(database: TestDatabase) {
     let answer = server.post("/v1/plan", &request(json!({"days": 0}))).await;
     answer.problem_at(ProblemKind::InvalidRequest, "/days");
     assert!(plans.iter().all(|plan| !plan.is_finished()), "it waited for another plan");
+}
+
+async fn orders_take_a_window_and_more_pages(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let plan = async |more: Value| {
+        let body = json!({"rankers": 2, "difference": 0.069, "pages_per_day": 5000});
+        server.post("/v1/plan", &with(body, more)).await
+    };
+    let orders =
+        plan(json!({"orders": 0.025, "alone": 0.2, "arrival_seconds": 129_600, "days": 8}));
+    let orders = orders.await.json(200);
+    // the simulations of shops had a median of 13,952 pages, and nine of ten within 34,017
+    let pages = &orders["rosters"][0]["pages"];
+    assert!((12_500.0..15_500.0).contains(&number(&pages["median"])), "{pages}");
+    assert!((30_000.0..38_000.0).contains(&number(&pages["high"])), "{pages}");
+    let days = number(&orders["rosters"][0]["days"]["median"]);
+    assert!((days - 8.5 - number(&pages["median"]) / 5000.0).abs() < 0.6, "{orders}");
+    assert_eq!(orders["orders"]["times_clicks"], 3.6);
+    assert_eq!(orders["orders"]["wait_days"], 8.5);
+    // nothing has counted after eight days
+    assert_eq!(orders["rosters"][0]["smallest_difference"], Value::Null, "{orders}");
+    // about 4,000 ordering units are known to 10 %, and 17,000 to 5 %: there are 29.4 a day
+    let lift = orders["orders"]["lift"].as_array().expect("a list");
+    let widths: Vec<_> = lift.iter().map(|it| number(&it["half_width"])).collect();
+    assert_eq!(widths, [0.2, 0.1, 0.05]);
+    for (at, units) in [(1, 4000.0), (2, 17_000.0)] {
+        let days = number(&lift[at]["days"]) - 8.5;
+        assert!((days * 29.4 / units - 1.0).abs() < 0.1, "{orders}");
+    }
+    let sentence = orders["sentence"].as_str().expect("a text");
+    for part in [
+        "An order counts 8.5 days after its first page",
+        "With an order on 2.5 % of the pages, orders take about 3.6 times the pages of clicks.",
+        "The lift is known to about ± 20 % after ",
+    ] {
+        assert!(sentence.contains(part), "{part}: {sentence}");
+    }
+    // half of the orders take twice the pages
+    let rare = plan(json!({"orders": 0.0125})).await.json(200);
+    let ratio = number(&rare["rosters"][0]["pages"]["median"]) / number(&pages["median"]);
+    assert!((1.9..2.1).contains(&ratio), "{rare}");
+    assert_eq!(
+        (&rare["orders"]["times_clicks"], &rare["orders"]["lift"]),
+        (&json!(7.2), &json!([]))
+    );
+    assert!(rare["sentence"].as_str().expect("a text").ends_with("no lift is known."), "{rare}");
+    // clicks have no word of it
+    assert_eq!(plan(json!({})).await.json(200).get("orders"), None);
+    for (more, pointer) in [
+        (json!({"orders": 0}), "/orders"),
+        (json!({"orders": 2.5}), "/orders"),
+        (json!({"orders": 0.1, "rankers": 3}), "/rankers"),
+        (json!({"window_seconds": 59}), "/window_seconds"),
+        (json!({"arrival_seconds": 604_801}), "/arrival_seconds"),
+        (json!({"alone": 0.6}), "/alone"),
+    ] {
+        plan(more).await.problem_at(ProblemKind::InvalidRequest, pointer);
+    }
 }

@@ -497,13 +497,14 @@ async fn startup_failures_are_reported_in_one_line() {
     let no_database = fresh_database(Kind::Sqlite).await;
     std::fs::write(no_database.path(), "what somebody else keeps here".repeat(100)).unwrap();
     let no_migrate = ["serve", FREE_PORT, "--no-migrate", "--log", "error"];
-    for (url, arguments, says) in [
-        (&no_database.url, &["serve", FREE_PORT][..], "the database cannot be opened"),
-        (&database.url, &no_migrate, "rankduel migrate"),
-        (&database.url, &["serve", "--listen", &taken], "cannot listen"),
+    for (url, arguments, ends_with, says) in [
+        (&no_database.url, &["serve", FREE_PORT][..], 1, "the database cannot be opened"),
+        // the next attempt finds the same schema
+        (&database.url, &no_migrate, 2, "rankduel migrate"),
+        (&database.url, &["serve", "--listen", &taken], 1, "cannot listen"),
     ] {
         let (code, stdout, stderr) = outcome(rankduel_on(url, arguments));
-        assert_eq!(code, Some(1), "{arguments:?}: {stderr}");
+        assert_eq!(code, Some(ends_with), "{arguments:?}: {stderr}");
         assert_eq!(stdout, "");
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
         assert!(

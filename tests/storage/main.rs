@@ -11,6 +11,7 @@ mod exclusions;
 mod files;
 mod fold;
 mod memory;
+mod orders;
 mod pins;
 mod poolers;
 mod replicas;

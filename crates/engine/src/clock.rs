@@ -51,6 +51,11 @@ pub fn is_a_time(unix_ms: i64) -> bool {
     jiff::Timestamp::from_millisecond(unix_ms).is_ok()
 }
 
+/// The unix milliseconds of an RFC 3339 text; `None` if it is none. Without an offset it is none.
+pub fn of_rfc3339(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
 const MILLISECONDS_A_DAY: f64 = 86_400_000.0;
 
 /// Days from one time to another, both in unix milliseconds.

@@ -36,7 +36,11 @@ impl Engine {
             return Ok(());
         };
         let nonce = Nonce::from(COHORTS) << 64 | Nonce::from(until.cast_unsigned());
-        let Cell { issued, answered } = loaded.open_duels().take_until(until);
+        let Cell { issued, answered } = match loaded.spec.decide_by {
+            None => loaded.open_duels().take_until(until),
+            // most pages have no order, and none is lost
+            Some(_) => Cell::default(),
+        };
         let event = ControlEvent::CohortsComplete { issued_before: until, issued, answered };
         self.append_control(loaded, nonce, event).await.map(drop)
     }
@@ -48,10 +52,11 @@ impl LoadedExperiment {
     fn complete_until(&self, now_ms: i64, is_alone: bool) -> Result<Option<i64>, EngineError> {
         let fold = self.fold()?;
         let cohorts = fold.run().cohorts();
-        let Some(oldest_end) = cohorts.oldest_end() else { return Ok(None) };
+        let Some(oldest_end) = fold.oldest_cohort_end() else { return Ok(None) };
         let mut until = cohorts.ended_until(now_ms - SLACK_MS);
         // the duels of a batch that was closed are not counted as open any more
-        if is_alone && fold.run().policy().batches().is_none() {
+        let is_answered = self.spec.decide_by.is_none();
+        if is_alone && is_answered && fold.run().policy().batches().is_none() {
             // duels of an earlier process are open as long as their window lasts
             if self.issued.is_first || cohorts.complete_until() >= self.issued.since_ms {
                 until = until.max(self.open_duels().answered_until(now_ms));

@@ -147,6 +147,52 @@ pub struct FeedbackLabels {
     pub status: FeedbackStatus,
 }
 
+/// The result of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderStatus {
+    /// It is durable.
+    Recorded,
+    /// It was sent before; it counts once.
+    Duplicate,
+    /// Everything that it could count for has counted. It is not kept.
+    Late,
+    /// It was sent before with another content, which stands.
+    Conflict,
+    /// It is malformed: `detail` and `pointer` say where.
+    Invalid,
+}
+
+impl OrderStatus {
+    /// Every status.
+    pub const ALL: [Self; 5] =
+        [Self::Recorded, Self::Duplicate, Self::Late, Self::Conflict, Self::Invalid];
+
+    /// The label's value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Duplicate => "duplicate",
+            Self::Late => "late",
+            Self::Conflict => "conflict",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+impl EncodeLabelValue for OrderStatus {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> std::fmt::Result {
+        encoder.write_str(self.name())
+    }
+}
+
+/// Label of orders.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OrderLabels {
+    /// Result of the order.
+    pub status: OrderStatus,
+}
+
 /// Constructor of histograms of seconds.
 #[derive(Debug, Clone)]
 pub struct Seconds;
@@ -188,6 +234,8 @@ macro_rules! metrics {
             duels: [Counter; DuelKind::ALL.len()],
             /// Feedback, in the order of [`FeedbackStatus::ALL`].
             feedback: [Counter; FeedbackStatus::ALL.len()],
+            /// Orders, in the order of [`OrderStatus::ALL`].
+            orders: [Counter; OrderStatus::ALL.len()],
             /// When this process last knew all entries of other processes.
             followed_at: Mutex<Option<Instant>>,
             registry: Mutex<Registry>,
@@ -203,6 +251,8 @@ macro_rules! metrics {
                 let duels = registered(&mut registry, "duels", "Issued duels", Family::default());
                 let feedback = "Feedback, by its result";
                 let feedback = registered(&mut registry, "feedback", feedback, Family::default());
+                let orders = "Orders, by their result";
+                let orders = registered(&mut registry, "orders", orders, Family::default());
                 Self {
                     $( $name: registered(
                         &mut registry,
@@ -215,6 +265,7 @@ macro_rules! metrics {
                         feedback,
                         FeedbackStatus::ALL.map(|status| FeedbackLabels { status }),
                     ),
+                    orders: labelled(orders, OrderStatus::ALL.map(|status| OrderLabels { status })),
                     followed_at: Mutex::default(),
                     registry: Mutex::new(registry),
                 }
@@ -300,6 +351,11 @@ impl Metrics {
     /// Count a piece of feedback.
     pub fn feedback(&self, status: FeedbackStatus) {
         self.feedback[status as usize].inc();
+    }
+
+    /// Count an order.
+    pub fn order(&self, status: OrderStatus) {
+        self.orders[status as usize].inc();
     }
 
     /// All metrics in the OpenMetrics text format ([`CONTENT_TYPE`]), and after them what the system

@@ -13,6 +13,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::audience::Segment;
+use crate::hashes::unit_text;
+pub use crate::hashes::{NoUnitHash, UnitHash};
+use crate::order_events::{LinksEvent, OrderEvent, OrderHash};
 
 /// Whether an experiment issues duels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -64,6 +67,10 @@ impl Event {
                 let compared = |page: &PageValues| PageValues { unit: None, ..page.clone() };
                 pages.iter().map(compared).eq(logged.iter().map(compared))
             }
+            (
+                Self::Control(ControlEvent::Links(links)),
+                Self::Control(ControlEvent::Links(logged)),
+            ) => links.repeats(logged),
             _ => self == logged,
         }
     }
@@ -137,6 +144,15 @@ pub enum ControlEvent {
     /// Clicks on an interleaved page. Under the duel's nonce they settle the duel, together with
     /// the clicks recorded before; under another nonce they wait until the duel is settled.
     Clicks(Box<ClicksEvent>),
+    /// Clicks on an interleaved page, where orders decide: they link documents to the page.
+    Links(Box<LinksEvent>),
+    /// An order of a unit.
+    Order(Box<OrderEvent>),
+    /// An order was cancelled.
+    OrderCancelled {
+        /// The order.
+        order: OrderHash,
+    },
     /// Under a duel's nonce: the clicks recorded before settle the duel.
     Settled {},
     /// No answer of a duel issued before this time can come any more. The verdict counts the
@@ -265,46 +281,4 @@ pub struct PairResult {
     pub second_wins: u32,
     /// Comparisons without a winner.
     pub ties: u32,
-}
-
-/// Hash of a unit. As text it has 16 hexadecimal digits: readers of JSON lose digits of large
-/// numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct UnitHash(pub u64);
-
-/// A text that is no hash of a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a unit is 16 hexadecimal digits")]
-pub struct NoUnitHash;
-
-impl TryFrom<String> for UnitHash {
-    type Error = NoUnitHash;
-
-    fn try_from(text: String) -> Result<Self, NoUnitHash> {
-        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let hash = u64::from_str_radix(&text, 16).ok().filter(|_| digits);
-        hash.map(Self).ok_or(NoUnitHash)
-    }
-}
-
-impl From<UnitHash> for String {
-    fn from(UnitHash(hash): UnitHash) -> Self {
-        format!("{hash:016x}")
-    }
-}
-
-/// The optional unit of an event as text.
-pub(crate) mod unit_text {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::UnitHash;
-
-    pub fn serialize<S: Serializer>(unit: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-        unit.map(UnitHash).serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
-        Ok(Option::<UnitHash>::deserialize(reader)?.map(|UnitHash(hash)| hash))
-    }
 }

@@ -43,6 +43,22 @@ const WHOM: [Field; 5] = fields! {
         "The share of pages that compare these two; empty is 5 %.";
 };
 
+const DECIDES: [Field; 5] = fields! {
+    decides: Choice(&[("", "clicks"), ("orders", "orders, each as much as any other"), ("money", "the money of orders")]),
+        "/decide_by/by", "Decided by",
+        "Clicks decide within hours. Orders take weeks, and name the ranker that sells more; then the other four fields \
+         count, and pages need a unit.";
+    orders_event: Optional, "/decide_by/event", "Name of an order",
+        "It is shown in sentences, and is the `action_name` of User Behavior Insights events.";
+    window_seconds: Number, "/decide_by/window_seconds", "Window of orders in seconds",
+        "Orders count that come within this time after the first page that a unit clicked. 604800 is a week.";
+    arrival_seconds: Number, "/decide_by/arrival_seconds", "Seconds until orders arrive",
+        "The time after an order within which you send it. A nightly file needs 129600.";
+    cap: Number, "/decide_by/cap", "Cap of the money of one person",
+        "Only for money: larger sums count as this. Below the mean order it costs little; four times the mean doubles the \
+         pages.";
+};
+
 /// The target of the verdict.
 pub(super) const TARGET: [Field; 2] = fields! {
     confidence: Share, "/conclude_at/confidence", "Confidence",
@@ -94,7 +110,7 @@ const CLAIMS: [Field; 7] = fields! {
 /// The fields of the body, in their order.
 pub(super) fn fields() -> Vec<Field> {
     let end = [&settings::CONCLUSION[..], &TARGET, &settings::LIMITS].concat();
-    [&WHAT[..], &settings::TEXTS, &WHOM, &end, &DRIFT, &pages(), &CLAIMS].concat()
+    [&WHAT[..], &settings::TEXTS, &DECIDES, &WHOM, &end, &DRIFT, &pages(), &CLAIMS].concat()
 }
 
 fn pages() -> Vec<Field> {
@@ -139,6 +155,10 @@ impl Change for NewExperiment {
             .with("interleaving", interleaving::Spec::default().method.kind())
             .with("difference", "0.04")
             .with("answered", "0.3")
+            .with("orders", "0.025")
+            .with("orders_event", "order")
+            .with("window_seconds", "604800")
+            .with("arrival_seconds", "129600")
     }
 
     fn form(&self, form: &Form<'_>) -> Markup {
@@ -147,6 +167,10 @@ impl Change for NewExperiment {
             section aria-labelledby="what" {
                 h2 #what { "What to compare" }
                 (form.fields(&WHAT)) (form.fields(&settings::TEXTS))
+            }
+            section aria-labelledby="decides" {
+                h2 #decides { "What decides" }
+                (form.fields(&DECIDES))
             }
             section aria-labelledby="whom" {
                 h2 #whom { "Goal and whom it is shown" }
@@ -170,8 +194,16 @@ impl Change for NewExperiment {
         }
     }
 
+    fn body(&self, values: &Values, errors: &mut Errors) -> Map<String, Value> {
+        let mut body = fields::body(&fields(), values, errors);
+        if values.get("decides").is_empty() {
+            body.remove("decide_by");
+        }
+        body
+    }
+
     async fn prepare(&mut self, page: &Page, values: &Values, errors: &mut Errors) {
-        let experiment = fields::body(&fields(), values, &mut Errors::default());
+        let experiment = self.body(values, &mut Errors::default());
         self.plan = plan::of(page, values, experiment, &fields(), errors).await;
         self.now = page.state.service.now_ms();
     }

@@ -16,12 +16,13 @@ use crate::service::reports::plan::{PlanReport, PlanRequest, planned};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 
 /// The fields of a forecast, which are not those of the experiment.
-pub(super) const FIELDS: [Field; 3] = fields! {
+pub(super) const FIELDS: [Field; 4] = fields! {
     pages_per_day: Number, "/pages_per_day", "Pages a day", "Pages on which a duel is shown; empty means no forecast.";
     difference: Share, "/difference", "Smallest difference of interest",
         "With 0.04, the best ranker wins 54 % of the pages with a winner against the second best.";
     answered: Share, "/answered", "Share of pages with a winner",
         "A page has one if its clicks prefer one of the two rankers.";
+    orders: Share, "/orders", "Share of pages with an order", "It counts in place of the one before if orders decide.";
 };
 /// The days that there are for the experiment if it has no limit.
 const DAYS: f64 = 14.0;
@@ -53,6 +54,16 @@ pub(super) async fn of(
     };
     let rankers = experiment.get("rankers").and_then(Value::as_array).map_or(0, Vec::len);
     request.insert("rankers".into(), rankers.into());
+    match experiment.get("decide_by") {
+        Some(Value::Object(orders)) => {
+            let times = ["window_seconds", "arrival_seconds"];
+            let times = times.into_iter().filter_map(|name| orders.get_key_value(name));
+            let alone = experiment.get_key_value("alone");
+            let given = times.chain(alone).map(|(name, value)| (name.clone(), value.clone()));
+            request.extend(given);
+        }
+        _ => drop(request.remove("orders")),
+    }
     request.insert("days".into(), json!(days.unwrap_or(DAYS)));
     // nobody waits for the forecast of a form with errors
     let planned = match extract::object::<PlanRequest>(request) {
@@ -87,7 +98,12 @@ pub(super) async fn of_created(
 ) -> Option<PlanReport> {
     let given = |field: &Field| Some((field.name, query.get(field.name)?.as_str()));
     let values = Values::of(&FIELDS.iter().filter_map(given).collect::<Vec<_>>());
-    let experiment = json!({"rankers": spec.rankers, "conclude_at": spec.conclude_at});
+    let experiment = json!({
+        "rankers": spec.rankers,
+        "conclude_at": spec.conclude_at,
+        "decide_by": spec.decide_by,
+        "alone": spec.alone,
+    });
     let Value::Object(experiment) = experiment else { return None };
     of(page, &values, experiment, &[], &mut Errors::default()).await
 }

@@ -8,7 +8,7 @@ use super::{methods, policies};
 use dueling_bandits::TieRule;
 use dueling_bandits::claims::control::Goal;
 use rankduel_engine::experiment_spec::{
-    Better, Errors, ExperimentSpec, Metric, MetricOf, OnDrift, OnHarm,
+    Better, DecideBy, Errors, ExperimentSpec, Metric, MetricOf, OnDrift, OnHarm,
 };
 
 /// The settings of an experiment that starts at `from`, in Unix milliseconds.
@@ -19,6 +19,7 @@ pub(super) fn facts(spec: &ExperimentSpec, from: i64) -> Markup {
             @if !spec.owner.is_empty() { (fact("Owner", &html! { bdi { (spec.owner) } })) }
             (fact("Rankers", &rankers(spec)))
             (fact("Control", &control(spec)))
+            @if let Some(orders) = &spec.decide_by { (fact("Decided by", &decides(orders))) }
             (fact("Takes part", &html! { (exact(spec.coverage)) " of the units" }))
             @if spec.alone > 0.0 { (fact("Sees one ranker alone", &html! { (exact(spec.alone)) " of the units" })) }
             (fact("Concludes", &concludes(spec, from)))
@@ -37,7 +38,9 @@ pub(super) fn facts(spec: &ExperimentSpec, from: i64) -> Markup {
             (fact("A tie counts", &html! { (ties(spec.ties)) }))
             (fact("A duel expires after", &html! { (seconds(spec.duel_ttl_seconds.into())) }))
             (fact("Answer window", &html! { (seconds(spec.answer_window_seconds.into())) }))
-            (fact("Clicks settle after", &html! { (seconds(spec.settle_after_seconds().into())) }))
+            @if spec.decide_by.is_none() {
+                (fact("Clicks settle after", &html! { (seconds(spec.settle_after_seconds().into())) }))
+            }
         }
     }
 }
@@ -65,6 +68,17 @@ fn control(spec: &ExperimentSpec) -> Markup {
             Goal::Best => "beside the search for the best ranker",
             Goal::Improve => "which is to be improved on first",
         }
+    }
+}
+
+fn decides(by: &DecideBy) -> Markup {
+    html! {
+        @match by.money_cap() {
+            Some(cap) => { "the money of each " bdi { (by.event) } ", up to " (cap) " a unit" }
+            None => { bdi { (by.event) } }
+        }
+        " within " (seconds(by.window_seconds.into())) " of a unit's first clicked page; sent within "
+        (seconds(by.arrival_seconds().into()))
     }
 }
 

@@ -22,7 +22,8 @@ use crate::schemas;
 use crate::service::lifecycle::{self, CreatedExperiment};
 use rankduel_engine::experiment_spec::{
     ConcludeAt, ConclusionShape, DEFAULT_DUEL_TTL_SECONDS, DEFAULT_VALUE_WINDOW_SECONDS,
-    DEFAULT_WATCH, Errors, ExperimentSpec, Metric, OnDrift, OrNever, Ranker, WHOLE_COVERAGE,
+    DEFAULT_WATCH, DecideBy, EVENT_WEIGHTS, Errors, ExperimentSpec, Metric, OnDrift, OrNever,
+    Ranker, SETTLE_AFTER, WHOLE_COVERAGE,
 };
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use rankduel_store::audience::Segment;
@@ -92,6 +93,11 @@ pub(crate) struct NewExperimentBody {
     /// unit; 0 by default. Their clicks do not count for preferences.
     #[schema(minimum = 0, maximum = 0.5, nullable = false)]
     alone: Option<f64>,
+    /// Orders decide in place of clicks: then clicks link documents to pages, and each unit counts
+    /// once, when its window is over. `answer_window_seconds` follows from it, and `event_weights`
+    /// and `settle_after_seconds` cannot be sent.
+    #[schema(nullable = false)]
+    decide_by: Option<DecideBy>,
     /// Metrics of rankers on each page, such as their latency, and the limits above which a ranker
     /// does harm.
     #[serde(default)]
@@ -160,6 +166,17 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
     let policy = spec_bodies::policy_of_experiment(body.policy, conclude_at, body.errors)?;
     let interleaving =
         body.interleaving.map(spec_bodies::interleaving).transpose()?.unwrap_or_default();
+    let decide_by = body.decide_by.map(DecideBy::with_defaults);
+    if decide_by.is_some() {
+        let sent = [
+            ("event_weights", body.event_weights.is_some(), EVENT_WEIGHTS),
+            ("settle_after_seconds", body.settle_after_seconds.is_some(), SETTLE_AFTER),
+        ];
+        if let Some((name, _, detail)) = sent.into_iter().find(|(_, is_sent, _)| *is_sent) {
+            return Err(Problem::invalid_at(name, format!("/{name}"), detail));
+        }
+    }
+    let answers_within = decide_by.as_ref().map(DecideBy::answer_window_seconds);
     let mut event_weights = body.event_weights.unwrap_or_default();
     event_weights.entry(CLICK.to_owned()).or_insert(1);
     let default_canary_share = if body.canary.is_some() { DEFAULT_CANARY_SHARE } else { 0.0 };
@@ -178,7 +195,9 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         policy,
         ties: body.ties.unwrap_or_default(),
         duel_ttl_seconds,
-        answer_window_seconds: body.answer_window_seconds.unwrap_or(duel_ttl_seconds),
+        answer_window_seconds: body
+            .answer_window_seconds
+            .unwrap_or(answers_within.unwrap_or(duel_ttl_seconds)),
         seed: body.seed,
         conclude_at,
         description: body.description.unwrap_or_default(),
@@ -195,6 +214,7 @@ pub(crate) fn spec_of(body: NewExperimentBody) -> ApiResult<(String, ExperimentS
         value_window_seconds: body
             .value_window_seconds
             .unwrap_or(DEFAULT_VALUE_WINDOW_SECONDS.min(duel_ttl_seconds.max(1))),
+        decide_by,
         retired: Vec::new(),
         exclusions: Vec::new(),
     };

@@ -18,7 +18,7 @@ use super::operations::Routes;
 use super::problem::ApiResult;
 use super::problem::ProblemKind::{
     ExperimentArchived, ExperimentExists, LogPruned, NotConcluded, PreconditionFailed,
-    PreconditionRequired, RankersFixed,
+    PreconditionRequired, RankersFixed, SettingFixed,
 };
 use super::state::AppState;
 use crate::service::lifecycle;
@@ -39,6 +39,7 @@ pub(crate) fn routes() -> Routes {
                 ExperimentArchived,
                 LogPruned,
                 RankersFixed,
+                SettingFixed,
                 PreconditionFailed,
                 PreconditionRequired,
             ],

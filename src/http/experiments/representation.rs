@@ -16,7 +16,7 @@ use crate::service::answer::Answer;
 use crate::service::answers::stored;
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::experiment_spec::{
-    ConcludeAt, ConclusionShape, Errors, ExperimentSpec, Metric, OnDrift, OrNever,
+    ConcludeAt, ConclusionShape, DecideBy, Errors, ExperimentSpec, Metric, OnDrift, OrNever,
 };
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::ExperimentRecord;
@@ -59,8 +59,17 @@ pub(crate) struct Experiment {
     pub interleaving: interleaving::Spec,
     /// Number of the current `interleaving`, from 1.
     pub interleaving_version: u32,
+    /// This and `settle_after_seconds` are omitted if orders decide.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(required = false)]
     pub event_weights: BTreeMap<String, u32>,
-    pub settle_after_seconds: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub settle_after_seconds: Option<u32>,
+    /// Omitted if clicks decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub decide_by: Option<DecideBy>,
     pub canary: Option<[String; 2]>,
     pub canary_share: f64,
     /// In their order. Omitted without any.
@@ -145,8 +154,12 @@ impl Experiment {
             goal: spec.goal,
             interleaving: spec.pages.interleaving,
             interleaving_version: spec.pages.interleaving_version,
-            event_weights: spec.pages.event_weights.clone(),
-            settle_after_seconds: spec.settle_after_seconds(),
+            event_weights: match spec.decide_by {
+                None => spec.pages.event_weights.clone(),
+                Some(_) => BTreeMap::new(),
+            },
+            settle_after_seconds: spec.decide_by.is_none().then(|| spec.settle_after_seconds()),
+            decide_by: spec.decide_by.clone(),
             answer_window_seconds: spec.answer_window_seconds,
             canary: spec.pages.canary.clone(),
             canary_share: spec.pages.canary_share,

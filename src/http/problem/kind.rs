@@ -95,6 +95,13 @@ problems! {
          reason.",
         "Create another experiment, with a policy that allows rankers to be added and retired \
          (`rankduel policies` lists them).";
+    SettingFixed: "setting-fixed", CONFLICT, "The setting is fixed at creation",
+        "An experiment keeps what decides it, and the time in which that comes, from its creation on.",
+        "Create another experiment.";
+    NoOrders: "no-orders", CONFLICT, "No experiment counts these orders",
+        "Orders count in an experiment that has `decide_by`, and this one has none. Of orders for all \
+         experiments: no experiment that this key includes counts orders now.",
+        "Create an experiment with `decide_by`, or send the orders to the one that has it.";
     FeedbackConflict: "feedback-conflict", CONFLICT, "The duel already has a different outcome",
         "A different outcome was recorded for this duel before. The first one counts.",
         "If the first outcome is correct, do nothing. Send one outcome for each duel. Repeating the \

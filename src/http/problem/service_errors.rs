@@ -29,6 +29,8 @@ impl From<ServiceError> for Problem {
             ServiceError::NotInBatches(_) => ProblemKind::NotABatchPolicy,
             ServiceError::BatchNotOpen { .. } => ProblemKind::BatchNotOpen,
             ServiceError::FixedRankers(_) => ProblemKind::RankersFixed,
+            ServiceError::FixedSetting(_) => ProblemKind::SettingFixed,
+            ServiceError::NoOrders(_) => ProblemKind::NoOrders,
             ServiceError::LogPruned(_) => ProblemKind::LogPruned,
             ServiceError::Conflict(_) => ProblemKind::FeedbackConflict,
         };

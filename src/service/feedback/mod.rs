@@ -2,6 +2,7 @@
 
 mod clicks;
 mod content;
+mod links;
 mod opened;
 mod receive;
 mod request;

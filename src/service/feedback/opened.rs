@@ -15,14 +15,16 @@ use rankduel_engine::tokens::page_payload::{DocumentName, DuelSecrets, PagePaylo
 /// their `duel_id`; then they also share its place in memory, and finding it does not read it.
 pub(super) struct OpenedDuels<'a> {
     keys: &'a SigningKeySet,
+    /// See [`DuelSecrets::with_names`].
+    names: Option<u64>,
     by_place: HashMap<usize, usize>,
     by_text: HashMap<&'a str, usize>,
     opened: Vec<Result<OpenedDuel, TokenError>>,
 }
 
 impl<'a> OpenedDuels<'a> {
-    pub fn new(keys: &'a SigningKeySet) -> Self {
-        Self { keys, by_place: HashMap::new(), by_text: HashMap::new(), opened: Vec::new() }
+    pub fn new(keys: &'a SigningKeySet, names: Option<u64>) -> Self {
+        Self { keys, names, by_place: HashMap::new(), by_text: HashMap::new(), opened: Vec::new() }
     }
 
     /// The number of the opened `duel_id` with this text.
@@ -32,7 +34,7 @@ impl<'a> OpenedDuels<'a> {
             return known;
         }
         let number = *self.by_text.entry(text).or_insert_with(|| {
-            self.opened.push(OpenedDuel::open(self.keys, text));
+            self.opened.push(OpenedDuel::open(self.keys, text, self.names));
             self.opened.len() - 1
         });
         self.by_place.insert(place, number);
@@ -52,11 +54,11 @@ pub(super) struct OpenedDuel {
 }
 
 impl OpenedDuel {
-    fn open(keys: &SigningKeySet, text: &str) -> Result<Self, TokenError> {
+    fn open(keys: &SigningKeySet, text: &str, names: Option<u64>) -> Result<Self, TokenError> {
         let DuelId { duel, key, page } = keys.open(text)?;
         let page = match page {
             Some(payload) => {
-                let secrets = keys.secrets(key, duel.nonce)?;
+                let secrets = keys.secrets(key, duel.nonce)?.with_names(names);
                 Some(Arc::new(OpenedPage::new(duel, payload, secrets)))
             }
             None => None,

@@ -6,6 +6,7 @@ use tracing::Instrument as _;
 
 use super::clicks::places;
 use super::content::{CLICK_PLACES, Feedback, Receipt};
+use super::links::Linking;
 use super::opened::OpenedDuel;
 use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
 use super::values::{self, ValuesReceipt};
@@ -109,15 +110,22 @@ async fn check(
     let nanoseconds = feedback.len() * ITEM_NANOSECONDS + bytes * BYTE_NANOSECONDS;
     let now = service.now_ms();
     let keys = service.engine.signing_keys.current();
-    let (rankers, methods) = {
+    let (rankers, methods, linking) = {
         let fold = loaded.fold()?;
-        (fold.run().roster().rankers(), fold.state().methods.all().len())
+        let linking = loaded.document_names().map(|seed| Linking {
+            seed,
+            methods: fold.state().methods.all().to_vec(),
+            complete_until: fold.run().cohorts().complete_until(),
+        });
+        (fold.run().roster().rankers(), fold.state().methods.all().len(), linking)
     };
     let (loaded, registry) = (Arc::clone(loaded), Arc::clone(&service.engine.registry));
     let check = move || {
         let name_of = |id| registry.name_of(id);
         let knows = |opened: &OpenedDuel| opened.needs_at_most(rankers, methods);
-        let request = CheckedRequest::check(&keys, &loaded, now, knows, name_of, &feedback);
+        let linking = linking.as_ref();
+        let request =
+            CheckedRequest::check(&keys, &loaded, now, knows, name_of, linking, &feedback);
         // the feedback is freed here unless it is still needed, because that takes long as well
         let unchecked = (request.has_unknown_key || request.needs_newer_log).then_some(feedback);
         (request, unchecked)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::clicks::{clicks_event, read_clicks};
 use super::content::{Feedback, FeedbackContent, IgnoredValue, Receipt, ShownOutcome};
+use super::links::{Linking, Unlinked};
 use super::opened::{OpenedDuel, OpenedDuels, OpenedPage};
 use super::values::{self, ReadValues};
 use crate::service::duel_id::{not_valid, other_experiment};
@@ -24,6 +25,9 @@ use rankduel_store::{ExperimentId, NewEvent, Nonce};
 
 const NO_PAGE: &str = "the service did not interleave this duel, so it does not know what `clicks` are on: send \
      the `duel_id` that `interleave` answered, or an `outcome`";
+
+const NO_OUTCOME: &str = "orders decide this experiment: send the `clicks` on the page that `interleave` made, \
+     and the orders to `/orders`";
 
 const AHEAD: &str = "the duel has a ranker or a method that the experiment does not have: the database has lost that \
      change";
@@ -88,12 +92,13 @@ impl CheckedRequest {
         now: i64,
         knows: impl Fn(&OpenedDuel) -> bool,
         name_of: impl Fn(ExperimentId) -> Option<String>,
+        linking: Option<&Linking>,
         feedback: &[Feedback],
     ) -> Self {
         let (spec, units) = (&loaded.spec, UnitHasher::of(loaded));
         // shortly after it became 1, pages are shown that had no part
         let has_outside = spec.coverage < WHOLE_COVERAGE || loaded.traffic().has_outside();
-        let mut opened = OpenedDuels::new(keys);
+        let mut opened = OpenedDuels::new(keys, linking.map(|linking| linking.seed));
         let mut request = Self {
             items: Vec::with_capacity(feedback.len()),
             events: Vec::new(),
@@ -126,7 +131,13 @@ impl CheckedRequest {
                     let values = item.metrics.as_ref().map(|metrics| {
                         values::read(spec, &opened.duel, metrics, audience.unit, now)
                     });
-                    drafts.add_item(opened, item.content.as_ref(), audience, spec, values)
+                    drafts.add_item(
+                        opened,
+                        item.content.as_ref(),
+                        audience,
+                        (spec, linking),
+                        values,
+                    )
                 }
                 Err(error) => {
                     request.has_unknown_key |= *error == TokenError::UnknownKey;
@@ -148,13 +159,25 @@ impl Drafts {
         opened: &OpenedDuel,
         content: Option<&FeedbackContent>,
         audience: Audience,
-        spec: &ExperimentSpec,
+        (spec, linking): (&ExperimentSpec, Option<&Linking>),
         values: Option<ReadValues>,
     ) -> CheckedItem {
-        let ReadValues { counted, ignored, is_late, mistake } = values.unwrap_or_default();
-        let add = |content| self.add_content(opened, content, audience, &spec.pages.event_weights);
+        let ReadValues { counted, mut ignored, mut is_late, mistake } = values.unwrap_or_default();
+        let weights = &spec.pages.event_weights;
+        let add = |content| match linking {
+            None => self.add_content(opened, content, audience, weights).map(Ok),
+            Some(linking) => self.add_links(opened, content, audience, (weights, linking)),
+        };
         let event = match content.map(add).transpose() {
-            Ok(event) => event,
+            Ok(None) => None,
+            Ok(Some(Ok(event))) => Some(event),
+            Ok(Some(Err((detail, came_late)))) => {
+                let ignored_clicks =
+                    IgnoredValue { pointer: "/clicks".into(), detail: detail.into() };
+                ignored.insert(0, ignored_clicks);
+                is_late |= came_late;
+                None
+            }
             Err(error) => return CheckedItem::Refused(Receipt::refused(error)),
         };
         let values = counted.map(|page| {
@@ -202,6 +225,23 @@ impl Drafts {
                 Ok((self.drafts.len() - 1, false))
             }
         }
+    }
+
+    /// Add the clicks of an item, where orders decide.
+    fn add_links(
+        &mut self,
+        opened: &OpenedDuel,
+        content: &FeedbackContent,
+        audience: Audience,
+        (event_weights, linking): (&BTreeMap<String, u32>, &Linking),
+    ) -> Result<Result<(usize, bool), Unlinked>, FieldError> {
+        let FeedbackContent::Clicks { clicks, .. } = content else {
+            return Err(FieldError::new("/outcome", NO_OUTCOME));
+        };
+        let page = opened.page.as_ref().ok_or_else(|| FieldError::new("/duel_id", NO_PAGE))?;
+        let clicks = read_clicks(event_weights, page, clicks)?;
+        let event = linking.event(page, &clicks, audience);
+        Ok(event.map(|event| (self.push_done(opened, event), false)))
     }
 
     fn push_done(&mut self, opened: &OpenedDuel, event: NewEvent) -> usize {

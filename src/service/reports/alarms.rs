@@ -71,6 +71,11 @@ impl AlarmKind {
         [UNEVEN, DRAFTS].contains(self)
     }
 
+    /// Whether it says nothing against a result by orders.
+    pub fn is_beside_result(&self) -> bool {
+        *self == CLICKS_MISLEAD
+    }
+
     /// Whether the result may be wrong or out of date.
     pub fn is_about_result(&self) -> bool {
         self.is_evidence() || [SIDES, DRIFT, UNEVEN_ARMS].contains(self)
@@ -228,6 +233,9 @@ fn check_feedback(traffic: &TrafficSummary, raised: &mut Raised) {
 
 /// Duels that are not answered, altogether or for some pairs or sides.
 fn check_answered(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: &mut Raised) {
+    if traffic.by_orders {
+        return;
+    }
     let ended = &traffic.counts.ended;
     let has_feedback = traffic.counts.feedback.iter().any(|&count| count > 0);
     if let Some(look) = window(traffic, 2 * ENOUGH, |look| look.ended.issued) {
@@ -299,6 +307,15 @@ fn check_claims(traffic: &TrafficSummary, name: &dyn Fn(u16) -> String, raised: 
                  Shares this uneven come up in at most one of {:.0} experiments without a defect.",
                 leader + control,
                 1.0 / SPLIT_ERROR
+            )
+        });
+    }
+    if let Some(duel) = traffic.misleading.first() {
+        let [clicks, orders] = [duel.first, duel.second].map(|ranker| name(ranker as u16));
+        raised.raise_if(true, CLICKS_MISLEAD, || {
+            format!(
+                "Clicks prefer `{clicks}`, orders prefer `{orders}`. This is wrong in at most 10 % of \
+                 experiments."
             )
         });
     }
@@ -409,6 +426,9 @@ alarms! {
          shown. What is missing proves neither harm nor safety.",
         "Look at `ignored` in the answers to feedback, and send a value for each page, also 0. Pages from before still count: if \
          they are many, start a new experiment.";
+    CLICKS_MISLEAD: "clicks-mislead", "Clicks prefer another ranker than orders",
+        "A ranker attracts clicks that lead to no order. An experiment by clicks would name it the best.",
+        "Nothing to repair: orders decide. Do not judge these rankers by clicks elsewhere.";
     BATCH_STUCK: "batch-stuck", "The open batch makes no progress",
         "The batch waits for answers, and none of its comparisons has been answered for several times their time to live.",
         "Check whether duels are requested and answered at all. `/batch?missing=true` names the pairs: lease their duels with \

@@ -38,8 +38,7 @@ pub async fn lead(
     loaded: &Arc<LoadedExperiment>,
 ) -> Result<Arc<Computed<Lead>>, ServiceError> {
     let seed = loaded.with_record(|record| record.seed);
-    let copy =
-        |fold: &Fold| (FoldCopy::of(fold), VerdictBasis::of(fold), fold.run().cohorts().expected());
+    let copy = |fold: &Fold| (FoldCopy::of(fold), VerdictBasis::of(fold), fold.expected());
     let compute = move |loaded: &LoadedExperiment, (copy, basis, waiting): (_, _, Vec<_>)| {
         lead_of(loaded, &copy, basis, &waiting, seed)
     };

@@ -10,8 +10,9 @@ use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
 use crate::service::reports::duels_to_go::rounded;
+use crate::service::reports::plan_orders::{COUNTED, PlannedOrders};
 use crate::service::reports::pool::ReportPool;
-use crate::service::reports::words::grouped;
+use crate::service::reports::words::{days_in_words, grouped, two_digits};
 use dueling_bandits::evidence::Target;
 use dueling_bandits::forecast::plan::{self, DIFFERENCE_MAX, Pages, Plan, Question, plan_budget};
 use dueling_bandits::step_rng;
@@ -29,6 +30,10 @@ const PAGES_MAX: f64 = 1e9;
 const DAYS: RangeInclusive<f64> = 0.01..=3650.0;
 /// Most of the answers that may come from users who answered before.
 const REPEATS_MAX: f64 = 0.99;
+/// Valid shares of pages with an order.
+const ORDERS: RangeInclusive<f64> = 0.00001..=1.0;
+const WINDOW: RangeInclusive<u32> = 60..=2_419_200;
+const ARRIVAL_MAX: u32 = 604_800;
 /// The differences of the curve, in times of the one that is asked for.
 const CURVE_FACTORS: [f64; 6] = [0.5, 0.7, 1.0, 1.4, 2.0, 4.0];
 /// The seed of all plans: the same request gets the same plan.
@@ -84,6 +89,25 @@ pub struct PlanRequest {
     #[serde(default = "default_days")]
     #[schema(minimum = 0.01, maximum = 3650.0)]
     pub days: f64,
+    /// Share of these pages that have an order of one of their documents, if orders decide; then
+    /// there are two rankers, and `answered` is not read.
+    #[arg(long, value_name = "SHARE")]
+    #[schema(minimum = 0.00001, maximum = 1.0, example = 0.025, nullable = false)]
+    pub orders: Option<f64>,
+    /// The window of orders: those that come within it after a page count. A week by default.
+    #[arg(long, value_name = "SECONDS", default_value_t = default_window(), hide_default_value = true)]
+    #[serde(default = "default_window")]
+    #[schema(minimum = 60, maximum = 2_419_200)]
+    pub window_seconds: u32,
+    /// Time after an order within which its record arrives. An eighth of the window by default.
+    #[arg(long, value_name = "SECONDS")]
+    #[schema(maximum = 604_800, nullable = false)]
+    pub arrival_seconds: Option<u32>,
+    /// Share of the units that see one ranker alone, for the lift of orders. 0 by default.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, hide_default_value = true)]
+    #[serde(default)]
+    #[schema(minimum = 0.0, maximum = 0.5)]
+    pub alone: f64,
 }
 
 fn default_answered() -> f64 {
@@ -102,6 +126,10 @@ fn default_days() -> f64 {
     14.0
 }
 
+fn default_window() -> u32 {
+    7 * 86_400
+}
+
 /// How long an experiment will take.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PlanReport {
@@ -112,6 +140,10 @@ pub struct PlanReport {
     pub rosters: Vec<PlannedRoster>,
     /// Days until half of such experiments have a verdict, for several differences, ascending.
     pub curve: Vec<DaysOf>,
+    /// Only if orders decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub orders: Option<PlannedOrders>,
 }
 
 /// How far the rivals are behind the best ranker. The closest rival is behind by `difference`.
@@ -182,6 +214,8 @@ impl PlanRequest {
     pub fn errors(&self) -> Vec<FieldError> {
         let &Self { rankers, difference, pages_per_day, answered, repeats, confidence, .. } = self;
         let (margin, days, others) = (self.margin, self.days, self.others.len());
+        let orders = self.orders.unwrap_or(1.0);
+        let (window, arrival) = (self.window_seconds, self.arrival_seconds());
         let differences = difference..=*DIFFERENCES.end();
         let checks = [
             ((2..=RANKERS_MAX).contains(&rankers), "rankers", rankers as f64, "2 to 100"),
@@ -202,16 +236,25 @@ impl PlanRequest {
             (CONFIDENCE.contains(&confidence), "confidence", confidence, "0.5 to 0.9999"),
             (MARGIN.contains(&margin), "margin", margin, "0 to 0.2"),
             (DAYS.contains(&days), "days", days, "0.01 to 3650"),
+            (ORDERS.contains(&orders), "orders", orders, "0.00001 to 1"),
+            ((0.0..=0.5).contains(&self.alone), "alone", self.alone, "0 to 0.5"),
+            (WINDOW.contains(&window), "window_seconds", window.into(), "60 to 2,419,200"),
+            (arrival <= ARRIVAL_MAX, "arrival_seconds", arrival.into(), "0 to 604,800"),
         ];
         let wrong = checks.into_iter().filter(|(right, ..)| !right);
         let mut errors: Vec<_> = wrong
             .map(|(_, field, value, range)| {
-                let is_share = !["rankers", "pages_per_day", "days"].contains(&field);
+                let is_share = !(["rankers", "pages_per_day", "days"].contains(&field)
+                    || field.ends_with("_seconds"));
                 let hint = if is_share { percent_hint(value) } else { String::new() };
                 let detail = format!("`{field}` is {value:?}; it must be {range}{hint}");
                 FieldError::new(format!("/{field}"), detail)
             })
             .collect();
+        if self.orders.is_some() && rankers > 2 {
+            let detail = format!("`rankers` is {rankers}; orders decide between 2");
+            errors.push(FieldError::new("/rankers", detail));
+        }
         if others > 0 && others + 2 != rankers {
             let detail = format!("`others` has {others} numbers; it must have `rankers` - 2");
             errors.push(FieldError::new("/others", detail));
@@ -234,25 +277,51 @@ impl PlanRequest {
             difference: self.difference,
             others: self.others.clone(),
             target: Target { confidence: self.confidence, margin: self.margin },
-            counting: self.answered * (1.0 - self.repeats),
+            counting: self.orders.map_or(self.answered, |orders| COUNTED * orders)
+                * (1.0 - self.repeats),
         };
         let budget = plan_budget(self.rankers);
         let plans = plan::plan(&question, budget, is_awaited, &mut step_rng(SEED, 0))
             .map_err(|error| ServiceError::internal(error.to_string()))?
             .ok_or_else(|| ServiceError::internal("nobody waits for the plan"))?;
         let rosters: Vec<_> = plans.iter().filter_map(|plan| self.roster(plan)).collect();
-        Ok(PlanReport {
-            sentence: self.sentence(&rosters, &plans),
-            curve: self.curve(&plans),
-            rosters,
-        })
+        // `pages_per_day` are those of the other units
+        let alone_per_day = self.pages_per_day * self.alone / (1.0 - self.alone);
+        let orders = self.orders.map(|share| {
+            PlannedOrders::of(share, alone_per_day, self.wait_days(), 1.0 - self.confidence)
+        });
+        let mut sentence = self.sentence(&rosters, &plans);
+        if let (Some(planned), Some(share)) = (&orders, self.orders) {
+            sentence += &planned.sentence(share);
+        }
+        Ok(PlanReport { sentence, curve: self.curve(&plans), rosters, orders })
+    }
+
+    fn arrival_seconds(&self) -> u32 {
+        self.arrival_seconds.unwrap_or(self.window_seconds / 8)
+    }
+
+    /// Days from a page until it counts.
+    fn wait_days(&self) -> f64 {
+        let seconds = f64::from(self.window_seconds) + f64::from(self.arrival_seconds());
+        if self.orders.is_some() { seconds / 86_400.0 } else { 0.0 }
+    }
+
+    /// Days until so many pages count.
+    fn days_of(&self, pages: f64) -> f64 {
+        two_digits(pages / self.pages_per_day + self.wait_days())
+    }
+
+    /// Pages that count within the days of the request.
+    fn pages_in_time(&self) -> f64 {
+        (self.days - self.wait_days()).max(0.0) * self.pages_per_day
     }
 
     /// The plan of one roster; `None` if no number of pages shows the difference.
     fn roster(&self, plan: &Plan) -> Option<PlannedRoster> {
         let Pages { median, high, regret } = plan.pages(self.difference)?;
-        let days = |pages: f64| two_digits(pages / self.pages_per_day);
-        let smallest = plan.smallest_difference(self.days * self.pages_per_day);
+        let days = |pages: f64| self.days_of(pages);
+        let smallest = plan.smallest_difference(self.pages_in_time());
         Some(PlannedRoster {
             rivals: plan.rivals().into(),
             pages: Expected { median: rounded(median) as f64, high: rounded(high) as f64 },
@@ -269,11 +338,10 @@ impl PlanRequest {
         let plausible = differences.into_iter().filter(|&it| it <= DIFFERENCE_MAX);
         let of = |difference| {
             let all = plans.iter().map(|plan| plan.pages(difference));
-            let days = all.map(|pages| Some(pages?.median / self.pages_per_day));
+            let days = all.map(|pages| Some(self.days_of(pages?.median)));
             let days: Vec<f64> = days.collect::<Option<_>>()?;
             let shortest = days.iter().copied().fold(f64::INFINITY, f64::min);
             let longest = days.iter().copied().fold(0.0, f64::max);
-            let [shortest, longest] = [shortest, longest].map(two_digits);
             Some(DaysOf { difference, shortest, longest })
         };
         plausible.filter_map(of).collect()
@@ -331,7 +399,7 @@ impl PlanRequest {
             return format!(
                 "In {days} they show no difference: {} pages, and a best ranker that wins {} takes \
                  {}.",
-                grouped((self.days * self.pages_per_day).round() as u64, ','),
+                grouped(self.pages_in_time().round() as u64, ','),
                 wins(DIFFERENCE_MAX),
                 largest.map_or_else(String::new, |it| grouped(rounded(it.median), ',')),
             );
@@ -357,20 +425,4 @@ pub async fn planned(
 ) -> Result<PlanReport, ServiceError> {
     ServiceError::unless_valid(request.errors())?;
     reports.threads.run_awaited(move |is_awaited| request.report(is_awaited)).await?
-}
-
-fn two_digits(number: f64) -> f64 {
-    if number <= 0.0 {
-        return 0.0;
-    }
-    // the text has the digits, without the rounding errors of powers of ten
-    format!("{number:.1e}").parse().unwrap_or(number)
-}
-
-fn days_in_words(days: f64) -> String {
-    match days {
-        1.0 => "1 day".into(),
-        days if days >= 1000.0 => format!("{} days", grouped(days.round() as u64, ',')),
-        days => format!("{days} days"),
-    }
 }

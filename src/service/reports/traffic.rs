@@ -5,10 +5,10 @@ use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
 use crate::service::reports::guardrails::silences;
-use dueling_bandits::BatchProgress;
 use dueling_bandits::claims::alone::Split;
 use dueling_bandits::claims::drift;
 use dueling_bandits::evidence::balance::Cell;
+use dueling_bandits::{BatchProgress, Duel};
 use rankduel_engine::fold::Fold;
 use rankduel_engine::fold::page_counts::PairPages;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -41,6 +41,10 @@ pub struct TrafficSummary {
     pub batch: Option<BatchSummary>,
     /// The newest change of preferences, until there is a verdict on what is true since then.
     pub drift: Option<drift::Alarm>,
+    /// Whether orders decide: silence is then no loss.
+    pub by_orders: bool,
+    /// The pairs in which clicks prove one ranker, and orders the other.
+    pub misleading: Vec<Duel>,
     /// Limits that missing values can break by themselves, in sentences.
     pub silences: Vec<String>,
 }
@@ -115,6 +119,8 @@ impl TrafficSummary {
             time_ahead_ms: fold.time_ahead_of(now_ms),
             batch: BatchSummary::of(&fold),
             drift: newest_change(&fold).cloned(),
+            by_orders: loaded.spec.decide_by.is_some(),
+            misleading: misleading(&fold),
             silences: silences(loaded, &fold),
         })
     }
@@ -191,6 +197,15 @@ fn newest_change(fold: &Fold) -> Option<&drift::Alarm> {
     let alarm = fold.run().drift()?.alarms().last()?;
     let is_about_today = alarm.restarted && fold.run().verdict().verdict().is_some();
     (!is_about_today).then_some(alarm)
+}
+
+/// The pairs in which clicks prefer one ranker and orders the other, wrong in at most 10 % of
+/// experiments.
+fn misleading(fold: &Fold) -> Vec<Duel> {
+    let Some(baskets) = &fold.state().baskets else { return Vec::new() };
+    let (scores, rankers) =
+        (fold.run().verdict().counted().scores(), fold.run().roster().rankers());
+    baskets.beside().misleading(scores, rankers, 0.95)
 }
 
 /// The upper end of the bucket with the quantile.

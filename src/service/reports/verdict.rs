@@ -10,6 +10,7 @@ use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::duels_to_go::{DuelsToGo, duels_to_go, forecast_input};
 use crate::service::reports::fold_copy::{FoldCopy, verdict_rng, winners};
 use crate::service::reports::leader::{keep_proven, possible};
+use crate::service::reports::orders::OrdersInput;
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::single_flight::{Computed, newest};
@@ -59,6 +60,7 @@ struct VerdictInput {
     basis: VerdictBasis,
     claims: Option<ControlClaims>,
     segments: Option<SegmentsView>,
+    orders: Option<OrdersInput>,
     waits: Option<Waiting>,
     /// The answers that wait and are expected to count.
     waiting: Vec<EqualAnswers>,
@@ -81,8 +83,9 @@ impl VerdictInput {
             basis: VerdictBasis::of(fold),
             claims: fold.run().claims().cloned(),
             segments: None,
+            orders: OrdersInput::of(fold),
             waits: Waiting::of(fold),
-            waiting: fold.run().cohorts().expected(),
+            waiting: fold.expected(),
             left_out: fold.run().cohorts().left_out().total(),
             drift: fold.run().drift().cloned(),
             is_concluded: fold.state().lifecycle.is_concluded(),
@@ -265,12 +268,16 @@ fn verdict_of(
         winners: ids(winners),
         deciding_pairs,
         deciding_pairs_total,
-        effects,
         control: input.claims.as_ref().and_then(|held| {
             let verdict = copy.tracker.verdict();
             ControlView::of(loaded, held, verdict, standing.ranker, concluded.is_some())
         }),
         segments: input.segments.clone(),
+        orders: input
+            .orders
+            .as_ref()
+            .map(|orders| orders.view(loaded, standing.ranker, &effects, target.confidence)),
+        effects,
         duels_to_go: judgement.duels_to_go.as_ref().ok().copied(),
         duels_to_go_reason: judgement.duels_to_go.as_ref().err().cloned(),
         waiting: input.waits.clone(),

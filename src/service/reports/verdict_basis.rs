@@ -4,10 +4,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
+use crate::service::reports::orders::next_closes_ms;
 use crate::service::reports::words::share;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::loss::Loss;
 use dueling_bandits::evidence::{HeavyUnit, VerdictTracker};
+use dueling_bandits::orders::Beside;
 use dueling_bandits::pairs::pairs_by_strips;
 use interleaving::{DepthPolicy, random_clicks_favour_a_side};
 use rankduel_engine::clock::rfc3339;
@@ -24,6 +26,14 @@ const MISTAKEN: f64 = 0.05;
 const LOSS_RANKERS_MAX: usize = 64;
 const NO_LOSS: &str = "If even a few answers got lost, and the winner had lost all of these duels, the verdict could be \
                        wrong. Where answers can get lost, ask for more `confidence`.";
+
+/// Assumptions of a verdict by orders.
+const OF_ORDERS: [&str; 3] = [
+    "Orders are lost alike on both sides, and those after `window_seconds` favour no side.",
+    "The record of an order arrives within `arrival_seconds`; a short one also shows less of what \
+     the window cuts off.",
+    "A unit is one person, with the same `unit` on pages and in orders.",
+];
 
 /// The answers and assumptions that the verdict rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -81,6 +91,9 @@ pub struct VerdictBasis {
     /// A remark for people on how much loss the verdict withstands.
     #[serde(skip)]
     pub remark: Option<&'static str>,
+    /// Clicks and late orders, where orders decide.
+    #[serde(skip)]
+    beside: Option<Beside>,
     /// The assumptions that the verdict rests on, in words.
     #[schema(value_type = Vec<String>)]
     pub assumptions: Vec<&'static str>,
@@ -103,7 +116,11 @@ pub struct Waiting {
 impl Waiting {
     pub(super) fn of(fold: &Fold) -> Option<Self> {
         let cohorts = fold.run().cohorts();
-        let (answers, next_count_ms) = (cohorts.waiting(), cohorts.oldest_window_end()? + SLACK_MS);
+        let baskets = fold.state().baskets.as_deref();
+        let (answers, next_count_ms) = match baskets {
+            None => (cohorts.waiting(), cohorts.oldest_window_end()? + SLACK_MS),
+            Some(baskets) => (baskets.ordered().0, next_closes_ms(fold)?),
+        };
         let next_count_at = rfc3339(next_count_ms);
         (answers > 0).then_some(Self { answers, next_count_at, next_count_ms })
     }
@@ -182,13 +199,17 @@ impl VerdictBasis {
         } else if self.holds_unless_lost == Some(0.0) {
             self.remark = Some(NO_LOSS);
         }
+        if self.beside.as_ref().is_some_and(|it| it.cuts_off(tracker, tally, active, winner)) {
+            self.doubts.push(cut_off(id));
+        }
     }
 
     pub(super) fn of(fold: &Fold) -> Self {
         let cohorts = fold.run().cohorts();
         let (with_unit, without_unit) = cohorts.answers();
-        let (left_out, waiting, excluded) =
-            (cohorts.left_out(), cohorts.waiting(), &fold.state().excluded);
+        let baskets = fold.state().baskets.as_deref();
+        let waiting = baskets.map_or_else(|| cohorts.waiting(), |baskets| baskets.ordered().0);
+        let (left_out, excluded) = (cohorts.left_out(), &fold.state().excluded);
         let total = with_unit + without_unit;
         let is_in_cohorts = cohorts.window_ms() > 0;
         let complete_until = cohorts.complete_until();
@@ -213,9 +234,18 @@ impl VerdictBasis {
             answered_each: answered_each(&fold.state().counts, fold.run().policy().tally()),
             doubts: unfair_method(fold).into_iter().collect(),
             remark: None,
+            beside: baskets.map(|baskets| baskets.beside().clone()),
             assumptions: assumptions(fold),
         }
     }
+}
+
+/// The doubt `orders-cut-off`.
+fn cut_off(winner: &str) -> String {
+    format!(
+        "More orders of rivals of `{winner}` come after the window. If three times as many are cut \
+         off as were seen, the verdict does not hold: try a longer window in another experiment."
+    )
 }
 
 /// The assumptions of the verdict, in words.
@@ -235,7 +265,11 @@ fn assumptions(fold: &Fold) -> Vec<&'static str> {
         assumptions
             .push("Which units were excluded, and whether, did not depend on who won their duels.");
     }
+    if fold.state().baskets.is_some() {
+        assumptions.extend(OF_ORDERS);
+    }
     assumptions.push(match fold.run().cohorts().window_ms() > 0 {
+        _ if fold.state().baskets.is_some() => "What enters the experiment later is like what did.",
         true => {
             "Whether a duel is answered within `answer_window_seconds` does not depend on who \
              wins it."
@@ -310,6 +344,14 @@ pub(crate) fn doubt(loaded: &LoadedExperiment) -> Result<Option<Doubt>, ServiceE
         let fold = loaded.fold()?;
         if unfair_method(&fold).is_some() {
             return Ok(Some(Doubt { duel: None }));
+        }
+        let beside = fold.state().baskets.as_deref().map(|baskets| baskets.beside().clone());
+        if let (Some(beside), Some(verdict)) = (beside, fold.run().verdict().verdict()) {
+            let (tracker, tally) = (fold.run().verdict(), fold.run().policy().tally());
+            let active = fold.run().roster().active();
+            if beside.cuts_off(tracker, tally, active, verdict.winner()) {
+                return Ok(Some(Doubt { duel: None }));
+            }
         }
         let Some(lost) = lost(&fold) else { return Ok(None) };
         let (tally, roster) = (fold.run().policy().tally().clone(), fold.run().roster().clone());

@@ -7,6 +7,7 @@ use crate::service::answer::Answer;
 use crate::service::reports::claims::ControlView;
 use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::duels_to_go::DuelsToGo;
+use crate::service::reports::orders::OrdersView;
 use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::verdict_basis::{VerdictBasis, Waiting};
 use crate::service::reports::verdict_pairs::{DecidingPair, Effect};
@@ -74,6 +75,10 @@ pub struct Verdict {
     pub control: Option<ControlView>,
     /// `null` without declared segments.
     pub segments: Option<SegmentsView>,
+    /// Omitted if clicks decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub orders: Option<OrdersView>,
     pub rests_on: VerdictBasis,
     /// The claim that preferences have changed; `null` if `drift` of the experiment is `off`.
     pub drift: Option<DriftClaim>,

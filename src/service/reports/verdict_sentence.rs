@@ -2,6 +2,7 @@
 
 use crate::service::reports::claim::ClaimKind;
 use crate::service::reports::claims::ControlView;
+use crate::service::reports::orders::range;
 use crate::service::reports::verdict_basis::VerdictBasis;
 use crate::service::reports::verdict_report::{Verdict, VerdictState};
 use crate::service::reports::words::{error, grouped, points};
@@ -46,8 +47,15 @@ fn to_go(verdict: &Verdict) -> String {
         Some(0) => {
             "The answers that wait are enough for the verdict: it comes when they count.".into()
         }
+        Some(more) if verdict.orders.is_some() => {
+            let more = grouped(more, ',');
+            format!("The verdict takes about {more} more people who order what they clicked.")
+        }
         Some(1) => "The verdict takes about one more page.".into(),
         Some(pages) => format!("The verdict takes about {} more pages.", grouped(pages, ',')),
+        None if verdict.orders.is_some() => {
+            "There is no estimate yet of how many more orders the verdict takes.".into()
+        }
         None => "There is no estimate yet of how many more pages the verdict takes.".into(),
     }
 }
@@ -74,23 +82,37 @@ pub(super) fn claim(verdict: &Verdict) -> String {
         true => format!(", if differences below {margin} do not count"),
         false => String::new(),
     };
-    match (equal, verdict.condorcet) {
+    let by = verdict.orders.as_ref().map(|orders| format!(" {}", orders.by)).unwrap_or_default();
+    let claimed = match (equal, verdict.condorcet) {
         ([], true) => {
             let or =
                 if but.is_empty() { but } else { format!(", or is less than {margin} behind") };
-            format!("`{winner}` is the best ranker: it beats {all}{or}.")
+            format!("`{winner}` is the best ranker{by}: it beats {all}{or}.")
         }
         ([], false) => format!(
-            "`{winner}` is the best ranker: no other ranker beats more of the others than it does{but}."
+            "`{winner}` is the best ranker{by}: no other ranker beats more of the others than it does{but}."
         ),
         ([most @ .., last], _) => {
             let most: String = most.iter().map(|id| format!(", `{id}`")).collect();
             format!(
-                "`{winner}`{most} and `{last}` are equally good: no other ranker beats more \
+                "`{winner}`{most} and `{last}` are equally good{by}: no other ranker beats more \
                  of the others than they do{but}. Choose any of them."
             )
         }
-    }
+    };
+    claimed + &credit_of_orders(verdict).unwrap_or_default()
+}
+
+/// The share of the credit for orders that the winner has.
+fn credit_of_orders(verdict: &Verdict) -> Option<String> {
+    let orders = verdict.orders.as_ref().filter(|_| verdict.winners.len() == 1)?;
+    let low = verdict.effects.iter().map(|effect| effect.low).reduce(f64::min)?;
+    let high = verdict.effects.iter().map(|effect| effect.high).reduce(f64::max)?;
+    Some(format!(
+        " It has {} of the credit for what people order within {} of their first page.",
+        range(low, high),
+        orders.within
+    ))
 }
 
 fn error_of_claim(verdict: &Verdict) -> String {

@@ -50,3 +50,21 @@ pub(crate) fn share(share: f64) -> String {
 fn short(number: f64) -> String {
     format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
+
+/// A number of the magnitude of a forecast.
+pub(super) fn two_digits(number: f64) -> f64 {
+    if number <= 0.0 {
+        return 0.0;
+    }
+    // the text has the digits, without the rounding errors of powers of ten
+    format!("{number:.1e}").parse().unwrap_or(number)
+}
+
+/// A number of days.
+pub(super) fn days_in_words(days: f64) -> String {
+    match days {
+        1.0 => "1 day".into(),
+        days if days >= 1000.0 => format!("{} days", grouped(days.round() as u64, ',')),
+        days => format!("{days} days"),
+    }
+}

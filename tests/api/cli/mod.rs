@@ -3,6 +3,7 @@
 mod completions;
 mod documents;
 mod health;
+mod orders;
 mod plan;
 mod policies;
 mod wrong_folder;

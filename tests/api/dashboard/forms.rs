@@ -13,6 +13,7 @@ on_sqlite! {
     the_form_alone_creates_what_is_common
     all_errors_are_shown_at_once_with_what_was_read
     a_plan_has_the_same_dates_before_and_after
+    the_form_creates_what_orders_decide
     text_of_another_direction_is_isolated_on_every_page
 }
 
@@ -131,6 +132,88 @@ async fn the_form_alone_creates_what_is_common(database: TestDatabase) {
     for (member, value) in wanted.as_object().expect("an object") {
         assert_eq!(&made[member], value, "{member}");
     }
+}
+
+const SHOP: [(&str, &str); 14] = [
+    ("name", "shop"),
+    ("rankers", "today\r\nnext"),
+    ("control", "today"),
+    ("alone", "20 %"),
+    ("concludes", "verdict"),
+    ("decides", "money"),
+    ("orders_event", "order"),
+    ("window_seconds", "604800"),
+    ("arrival_seconds", "129600"),
+    ("cap", "200"),
+    ("pages_per_day", "5000"),
+    ("difference", "7 %"),
+    ("answered", "0.3"),
+    ("orders", "2.5 %"),
+];
+
+async fn the_form_creates_what_orders_decide(database: TestDatabase) {
+    let server = serve(database.store().await).await;
+    let visitor = Visitor::with(&server, ADMIN).await;
+    // the fields are filled in, and mean nothing as long as clicks decide
+    let form = visitor.get("/new-experiment").await.text();
+    for value in ["value=\"order\"", "value=\"604800\"", "value=\"129600\"", "value=\"0.025\""] {
+        assert!(form.contains(value), "{value}");
+    }
+    let asked = send(&visitor, "review", &SHOP).await;
+    assert_eq!(asked.status, 200, "{}", asked.text());
+    let plain = asked.plain();
+    let summary = plain.split("What will happen").nth(1).expect("a question");
+    for part in [
+        "<dt>Decided by</dt><dd>the money of each <bdi>order</bdi>, up to 200 a unit",
+        "within 7 days of a unit's first clicked page; sent within 36 h",
+        "An order counts 8.5 days after its first page",
+        "orders take about 3.6 times the pages of clicks",
+        "The lift is known to about ± 20 % after ",
+        "Started on ",
+    ] {
+        assert!(summary.contains(part), "{part}: {summary}");
+    }
+    assert!(!summary.contains("Clicks settle after"), "{summary}");
+    let done = send(&visitor, "confirm", &SHOP).await;
+    let place = done.location().to_owned();
+    let created = visitor.get(&place).await.plain();
+    assert!(created.contains("An order counts 8.5 days after its first page"), "{created}");
+    let made = api(&server, "GET", "/v1/experiments/shop", None).await;
+    let decide_by = json!({
+        "event": "order", "window_seconds": 604_800, "arrival_seconds": 129_600, "by": "money",
+        "cap": 200.0,
+    });
+    assert_eq!(made["decide_by"], decide_by);
+    // each error is beside its field
+    let with_errors: Vec<_> = SHOP
+        .into_iter()
+        .map(|(name, value)| match name {
+            "rankers" => (name, "a\nb\nc"),
+            "window_seconds" => (name, "59"),
+            "cap" => (name, ""),
+            "orders" => (name, "250 %"),
+            _ => (name, value),
+        })
+        .collect();
+    let wrong = send(&visitor, "review", &with_errors).await.plain();
+    for part in
+        ["orders decide between 2", "`window_seconds` is 59", "needs a `cap`", "`orders` is 2.5"]
+    {
+        assert!(wrong.contains(part), "{part}: {wrong}");
+    }
+    // by clicks, none of it is sent
+    let clicks: Vec<_> = SHOP
+        .into_iter()
+        .map(|(name, value)| match name {
+            "name" => (name, "clicks"),
+            "decides" => (name, ""),
+            _ => (name, value),
+        })
+        .collect();
+    let asked = send(&visitor, "review", &clicks).await.plain();
+    assert!(!asked.contains("An order counts"), "{asked}");
+    send(&visitor, "confirm", &clicks).await.location();
+    assert_eq!(api(&server, "GET", "/v1/experiments/clicks", None).await.get("decide_by"), None);
 }
 
 async fn all_errors_are_shown_at_once_with_what_was_read(database: TestDatabase) {

@@ -6,6 +6,7 @@ mod forms;
 mod login;
 mod manage;
 mod manage_keys;
+mod orders;
 mod path_prefix;
 mod reference;
 mod scene;

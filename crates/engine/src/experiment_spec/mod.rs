@@ -1,6 +1,8 @@
 //! The spec of an experiment, and the rules that a spec must satisfy.
 
+mod by_orders;
 mod conclude_at;
+mod decide_by;
 mod drift;
 mod enrolment;
 mod errors;
@@ -16,6 +18,7 @@ mod rules;
 mod spec;
 
 pub use conclude_at::{CONFIDENCE, ConcludeAt, ConcludeAtChange, MARGIN};
+pub use decide_by::{DecideBy, EVENT_WEIGHTS, OrderMeasure, SETTLE_AFTER};
 pub use drift::{DEFAULT_WATCH, OnDrift};
 pub use enrolment::arm_of;
 pub use errors::Errors;

@@ -84,6 +84,10 @@ pub struct Patch {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0, maximum = 1.0, nullable = false)]
     pub coverage: Option<f64>,
+    /// Always refused: it is fixed at creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub decide_by: Option<Value>,
     /// Units, such as machines, whose answers do not count, before and after the change.
     #[serde(
         default,
@@ -115,6 +119,8 @@ pub enum Refused {
     Invalid(Vec<FieldError>),
     /// The rankers cannot change in this way: the reason, with a remedy.
     FixedRankers(String),
+    /// The setting is fixed at creation: which, with a remedy.
+    Fixed(String),
 }
 
 impl Refused {
@@ -126,7 +132,7 @@ impl Refused {
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
-            Self::FixedRankers(why) => f.write_str(why),
+            Self::FixedRankers(why) | Self::Fixed(why) => f.write_str(why),
             Self::Invalid(errors) => {
                 let mut details = errors.iter().map(|error| &error.detail);
                 f.write_str(details.next().map_or("it is invalid", |detail| detail))
@@ -182,6 +188,13 @@ impl Patch {
 impl ExperimentSpec {
     /// The spec after a change, which is equal to this one if nothing changes.
     pub fn patched(&self, patch: &Patch) -> Result<Self, Refused> {
+        if let Some(fixed) = self.fixed_by_orders(patch) {
+            let why = format!(
+                "`{fixed}` is fixed at creation, because it says which orders count: create \
+                 another experiment"
+            );
+            return Err(Refused::Fixed(why));
+        }
         let mut spec = self.clone();
         spec.set_texts(patch);
         spec.set_answers(patch)?;
@@ -205,6 +218,13 @@ impl ExperimentSpec {
         }
         spec.refuse_errors(self)?;
         Ok(spec)
+    }
+
+    /// The member of a patch that cannot change because of `decide_by`.
+    fn fixed_by_orders(&self, patch: &Patch) -> Option<&'static str> {
+        let sets_window = self.decide_by.is_some() && patch.answer_window_seconds.is_some();
+        let window = sets_window.then_some("answer_window_seconds");
+        patch.decide_by.as_ref().map(|_| "decide_by").or(window)
     }
 
     /// Refuse a change of `before` to an invalid spec.
@@ -352,6 +372,10 @@ impl ExperimentSpec {
 
     /// Refuse any change of the rankers that the policy does not allow.
     fn refuse_fixed_rankers(&self) -> Result<(), Refused> {
+        if self.decide_by.is_some() {
+            let why = "orders decide this experiment, which has two rankers: create another one";
+            return Err(Refused::FixedRankers(why.into()));
+        }
         let Some(why) = self.policy.description().fixed_rankers else { return Ok(()) };
         Err(Refused::FixedRankers(format!(
             "policy `{}` cannot add or retire rankers: {why}",

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::by_orders;
 use super::conclude_at::{CONFIDENCE, ConcludeAt};
 use super::drift::watch_error;
 use super::exclusions;
@@ -56,7 +57,10 @@ impl ExperimentSpec {
             errors.push(FieldError::new("/seed", detail));
         }
         errors.extend(text_errors(self));
-        errors.extend(self.answer_window_errors());
+        errors.extend(by_orders::errors(self));
+        if self.decide_by.is_none() {
+            errors.extend(self.answer_window_errors());
+        }
         errors.extend(self.pages.errors(&self.rankers, self.duel_ttl_seconds));
         errors.extend(self.control_error());
         errors.extend(segment_errors(self));

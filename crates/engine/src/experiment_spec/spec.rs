@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::conclude_at::ConcludeAt;
+use super::decide_by::DecideBy;
 use super::drift::OnDrift;
 use super::errors::Errors;
 use super::exclusions::{self, Exclusion};
@@ -98,6 +99,9 @@ pub struct ExperimentSpec {
         skip_serializing_if = "metrics::is_default_value_window"
     )]
     pub value_window_seconds: u32,
+    /// The orders that decide; without it, clicks do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decide_by: Option<DecideBy>,
     /// The units whose answers do not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusions: Vec<Exclusion>,

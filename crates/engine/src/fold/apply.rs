@@ -145,6 +145,7 @@ impl Fold {
                     }
                 }
                 self.state.shown_alone(&arms, position);
+                self.alone_before_orders(&arms, recorded_at);
                 self.state.complete_alone(self.run.cohorts(), recorded_at);
             }
             ControlEvent::BatchResults { batch, part, results } => {
@@ -161,7 +162,7 @@ impl Fold {
                     return Err(format!("it says that {answered} of {issued} were answered"));
                 }
                 self.run.add_duels(Cell { issued: *issued, answered: *answered });
-                self.run.complete(*issued_before, self.state.recorded_at);
+                self.complete(*issued_before);
                 self.state.complete_alone(self.run.cohorts(), recorded_at);
             }
             ControlEvent::Values { pages } => self.state.add_values(pages)?,
@@ -170,6 +171,11 @@ impl Fold {
                 if let Some(guardrails) = &mut self.state.guardrails {
                     guardrails.complete(*issued_before);
                 }
+            }
+            ControlEvent::Links(_)
+            | ControlEvent::Order(_)
+            | ControlEvent::OrderCancelled { .. } => {
+                self.apply_orders(event, recorded_at)?;
             }
             ControlEvent::Clicks(_) | ControlEvent::Settled {} => {}
         }
@@ -269,8 +275,7 @@ impl Fold {
             self.seed,
             self.run.policy().tally().steps(),
         );
-        let place = |segment| self.state.spec.segments.iter().position(|&own| own == segment);
-        let segment = segment.and_then(place).map_or(0, |place| place as u8 + 1);
+        let segment = self.state.place_of_segment(segment);
         let answer =
             TimedAnswer { duel, outcome: resolved, score, issued_at, nonce, unit, segment };
         self.run.observe_timed(&answer, batch, ticket, self.state.recorded_at);
@@ -364,6 +369,11 @@ impl State {
                 clicks.chosen_at >= entry.position && !is_known
                     || clicks.sheet.is_none() && !has_page(clicks.duel.as_u128())
             }
+            Event::Control(ControlEvent::Links(links)) => {
+                let is_known =
+                    has(links.first, links.second) && self.methods.version(links.method).is_some();
+                links.chosen_at >= entry.position && !is_known
+            }
             Event::Outcome(outcome) => {
                 outcome.chosen_at >= entry.position && !has(outcome.first, outcome.second)
             }
@@ -390,7 +400,7 @@ impl State {
         }
     }
 
-    fn check_pair(&self, first: u16, second: u16) -> Result<(), String> {
+    pub(super) fn check_pair(&self, first: u16, second: u16) -> Result<(), String> {
         self.check_ranker(first)?;
         self.check_ranker(second)?;
         if first == second { Err(format!("ranker {first} is paired with itself")) } else { Ok(()) }

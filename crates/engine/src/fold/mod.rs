@@ -10,6 +10,7 @@ pub mod counts;
 pub mod excluded;
 pub mod methods;
 pub mod open_pages;
+mod orders;
 pub mod page_counts;
 mod saved;
 mod state;

@@ -4,12 +4,13 @@ use sha2::{Digest, Sha256};
 
 use super::Fold;
 use super::state::{MAX_POSITION, State};
-use super::values;
+use super::{orders, values};
 use crate::clock;
 use crate::experiment_spec::{ExperimentSpec, OnDrift};
 use crate::fold::open_pages::ClickedPage;
 use dueling_bandits::MIN_RANKERS;
 use dueling_bandits::claims::segments::SegmentClaims;
+use dueling_bandits::orders::Baskets;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::{Run, SavedRun};
 
@@ -22,7 +23,7 @@ impl Fold {
     /// are of another experiment than one whose log ends at this spec, or without units that it
     /// excludes.
     pub fn restore(newest: &ExperimentSpec, seed: u64, bytes: &[u8]) -> Option<Self> {
-        let (mut state, run) = decoded(bytes)?;
+        let (mut state, run, baskets) = decoded(bytes)?;
         state.is_sound(newest).then_some(())?;
         let spec = &state.spec;
         let rankers = spec.rankers.len();
@@ -34,6 +35,11 @@ impl Fold {
             let guardrails = values::restored(*saved, &state.spec, seed, rankers)?;
             state.guardrails = Some(Box::new(guardrails));
         }
+        state.baskets = match (orders::rules(&state.spec), baskets) {
+            (None, None) => None,
+            (Some(rules), Some(saved)) => Some(Box::new(saved.restored(rules, rankers)?)),
+            _ => return None,
+        };
         Some(Self::with(seed, run, state, held_out))
     }
 
@@ -46,6 +52,9 @@ impl Fold {
     pub fn save(&self) -> Vec<u8> {
         let mut bytes = postcard::to_stdvec(&(&self.state, self.run.saved()))
             .expect("numbers, strings and vectors of them always serialise");
+        if let Some(baskets) = &self.state.baskets {
+            bytes = postcard::to_extend(baskets, bytes).expect("as the rest");
+        }
         let digest = digest(&bytes);
         bytes.extend_from_slice(&digest);
         bytes
@@ -95,15 +104,17 @@ fn has_parts_of(run: &Run, state: &State) -> bool {
 }
 
 /// The parts of a saved fold; `None` if the bytes are damaged or of another layout.
-fn decoded(bytes: &[u8]) -> Option<(State, SavedRun)> {
+fn decoded(bytes: &[u8]) -> Option<(State, SavedRun, Option<Baskets>)> {
     let (content, found) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
     if found != digest(content) {
         return None;
     }
-    match postcard::take_from_bytes(content) {
-        Ok((saved, [])) => Some(saved),
-        _ => None,
+    let ((state, run), rest) = postcard::take_from_bytes(content).ok()?;
+    if rest.is_empty() {
+        return Some((state, run, None));
     }
+    let (baskets, rest) = postcard::take_from_bytes(rest).ok()?;
+    rest.is_empty().then_some((state, run, Some(baskets)))
 }
 
 fn digest(content: &[u8]) -> [u8; DIGEST_BYTES] {

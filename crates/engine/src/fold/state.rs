@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::methods::{Methods, as_json};
-use super::values;
+use super::{orders, values};
 use crate::cohorts::SLACK_MS;
 use crate::experiment_spec::{ConcludeAt, ExperimentSpec, OnDrift};
 use crate::fold::counts::Counts;
@@ -15,6 +15,7 @@ use dueling_bandits::claims::alone::AlonePages;
 use dueling_bandits::claims::control::ControlClaims;
 use dueling_bandits::claims::guardrails::{Guardrails, Kind};
 use dueling_bandits::evidence::{HeavyUnits, History, Verdict};
+use dueling_bandits::orders::Baskets;
 use dueling_bandits::parameters::Setup;
 use dueling_bandits::run::Run;
 use rankduel_store::audience::Segment;
@@ -108,6 +109,9 @@ pub struct State {
     pub alone: Option<Box<AlonePages>>,
     /// The claims about metrics; `None` without metrics.
     pub guardrails: Option<Box<Guardrails>>,
+    /// Clicks and orders of units; `None` where clicks decide. It is saved behind the rest.
+    #[serde(skip)]
+    pub baskets: Option<Box<Baskets>>,
 }
 
 /// Facts about batches that the log has beside the policy's state.
@@ -181,6 +185,7 @@ impl Fold {
             excluded: ExcludedUnits::of(spec),
             alone: (spec.alone > 0.0).then(Box::default),
             guardrails: values::start(spec, seed).map(Box::new),
+            baskets: orders::start(spec, seed),
         };
         Self::with(seed, run, state, held_out)
     }
@@ -219,7 +224,8 @@ impl Fold {
         let kept = self.state.open_pages.bytes() + self.run.bytes() + self.state.excluded.bytes();
         let guardrails = self.state.guardrails.as_deref().map_or(0, Guardrails::bytes);
         let counts = RANKER_BYTES * rankers + PAIR_BYTES * rankers * rankers;
-        counts + kept + alone + guardrails
+        let baskets = self.state.baskets.as_deref().map_or(0, Baskets::bytes);
+        counts + kept + alone + guardrails + baskets
     }
 
     /// The verdict, once the experiment may conclude on it: the claims of the winner that `at` waits

@@ -93,6 +93,11 @@ impl LoadedExperiment {
         read(&self.record.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The seed of the names that documents have on all pages; `None` if each page has its own.
+    pub fn document_names(&self) -> Option<u64> {
+        self.spec.decide_by.is_some().then(|| self.with_record(|record| record.seed))
+    }
+
     /// Replace the record, unless a newer one is known. The answer stays, which changes without the
     /// version: the given record may have been read before the newest answer was stored.
     pub(crate) fn set_record(&self, record: ExperimentRecord) {
@@ -143,7 +148,7 @@ impl LoadedExperiment {
         awaits_batch
             || !fold.state().open_pages.pages().is_empty()
             || fold.state().guardrails.as_deref().is_some_and(|it| it.due(i64::MAX).is_some())
-            || fold.run().cohorts().oldest_end().is_some()
+            || fold.oldest_cohort_end().is_some()
     }
 
     /// Duels whose time to collect clicks is over, at most `limit`.

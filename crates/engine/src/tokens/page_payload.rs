@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 
 use interleaving::{CreditSheet, MAX_DEPTH, MAX_DOCUMENTS};
 use rankduel_store::Nonce;
@@ -16,6 +16,15 @@ const SLOT_BYTES: usize = 9;
 /// A keyed hash of a document id. Among pages of a thousand documents, one in two million has two
 /// documents of the same name.
 pub type DocumentName = [u8; 5];
+
+/// The name of a document in all pages of an experiment that orders decide, whose seed this is.
+pub fn document_of_experiment(seed: u64, id: &str) -> DocumentName {
+    let mut hash = Sha256::new();
+    hash.update(b"rankduel document\0");
+    hash.update(seed.to_be_bytes());
+    hash.update(id.as_bytes());
+    first(&hash.finalize().into())
+}
 
 /// The shown list, from its first position to the last one of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,14 +66,24 @@ pub fn sheet_from_text(text: &str) -> Option<CreditSheet> {
 /// Secrets of one duel, derived from the signing key: the seed of its page, and the names of its
 /// documents.
 #[derive(Clone)]
-pub struct DuelSecrets(Hmac<Sha256>);
+pub struct DuelSecrets {
+    mac: Hmac<Sha256>,
+    /// The seed of the experiment, if orders decide it: its documents have the same names on all
+    /// pages.
+    names: Option<u64>,
+}
 
 impl DuelSecrets {
     /// The secrets of the duel with this nonce. `mac` must be keyed for this purpose only.
     pub(crate) fn new(mac: &Hmac<Sha256>, nonce: Nonce) -> Self {
         let mut mac = mac.clone();
         mac.update(&nonce.to_be_bytes());
-        Self(mac)
+        Self { mac, names: None }
+    }
+
+    /// The same with the names of documents of all pages, if the experiment has some: its seed.
+    pub fn with_names(self, names: Option<u64>) -> Self {
+        Self { names, ..self }
     }
 
     /// The seed of random choices for its page.
@@ -74,12 +93,15 @@ impl DuelSecrets {
 
     /// The name of a document.
     pub fn document(&self, id: &str) -> DocumentName {
-        first(&self.hash(b"document", &[id.as_bytes()]))
+        match self.names {
+            Some(seed) => document_of_experiment(seed, id),
+            None => first(&self.hash(b"document", &[id.as_bytes()])),
+        }
     }
 
     /// Unambiguous because, for each purpose, all parts but the last have a fixed length.
     fn hash(&self, purpose: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-        let mut mac = self.0.clone();
+        let mut mac = self.mac.clone();
         mac.update(purpose);
         mac.update(&[0]);
         for part in parts {

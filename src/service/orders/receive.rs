@@ -1,0 +1,228 @@
+//! Receiving orders.
+
+use std::sync::Arc;
+
+use tracing::Instrument as _;
+
+use super::content::{Order, OrderReceipt};
+use super::events::{NamedOrder, Names};
+use crate::service::Service;
+use crate::service::change::refuse_archived;
+use crate::service::error::ServiceError;
+use crate::service::units::UnitHasher;
+use crate::telemetry::export;
+use rankduel_engine::cohorts::SLACK_MS;
+use rankduel_engine::experiment_spec::OrderMeasure;
+use rankduel_engine::loaded::LoadedExperiment;
+use rankduel_engine::metrics::OrderStatus;
+use rankduel_store::events::Status;
+use rankduel_store::{Appended, ListFilter, NewEvent, Nonce};
+
+/// Approximate nanoseconds to hash an order, without its lines.
+const ORDER_NANOSECONDS: usize = 1_500;
+/// Approximate nanoseconds that each line adds.
+const LINE_NANOSECONDS: usize = 400;
+/// Events that are appended at once. A file of orders leaves room for others in the queue.
+const EVENTS_AT_ONCE: usize = 1000;
+/// Experiments that are read at once.
+const READ_AT_ONCE: u32 = 100;
+
+/// The experiment with this name, if it takes orders.
+pub(crate) async fn counting_one(
+    service: &Service,
+    name: &str,
+) -> Result<Arc<LoadedExperiment>, ServiceError> {
+    let loaded = service.experiment(name).await?;
+    loaded.with_record(refuse_archived)?;
+    match loaded.spec.decide_by {
+        Some(_) => Ok(loaded),
+        None => Err(ServiceError::NoOrders(format!(
+            "experiment `{name}` has no `decide_by`: clicks decide it"
+        ))),
+    }
+}
+
+/// Every experiment of a list that counts orders now: it runs, or has baskets that are open.
+pub(crate) async fn counting(
+    service: &Service,
+    filter: &ListFilter,
+) -> Result<Vec<Arc<LoadedExperiment>>, ServiceError> {
+    let (mut counting, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = service.engine.store.experiments(filter, &after, READ_AT_ONCE).await?;
+        let is_end = page.len() < READ_AT_ONCE as usize;
+        if let Some(last) = page.last() {
+            after.clone_from(&last.name);
+        }
+        // each of them is parsed when it is loaded
+        let may_count = page.iter().filter(|record| record.spec.contains("\"decide_by\""));
+        for record in may_count {
+            let loaded = service.experiment(&record.name).await?;
+            let is_open = record.status == Status::Running || loaded.fold()?.has_open_baskets();
+            if is_open && loaded.spec.decide_by.is_some() {
+                counting.push(loaded);
+            }
+        }
+        match is_end {
+            false => {}
+            true if counting.is_empty() => {
+                return Err(ServiceError::NoOrders(
+                    "no experiment that this key includes has `decide_by` and counts orders now"
+                        .into(),
+                ));
+            }
+            true => return Ok(counting),
+        }
+    }
+}
+
+/// Receive orders in each of these experiments. Returns one result for each order, in order, once
+/// all that count are durable. After an error, some may be durable: repeat the request.
+pub(crate) async fn receive(
+    service: &Service,
+    experiments: &[Arc<LoadedExperiment>],
+    orders: Vec<Result<Order, OrderReceipt>>,
+) -> Result<Vec<OrderReceipt>, ServiceError> {
+    let by_money = experiments.iter().any(|loaded| {
+        loaded.spec.decide_by.as_ref().is_some_and(|it| it.by == OrderMeasure::Money)
+    });
+    let valid = |order: Order| match order.missing_value().filter(|_| by_money) {
+        Some(error) => Err(OrderReceipt::invalid(error)),
+        None => Ok(order),
+    };
+    let mut good = Vec::with_capacity(orders.len());
+    let kept: Vec<Result<usize, OrderReceipt>> = orders
+        .into_iter()
+        .map(|order| {
+            good.push(order.and_then(valid)?);
+            Ok(good.len() - 1)
+        })
+        .collect();
+    let good = Arc::new(good);
+    let mut statuses = vec![Vec::with_capacity(experiments.len()); good.len()];
+    for loaded in experiments {
+        let received = receive_in(service, loaded, &good).await?;
+        for (statuses, status) in statuses.iter_mut().zip(received) {
+            statuses.push(status);
+        }
+    }
+    let receipt = |kept| match kept {
+        Ok(at) => OrderReceipt::of(statuses.get(at).map_or(&[], Vec::as_slice)),
+        Err(receipt) => receipt,
+    };
+    let receipts: Vec<OrderReceipt> = kept.into_iter().map(receipt).collect();
+    for receipt in &receipts {
+        service.engine.metrics.order(receipt.status);
+    }
+    Ok(receipts)
+}
+
+/// Receive orders in one experiment.
+async fn receive_in(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    orders: &Arc<Vec<Order>>,
+) -> Result<Vec<OrderStatus>, ServiceError> {
+    let lines = orders.iter().filter_map(|order| order.placed.as_ref());
+    let lines: usize = lines.map(|placed| placed.lines.len()).sum();
+    let nanoseconds = orders.len() * ORDER_NANOSECONDS + lines * LINE_NANOSECONDS;
+    let names =
+        Names { units: UnitHasher::of(loaded), seed: loaded.with_record(|record| record.seed) };
+    let orders = Arc::clone(orders);
+    let name = move || orders.iter().map(|order| names.order(order)).collect::<Vec<_>>();
+    let named = service.run_by_cost(nanoseconds, name).await?;
+    let counted = counted(service, loaded, &named).await?;
+    let mut statuses = vec![None; named.len()];
+    let mut fresh = Vec::new();
+    let mut late = Vec::new();
+    for (at, (order, is_counted)) in named.into_iter().zip(counted).enumerate() {
+        match is_counted {
+            true => late.push((at, order.event)),
+            false => fresh.push((at, order.event)),
+        }
+    }
+    let nonces: Vec<_> = late.iter().map(|(_, event)| event.nonce).collect();
+    let found = find(service, loaded, &nonces).await?;
+    for ((at, event), entry) in late.into_iter().zip(found) {
+        statuses[at] = Some(match entry {
+            None => OrderStatus::Late,
+            Some(entry) if event.event.repeats(&entry.event) => OrderStatus::Duplicate,
+            Some(_) => OrderStatus::Conflict,
+        });
+    }
+    append(service, loaded, fresh, &mut statuses).await?;
+    let missing = || ServiceError::internal("an order has no result");
+    statuses.into_iter().map(|status| status.ok_or_else(missing)).collect()
+}
+
+/// Append orders, each with its place in `statuses`.
+async fn append(
+    service: &Service,
+    loaded: &Arc<LoadedExperiment>,
+    mut fresh: Vec<(usize, NewEvent)>,
+    statuses: &mut [Option<OrderStatus>],
+) -> Result<(), ServiceError> {
+    while !fresh.is_empty() {
+        let rest = fresh.split_off(fresh.len().min(EVENTS_AT_ONCE));
+        let (places, events): (Vec<_>, Vec<_>) =
+            std::mem::replace(&mut fresh, rest).into_iter().unzip();
+        let append = service.engine.writer.append(loaded, events).instrument(export::append_span());
+        for (at, appended) in places.into_iter().zip(append.await?) {
+            statuses[at] = Some(match appended {
+                Appended::Recorded(_) => OrderStatus::Recorded,
+                Appended::Duplicate(_) => OrderStatus::Duplicate,
+                Appended::Conflict(_) => OrderStatus::Conflict,
+                Appended::TooLate(_) => OrderStatus::Late,
+                Appended::Archived | Appended::Missing => {
+                    return Err(ServiceError::not_appended(&loaded.name, appended));
+                }
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Of each order, whether all that it could count for has counted.
+async fn counted(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    orders: &[NamedOrder],
+) -> Result<Vec<bool>, ServiceError> {
+    let (mut counted, mut gone) = (Vec::with_capacity(orders.len()), Vec::new());
+    {
+        let fold = loaded.fold()?;
+        // nothing was shown before the experiment was created
+        let created_at = loaded.with_record(|record| record.created_at);
+        let complete_until = fold.run().cohorts().complete_until().max(created_at);
+        for (at, order) in orders.iter().enumerate() {
+            counted.push(match order.at {
+                // a line meets pages that were issued at its time or shortly before
+                Some(time) => time.saturating_add(SLACK_MS) < complete_until,
+                None => {
+                    if !fold.holds_order(order.order.0) {
+                        gone.push((at, order.nonce));
+                    }
+                    false
+                }
+            });
+        }
+    }
+    // a cancellation of an order that is not held: the order has counted, or has yet to come
+    let nonces: Vec<_> = gone.iter().map(|(_, nonce)| *nonce).collect();
+    let found = find(service, loaded, &nonces).await?;
+    for ((at, _), entry) in gone.into_iter().zip(found) {
+        counted[at] = entry.is_some();
+    }
+    Ok(counted)
+}
+
+async fn find(
+    service: &Service,
+    loaded: &LoadedExperiment,
+    nonces: &[Nonce],
+) -> Result<Vec<Option<rankduel_store::LogEntry>>, ServiceError> {
+    match nonces.is_empty() {
+        true => Ok(Vec::new()),
+        false => Ok(service.engine.store.find(loaded.id, nonces).await?),
+    }
+}
