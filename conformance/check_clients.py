@@ -126,6 +126,8 @@ def described(result):
         result["rankers"] = sorted({result["left"], result["right"]})
     if "duel_id" in result:
         result["has_duel"] = result["duel_id"] is not None
+    if "results" in result:
+        result["statuses"] = [one["status"] for one in result["results"]]
     return result
 
 
@@ -177,7 +179,7 @@ class Conformance:
                 raise Mismatch(f"connect: {answer}")
             if "needs" in exchange and not (answer["ok"] and answer["ok"].get(exchange["needs"])):
                 return "skip"
-            saved = {}
+            saved = {"now": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
             for number, step in enumerate(exchange["steps"], 1):
                 if step["do"] == "connect":
                     step = {**step, "with": {**settings, "experiment": name, **step["with"]}}
@@ -254,8 +256,9 @@ class Conformance:
                 if present:
                     raise Mismatch(f"body of {path} has {present}")
         refuses = any("refuses" in answer for answer in exchange["answers"].get("feedback", ()))
-        if not refuses and len(set(bodies.get("feedback", ()))) > 1:
-            raise Mismatch(f"feedback that is sent again must not change: {bodies['feedback']}")
+        for path in ("feedback", "orders"):
+            if not refuses and len(set(bodies.get(path, ()))) > 1:
+                raise Mismatch(f"{path}: a body that is sent again must not change: {bodies[path]}")
 
 
 def run_client(name, command, conformance, exchanges):

@@ -80,30 +80,55 @@ func (s *server) mayAsk() error {
 
 // report sends one item of feedback. Transient errors are followed by another attempt while there
 // is time for a whole one; the server counts the item once.
-func (s *server) report(ctx context.Context, item any, limit time.Duration) (Status, error) {
-	one := limit / attempts
-	last := time.Now().Add(limit - one)
-	for attempt := 0; ; attempt++ {
+func (s *server) report(ctx context.Context, item any, limit time.Duration) (status Status, err error) {
+	err = s.repeat(ctx, limit, func(one time.Duration) error {
 		var answer struct{ Status Status }
 		err := s.transport.send(ctx, "POST", s.path+"/feedback", item, &answer, one)
 		if err == nil && answer.Status == "" {
 			err = notRankduel("it has no status")
 		}
+		status = answer.Status
+		return err
+	})
+	return status, err
+}
+
+// orders sends orders, like report, and returns a result for each.
+func (s *server) orders(ctx context.Context, orders []Order, limit time.Duration) (results []OrderResult, err error) {
+	body := map[string]any{"orders": notNil(orders)}
+	err = s.repeat(ctx, limit, func(one time.Duration) error {
+		var answer struct{ Results []OrderResult }
+		err := s.transport.send(ctx, "POST", s.path+"/orders", body, &answer, one)
+		if err == nil && len(answer.Results) != len(orders) {
+			err = notRankduel("it has no result for each order")
+		}
+		results = answer.Results
+		return err
+	})
+	return results, err
+}
+
+// repeat makes attempts, each within its share of the limit, while their errors are transient.
+func (s *server) repeat(ctx context.Context, limit time.Duration, attempt func(time.Duration) error) error {
+	one := limit / attempts
+	last := time.Now().Add(limit - one)
+	for failures := 0; ; failures++ {
+		err := attempt(one)
 		var failed *Error
 		if !errors.As(err, &failed) || !failed.Transient() {
-			return answer.Status, err
+			return err
 		}
-		wait := firstWait << min(attempt, 10)
+		wait := firstWait << min(failures, 10)
 		wait = wait/2 + time.Duration(rand.Int63n(int64(wait/2)))
 		if wait < failed.RetryAfter {
 			wait = failed.RetryAfter
 		}
 		if time.Now().Add(wait).After(last) {
-			return "", err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return "", err
+			return err
 		case <-time.After(wait):
 		}
 	}

@@ -255,6 +255,24 @@ final class Client
         return $this->report($duelId, ['metrics' => (object) $values]);
     }
 
+    /**
+     * Sends orders, at most 1,000, to an experiment that orders decide. Transient failures are
+     * repeated like those of `reportClicks`; a repeat never counts twice.
+     *
+     * @param list<array{order_id: string, unit?: string, at?: string, cancelled?: bool,
+     *     lines?: list<array{document: string, value?: int|float, quantity?: int}>}> $orders
+     *     orders, or cancellations with `order_id` and `cancelled` alone. `unit` is that of the pages,
+     *     and `at` the time of the order, such as `2026-11-21T18:03:11Z`
+     * @return list<array{status: string, experiments?: int, detail?: string, pointer?: string}> for
+     *     each order its status `recorded`, `duplicate`, `late`, `conflict` or `invalid`, and the
+     *     `detail` of one that the server refuses
+     * @throws RankduelException
+     */
+    public function reportOrders(array $orders): array
+    {
+        return $this->server->orders(array_values($orders), $this->reportSeconds);
+    }
+
     /** @param array<string, mixed> $item */
     private function report(?string $duelId, array $item): Status
     {

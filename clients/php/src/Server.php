@@ -62,14 +62,43 @@ final class Server
      */
     public function report(array $item, float $seconds): Status
     {
+        return $this->repeated('/feedback', $item, $seconds, static function (array $answer): Status {
+            $name = $answer['status'] ?? '';
+            $status = is_string($name) ? Status::tryFrom($name) : null;
+            return $status ?? throw RankduelException::notRankduel('it has no status');
+        });
+    }
+
+    /**
+     * Sends orders, like `report`. Returns a result for each.
+     *
+     * @param list<array<string, mixed>> $orders
+     * @return list<array<string, mixed>>
+     */
+    public function orders(array $orders, float $seconds): array
+    {
+        $read = static function (array $answer) use ($orders): array {
+            $results = $answer['results'] ?? null;
+            $isWhole = is_array($results) && count($results) === count($orders)
+                && array_filter($results, is_array(...)) === $results;
+            return $isWhole ? $results : throw RankduelException::notRankduel('it has no result for each order');
+        };
+        return $this->repeated('/orders', ['orders' => $orders], $seconds, $read);
+    }
+
+    /**
+     * @template T
+     * @param array<string, mixed> $body
+     * @param \Closure(array<string, mixed>): T $read
+     * @return T
+     */
+    private function repeated(string $path, array $body, float $seconds, \Closure $read): mixed
+    {
         $limit = $seconds / self::ATTEMPTS;
         $last = microtime(true) + $seconds - $limit;
         for ($attempt = 0; ; $attempt++) {
             try {
-                $answer = $this->transport->send("$this->path/feedback", $item, $limit);
-                $name = $answer['status'] ?? '';
-                $status = is_string($name) ? Status::tryFrom($name) : null;
-                return $status ?? throw RankduelException::notRankduel('it has no status');
+                return $read($this->transport->send($this->path . $path, $body, $limit));
             } catch (RankduelException $failed) {
                 $wait = self::FIRST_WAIT * 2 ** min($attempt, 10) * random_int(50, 100) / 100;
                 $wait = max($wait, $failed->retryAfter ?? 0);

@@ -82,6 +82,8 @@ function act(?Client &$client, string $what, array $given): array
             return ['status' => $client->reportOutcome($given['of'], Outcome::from($given['outcome']))->value];
         case 'report_metrics':
             return ['status' => $client->reportMetrics($given['of'], $given['metrics'])->value];
+        case 'report_orders':
+            return ['results' => $client->reportOrders($given['orders'])];
     }
     throw new LogicException("unknown request $what");
 }

@@ -80,6 +80,9 @@ class Client:
         sent = self._client.report_metrics(**given, seconds=self._report_seconds)
         return {"status": await self._finished(sent)}
 
+    async def report_orders(self, orders: list[Any]) -> dict[str, Any]:
+        return {"results": await self._finished(self._client.report_orders(orders, seconds=self._report_seconds))}
+
     async def queue_clicks(self, clicks: list[Any], final: bool, **of: Any) -> dict[str, Any]:
         self._client.clicked(_of(**of), clicks, final=final)
         return {}

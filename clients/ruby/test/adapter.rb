@@ -52,6 +52,10 @@ class Adapter
     { status: @client.report_metrics(given["of"], given["metrics"]) }
   end
 
+  def report_orders(given)
+    { results: @client.report_orders(given["orders"]) }
+  end
+
   def queue_clicks(given)
     @client.queue_clicks(duel_of(given), given["clicks"], final: given["final"])
     {}

@@ -1,6 +1,7 @@
 import { asDuel, asPage, given, inFull } from "./answers.js";
 import { RankduelError } from "./errors.js";
 import { type Counts, FeedbackQueue } from "./feedback.js";
+import type { Order, OrderResult } from "./orders.js";
 import { type Click, type Duel, NEVER, type Page, type Visit, type Window, controlPage } from "./pages.js";
 import { Server } from "./server.js";
 import { Stock } from "./stock.js";
@@ -255,6 +256,16 @@ export class Rankduel {
   /** The same as `measured`, but resolves to the result like `reportClicks`. */
   async reportMetrics(of: Duel | Page | string | null, metrics: Metrics, options: ReportOptions = {}): Promise<string> {
     return this.#report(of, { metrics }, options);
+  }
+
+  /**
+   * Send orders, at most 1,000, to an experiment that orders decide. Resolves to the result of each.
+   * Transient failures are repeated like those of `reportClicks`; a repeat never counts twice.
+   */
+  async reportOrders(orders: readonly Order[], { milliseconds = 10_000 }: ReportOptions = {}): Promise<OrderResult[]> {
+    limit("milliseconds", milliseconds, DAY_MS);
+    if (!Array.isArray(orders)) throw new TypeError(`orders is ${typeof orders}; it must be a list`);
+    return this.#server.orders(orders, milliseconds);
   }
 
   async #report(of: Duel | Page | string | null, item: object, options: ReportOptions): Promise<string> {

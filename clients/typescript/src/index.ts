@@ -15,4 +15,5 @@
 export { Rankduel, type Metrics, type Options, type Outcome, type Rankings } from "./client.js";
 export { RankduelError } from "./errors.js";
 export { type Counts } from "./feedback.js";
+export type { Order, OrderLine, OrderResult } from "./orders.js";
 export { type Click, type Duel, type Page, type Pin, type Slot, type Visit, type Window, documents } from "./pages.js";

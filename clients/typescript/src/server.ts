@@ -1,4 +1,5 @@
 import { RankduelError, notRankduel } from "./errors.js";
+import { type Order, type OrderResult, isResult } from "./orders.js";
 import { type Transport, encode, isObject } from "./transport.js";
 
 /** After this many consecutive requests without an answer, the client pauses for `REST_MS`. */
@@ -50,15 +51,35 @@ export class Server {
    * Send one item of feedback. Transient errors are followed by another attempt while there is time
    * for a whole one; the server counts the item once.
    */
-  async report(item: object, milliseconds: number): Promise<string> {
-    const content = encode(item);
+  report(item: object, milliseconds: number): Promise<string> {
+    return this.#repeated("/feedback", item, milliseconds, ({ status }) => {
+      if (typeof status !== "string") throw notRankduel("it has no status");
+      return status;
+    });
+  }
+
+  /** Send orders, like `report`. Resolves to a result for each. */
+  orders(orders: readonly Order[], milliseconds: number): Promise<OrderResult[]> {
+    return this.#repeated("/orders", { orders }, milliseconds, ({ results }) => {
+      if (!Array.isArray(results) || results.length !== orders.length || !results.every(isResult)) {
+        throw notRankduel("it has no result for each order");
+      }
+      return results;
+    });
+  }
+
+  async #repeated<T>(
+    path: string,
+    body: object,
+    milliseconds: number,
+    read: (answer: Record<string, unknown>) => T,
+  ): Promise<T> {
+    const content = encode(body);
     const limit = milliseconds / ATTEMPTS;
     const last = performance.now() + milliseconds - limit;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const { status } = await this.#transport.post(`${this.path}/feedback`, content, limit);
-        if (typeof status !== "string") throw notRankduel("it has no status");
-        return status;
+        return read(await this.#transport.post(this.path + path, content, limit));
       } catch (error) {
         if (!(error instanceof RankduelError) || !error.isTransient) throw error;
         const doubled = FIRST_WAIT_MS * 2 ** Math.min(attempt, 10) * (0.5 + Math.random() / 2);

@@ -48,6 +48,7 @@ const actions: Record<string, (given: any) => Promise<object>> = {
   }),
   report_outcome: async ({ of, outcome }) => ({ status: await client.reportOutcome(of, outcome, { milliseconds }) }),
   report_metrics: async ({ of, metrics }) => ({ status: await client.reportMetrics(of, metrics, { milliseconds }) }),
+  report_orders: async ({ orders }) => ({ results: await client.reportOrders(orders, { milliseconds }) }),
   queue_clicks: async ({ of, duel_id, clicks, final }) => {
     client.clicked(of === undefined ? duel_id : JSON.parse(of), clicks, { final });
     return {};

@@ -32,6 +32,8 @@ def main() -> None:
     sizes = len(corpus.documents), len(corpus.training), len(corpus.test)
     print("{} manual pages, {} training and {} test queries".format(*sizes), flush=True)
     rankers = all_of(corpus, DATA / "corpus" / "model.json")
+    if arguments.orders:
+        rankers = {id: rankers[id] for id in (CONTROL, "learned")}
     with ExitStack() as stack:
         stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _stop))
         try:
@@ -40,7 +42,7 @@ def main() -> None:
             else:
                 url, rankduel_url = arguments.at.rstrip("/"), arguments.rankduel
             if arguments.simulate is not None:
-                _simulate(arguments.simulate, url, rankduel_url, corpus, rankers)
+                _simulate(arguments, url, rankduel_url, corpus, rankers)
             else:
                 threading.Event().wait()
         except KeyboardInterrupt:
@@ -61,7 +63,8 @@ def _start(
     rankduel = server.RankduelServer(database.absolute(), arguments.rankduel_port)
     stack.callback(rankduel.stop)
     try:
-        server.create_experiment(rankduel.url, DESCRIPTIONS, arguments.settle_seconds)
+        descriptions = {id: DESCRIPTIONS[id] for id in rankers}
+        server.create_experiment(rankduel.url, descriptions, arguments.settle_seconds, arguments.orders)
     except server.Refused as refused:
         raise SystemExit(f"rankduel does not create the experiment: {refused}") from None
     client = Rankduel(rankduel.url, experiment=server.EXPERIMENT, control=CONTROL, deadline=arguments.deadline)
@@ -71,6 +74,7 @@ def _start(
         client,
         ranker_seconds=arguments.ranker_seconds,
         settle_seconds=arguments.settle_seconds,
+        sells=arguments.orders,
     )
     stack.callback(site.close)
     try:
@@ -87,7 +91,7 @@ def _start(
 
 
 def _simulate(
-    users: int, url: str, rankduel_url: str, corpus: corpora.Corpus, rankers: dict[str, Ranker]
+    arguments: argparse.Namespace, url: str, rankduel_url: str, corpus: corpora.Corpus, rankers: dict[str, Ranker]
 ) -> None:
     """Search as simulated users until the verdict, and compare it with nDCG."""
     results = f"{rankduel_url}/v1/experiments/{server.EXPERIMENT}"
@@ -101,7 +105,7 @@ def _simulate(
             print(f"{so_far.searches:>7} searches: {verdict['sentence']}", flush=True)
         return bool(verdict["state"] == "decided")
 
-    done = Users(url, corpus.test, users).run(decided)
+    done = Users(url, corpus.test, arguments.simulate, buy=arguments.orders).run(decided)
     # the verdict counts an answer once its window is over
     window = server.call(f"{rankduel_url}/v1/experiments/{server.EXPERIMENT}")["answer_window_seconds"]
     end = time.monotonic() + window + COUNTING_SECONDS
@@ -132,6 +136,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--simulate", type=int, metavar="N", help="let at most N simulated users search, until the verdict"
+    )
+    parser.add_argument(
+        "--orders", action="store_true", help="sell printed pages: orders decide between two of the rankings"
     )
     parser.add_argument("--at", metavar="URL", help="with --simulate: the address of a site that runs already")
     parser.add_argument(

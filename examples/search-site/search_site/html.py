@@ -30,6 +30,10 @@ const report = event => {
 };
 document.addEventListener("click", report);
 document.addEventListener("auxclick", report);
+document.querySelector("[data-document]")?.addEventListener("click", async ({target}) => {
+  const answer = await fetch("/order", {method: "POST", body: JSON.stringify({document: target.dataset.document})});
+  target.textContent = answer.ok ? "Ordered" : "Please try again";
+});
 """
 
 
@@ -67,8 +71,10 @@ def _item(position: int, document: Document) -> str:
     return f'<li>{link}<p>{escape(document.summary)}</p><p class="note">{escape(lead)}</p></li>'
 
 
-def page(document: Document) -> str:
+def page(document: Document, sells: bool = False) -> str:
     text = f"<h2>{escape(document.title)}</h2><p><b>{escape(document.summary)}</b></p>"
+    if sells:
+        text += f'<p><button data-document="{escape(document.id)}">Order a print</button></p>'
     body = escape(document.lead) + "\n\n" + escape(document.body.replace("\n", "\n\n"))
     return _frame(document.title, "", f"{text}<pre>{body}</pre>")
 

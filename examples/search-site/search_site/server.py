@@ -73,15 +73,19 @@ def call(url: str, body: Any = None) -> Any:
             raise Refused(error.code, json.load(error)) from None
 
 
-def create_experiment(url: str, rankers: Mapping[str, str], settle_seconds: float) -> None:
-    """Create the experiment, or find that it exists with these settings."""
+def create_experiment(url: str, rankers: Mapping[str, str], settle_seconds: float, sells: bool = False) -> None:
+    """Create the experiment, or find that it exists with these settings. If the site sells, orders
+    decide it."""
     # clicks settle on the server if the site ends before it has settled a page
     window = max(60, round(2 * settle_seconds))
-    experiment = {
+    experiment: dict[str, Any] = {
         "name": EXPERIMENT,
         "rankers": [{"id": id, "description": description} for id, description in rankers.items()],
         "segments": ["short query", "long query"],
-        "settle_after_seconds": window,
-        "answer_window_seconds": window,
     }
+    if sells:
+        # a shop would take a week
+        experiment["decide_by"] = {"event": "order", "window_seconds": 60, "arrival_seconds": 10}
+    else:
+        experiment |= {"settle_after_seconds": window, "answer_window_seconds": window}
     call(f"{url}/v1/experiments", experiment)

@@ -18,15 +18,18 @@ from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
 from typing import Any, Mapping, Sequence
 
-from rankduel import Rankduel
+from rankduel import Rankduel, RankduelError
 
 from .rankers import Ranker
 
 log = logging.getLogger("search-site")
 
 LENGTH = 10
+PRICE = 4.90
+"""Of a printed page."""
 SHORT_WORDS = 3
 THREADS_PER_RANKER = 4
 VISITS = 10_000
@@ -96,7 +99,9 @@ class Site:
         *,
         ranker_seconds: float = 0.5,
         settle_seconds: float = 30.0,
+        sells: bool = False,
     ):
+        self.sells = sells
         self._rankers = {name: _Bounded(name, ranker, ranker_seconds) for name, ranker in rankers.items()}
         self._control = control
         self._rankduel = rankduel
@@ -158,6 +163,18 @@ class Site:
                 if visit is not None and visit.results.duel_id == duel_id:
                     del self._visits[session]
         self._rankduel.clicked(duel_id, list(clicks), final=final)
+
+    def ordered(self, document: str, session: str) -> str:
+        """A visitor has ordered a print of a page. rankduel joins it with the page of results on
+        which the session clicked it. A shop keeps its orders, so it can send them again, or all of
+        them at night: `rankduel orders`."""
+        at = datetime.now(timezone.utc).isoformat()
+        order = {"order_id": secrets.token_urlsafe(12), "unit": session, "at": at, "lines": [{"document": document, "value": PRICE}]}
+        try:
+            return str(self._rankduel.report_orders([order])[0]["status"])
+        except RankduelError as error:
+            log.warning("an order is not reported: %s", error)
+            return "not-reported"
 
     def leave(self, session: str) -> None:
         """The visitor has left the page: its clicks so far are all there are."""

@@ -18,6 +18,8 @@ THREADS = 4
 # it, by grade.
 CLICK = (0.05, 0.5, 0.95)
 STOP = (0.2, 0.5, 0.9)
+ORDER = (0.0, 0.05, 0.3)
+"""The probability of an order after a click, by grade."""
 
 
 def clicks(documents: Sequence[str], query: Query, coin: random.Random) -> list[int]:
@@ -45,7 +47,8 @@ class Simulated:
 class Users:
     """Up to `users` users, each of whom makes one search; a few at the same time."""
 
-    def __init__(self, site: str, queries: Sequence[Query], users: int, seed: int = 1):
+    def __init__(self, site: str, queries: Sequence[Query], users: int, seed: int = 1, buy: bool = False):
+        self._buy = buy
         self._site = urlsplit(site)
         self._queries = queries
         self._left = users
@@ -102,6 +105,9 @@ class Users:
         if found["duel_id"] is not None:
             body = {"duel_id": found["duel_id"], "clicks": clicked, "final": True}
             _request(connection, "POST", "/feedback", body, cookie)
+        for document in [found["results"][position]["id"] for position in clicked if self._buy]:
+            if coin.random() < ORDER[query.grades.get(document, 0)]:
+                _request(connection, "POST", "/order", {"document": document}, cookie)
         with self._lock:
             self._searches += 1
             self._clicks += len(clicked)

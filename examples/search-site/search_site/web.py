@@ -6,6 +6,7 @@
 | `GET /page/ID` | a manual page |
 | `GET /api/search?q=QUERY` | the same results as JSON |
 | `POST /feedback` | clicks: `{"duel_id": …, "clicks": [POSITION, …], "final": true}` |
+| `POST /order` | an order of a printed page, if the site sells: `{"document": ID}` |
 | `GET /api/status` | fallbacks by reason, and feedback by result |
 """
 
@@ -89,6 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._problem(HTTPStatus.BAD_REQUEST, f"a body of at most {BODY_LIMIT} bytes is needed, with its length")
             return
         body = self.rfile.read(int(length))
+        if urlsplit(self.path).path == "/order" and self.server.site.sells:
+            self._order(body)
+            return
         if urlsplit(self.path).path != "/feedback":
             self._problem(HTTPStatus.NOT_FOUND, "there is no such page")
             return
@@ -128,7 +132,19 @@ class _Handler(BaseHTTPRequestHandler):
         if document is None:
             self._problem(HTTPStatus.NOT_FOUND, "there is no such manual page")
         else:
-            self._answer(html.page(document))
+            self._answer(html.page(document, self.server.site.sells))
+
+    def _order(self, body: bytes) -> None:
+        try:
+            document = json.loads(body)["document"]
+            known = document in self.server.corpus.documents
+        except (ValueError, KeyError, TypeError):
+            known = False
+        if not known:
+            self._problem(HTTPStatus.BAD_REQUEST, "document must be the id of a manual page")
+            return
+        session, _ = self._session()
+        self._answer_json({"status": self.server.site.ordered(document, session)})
 
     def _session(self) -> tuple[str, dict[str, str]]:
         """The visitor's session, and the header that starts it if it is new."""

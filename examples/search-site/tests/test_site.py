@@ -49,7 +49,8 @@ class Case(unittest.TestCase):
 
     def site(self, rankers: Mapping[str, Ranker], **options: Any) -> Site:
         """A site whose control is `forward`."""
-        server.create_experiment(self.rankduel.url, dict.fromkeys(rankers, ""), 30.0)
+        sells = options.get("sells", False)
+        server.create_experiment(self.rankduel.url, dict.fromkeys(rankers, ""), 30.0, sells)
         client = Rankduel(self.rankduel.url, experiment=server.EXPERIMENT, control="forward", deadline=SECONDS)
         site = Site(rankers, "forward", client, **{"ranker_seconds": SECONDS, **options})
         self.addCleanup(site.close)
@@ -158,9 +159,11 @@ class Visits(Case):
 
 
 class OverHttp(Case):
+    sells = False
+
     def setUp(self) -> None:
         super().setUp()
-        site = self.site({"forward": forward, "backward": backward})
+        site = self.site({"forward": forward, "backward": backward}, sells=self.sells)
         self.web = WebServer(0, site, Corpus(DOCUMENTS, [], []))
         self.addCleanup(self.web.server_close)
         threading.Thread(target=self.web.serve_forever, args=(0.05,), daemon=True).start()
@@ -213,6 +216,27 @@ class OverHttp(Case):
     def test_unknown_paths_are_not_found(self) -> None:
         for path in ("/page/unknown.1", "/page/../../etc/passwd", "/x"):
             self.assertEqual(self.send("GET", path)[0], 404, path)
+
+    def test_nothing_is_sold(self) -> None:
+        self.assertNotIn("Order a print", self.send("GET", "/page/d7.3")[1])
+        self.assertEqual(self.send("POST", "/order", b'{"document": "d7.3"}')[0], 404)
+
+
+class Shop(OverHttp):
+    """The same where orders decide."""
+
+    sells = True
+
+    def test_nothing_is_sold(self) -> None:
+        self.assertIn("Order a print", self.send("GET", "/page/d7.3")[1])
+        status, answer = self.send("POST", "/order", b'{"document": "d7.3"}')
+        self.assertEqual((status, json.loads(answer)), (200, {"status": "recorded"}))
+        for body in (b"", b"[]", b"{}", b'{"document": "x"}', b'{"document": []}'):
+            with self.subTest(body):
+                self.assertEqual(self.send("POST", "/order", body)[0], 400)
+
+    def test_the_duel_id_is_all_that_a_browser_needs_to_report_clicks(self) -> None:
+        """Clicks alone have no outcome."""
 
 
 if __name__ == "__main__":

@@ -42,9 +42,18 @@ type arguments struct {
 	Final    bool              `json:"final"`
 	Outcome  rankduel.Outcome  `json:"outcome"`
 	Metrics  rankduel.Metrics  `json:"metrics"`
+	Orders   []order           `json:"orders"`
 
 	DuelID       string `json:"duel_id"`
 	Milliseconds int64  `json:"milliseconds"`
+}
+
+type order struct {
+	ID        string               `json:"order_id"`
+	Unit      string               `json:"unit"`
+	At        time.Time            `json:"at"`
+	Lines     []rankduel.OrderLine `json:"lines"`
+	Cancelled bool                 `json:"cancelled"`
 }
 
 var client *rankduel.Client
@@ -74,6 +83,13 @@ func do(what string, given arguments) (any, error) {
 	case "report_metrics":
 		status, err := client.ReportMetrics(ctx, given.Of, given.Metrics)
 		return map[string]any{"status": status}, err
+	case "report_orders":
+		orders := make([]rankduel.Order, len(given.Orders))
+		for i, one := range given.Orders {
+			orders[i] = rankduel.Order(one)
+		}
+		results, err := client.ReportOrders(ctx, orders)
+		return map[string]any{"results": results}, err
 	}
 	return queue(what, given)
 }

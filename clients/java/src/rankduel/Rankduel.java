@@ -347,6 +347,14 @@ public final class Rankduel implements AutoCloseable {
         return report(duelId, metricsItem(metrics));
     }
 
+    /**
+     * Sends orders, at most 1,000, to an experiment that orders decide. Returns the result of each.
+     * Transient failures are repeated like those of {@code reportClicks}; a repeat never counts twice.
+     */
+    public List<OrderResult> reportOrders(List<Order> orders) throws RankduelException {
+        return server.orders(List.copyOf(orders), reportMillis);
+    }
+
     /** Reports all clicks on the page of a duel without waiting; an empty list if there were none. */
     public void queueClicks(String duelId, List<Click> clicks) {
         queueClicks(duelId, clicks, true);

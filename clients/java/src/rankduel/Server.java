@@ -69,12 +69,37 @@ final class Server {
      * time for a whole one; the server counts the item once.
      */
     Status report(Map<String, Object> item, long millis) throws RankduelException {
-        String content = Transport.encode(item);
+        return repeated("/feedback", item, millis, answer -> Status.of(answer.get("status")));
+    }
+
+    /** Sends orders, like {@link #report}. Returns a result for each. */
+    List<OrderResult> orders(List<Order> orders, long millis) throws RankduelException {
+        Map<String, Object> body = Map.of("orders", orders.stream().map(Order::members).toList());
+        return repeated("/orders", body, millis, answer -> {
+            try {
+                List<OrderResult> results = Json.list(answer.get("results")).stream().map(OrderResult::of).toList();
+                if (results.size() == orders.size()) {
+                    return results;
+                }
+            } catch (IllegalArgumentException error) {
+                throw RankduelException.notRankduel(error.getMessage());
+            }
+            throw RankduelException.notRankduel("it has no result for each order");
+        });
+    }
+
+    /** Reads the result from an answer. */
+    private interface Reader<T> {
+        T read(Map<String, Object> answer) throws RankduelException;
+    }
+
+    private <T> T repeated(String to, Map<String, Object> body, long millis, Reader<T> reader) throws RankduelException {
+        String content = Transport.encode(body);
         long limit = millis / ATTEMPTS;
         long last = now() + millis - limit;
         for (int attempt = 0; ; attempt += 1) {
             try {
-                return Status.of(transport.post(path + "/feedback", content, limit).get("status"));
+                return reader.read(transport.post(path + to, content, limit));
             } catch (RankduelException failed) {
                 long longest = FIRST_WAIT_MILLIS << Math.min(attempt, 10);
                 long wait = ThreadLocalRandom.current().nextLong(longest / 2, longest);

@@ -7,6 +7,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -79,6 +80,9 @@ public final class Adapter {
                 return status(client.reportOutcome(of, Outcome.valueOf(outcome)));
             case "report_metrics":
                 return status(client.reportMetrics(of, metrics(given)));
+            case "report_orders":
+                List<Order> orders = Json.list(given.get("orders")).stream().map(Adapter::order).toList();
+                return Map.of("results", client.reportOrders(orders).stream().map(Adapter::result).toList());
             case "queue_clicks":
             case "queue_outcome":
             case "queue_metrics":
@@ -95,6 +99,30 @@ public final class Adapter {
             default:
                 throw new IllegalStateException("unknown request " + what);
         }
+    }
+
+    private static Order order(Object given) {
+        Map<String, Object> members = Json.object(given);
+        String at = (String) members.get("at");
+        List<Order.Line> lines = members.get("lines") == null ? null
+                : Json.list(members.get("lines")).stream().map(Adapter::line).toList();
+        return new Order(Json.string(members.get("order_id")), (String) members.get("unit"),
+                at == null ? null : Instant.parse(at), lines, members.containsKey("cancelled"));
+    }
+
+    private static Order.Line line(Object given) {
+        Map<String, Object> members = Json.object(given);
+        int quantity = (int) Json.number(members.getOrDefault("quantity", 1.0));
+        return new Order.Line(Json.string(members.get("document")), (Double) members.get("value"), quantity);
+    }
+
+    private static Map<String, Object> result(OrderResult result) {
+        Map<String, Object> members = new LinkedHashMap<>();
+        members.put("status", result.status());
+        members.put("experiments", result.experiments());
+        members.put("detail", result.detail());
+        members.put("pointer", result.pointer());
+        return members;
     }
 
     private void queue(Map<String, Object> given) {

@@ -8,7 +8,7 @@ import concurrent.futures
 import functools
 from typing import Any, Awaitable, Callable, Mapping, Sequence, TypeVar, Union
 
-from .client import Lists, Metrics, Rankduel, shown
+from .client import Lists, Metrics, Order, Rankduel, shown
 from .feedback import Counts
 from .pages import Click, Duel, Page, Window, control_page, ids
 
@@ -137,6 +137,10 @@ class AsyncRankduel:
     ) -> str:
         """See `Rankduel.report_metrics`."""
         return await asyncio.to_thread(self._client.report_metrics, of, metrics, seconds=seconds)
+
+    async def report_orders(self, orders: Sequence[Order], *, seconds: float = 10.0) -> list[dict[str, Any]]:
+        """See `Rankduel.report_orders`."""
+        return await asyncio.to_thread(self._client.report_orders, orders, seconds=seconds)
 
     def counts(self) -> Counts:
         """See `Rankduel.counts`."""

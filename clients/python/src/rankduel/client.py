@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Any, Callable, Dict, Mapping, Sequence, Union
+from typing import Any, Callable, Dict, Mapping, Sequence, TypeVar, Union
 
 from .errors import RankduelError
 from .feedback import Counts, FeedbackQueue
@@ -15,6 +15,8 @@ from .stock import Stock
 from .transport import Transport
 
 log = logging.getLogger("rankduel")
+
+T = TypeVar("T")
 
 LOG_EVERY_SECONDS = 60.0
 KEPT_SECONDS = 24 * 3600.0
@@ -30,6 +32,9 @@ Lists = Dict[str, Union[Sequence[str], Exception]]
 
 Metrics = Mapping[str, Mapping[str, float]]
 """Values by ranker and metric."""
+
+Order = Mapping[str, Any]
+"""An order or its cancellation, as `Rankduel.report_orders` describes it."""
 
 
 class Rankduel:
@@ -209,7 +214,7 @@ class Rankduel:
         A call is final unless it says otherwise: clicks that come after it are late and do not
         count. If you call it once for each click, pass `final=False`: more clicks can then follow,
         in any order, and all clicks of a duel together count as one outcome."""
-        self._put(of, {"clicks": _listed(clicks), "final": final})
+        self._put(of, {"clicks": _listed("clicks", clicks), "final": final})
 
     def outcome(self, of: Duel | Page | str | None, outcome: str) -> None:
         """Report the outcome, if your own code merges the pages and credits the clicks: `left`,
@@ -228,7 +233,7 @@ class Rankduel:
         """The same as `clicked`, but waits for the result: `recorded`, `duplicate`, `late` (after a
         final call), or `ignored` for a fallback page. Transient failures are repeated for at most this time. Raises
         `RankduelError`; if its `retryable` is true, the same feedback may be accepted later."""
-        return self._report(of, {"clicks": _listed(clicks), "final": final}, seconds)
+        return self._report(of, {"clicks": _listed("clicks", clicks), "final": final}, seconds)
 
     def report_outcome(self, of: Duel | Page | str | None, outcome: str, *, seconds: float = 10.0) -> str:
         """The same as `outcome`, but waits for the result like `report_clicks`."""
@@ -237,6 +242,18 @@ class Rankduel:
     def report_metrics(self, of: Duel | Page | str | None, metrics: Metrics, *, seconds: float = 10.0) -> str:
         """The same as `measured`, but waits for the result like `report_clicks`."""
         return self._report(of, {"metrics": _copied(metrics)}, seconds)
+
+    def report_orders(self, orders: Sequence[Order], *, seconds: float = 10.0) -> list[dict[str, Any]]:
+        """Send orders, at most 1,000, to an experiment that orders decide, and wait for the result
+        of each, a dictionary with the `status` `recorded`, `duplicate`, `late`, `conflict` or
+        `invalid`, and the `detail` of one that the server refuses. Transient failures are repeated
+        like those of `report_clicks`; a repeat never counts twice.
+
+        An order is `{"order_id": "A-1009", "unit": "c-17", "at": "2026-11-21T18:03:11Z", "lines":
+        [{"document": "d3", "value": 49.9, "quantity": 2}]}`, or `{"order_id": "A-1009",
+        "cancelled": True}`. `unit` is that of the pages, and `at` the time of the order."""
+        _check_limit("seconds", seconds)
+        return self._server.orders(_listed("orders", orders), seconds)
 
     def _report(self, of: Duel | Page | str | None, item: dict[str, Any], seconds: float) -> str:
         _check_limit("seconds", seconds)
@@ -311,10 +328,10 @@ def _check_limit(name: str, seconds: float) -> None:
         raise ValueError(f"{name} is {seconds!r}; it must be a number of seconds above 0 and at most a day")
 
 
-def _listed(clicks: Sequence[Click]) -> list[Click]:
-    if isinstance(clicks, (str, bytes, Mapping)):
-        raise ValueError(f"clicks is {clicks!r}; it must be a list")
-    return list(clicks)
+def _listed(name: str, items: Sequence[T]) -> list[T]:
+    if isinstance(items, (str, bytes, Mapping)):
+        raise ValueError(f"{name} is {items!r}; it must be a list")
+    return list(items)
 
 
 def _copied(metrics: Metrics) -> dict[str, dict[str, float]]:

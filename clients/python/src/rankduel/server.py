@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping, Sequence, TypeVar
 from urllib.parse import quote
 
 from .errors import RankduelError
@@ -19,6 +19,8 @@ LONGEST_REST = 5.0
 ATTEMPTS = 5
 """A report has this share of its time for one attempt."""
 FIRST_WAIT = 0.1
+
+T = TypeVar("T")
 
 
 class Server:
@@ -61,16 +63,19 @@ class Server:
     def report(self, item: Mapping[str, Any], seconds: float) -> str:
         """Send one item of feedback. Transient errors are followed by another attempt while there
         is time for a whole one; the server counts the item once."""
-        content = encode(item)
+        return self._repeated("/feedback", item, _status, seconds)
+
+    def orders(self, orders: Sequence[Mapping[str, Any]], seconds: float) -> list[dict[str, Any]]:
+        """Send orders, like `report`. Returns a result for each."""
+        return self._repeated("/orders", {"orders": orders}, lambda answer: _results(answer, len(orders)), seconds)
+
+    def _repeated(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T], seconds: float) -> T:
+        content = encode(body)
         limit = seconds / ATTEMPTS
         last = time.monotonic() + seconds - limit
         for attempt in range(1000):
             try:
-                answer = self._transport.post(self.path + "/feedback", content, limit)
-                status = answer.get("status")
-                if not isinstance(status, str):
-                    raise RankduelError("not-rankduel", "the answer is not from rankduel: it has no status", 200)
-                return status
+                return read(self._transport.post(self.path + path, content, limit))
             except RankduelError as failed:
                 wait = FIRST_WAIT * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
                 wait = max(wait, failed.retry_after or 0.0)
@@ -90,3 +95,17 @@ class Server:
     def close(self) -> None:
         """Answer all later requests with the error `closed`."""
         self._closed = True
+
+
+def _status(answer: Any) -> str:
+    status = answer.get("status")
+    if not isinstance(status, str):
+        raise RankduelError("not-rankduel", "the answer is not from rankduel: it has no status", 200)
+    return status
+
+
+def _results(answer: Any, number: int) -> list[dict[str, Any]]:
+    results = answer.get("results")
+    if not isinstance(results, list) or len(results) != number or not all(isinstance(one, dict) for one in results):
+        raise RankduelError("not-rankduel", "the answer is not from rankduel: it has no result for each order", 200)
+    return results

@@ -149,6 +149,18 @@ module Rankduel
       report(duel_id, metrics: metrics)
     end
 
+    # Sends orders, at most 1,000, to an experiment that orders decide. Returns a hash for each with
+    # the `"status"` `recorded`, `duplicate`, `late`, `conflict` or `invalid`, and the `"detail"` of
+    # one that the server refuses. An order is `{ order_id: "A-1009", unit: "c-17",
+    # at: "2026-11-21T18:03:11Z", lines: [{ document: "d3", value: 49.9, quantity: 2 }] }`, or
+    # `{ order_id: "A-1009", cancelled: true }`. The `unit` is that of the pages, and `at` the time of
+    # the order. Transient failures are repeated as those of `report_clicks` are; a repeat never
+    # counts twice.
+    def report_orders(orders)
+      orders = Array.try_convert(orders) || raise(ArgumentError, "orders is a #{orders.class}; it must be an array")
+      @server.orders(orders, @report_seconds.to_f)
+    end
+
     # `report_clicks` without waiting: a thread sends the clicks again until the server has them or
     # the duel has expired. `of` is a page, a duel, or a `duel_id`, whose clicks are kept for a day.
     # Those of a fallback page are ignored.

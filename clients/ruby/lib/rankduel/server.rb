@@ -36,17 +36,16 @@ module Rankduel
     # Sends one item of feedback. Transient errors are followed by another attempt while there is
     # time for a whole one; the server counts the item once.
     def report(item, seconds)
-      content = Transport.encode(item)
-      limit = seconds / ATTEMPTS
-      last = now + seconds - limit
-      (0..).each do |attempt|
-        return status(@transport.request("#{@path}/feedback", content, limit))
-      rescue Error => e
-        wait = FIRST_WAIT * (2**[attempt, 10].min) * rand(0.5..1.0)
-        wait = [wait, e.retry_after || 0].max
-        raise if !e.transient? || now + wait > last
+      repeated("/feedback", item, seconds) { |answer| status(answer) }
+    end
 
-        sleep(wait)
+    # Sends orders, like `report`. Returns a result for each.
+    def orders(orders, seconds)
+      repeated("/orders", { orders: orders }, seconds) do |answer|
+        results = answer["results"]
+        next results if results.is_a?(Array) && results.size == orders.size && results.all?(Hash)
+
+        raise Error.not_rankduel("it has no result for each order")
       end
     end
 
@@ -68,6 +67,21 @@ module Rankduel
     end
 
     private
+
+    def repeated(path, body, seconds)
+      content = Transport.encode(body)
+      limit = seconds / ATTEMPTS
+      last = now + seconds - limit
+      (0..).each do |attempt|
+        return yield(@transport.request(@path + path, content, limit))
+      rescue Error => e
+        wait = FIRST_WAIT * (2**[attempt, 10].min) * rand(0.5..1.0)
+        wait = [wait, e.retry_after || 0].max
+        raise if !e.transient? || now + wait > last
+
+        sleep(wait)
+      end
+    end
 
     def now
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
