@@ -43,11 +43,9 @@ create table experiment (
 
 -- All names in order.
 create index experiment_by_name on experiment (name);
--- The experiments that are not archived, by name.
-create index experiment_listed on experiment (name) where archived_at_ms is null;
--- The same as the dashboard lists them.
-create index experiment_grouped on experiment (list_group, name) where archived_at_ms is null;
--- The same by the time at which a server has to look.
+-- The experiments as the dashboard lists them.
+create index experiment_grouped on experiment (list_group, name);
+-- Those that are not archived, by the time at which a server has to look.
 create index experiment_due on experiment (due_at_ms, id) where archived_at_ms is null;
 
 -- The experiment that has a name. A table of its own, because a distributed database cannot make the

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::layout::{Tab, number};
+use super::forecast::DAY_MS;
+use super::layout::{Tab, day, hour, number};
+use super::view::Changed;
 
 /// Least distance of two names at the ends of lines, as a part of the height.
 const NAMES_APART: f64 = 0.08;
@@ -43,6 +45,8 @@ pub(crate) struct Chart {
     pub band: Vec<(f64, f64, f64)>,
     /// The present on the x axis.
     pub now: Option<f64>,
+    /// The changes of the experiment on the x axis.
+    pub changes: Vec<f64>,
 }
 
 fn percent(part: f64) -> String {
@@ -91,6 +95,9 @@ impl Chart {
                     @if let Some((at, _)) = &self.level {
                         @let y = percent(1.0 - at);
                         line.need x1="0" x2="100%" y1=(y) y2=(y) {}
+                    }
+                    @for at in &self.changes {
+                        line.change x1=(percent(*at)) x2=(percent(*at)) y1="0" y2="100%" {}
                     }
                     @if let Some(now) = self.now {
                         line.now x1=(percent(now)) x2=(percent(now)) y1="0" y2="100%" {}
@@ -144,6 +151,9 @@ impl Chart {
                 @if let Some((at, _)) = &self.level {
                     line x1=(x(0.0)) x2=(x(1.0)) y1=(y(*at)) y2=(y(*at)) stroke="#1b2330" stroke-width="1.5" {}
                 }
+                @for at in &self.changes {
+                    line x1=(x(*at)) x2=(x(*at)) y1=(TOP) y2=(HEIGHT - BOTTOM) stroke="#525d6d" stroke-dasharray="2 4" {}
+                }
                 @for line in &self.lines {
                     polyline points=(points(&line.points)) fill="none" stroke=(colour(line)) stroke-width="2" stroke-dasharray=(dash(line)) {}
                 }
@@ -184,6 +194,46 @@ impl Chart {
     }
 }
 
+/// A time axis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// Unix milliseconds at the left and at the right end.
+    pub start: i64,
+    pub end: i64,
+}
+
+impl Times {
+    /// The place of a time, from 0 at the left to 1.
+    pub fn place(self, ms: i64) -> f64 {
+        (ms - self.start) as f64 / (self.end - self.start) as f64
+    }
+
+    /// The starts of days, or times of a day if it is short.
+    pub fn ticks(self, now: i64) -> Vec<(f64, String)> {
+        /// Parts of the axis.
+        const PARTS: i64 = 4;
+        let Self { start, end } = self;
+        let time = |at: i64| (self.place(at), hour(at, at).replace("\u{a0}UTC", ""));
+        if end - start < 2 * DAY_MS {
+            return (0..=PARTS).map(|part| time(start + (end - start) * part / PARTS)).collect();
+        }
+        let date = |at: i64| {
+            let day = day(at, now);
+            let of_month = day.split_once('\u{a0}').map_or("", |(_, of_month)| of_month);
+            (self.place(at), of_month.to_owned())
+        };
+        let (first, last) = (start.div_euclid(DAY_MS) + 1, end.div_euclid(DAY_MS));
+        let every = ((last - first) / PARTS + 1).max(1);
+        (first..=last).step_by(every as usize).map(|day| date(day * DAY_MS)).collect()
+    }
+
+    /// The places of the changes of an experiment within it.
+    pub fn of_changes(self, changes: &[Changed]) -> Vec<f64> {
+        let within = changes.iter().filter(|of| (self.start..=self.end).contains(&of.at));
+        within.map(|of| self.place(of.at)).collect()
+    }
+}
+
 /// An axis from 0.
 pub(crate) struct Scale {
     /// The number at its end.
@@ -220,6 +270,7 @@ pub(crate) fn scale(most: f64, labels: Labels) -> Scale {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Figure {
     Lead,
+    Days,
     Segments,
     Race,
     Regret,
@@ -230,6 +281,7 @@ impl Figure {
     pub fn about(self) -> (&'static str, Tab, bool) {
         match self {
             Self::Lead => ("lead", Tab::Result, false),
+            Self::Days => ("lead-by-day", Tab::Result, true),
             Self::Segments => ("segments", Tab::Result, false),
             Self::Race => ("race", Tab::Result, true),
             Self::Regret => ("regret", Tab::Evidence, true),

@@ -7,7 +7,7 @@ use maud::Markup;
 use super::chart::Figure;
 use super::layout::Tab;
 use super::view::View;
-use super::{evidence, race};
+use super::{evidence, race, still};
 use rankduel_engine::clock::rfc3339;
 
 /// A figure as a file.
@@ -21,7 +21,7 @@ impl File {
     /// The file with this name; `None` if there is no such file.
     pub fn of_name(name: &str) -> Option<Self> {
         let (stem, ending) = name.split_once('.')?;
-        let all = [Figure::Lead, Figure::Segments, Figure::Race, Figure::Regret];
+        let all = [Figure::Lead, Figure::Days, Figure::Segments, Figure::Race, Figure::Regret];
         let figure = all.into_iter().find(|figure| figure.about().0 == stem)?;
         match ending {
             "csv" => Some(Self { figure, is_picture: false }),
@@ -51,6 +51,7 @@ impl File {
     fn picture(self, view: &View) -> Option<Markup> {
         let chart = match self.figure {
             Figure::Race => race::chart(view)?,
+            Figure::Days => still::chart(view)?,
             _ => evidence::chart(view.regret.as_deref()?),
         };
         Some(chart.picture())
@@ -87,6 +88,19 @@ impl File {
                         &ends[1],
                         &is_out,
                     ])?;
+                }
+            }
+            Figure::Days => {
+                let rival = still::rival(view)?;
+                write(&[
+                    "since", "until", "leader", "rival", "answers", "win_rate", "low", "high",
+                ])?;
+                for lead in still::leads(view) {
+                    let times = [lead.since, lead.until].map(rfc3339);
+                    let numbers = [lead.answers, lead.won, lead.low, lead.high];
+                    let [answers, won, low, high] = numbers.map(|number| number.to_string());
+                    let [since, until] = &times;
+                    write(&[since, until, &verdict.leader, rival, &answers, &won, &low, &high])?;
                 }
             }
             Figure::Segments => {

@@ -43,7 +43,7 @@ impl Group {
 }
 
 /// The states that a list can have, the most important ones first.
-const STATES: [State; 12] = [
+const STATES: [State; 13] = [
     State::Harm,
     State::Alarm,
     State::OpenLimit,
@@ -56,6 +56,7 @@ const STATES: [State; 12] = [
     State::Waiting,
     State::Leader,
     State::Empty,
+    State::Archived,
 ];
 
 /// The choices of the filter: the words of the badges, each with the states that have them.

@@ -20,6 +20,7 @@ mod pages;
 mod race;
 mod result;
 mod safe;
+mod still;
 mod traffic;
 mod view;
 mod whom;

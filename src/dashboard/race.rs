@@ -4,9 +4,9 @@ use std::f64::consts::LN_10;
 
 use maud::{Markup, html};
 
-use super::chart::{Chart, Figure, Line, links};
-use super::forecast::{DAY_MS, When};
-use super::layout::{counted, day, hour, name, number, quantity, spoken};
+use super::chart::{Chart, Figure, Line, Times, links};
+use super::forecast::When;
+use super::layout::{counted, name, number, quantity, spoken};
 use super::view::View;
 use crate::service::reports::verdict_report::RankerVerdict;
 use dueling_bandits::evidence::race::RANKERS_MAX;
@@ -15,8 +15,6 @@ use dueling_bandits::evidence::race::RANKERS_MAX;
 const LINES_MAX: usize = 5;
 /// Least evidence on the axis, as a power of ten.
 const LEAST: f64 = -1.0;
-/// Parts of the time axis.
-const PARTS: i64 = 4;
 
 /// The picture, and how to read it.
 pub(crate) fn figure(view: &View) -> Markup {
@@ -55,9 +53,7 @@ pub(crate) fn figure(view: &View) -> Markup {
 /// The scales of the picture.
 #[derive(Clone, Copy)]
 struct Axes {
-    /// Unix milliseconds at the left and at the right end.
-    start: i64,
-    end: i64,
+    times: Times,
     /// Power of ten at the top.
     top: f64,
 }
@@ -75,34 +71,16 @@ impl Axes {
         };
         // well above the evidence that is needed
         let top = (view.verdict.evidence_needed.max(1.0).log10() + 0.3).ceil().clamp(1.0, 300.0);
-        (end > start).then_some(Self { start, end, top })
+        (end > start).then_some(Self { times: Times { start, end }, top })
     }
 
-    /// The place of a time, from 0 at the left to 1.
     fn x(self, ms: i64) -> f64 {
-        (ms - self.start) as f64 / (self.end - self.start) as f64
+        self.times.place(ms)
     }
 
     /// The height of an amount of evidence, from its natural logarithm.
     fn y(self, ln: f64) -> f64 {
         ((ln / LN_10 - LEAST) / (self.top - LEAST)).clamp(0.0, 1.0)
-    }
-
-    /// The starts of days, or times of a day if it is short.
-    fn x_ticks(self, now: i64) -> Vec<(f64, String)> {
-        let Self { start, end, .. } = self;
-        let time = |at: i64| (self.x(at), hour(at, at).replace("\u{a0}UTC", ""));
-        if end - start < 2 * DAY_MS {
-            return (0..=PARTS).map(|part| time(start + (end - start) * part / PARTS)).collect();
-        }
-        let date = |at: i64| {
-            let day = day(at, now);
-            let of_month = day.split_once('\u{a0}').map_or("", |(_, of_month)| of_month);
-            (self.x(at), of_month.to_owned())
-        };
-        let (first, last) = (start.div_euclid(DAY_MS) + 1, end.div_euclid(DAY_MS));
-        let every = ((last - first) / PARTS + 1).max(1);
-        (first..=last).step_by(every as usize).map(|day| date(day * DAY_MS)).collect()
     }
 
     /// Powers of ten, some of them left out if there are many.
@@ -141,11 +119,12 @@ pub(crate) fn chart(view: &View) -> Option<Chart> {
             counted(rows.len() as u64, "rival", "rivals")
         ),
         lines: lines.collect(),
-        x_ticks: axes.x_ticks(now),
+        x_ticks: axes.times.ticks(now),
         y_ticks: axes.y_ticks(),
         level: Some((axes.y(needed.ln()), format!("proven: {}", quantity(needed)))),
         zones: zone(view, axes, now).into_iter().collect(),
         now: (!view.is_decided()).then(|| axes.x(now)),
+        changes: axes.times.of_changes(&view.changes),
         ..Chart::default()
     })
 }
@@ -170,7 +149,7 @@ fn line(
     let unknown = view.fold.race.is_empty().then_some((0.0, axes.y(0.0)));
     let present = (axes.x(now), axes.y(row.evidence_against.unwrap_or(1.0).ln()));
     let preview = view.waiting().zip(row.evidence_with_waiting).map(|(waiting, evidence)| {
-        vec![present, (axes.x(waiting.next_count_ms.min(axes.end)), axes.y(evidence.ln()))]
+        vec![present, (axes.x(waiting.next_count_ms.min(axes.times.end)), axes.y(evidence.ln()))]
     });
     Line {
         label: view.labels[rival].clone(),

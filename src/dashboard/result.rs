@@ -11,13 +11,11 @@ use super::layout::{
     name, number, part, percent, points, spoken, timestamp, with_code,
 };
 use super::view::View;
-use super::{basis, orders, race, safe, whom};
+use super::{basis, orders, race, safe, still, whom};
 use crate::service::answer::State;
 use crate::service::reports::claim::ClaimKind;
 use crate::service::reports::claims::ControlView;
-use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::verdict_pairs::Effect;
-use dueling_bandits::claims::drift::BLOCK;
 
 const RIVALS_MAX: usize = 16;
 
@@ -29,7 +27,7 @@ pub(crate) fn page(view: &View) -> Markup {
         @if view.has_compared() { (lead_section(view)) }
         (orders::section(view))
         @if view.pages > 0 { (safe::section(view)) }
-        @if view.has_compared() { (whom::section(view)) }
+        @if view.has_compared() { (whom::section(view)) (still::section(view)) }
         @if view.pages > 0 { (cost_section(view)) }
         div.folds {
             (basis::section(view))
@@ -95,7 +93,7 @@ fn tiles(view: &View) -> Vec<Tile> {
         tiles.extend(view.verdict.control.as_ref().map(|control| control_tile(view, control)));
         tiles.extend(safe::tile(view));
         tiles.extend(whom::tile(view));
-        tiles.extend(view.verdict.drift.as_ref().map(|drift| drift_tile(view, drift)));
+        tiles.extend(view.verdict.drift.as_ref().map(|drift| still::tile(view, drift)));
         tiles.push(time_tile(view));
     }
     if view.pages > 0 {
@@ -194,24 +192,6 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
         @if let Some(at) = date { " That it is better can be known about " (moment(at, view.now)) "." }
     };
     Tile::new(question, (mark, html! { (answer) }), more)
-}
-
-fn drift_tile(view: &View, drift: &DriftClaim) -> Tile {
-    let has_changed = view.answer.alarms.iter().any(|alarm| alarm.kind == "changed-preferences");
-    let is_unwatched = view.has_ended() && view.loaded.spec.watch <= 0.0;
-    let (mark, answer) = match (drift.alarms_total, has_changed) {
-        _ if is_unwatched && !has_changed => (Mark::None, "Not watched since the end"),
-        (0, _) if view.record.archived_at.is_some() => (Mark::None, "Not watched any more"),
-        (0, _) if drift.answers < 2 * BLOCK => (Mark::None, "Too few answers to tell"),
-        (0, _) => (Mark::Yes, "No change found"),
-        (_, true) => (Mark::No, "Preferences changed"),
-        (_, false) => (Mark::None, "It started again"),
-    };
-    let more = html! {
-        @if drift.alarms_total > 0 { (with_code(&drift.sentence)) }
-        @else if !is_unwatched && drift.answers > 0 { "In " (counted(drift.answers, "answer with a winner", "answers with a winner")) }
-    };
-    Tile::new(("Is it still true?", "much"), (mark, html! { (answer) }), more)
 }
 
 fn time_tile(view: &View) -> Tile {

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::layout::{Mark, Tile, number, of_experiments, part, table};
+use super::layout::{Mark, Tile, counted, of_experiments, part};
 use super::view::View;
-use crate::service::reports::claim::{Claim, ClaimKind, ClaimState, LimitOf};
+use crate::service::reports::claim::{Claim, ClaimKind, ClaimState, ClaimedMetric, LimitOf};
 use crate::service::reports::guardrails::quantity;
 use rankduel_engine::experiment_spec::{Better, Errors};
 
@@ -69,22 +69,20 @@ pub(crate) fn section(view: &View) -> Markup {
     if claims.is_empty() {
         return Markup::default();
     }
-    let heads = ["Ranker", "Metric", "Result", "Mean", "Allowed", "Pages", "Missing"];
     let is_first = |pair: &&[Claim]| {
         pair[0].ranker.as_ref() == Some(&view.verdict.leader)
             || pair.iter().any(|claim| is_decided(claim, ClaimKind::Harm))
     };
     let (first, others): (Vec<_>, Vec<_>) = claims.chunk_by(is_pair).partition(is_first);
-    let rows = |of: &[&[Claim]]| html! { @for pair in of { (row(view, pair)) } };
     let content = html! {
         p {
             "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every page counts, clicked or not, and a missing value counts as the worst one for either claim. A ranker within the limit is said to do harm in at most "
-            (of_experiments(error)) " experiments, if it is within the limit at all times: when load comes in waves, a mean over the year is not enough, and only the comparison with the control is safe."
+            (of_experiments(error)) " experiments, if it is within the limit at all times: when load comes in waves, a mean over the year is not enough, and only the comparison with the control is safe. A bar is where a mean lies, with the same error at either end."
         }
-        (table("Metrics", &heads, &rows(&first)))
+        (Limits::of(view, &first).render("Metrics"))
         @if !others.is_empty() { details #safe-others {
             summary { "The other rankers" }
-            (table("Metrics of the other rankers", &heads, &rows(&others)))
+            (Limits::of(view, &others).render("Metrics of the other rankers"))
         } }
     };
     part("safe", "Is it safe?", &content)
@@ -114,42 +112,175 @@ fn allowed(of: LimitOf, limit: f64, is_higher: bool) -> String {
     }
 }
 
-fn row(view: &View, pair: &[Claim]) -> Markup {
-    let Some((ranker, metric)) =
-        pair.first().and_then(|claim| claim.ranker.as_ref().zip(claim.metric.as_ref()))
-    else {
-        return Markup::default();
-    };
-    let of = view.loaded.spec.metrics.iter().find(|of| of.name == metric.name);
-    let is_higher = of.is_some_and(|of| of.better == Better::Higher);
-    let decided = |kind| pair.iter().any(|claim| is_decided(claim, kind));
-    let (mark, result) = match (decided(ClaimKind::Harm), decided(ClaimKind::Safe)) {
-        _ if metric.uneven => (Mark::Wait, "not to be trusted: units are not split evenly"),
-        (true, _) => (Mark::No, "does harm"),
-        (false, true) => (Mark::Yes, "safe"),
-        (false, false) if metric.too_many_missing => (Mark::Wait, "values are missing"),
-        (false, false) if view.has_ended() => (Mark::None, "not proven"),
-        (false, false) => (Mark::Wait, "still open"),
-    };
-    html! {
-        tr {
-            td { (view.short(ranker)) }
-            td {
-                code { (metric.name) }
-                @match metric.of {
-                    LimitOf::Value => {},
-                    LimitOf::Difference => " against the control",
-                    LimitOf::Pages => " against the control, on pages of one alone",
+/// The claims of one ranker and limit, and what they prove.
+struct Row<'a> {
+    view: &'a View,
+    ranker: &'a str,
+    metric: &'a ClaimedMetric,
+    is_higher: bool,
+    /// The value that the mean is proven to be worse than, and the one it is better than.
+    bounds: [Option<f64>; 2],
+    mark: Mark,
+    result: &'static str,
+}
+
+impl<'a> Row<'a> {
+    fn of(view: &'a View, pair: &'a [Claim]) -> Option<Self> {
+        let harm = pair.first()?;
+        let (ranker, metric) = harm.ranker.as_ref().zip(harm.metric.as_ref())?;
+        let bound = |claim: &Claim| claim.metric.as_ref().and_then(|metric| metric.bound);
+        let of = view.loaded.spec.metrics.iter().find(|of| of.name == metric.name);
+        let decided = |kind| pair.iter().any(|claim| is_decided(claim, kind));
+        let (mark, result) = match (decided(ClaimKind::Harm), decided(ClaimKind::Safe)) {
+            _ if metric.uneven => (Mark::Wait, "not to be trusted: units are not split evenly"),
+            (true, _) => (Mark::No, "does harm"),
+            (false, true) => (Mark::Yes, "safe"),
+            (false, false) if metric.too_many_missing => (Mark::Wait, "values are missing"),
+            (false, false) if view.has_ended() => (Mark::None, "not proven"),
+            (false, false) => (Mark::Wait, "still open"),
+        };
+        Some(Self {
+            view,
+            ranker,
+            metric,
+            is_higher: of.is_some_and(|of| of.better == Better::Higher),
+            bounds: [bound(harm), pair.get(1).and_then(bound)],
+            mark,
+            result,
+        })
+    }
+
+    /// A value on the axis: the better side is left, and the limit is at 0, one limit from "the
+    /// same as the control" or from the value 0. A limit of 0 has the largest bound in its place.
+    fn place(&self, value: f64) -> f64 {
+        let ClaimedMetric { limit, mean, .. } = *self.metric;
+        let known = self.bounds.into_iter().flatten().chain(mean);
+        let size = match limit {
+            0.0 => known.map(f64::abs).fold(f64::MIN_POSITIVE, f64::max),
+            limit => limit,
+        };
+        let over = (value - limit) / size;
+        if self.metric.of == LimitOf::Value && self.is_higher { -over } else { over }
+    }
+
+    /// The places of the bounds; the ends of the axis where nothing is proven.
+    fn ends(&self) -> [f64; 2] {
+        let [worse, better] = self.bounds.map(|bound| bound.map(|it| self.place(it)));
+        let ends = [worse.unwrap_or(AXIS[0]), better.unwrap_or(AXIS[1])];
+        ends.map(|end| end.clamp(AXIS[0], AXIS[1]))
+    }
+
+    fn picture(&self) -> Markup {
+        let class = match self.mark {
+            Mark::Yes => "safe",
+            Mark::No => "harm",
+            Mark::Wait | Mark::Run => "wait",
+            Mark::None => "other",
+        };
+        let [left, right] = self.ends().map(percent);
+        let limit = percent(0.0);
+        html! {
+            svg aria-hidden="true" {
+                line.limit x1=(limit) x2=(limit) y1="0" y2="100%" {}
+                @if self.bounds.iter().any(Option::is_some) {
+                    line.wh.(class) x1=(left) x2=(right) y1="50%" y2="50%" {}
+                    @if let Some(mean) = self.metric.mean {
+                        @let at = self.place(mean);
+                        @if (AXIS[0]..=AXIS[1]).contains(&at) {
+                            circle.pt.(class) cx=(percent(at)) cy="50%" r="6" {}
+                        }
+                    }
                 }
             }
-            td {
-                (mark.icon()) " " (result)
-                @if let Some(cut) = metric.cut { ", with differences cut at ±" (quantity(cut)) }
+        }
+    }
+
+    /// Where the mean lies, in words.
+    fn between(&self) -> String {
+        let of = self.metric.of;
+        let [worse, better] = self.bounds.map(|bound| bound.map(|it| now(of, it)));
+        match (of, self.is_higher, worse, better) {
+            (LimitOf::Value, false, Some(low), Some(high))
+            | (LimitOf::Value, true, Some(high), Some(low)) => format!("{low} to {high}"),
+            (LimitOf::Value, false, Some(low), None) | (LimitOf::Value, true, None, Some(low)) => {
+                format!("at least {low}")
             }
-            td { @match metric.mean { Some(mean) => (now(metric.of, mean)), None => "no page" } }
-            td { (allowed(metric.of, metric.limit, is_higher)) }
-            td { (number(metric.pages)) }
-            td { (quantity(100.0 * metric.missing_share)) " %" }
+            (LimitOf::Value, false, None, Some(high))
+            | (LimitOf::Value, true, Some(high), None) => format!("at most {high}"),
+            (_, _, Some(worse), Some(better)) => format!("{worse} to {better}"),
+            (_, _, Some(worse), None) => format!("at best {worse}"),
+            (_, _, None, Some(better)) => format!("at worst {better}"),
+            (_, _, None, None) => "nothing proven".to_owned(),
+        }
+    }
+
+    fn render(&self) -> Markup {
+        let metric = self.metric;
+        html! {
+            tr role="row" {
+                th scope="row" role="rowheader" {
+                    (self.view.short(self.ranker)) " " code { (metric.name) } br;
+                    span.quiet.small {
+                        @match metric.of {
+                            LimitOf::Value => {},
+                            LimitOf::Difference => "against the control, ",
+                            LimitOf::Pages => "against the control, on pages of one alone, ",
+                        }
+                        (counted(metric.pages, "page", "pages"))
+                        @if metric.missing_share > 0.0 {
+                            ", " (quantity(100.0 * metric.missing_share)) " % without a value"
+                        }
+                    }
+                }
+                td.c role="cell" { (self.picture()) }
+                td.v.n role="cell" {
+                    @match metric.mean { Some(mean) => (now(metric.of, mean)), None => "–" }
+                }
+                td.w.n role="cell" { (self.between()) }
+                td.z role="cell" {
+                    (self.mark.icon()) (self.result)
+                    @if let Some(cut) = metric.cut { ", with differences cut at ±" (quantity(cut)) }
+                    br; span.quiet.small { "allowed: " (allowed(metric.of, metric.limit, self.is_higher)) }
+                }
+            }
+        }
+    }
+}
+
+/// The ends of the axis, in limits beyond the limit.
+const AXIS: [f64; 2] = [-2.0, 2.0];
+
+fn percent(place: f64) -> String {
+    format!("{:.2}%", 4.0 + 91.0 * (place - AXIS[0]) / (AXIS[1] - AXIS[0]))
+}
+
+/// A table of limits, with a picture of each.
+struct Limits<'a>(Vec<Row<'a>>);
+
+impl<'a> Limits<'a> {
+    fn of(view: &'a View, pairs: &[&'a [Claim]]) -> Self {
+        Self(pairs.iter().filter_map(|pair| Row::of(view, pair)).collect())
+    }
+
+    fn render(&self, caption: &str) -> Markup {
+        html! {
+            table.dots.limits role="table" {
+                caption.sr { (caption) }
+                thead role="rowgroup" { tr role="row" {
+                    th scope="col" role="columnheader" { "Ranker and metric" }
+                    th.c scope="col" role="columnheader" {
+                        span.sr { "Picture" }
+                        span.sides aria-hidden="true" { span { "← better" } span { "worse →" } }
+                        svg aria-hidden="true" {
+                            text x=(percent(0.0)) y="36" text-anchor="middle" { "limit" }
+                        }
+                    }
+                    th.v.n scope="col" role="columnheader" { "Mean" }
+                    th.w.n scope="col" role="columnheader" { "Lies between" }
+                    th.z scope="col" role="columnheader" { "Result" }
+                } }
+                tbody role="rowgroup" { @for row in &self.0 { (row.render()) } }
+            }
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use maud::{Markup, html};
+use serde_json::Value;
 
 use crate::service::Service;
 use crate::service::answer::{Answer, SeenAlarm};
@@ -26,9 +28,10 @@ use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::verdict_report::{RankerVerdict, Verdict, VerdictState};
 use dueling_bandits::Tally;
 use dueling_bandits::claims::control::Claim;
+use dueling_bandits::claims::drift::Drift;
 use rankduel_engine::loaded::LoadedExperiment;
-use rankduel_store::ExperimentRecord;
 use rankduel_store::events::Status;
+use rankduel_store::{AuditRecord, ExperimentRecord};
 
 use super::forecast::{Pace, When};
 use super::layout::{Tab, Visitor, labels, of_experiments};
@@ -77,8 +80,47 @@ pub(crate) struct PageReports {
     pub statistics: Option<Arc<Computed<Statistics>>>,
     /// The open batch, for a policy that runs in batches; only on the page on traffic.
     pub batch: Option<OpenBatch>,
+    /// The newest changes, the newest first. Only on the page of the result.
+    pub changes: Vec<Changed>,
     /// Unix milliseconds.
     pub now: i64,
+}
+
+/// A change of the experiment, from the audit log.
+pub(crate) struct Changed {
+    /// Unix milliseconds.
+    pub at: i64,
+    /// The names of the fields, or of the change.
+    pub what: String,
+}
+
+/// Most changes that charts mark.
+const CHANGES_MAX: u32 = 20;
+/// How long a page waits for them.
+const CHANGES_WITHIN: Duration = Duration::from_millis(250);
+
+impl Changed {
+    /// None if the database does not reply at once: the rest of the page is from memory, and is
+    /// there without it.
+    async fn newest(service: &Service, experiment: &str) -> Vec<Self> {
+        let log = service.engine.store.audit_page(Some(experiment), None, CHANGES_MAX);
+        let Ok(Ok(page)) = tokio::time::timeout(CHANGES_WITHIN, log).await else {
+            return Vec::new();
+        };
+        page.records.into_iter().filter_map(Self::of).collect()
+    }
+
+    /// `None` if the entry is about the creation.
+    fn of(entry: AuditRecord) -> Option<Self> {
+        let what = match (entry.what.strip_prefix("experiment-")?, &entry.after) {
+            ("created", _) => return None,
+            ("changed", Some(Value::Object(fields))) => {
+                fields.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+            }
+            (what, _) => what.to_owned(),
+        };
+        Some(Self { at: entry.at, what })
+    }
 }
 
 impl PageReports {
@@ -92,6 +134,7 @@ impl PageReports {
         let verdict = verdict(&service.reports, loaded, target, &answer).await?;
         let (traffic, _) = traffic(service, loaded).await?;
         let (mut regrets, mut whom, mut pages, mut open) = (None, None, None, None);
+        let mut changes = Vec::new();
         match tab {
             Tab::Evidence => regrets = Some(regret(&service.reports, loaded).await?),
             Tab::Traffic => {
@@ -103,12 +146,13 @@ impl PageReports {
             Tab::Result => {
                 let leader = loaded.spec.ranker_index(&verdict.leader).unwrap_or_default();
                 whom = Some(segments(&service.reports, loaded, Some(leader)).await?);
+                changes = Changed::newest(service, &loaded.name).await;
             }
             Tab::Manage => {}
         }
         let now = service.now_ms();
         let (regret, statistics, batch) = (regrets, pages, open);
-        Ok(Self { verdict, regret, whom, traffic, answer, statistics, batch, now })
+        Ok(Self { verdict, regret, whom, traffic, answer, statistics, batch, changes, now })
     }
 }
 
@@ -124,6 +168,7 @@ pub(crate) struct FoldData {
     pub segments_error: Option<f64>,
     /// The claims about metrics.
     pub guardrails: Vec<ListedClaim>,
+    pub drift: Option<Drift>,
 }
 
 impl Deref for FoldData {
@@ -151,6 +196,7 @@ impl FoldData {
             segments_error: fold.run().segments().map(|of| of.hurt_error()),
             control_error: fold.run().claims().map_or(0.0, |held| held.error(Claim::Better)),
             guardrails: guardrails::claims(loaded, &fold),
+            drift: fold.run().drift().cloned(),
         })
     }
 }

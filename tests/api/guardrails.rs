@@ -101,6 +101,19 @@ async fn a_slow_ranker_is_retired_once(database: TestDatabase) {
     let harm = harm.iter().find(|claim| claim["claim"] == "harm" && claim["ranker"] == "slow");
     let metric = &harm.expect("it stays listed")["metric"];
     assert_eq!((&metric["name"], &metric["of"]), (&json!("latency_ms"), &json!("value")));
+    let of_metrics = claims(&first).await.into_iter().filter(|claim| claim["metric"].is_object());
+    for claim in of_metrics {
+        let bound = claim["metric"]["bound"].as_f64();
+        let limit = claim["metric"]["limit"].as_f64().expect("a limit");
+        match (&claim["claim"], claim["state"] == "decided") {
+            (kind, true) if kind == "harm" => assert!(bound >= Some(limit), "{claim}"),
+            (kind, false) if kind == "harm" => {
+                assert!(bound.is_none_or(|bound| bound < limit), "{claim}");
+            }
+            (_, true) => assert!(bound.is_some_and(|bound| bound <= limit), "{claim}"),
+            (_, false) => assert!(bound.is_none_or(|bound| bound > limit), "{claim}"),
+        }
+    }
     let metrics = first.get("/metrics").await.text();
     assert!(
         metrics.contains(
@@ -115,11 +128,12 @@ async fn a_slow_ranker_is_retired_once(database: TestDatabase) {
     let page = async || third.get("/experiments/search").await.text();
     let running = page().await;
     assert!(running.contains("Is it safe?"), "{running}");
-    assert!(running.contains("</svg> does harm</td>"), "{running}");
-    assert!(running.contains("</svg> still open</td>"), "{running}");
+    assert!(running.contains("</svg>does harm<br>"), "{running}");
+    assert!(running.contains("</svg>still open<br>"), "{running}");
+    assert!(running.contains("allowed: at most 400</span>"), "{running}");
     third.patch("search", &json!({"status": "concluded"})).await.json(200);
     let ended = page().await;
-    assert!(!ended.contains("still open") && ended.contains("</svg> not proven</td>"), "{ended}");
+    assert!(!ended.contains("still open") && ended.contains("</svg>not proven<br>"), "{ended}");
 }
 
 async fn a_winner_that_does_harm_is_not_to_be_shipped(database: TestDatabase) {
@@ -260,7 +274,7 @@ async fn silence_raises_its_own_alarm_and_does_nothing_else(database: TestDataba
     assert_eq!(server.verdict("search").await["answer"]["state"], "alarm");
     let page = server.get("/experiments/search").await.text();
     assert!(
-        page.contains("</svg> values are missing</td>") && page.contains(">100 %</td>"),
+        page.contains("</svg>values are missing<br>") && page.contains("100 % without a value"),
         "{page}"
     );
 }

@@ -203,6 +203,10 @@ async fn a_list_is_filtered(database: TestDatabase) {
     }
     server.patch("other", &json!({"status": "concluded"})).await.json(200);
     create_alarming(&server, "loud").await;
+    server.create(&counting("gone", &["a", "b"])).await;
+    server.patch("gone", &json!({"status": "concluded"})).await.json(200);
+    let gone = server.send("DELETE", "/v1/experiments/gone", &[], Vec::new()).await;
+    assert_eq!(gone.status, 204);
     for (query, found) in [
         ("", &["checkout", "loud", "other", "search"][..]),
         ("search=SEARCH", &["checkout", "search"]),
@@ -212,7 +216,9 @@ async fn a_list_is_filtered(database: TestDatabase) {
         ("state=alarm", &["loud"]),
         ("state=harm,alarm,stopped", &["loud", "other"]),
         ("state=empty&search=team", &["checkout"]),
-        ("state=archived", &[]),
+        ("state=archived", &["gone"]),
+        ("state=archived&search=ops", &[]),
+        ("state=stopped,archived", &["gone", "other"]),
     ] {
         let page = server.get(&format!("/v1/experiments?{query}")).await.json(200);
         let names: Vec<_> = page["experiments"]
@@ -234,6 +240,9 @@ async fn a_list_is_filtered(database: TestDatabase) {
         };
         assert!(plain(&html).contains(&count), "{query}: {}", plain(&html));
     }
+    let archived = list(&server, "/?state=archived").await;
+    let text = plain(&archived).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("gone Archived The experiment was ended"), "its badge: {text}");
     // one page each, with the filter in the cursor's query
     let page = server.get("/v1/experiments?limit=1&search=search").await.json(200);
     let next = page["next"].as_str().expect("a next page");

@@ -31,6 +31,7 @@ pub(crate) struct ListQuery {
     #[param(max_length = 100, nullable = false)]
     search: Option<String>,
     /// Only experiments whose stored `answer` is in one of these states, separated by commas.
+    /// Archived experiments are listed only with `archived`.
     #[param(example = "harm,alarm", nullable = false)]
     state: Option<String>,
 }
@@ -38,7 +39,7 @@ pub(crate) struct ListQuery {
 /// One page of experiments.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ExperimentPage {
-    /// Ordered by name, without archived experiments.
+    /// Ordered by name; without archived experiments if `state` does not name them.
     experiments: Vec<Experiment>,
     /// Cursor of the next page; `null` on the last page.
     next: Option<String>,
@@ -53,8 +54,9 @@ pub(crate) struct ExperimentPage {
 /// List experiments
 ///
 /// Ordered by name: an experiment that matches all the time is on one page. A page of large
-/// experiments ends after about 1 MiB. Archived experiments are omitted, but can still be read by
-/// name. A key that is restricted to some experiments sees only those.
+/// experiments ends after about 1 MiB. Archived experiments are listed only with the state
+/// `archived`, and can always be read by name. A key that is restricted to some experiments sees
+/// only those.
 #[utoipa::path(get, path = "/v1/experiments", tag = "experiments", params(ListQuery),
     responses((status = 200, body = ExperimentPage, description = "A page.")))]
 pub(crate) async fn list(

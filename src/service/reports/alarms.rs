@@ -415,7 +415,7 @@ alarms! {
          pages help.";
     DRIFT: "changed-preferences", "Preferences have changed",
         "A ranker, the documents or the searchers are others than before. A verdict from before speaks of the past.",
-        "Look for what changed at that time. With `drift: restart` the verdict has started again; otherwise start a new experiment.";
+        "Look for what changed at that time. If the verdict has not started again, start a new experiment.";
     UNEVEN_ARMS: "uneven-arms", "Units that see one ranker alone are not split evenly",
         "Pages of the leader or of the control are lost: a ranker fails or times out, or pages without a click are not reported \
          and one of the two gets fewer clicks. What is measured on these pages is then biased.",

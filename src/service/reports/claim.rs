@@ -99,6 +99,11 @@ pub struct ClaimedMetric {
     /// this mean is on average farther from the limit than the true one.
     #[schema(example = 512.3)]
     pub mean: Option<f64>,
+    /// The value that the mean is proven to be worse than, by `harm`, or better than, by `safe`,
+    /// with the error of the claim, which is decided once this reaches `limit`. `null` if nothing
+    /// is proven.
+    #[schema(example = 431.5)]
+    pub bound: Option<f64>,
     /// The size at which differences are cut, also in `mean`, if harm was found by cut ones. Omitted
     /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -100,9 +100,10 @@ pub(super) fn changed(alarm: &drift::Alarm, id: &dyn Fn(u16) -> String) -> Strin
     let [before, after] = rates.map(|rate| format!("{:.1} %", 100.0 * rate.wins));
     let [until, since] = rates.map(|rate| grouped(rate.answers.round() as u64, ','));
     let day = rfc3339(alarm.since);
+    let restarted = if alarm.restarted { " The verdict has started again." } else { "" };
     format!(
-        "`{}` won {before} of {until} duels with `{}` until about {}, and {after} of {since} since then: preferences have \
-         changed.",
+        "`{}` won {before} of {until} duels with `{}` until about {}, and {after} of {since} since \
+         then: preferences have changed.{restarted}",
         id(alarm.pair.0),
         id(alarm.pair.1),
         day.split('T').next().unwrap_or(&day)

@@ -160,6 +160,7 @@ fn claim_of(
             },
             limit: limit_of(metric, claim.kind),
             mean: claim.mean,
+            bound: held.bound(claim),
             cut: claim.cut,
             pages: claim.pages,
             missing_share: missing_share(claim),

@@ -167,9 +167,10 @@ async fn figures_are_files(database: TestDatabase) {
     let server =
         Server::running(&database, &with_control(&["=prod,1", "cand", "other"], body)).await;
     let file = async |name: &str| server.get(&format!("/experiments/search/figures/{name}")).await;
+    server.patch("search", &json!({"coverage": 0.9})).await.json(200);
     assert_eq!(file("race.svg").await.status, 404, "there is nothing to draw");
     for _ in 0..5 {
-        play(&server, "search", 20, 9).await;
+        play(&server, "search", 36, 9).await;
         server.clock.advance_ms(86_400_000);
     }
     let page = server.get("/experiments/search").await.text();
@@ -179,6 +180,8 @@ async fn figures_are_files(database: TestDatabase) {
         ("segments.csv", "segment,ranker,opponent,wins,losses,win_rate,low,high\n"),
         ("race.csv", "at,pages,leader,rival,ln_evidence\n2026-09-21T"),
         ("regret.csv", "at,pages,low,mean,high,even_split\n"),
+        ("lead-by-day.csv", "since,until,leader,rival,answers,win_rate,low,high\n2026-09-21T"),
+        ("lead-by-day.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\""),
         ("race.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\""),
         ("regret.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\""),
     ] {
@@ -191,6 +194,21 @@ async fn figures_are_files(database: TestDatabase) {
         let disposition = format!("attachment; filename=\"search-{name}\"");
         assert_eq!(answer.header("content-disposition"), Some(&*disposition));
     }
+    let note = "Dotted lines mark changes of the experiment: Mon\u{a0}21\u{a0}Sep, coverage.";
+    assert!(pages.contains(note), "{pages}");
+    // all answers of the pair, by day
+    let days = file("lead-by-day.csv").await.text();
+    let answers = days.lines().skip(1).map(|row| row.rsplit(',').nth(3).expect("a number"));
+    let answers: f64 = answers.map(|number| number.parse::<f64>().expect("a number")).sum();
+    let found = server.verdict("search").await;
+    let rows = found["effects"].as_array().expect("rows");
+    let is_shown = |row: &&Value| {
+        let rival = row["rival"].as_str().expect("an id");
+        days.contains(&format!("\"=prod,1\",{rival},"))
+    };
+    let of_pair =
+        rows.iter().find(is_shown).map(|it| it["wins"].as_f64().zip(it["losses"].as_f64()));
+    assert_eq!(of_pair.flatten().map(|(wins, losses)| wins + losses), Some(answers), "{days}");
     let lead = file("lead.csv").await.text();
     let effects = server.verdict("search").await["effects"].clone();
     assert_eq!(lead.lines().count(), 1 + effects.as_array().expect("rows").len());

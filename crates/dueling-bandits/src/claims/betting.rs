@@ -38,6 +38,13 @@
 //!
 //! [`Bets::on_arms`] are for pages that show one ranker alone, which have no such difference: a coin
 //! takes its place.
+//!
+//! # Bounds
+//!
+//! Each limit b has evidence of its own from the same counts. That the mean is below b grows with
+//! b: `λ (b - z)` is a share of `(b - z) / (most - b)`, which grows with b for each z up to the
+//! largest value. So the limits that are beaten have a least one, [`Bets::bound`], and of harm a
+//! largest one. The true mean is ever beaten with a probability of at most the error (Ville).
 
 /// Number of levels.
 pub const LEVELS: usize = 17;
@@ -47,6 +54,8 @@ const ZERO: usize = LEVELS / 2;
 const BETS: usize = 8;
 /// Share of the capital that the boldest bet stakes.
 const BOLDEST: f64 = 0.9;
+/// Each halves the distance of a bound to the last limit that is not beaten.
+const HALVINGS: usize = 20;
 /// Differences are cut at this multiple of their limit.
 const CUT: f64 = 10.0;
 
@@ -61,6 +70,8 @@ pub enum Side {
     /// The mean is below the limit.
     Safe,
 }
+
+const SIDES: [Side; 2] = [Side::Harm, Side::Safe];
 
 impl Side {
     /// Its name, such as `harm`.
@@ -77,6 +88,8 @@ impl Side {
 pub struct Bets {
     /// The largest level.
     most: f64,
+    /// The least value.
+    least: f64,
     /// The logarithms of the factors of each bet, by level.
     harm: [[f64; LEVELS]; BETS],
     safe: [[f64; LEVELS]; BETS],
@@ -109,20 +122,14 @@ impl Bets {
     }
 
     fn on(most: f64, least: f64, limit: f64) -> Self {
-        let excess = |sign: f64, least: f64, level: usize| {
-            let value = (sign * level_of(level) * most).max(least);
-            BOLDEST / (sign * limit - least) * (value - sign * limit)
-        };
-        let bets = |sign: f64, least: f64| {
+        let staked = SIDES.map(|side| staked(side, [least, most], limit));
+        let bets = |staked: &[f64; LEVELS]| {
             std::array::from_fn(|bet| {
-                std::array::from_fn(|level| {
-                    libm::log1p(libm::ldexp(excess(sign, least, level), -(bet as i32)))
-                })
+                staked.map(|excess| libm::log1p(libm::ldexp(excess, -(bet as i32))))
             })
         };
-        let staked = [(1.0, least), (-1.0, -most)]
-            .map(|(sign, least)| std::array::from_fn(|level| excess(sign, least, level)));
-        Self { most, harm: bets(1.0, least), safe: bets(-1.0, -most), staked }
+        let [harm, safe] = staked.each_ref().map(bets);
+        Self { most, least, harm, safe, staked }
     }
 
     /// The level of a value, which is cut to the range of the levels. `coin` is uniform in [0, 1),
@@ -148,6 +155,33 @@ impl Bets {
         };
         *worst = worst.saturating_add(missing);
         counts
+    }
+
+    /// The largest value that the mean is proven to be above, for harm, or the least one that it is
+    /// proven to be below, for safety, to 2^-20 of the range; `None` if there is none. It is wrong
+    /// at any time in at most this share of experiments.
+    pub fn bound(&self, side: Side, counts: &Counts, missing: u32, error: f64) -> Option<f64> {
+        let counts = Self::with_missing(side, counts, missing);
+        let range = [self.least, self.most];
+        let is_proven = |limit: f64| {
+            let staked = staked(side, range, limit);
+            let ln = ln_mean(|bet| {
+                let terms = staked.iter().zip(&counts).filter(|(_, count)| **count > 0);
+                let ln = |excess: f64| libm::log1p(libm::ldexp(excess, -(bet as i32)));
+                terms.map(|(&excess, &count)| f64::from(count) * ln(excess)).sum()
+            });
+            ln >= -libm::log(error)
+        };
+        let (mut proven, mut open) = match side {
+            Side::Harm => (self.least, self.most),
+            Side::Safe => (self.most, self.least),
+        };
+        let end = proven;
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (proven + open);
+            *(if is_proven(middle) { &mut proven } else { &mut open }) = middle;
+        }
+        (proven != end).then_some(proven)
     }
 
     /// The mean of the values so far; `None` before the first.
@@ -177,14 +211,32 @@ impl Bets {
             Side::Harm => &self.harm,
             Side::Safe => &self.safe,
         };
-        let ends = bets.map(|factors| {
-            let terms = factors.iter().zip(&counts);
-            terms.map(|(factor, &count)| f64::from(count) * factor).sum::<f64>()
-        });
-        let largest = ends.into_iter().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = ends.iter().map(|end| libm::exp(end - largest)).sum();
-        largest + libm::log(sum / BETS as f64)
+        ln_mean(|bet| {
+            let terms = bets[bet].iter().zip(&counts);
+            terms.map(|(factor, &count)| f64::from(count) * factor).sum()
+        })
     }
+}
+
+/// The logarithm of the mean of all bets, from the logarithm of each.
+fn ln_mean(ln: impl Fn(usize) -> f64) -> f64 {
+    let ends: [f64; BETS] = std::array::from_fn(ln);
+    let largest = ends.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = ends.iter().map(|end| libm::exp(end - largest)).sum();
+    largest + libm::log(sum / BETS as f64)
+}
+
+/// The stake of the boldest bet times the excess over the limit, by level, for values in this
+/// range.
+fn staked(side: Side, [least, most]: [f64; 2], limit: f64) -> [f64; LEVELS] {
+    let (sign, least) = match side {
+        Side::Harm => (1.0, least),
+        Side::Safe => (-1.0, -most),
+    };
+    std::array::from_fn(|level| {
+        let value = (sign * level_of(level) * most).max(least);
+        BOLDEST / (sign * limit - least) * (value - sign * limit)
+    })
 }
 
 /// A level, as a share of the largest one: from -1 to 1.

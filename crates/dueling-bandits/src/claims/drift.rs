@@ -104,6 +104,18 @@ pub struct Rate {
     pub answers: f64,
 }
 
+/// The result of a pair between two change points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stretch {
+    /// Unix milliseconds at which the first duels of the points before it and at its end were
+    /// issued: `None` at the start, and now.
+    pub since: Option<i64>,
+    /// See `since`.
+    pub until: Option<i64>,
+    /// Win rate of the first ranker.
+    pub rate: Rate,
+}
+
 /// Of a pair: the half wins of its lower ranker, and twice the number of its answers.
 type Counts = [u32; 2];
 
@@ -266,6 +278,25 @@ impl Drift {
     /// Counted answers since the start or the newest alarm.
     pub fn answers(&self) -> u64 {
         self.answers - self.from
+    }
+
+    /// The results of a pair since the start or the newest alarm, in the stretches between the
+    /// change points that are left: long ones a long time ago. Empty if the pair is not followed.
+    pub fn stretches(&self, first: usize, second: usize) -> Vec<Stretch> {
+        let own = (first.min(second) as u16, first.max(second) as u16);
+        let Some(place) = self.pairs.iter().position(|&pair| pair == own) else {
+            return Vec::new();
+        };
+        let points = self.points.iter().map(|point| (Some(point.issued_at), &point.counts));
+        let mut before = (None, [0, 0]);
+        let all = points.chain([(None, &self.counts)]).map(|(until, counts)| {
+            let now = counts.get(place).copied().unwrap_or_default();
+            let (since, then) = std::mem::replace(&mut before, (until, now));
+            let [wins, plays] = [now[0] - then[0], now[1] - then[1]];
+            let wins = if first < second { wins } else { plays - wins };
+            Stretch { since, until, rate: rate([wins, plays]) }
+        });
+        all.collect()
     }
 
     /// Bytes in memory, about: 8 for each change point and pair.

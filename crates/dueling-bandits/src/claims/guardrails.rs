@@ -374,6 +374,31 @@ impl Guardrails {
         self.claims_where(|latch| latch.decided_at().is_some())
     }
 
+    /// The value that the mean of a claim is proven to be worse than, for harm, or better than, for
+    /// safety, with the error of the claim; `None` if nothing is proven. A decided claim stays
+    /// decided, so its bound never comes back over its limit. For differences it is about how much
+    /// worse the values are than those of the control.
+    pub fn bound(&self, claim: &Claim) -> Option<f64> {
+        let Claim { kind, side, .. } = *claim;
+        let rule = self.rules.get(claim.metric)?;
+        let table = self.tables.get(self.table(claim.ranker, claim.metric, kind))?;
+        let [of_whole, of_cut] = rule.shares(kind);
+        let cut = rule.cut(kind).filter(|_| claim.cut.is_some());
+        let (bets, counts, share) = match (cut, side) {
+            (Some(bets), _) => (bets, &table.cut, of_cut),
+            (None, Side::Harm) => (rule.bets[kind as usize].as_ref()?, &table.counts, of_whole),
+            (None, Side::Safe) => (rule.bets[kind as usize].as_ref()?, &table.counts, 1.0),
+        };
+        let bound = bets.bound(side, counts, table.missing, claim.error * share);
+        let decided = claim.decided_after.and(rule.limit(kind));
+        let both = bound.into_iter().chain(decided);
+        let best = match side {
+            Side::Harm => both.reduce(f64::max),
+            Side::Safe => both.reduce(f64::min),
+        };
+        best.map(|bound| rule.value_of_badness(bound, kind))
+    }
+
     fn claims_where(&self, is_wanted: fn(Latch) -> bool) -> impl Iterator<Item = Claim> + '_ {
         let sides = self.tables.iter().enumerate().flat_map(|(nth, table)| {
             [(Side::Harm, table.harm), (Side::Safe, table.safe)].map(|it| (nth, table, it))

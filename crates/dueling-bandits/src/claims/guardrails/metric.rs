@@ -64,13 +64,16 @@ impl Rule {
     /// The share of pages whose missing values alone can break a limit, if all others have 0; of a
     /// limit of 0, [`USUAL`].
     pub fn missing_bearable(&self, kind: Kind) -> f64 {
-        let Metric { limit, difference, .. } = self.metric;
-        let limit = match kind {
-            Kind::Limit => limit.map(|limit| self.metric.badness(limit)),
-            Kind::Difference => difference,
-        };
         let most = self.bets[kind as usize].as_ref().map_or(1.0, Bets::most);
-        limit.filter(|&limit| limit > 0.0).map_or(USUAL, |limit| limit / most)
+        self.limit(kind).filter(|&limit| limit > 0.0).map_or(USUAL, |limit| limit / most)
+    }
+
+    /// How bad a mean, or a difference, may be.
+    pub fn limit(&self, kind: Kind) -> Option<f64> {
+        match kind {
+            Kind::Limit => self.metric.limit.map(|limit| self.metric.badness(limit)),
+            Kind::Difference => self.metric.difference,
+        }
     }
 
     /// How bad a value is.
@@ -80,8 +83,12 @@ impl Rule {
 
     /// The mean of a table.
     pub fn mean(&self, bets: &Bets, counts: &Counts, kind: Kind) -> Option<f64> {
-        let mean = bets.mean(counts)?;
-        Some(if kind == Kind::Limit { self.metric.badness(mean) } else { mean })
+        Some(self.value_of_badness(bets.mean(counts)?, kind))
+    }
+
+    /// The mean, or the difference, that is as bad as this.
+    pub fn value_of_badness(&self, badness: f64, kind: Kind) -> f64 {
+        if kind == Kind::Limit { self.metric.badness(badness) } else { badness }
     }
 }
 

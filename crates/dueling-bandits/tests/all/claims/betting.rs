@@ -1,6 +1,8 @@
 //! Evidence on the mean of a bounded value.
 
 use dueling_bandits::claims::betting::{Bets, LEVELS, Side};
+use dueling_bandits::step_rng;
+use rand::RngExt;
 
 /// The share of coins at a level, and the level above it.
 fn mean_of_rounded(bets: &Bets, value: f64, size: impl Fn(usize) -> f64) -> f64 {
@@ -63,4 +65,45 @@ fn at_the_limit_the_mean_evidence_is_one() {
             assert!((mean - 1.0).abs() < 1e-9, "{mean} for {side:?} at {limit}");
         }
     }
+}
+
+/// Of counts of all kinds, and with missing values.
+#[test]
+fn a_bound_is_where_the_evidence_begins_to_decide() {
+    /// The bets on a limit.
+    type Make = fn(f64) -> Bets;
+    const ERROR: f64 = 0.01;
+    let mut rng = step_rng(5, 0);
+    let kinds: [(Make, [f64; 2]); 3] = [
+        (|limit| Bets::on_value(2.0, limit), [0.0, 2.0]),
+        (|limit| Bets::on_difference(2.0, limit), [-2.0, 2.0]),
+        (|limit| Bets::on_arms(2.0, limit), [-4.0, 4.0]),
+    ];
+    let mut proven = 0;
+    for round in 0..300_u32 {
+        let (bets, [least, most]) = &kinds[round as usize % 3];
+        let lowest = if *least < 0.0 { 0 } else { LEVELS / 2 };
+        let mut counts = [0; LEVELS];
+        let pages = 1 << rng.random_range(0..14_u32);
+        for _ in 0..rng.random_range(1..5_u32) {
+            counts[rng.random_range(lowest..LEVELS)] += rng.random_range(0..pages);
+        }
+        let missing = rng.random_range(0..2_u32) * rng.random_range(0..1 + pages / 8);
+        for side in [Side::Harm, Side::Safe] {
+            let decides = |limit: f64| bets(limit).ln(side, &counts, missing) >= -ERROR.ln();
+            let apart = 3.0 * (most - least) / f64::from(1 << 20);
+            let (end, inwards) = match side {
+                Side::Harm => (*least, -apart),
+                Side::Safe => (*most, apart),
+            };
+            let found = bets(0.5).bound(side, &counts, missing, ERROR);
+            let bound = found.unwrap_or(end);
+            assert!(!decides(bound - inwards), "{side:?} {bound}, {counts:?}, {missing}");
+            if found.is_some_and(|bound| (bound + inwards - end).abs() > apart) {
+                assert!(decides(bound + inwards), "{side:?} {bound}, {counts:?}, {missing}");
+                proven += 1;
+            }
+        }
+    }
+    assert!(proven > 300, "{proven} of 600 bounds prove something");
 }

@@ -322,6 +322,42 @@ fn harm_by_load(below: f64, memory: f64, run: u64) -> bool {
     pages.is_decided(1, Side::Harm)
 }
 
+/// Looked at after every tenth page. The mean is on the limit of safety, or within it.
+#[test]
+fn bounds_hold_whenever_anybody_looks() {
+    const RUNS: u64 = 300;
+    for (mean, side) in [(0.05, Side::Safe), (0.05, Side::Harm), (0.02, Side::Safe)] {
+        let is_missed = |run| {
+            let mut rng = step_rng(run, 3);
+            let mut pages = Pages::new(guardrails(FAILURES, 2, None, run));
+            let mut narrowest: Option<f64> = None;
+            let mut missed = false;
+            for page in 1..=1_000 {
+                let failed = |rng: &mut PolicyRng| f64::from(u8::from(rng.random_bool(mean)));
+                pages.add([0, 1], None, [failed(&mut rng), failed(&mut rng)].map(Some));
+                if page % 10 > 0 {
+                    continue;
+                }
+                let claim = pages.claim(1, side);
+                let Some(bound) = pages.rails.bound(&claim) else { continue };
+                let (is_beyond, is_decided) = match side {
+                    Side::Harm => (bound > mean, bound >= 0.05),
+                    Side::Safe => (bound < mean, bound <= 0.05),
+                };
+                missed |= is_beyond;
+                narrowest = narrowest.into_iter().chain([bound]).reduce(f64::min);
+                // checked after each page, and here after every tenth one
+                assert!(claim.decided_after.is_none() || is_decided, "{claim:?} {bound}");
+                assert!(claim.decided_after.is_some() || !is_decided, "{claim:?} {bound}");
+            }
+            assert!(side == Side::Harm || narrowest.is_some_and(|it| it < 0.2), "{narrowest:?}");
+            missed
+        };
+        let missed = (0..RUNS).filter(|&run| is_missed(run)).count() as u64;
+        assert!(at_most(missed, RUNS) <= 0.05, "{side:?} at {mean}: {missed} of {RUNS}");
+    }
+}
+
 #[test]
 #[ignore = "a table for crates/lab/notes/claims.md: the command is there"]
 fn figures() {
