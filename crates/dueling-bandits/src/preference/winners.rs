@@ -15,8 +15,6 @@
 //! 2015 (von Neumann); Negahban, Oh and Shah, "Iterative ranking from pair-wise comparisons", NIPS
 //! 2012 (the walk).
 
-use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOptions};
-
 use crate::preference::matrix::PreferenceMatrix;
 
 /// The share of the best score within which another is level with it. The entries are exact to
@@ -26,8 +24,10 @@ pub const LEVEL: f64 = 1e-9;
 
 /// The von Neumann winner could not be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the linear program of the von Neumann winner was not solved: {0}")]
-pub struct Unsolved(String);
+#[error(
+    "the linear program of the von Neumann winner was not solved: rounding keeps it from an end"
+)]
+pub struct Unsolved;
 
 impl PreferenceMatrix {
     /// The number of others that each ranker beats: `Cpld(i)`, from 0 to `K - 1`. Ties do not
@@ -156,25 +156,8 @@ impl PreferenceMatrix {
             strategy[winner] = 1.0;
             return Ok(strategy);
         }
-        // maximise the value v of the game; its maximum is 0, and always v ≥ -1/2
-        let mut problem = Problem::new(OptimizationDirection::Maximize);
-        let value = problem.add_var(1.0, (-0.5, 0.5));
-        let weights: Vec<_> = members.iter().map(|_| problem.add_var(0.0, (0.0, 1.0))).collect();
-        problem.add_constraint(weights.iter().map(|&w| (w, 1.0)), ComparisonOp::Eq, 1.0);
-        for &j in &members {
-            let against_j = members.iter().zip(&weights).map(|(&i, &w)| (w, self.margin(i, j)));
-            problem.add_constraint(
-                against_j.filter(|(_, margin)| *margin != 0.0).chain([(value, -1.0)]),
-                ComparisonOp::Ge,
-                0.0,
-            );
-        }
-        let solution = problem
-            .solve_with(tight())
-            .map_err(|error| Unsolved(error.to_string()))?
-            .into_solution()
-            .map_err(|_| Unsolved("it was interrupted".into()))?;
-        let solved: Vec<f64> = weights.iter().map(|&w| solution.var_value(w).max(0.0)).collect();
+        let win = |i: usize, j: usize| self.win_probability(members[i], members[j]);
+        let solved = balanced(members.len(), win).ok_or(Unsolved)?;
         let total: f64 = solved.iter().sum();
         for (&member, weight) in members.iter().zip(solved) {
             strategy[member] = weight / total;
@@ -183,11 +166,55 @@ impl PreferenceMatrix {
     }
 }
 
-/// Options of the solver with a feasibility tolerance that keeps rounding small.
-fn tight() -> SolveOptions {
-    let mut options = SolveOptions::default();
-    options.tolerances.feasibility = 1e-10;
-    options
+/// Least amount by which a pivot improves, and least pivot.
+const PIVOT: f64 = 1e-12;
+/// Pivots for each ranker before the solver gives up: 1 to 5 are enough (test `winners`).
+const PIVOTS: usize = 100;
+
+/// Weights `y ≥ 0` of the largest sum with `Σ_i P[j][i] y[i] ≤ 1` for every `j`, by the simplex
+/// method. Scaled to a sum of 1, no `j` beats them: the largest sum is 2, because the game is
+/// symmetric (Dantzig, "A proof of the equivalence of the programming problem and the game
+/// problem", 1951). `None` if rounding keeps it from an end.
+fn balanced(rankers: usize, win: impl Fn(usize, usize) -> f64) -> Option<Vec<f64>> {
+    let (k, end) = (rankers, rankers);
+    // the last row is the sum, and the last column has the values of the basis
+    let mut rows: Vec<Vec<f64>> = (0..=k)
+        .map(|j| (0..=k).map(|i| if i == k || j == k { 1.0 } else { win(j, i) }).collect())
+        .collect();
+    rows[end][end] = 0.0;
+    // weights are numbered from 0, and the slack of each row from k
+    let (mut basis, mut others): (Vec<usize>, Vec<usize>) =
+        ((k..2 * k).collect(), (0..k).collect());
+    for pivot in 0..PIVOTS * k {
+        let gains = (0..k).filter(|&column| rows[end][column] > PIVOT);
+        // Bland's rule, which never turns in a circle, once the faster one has had its time
+        let entering = match pivot < 4 * k {
+            true => gains.max_by(|&a, &b| rows[end][a].total_cmp(&rows[end][b])),
+            false => gains.min_by_key(|&column| others[column]),
+        };
+        let Some(column) = entering else {
+            let mut weights = vec![0.0; k];
+            for (row, &of) in basis.iter().enumerate().filter(|(_, of)| **of < k) {
+                weights[of] = rows[row][end].max(0.0);
+            }
+            return Some(weights);
+        };
+        let limits = (0..k).filter(|&row| rows[row][column] > PIVOT);
+        let ratio = |row: usize| rows[row][end] / rows[row][column];
+        let row =
+            limits.min_by(|&a, &b| ratio(a).total_cmp(&ratio(b)).then(basis[a].cmp(&basis[b])))?;
+        std::mem::swap(&mut basis[row], &mut others[column]);
+        let by = 1.0 / rows[row][column];
+        let mut own = std::mem::take(&mut rows[row]);
+        own.iter_mut().for_each(|entry| *entry *= by);
+        own[column] = by;
+        for other in rows.iter_mut().filter(|other| !other.is_empty()) {
+            let times = std::mem::take(&mut other[column]);
+            other.iter_mut().zip(&own).for_each(|(entry, own)| *entry -= times * own);
+        }
+        rows[row] = own;
+    }
+    None
 }
 
 /// The indices of the largest values, none of which is negative, and of those [`LEVEL`] with them;

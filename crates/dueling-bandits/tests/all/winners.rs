@@ -1,7 +1,8 @@
 //! The winners of a preference matrix under each notion of best, with known answers.
 
 use dueling_bandits::preference::PreferenceMatrix;
-use dueling_bandits::{Duel, Outcome, Tally};
+use dueling_bandits::{Duel, Outcome, Tally, step_rng};
+use rand::RngExt;
 
 fn matrix(name: &str) -> PreferenceMatrix {
     PreferenceMatrix::named(name).expect("a built-in name").expect("a valid name")
@@ -59,16 +60,28 @@ pub fn worst_margin(matrix: &PreferenceMatrix, strategy: &[f64]) -> f64 {
 
 #[test]
 fn the_largest_cycles_are_solved() {
-    // 60 rankers in one Smith set
-    let tangle = PreferenceMatrix::from_pairs(60, |i, j| {
-        let p = ((i * 37 + j * 101) % 97) as f64 / 96.0;
-        p.clamp(0.02, 0.98)
-    })
-    .unwrap();
-    assert!(tangle.smith_set().len() > 50);
-    let strategy = tangle.von_neumann_strategy().unwrap();
-    let worst = worst_margin(&tangle, &strategy);
-    assert!(worst >= -1e-9, "{worst}");
+    // certain, by chance, nearly even, and in a circle
+    let mut rng = step_rng(3, 0);
+    for (rankers, lead) in [(3, 0.5), (21, 0.5), (60, 0.5), (60, 0.02), (60, 1e-9), (150, 0.3)] {
+        for kind in 0..4 {
+            let tangle = PreferenceMatrix::from_pairs(rankers, |i, j| {
+                let ahead = rng.random_bool(0.5);
+                let size = lead * rng.random::<f64>();
+                match kind {
+                    0 => 0.5 + if ahead { lead } else { -lead },
+                    1 => 0.5 + if ahead { size } else { -size },
+                    2 if (j - i) % 3 == 0 => 0.5,
+                    2 => 0.5 + if ahead { lead } else { -lead },
+                    _ => 0.5 + if (j - i) % 2 == 1 { lead } else { -lead },
+                }
+            })
+            .unwrap();
+            let strategy = tangle.von_neumann_strategy().unwrap();
+            assert!((strategy.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            let worst = worst_margin(&tangle, &strategy);
+            assert!(worst >= -1e-9, "{rankers}, {lead}, {kind}: {worst}");
+        }
+    }
 }
 
 /// Rankers in a circle: each beats the next ones with these probabilities.
