@@ -126,6 +126,8 @@ def described(result):
         result["rankers"] = sorted({result["left"], result["right"]})
     if "duel_id" in result:
         result["has_duel"] = result["duel_id"] is not None
+    if "asked" in result:
+        result["asked"] = [sorted(rankers) for rankers in result["asked"]]
     if "results" in result:
         result["statuses"] = [one["status"] for one in result["results"]]
     return result

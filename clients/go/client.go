@@ -185,16 +185,16 @@ func (c *Client) Page(ctx context.Context, rankings Rankings, window Window) (Pa
 	return controlPage(c.control, control, c.fellBack(err), window), nil
 }
 
-// PageOf is Page for expensive rankings: it makes only those of the two rankers that rankduel
-// selects, one after the other. If that fails for one of them, the page has the control's ranking.
-// The error is that of the control's ranking.
-func (c *Client) PageOf(ctx context.Context, ranking Ranking, window Window) (Page, error) {
+// PageOf is Page for expensive rankings: it calls search for those of the two rankers that rankduel
+// selects, at once. If that fails or one is missing, the page has the control's ranking, for which
+// there is a second call unless the first one had it. The error is that of the second call.
+func (c *Client) PageOf(ctx context.Context, search Search, window Window) (Page, error) {
 	visit := window.Visit
 	if c.stock != nil {
 		// with a stock, the unit and the segment go with the rankings alone
 		visit = Visit{}
 	}
-	return c.MoreOf(ctx, c.NextDuel(ctx, visit), ranking, window)
+	return c.MoreOf(ctx, c.NextDuel(ctx, visit), search, window)
 }
 
 // More returns a page of an earlier duel: the first page of a duel from NextDuel, or a later page
@@ -204,61 +204,50 @@ func (c *Client) More(ctx context.Context, of Duel, rankings Rankings, window Wi
 	if _, err := c.controlOf(rankings); err != nil {
 		return Page{}, err
 	}
-	ranking := func(ranker string) ([]string, error) {
-		found, ok := rankings[ranker]
-		if !ok {
-			return nil, usage("rankings lack %q", ranker)
-		}
-		return found, nil
-	}
-	return c.MoreOf(ctx, of, ranking, window)
+	return c.MoreOf(ctx, of, func([]string) (Rankings, error) { return rankings, nil }, window)
 }
 
 // MoreOf is More for expensive rankings.
-func (c *Client) MoreOf(ctx context.Context, of Duel, ranking Ranking, window Window) (Page, error) {
+func (c *Client) MoreOf(ctx context.Context, of Duel, search Search, window Window) (Page, error) {
 	reason := of.Fallback
-	ranking = once(ranking)
+	var rankings Rankings
 	if of.ID != "" {
-		page, err := c.interleaved(ctx, of, ranking, window)
-		if err == nil {
+		var page Page
+		var err error
+		if rankings, err = search(rankersOf(of)); err != nil {
+			err = &Error{Reason: "ranker-failed", Detail: err.Error(), cause: err}
+		} else if page, err = c.interleaved(ctx, of, rankings, window); err == nil {
 			return page, nil
 		}
 		reason = c.fellBack(err)
 	}
-	control, err := ranking(c.control)
+	if _, ok := rankings[c.control]; !ok {
+		var err error
+		if rankings, err = search([]string{c.control}); err != nil {
+			return Page{}, err
+		}
+	}
+	control, err := c.controlOf(rankings)
 	if err != nil {
 		return Page{}, err
 	}
 	return controlPage(c.control, control, reason, window), nil
 }
 
-// once makes each ranking at most once: the control may be a ranker of the duel, too.
-func once(ranking Ranking) Ranking {
-	type made struct {
-		ranking []string
-		err     error
+func rankersOf(duel Duel) []string {
+	if duel.SelfDuel() {
+		return []string{duel.Left}
 	}
-	all := map[string]made{}
-	return func(ranker string) ([]string, error) {
-		found, ok := all[ranker]
-		if !ok {
-			found.ranking, found.err = ranking(ranker)
-			all[ranker] = found
-		}
-		return found.ranking, found.err
-	}
+	return []string{duel.Left, duel.Right}
 }
 
-func (c *Client) interleaved(ctx context.Context, of Duel, ranking Ranking, window Window) (Page, error) {
-	left, err := ranking(of.Left)
-	if err != nil {
-		return Page{}, &Error{Reason: "ranker-failed", Detail: of.Left + ": " + err.Error(), cause: err}
+func (c *Client) interleaved(ctx context.Context, of Duel, rankings Rankings, window Window) (Page, error) {
+	for _, ranker := range rankersOf(of) {
+		if _, ok := rankings[ranker]; !ok {
+			return Page{}, &Error{Reason: "ranker-failed", Detail: "rankings lack " + ranker}
+		}
 	}
-	right, err := ranking(of.Right)
-	if err != nil {
-		return Page{}, &Error{Reason: "ranker-failed", Detail: of.Right + ": " + err.Error(), cause: err}
-	}
-	left, right = notNil(left), notNil(right)
+	left, right := notNil(rankings[of.Left]), notNil(rankings[of.Right])
 	body := window.body()
 	body.DuelID, body.Left, body.Right = of.ID, &left, &right
 	var answer pageAnswer

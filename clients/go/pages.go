@@ -56,8 +56,10 @@ func (p Page) Documents() []string {
 // Rankings has the document ids of every ranker, best first.
 type Rankings map[string][]string
 
-// Ranking returns the document ids of one ranker, best first.
-type Ranking func(ranker string) ([]string, error)
+// Search returns the document ids of these rankers together, such as with one request to the search
+// engine. Leave one out that failed. Others may be there, too: with the control's, a fallback needs
+// no second call.
+type Search func(rankers []string) (Rankings, error)
 
 // Pin is a document to show at a position (from 0), independent of the rankings.
 type Pin struct {

@@ -108,10 +108,11 @@ final class Client
      * A page of two interleaved rankings. If rankduel does not answer in time, it has the control's
      * ranking.
      *
-     * @param array<string, list<string>>|callable(string): list<string> $rankings the document ids of
-     *     every ranker, best first; or a function that makes those of one ranker. It is called for the
-     *     two rankers that rankduel selects. If a ranking is not a list, or the function fails, the
-     *     page has the control's ranking.
+     * @param array<string, list<string>>|callable(list<string>): array<string, list<string>> $rankings
+     *     the document ids of every ranker, best first; or a function that makes those of the rankers
+     *     that it is called with. It is called once, with the one or two that rankduel selects. If it
+     *     fails, or one of these is missing or not a list, the page has the control's ranking. For
+     *     that, it is called again with the control, unless it had returned the control's ids, too.
      * @throws \InvalidArgumentException if the control's ranking is missing or not a list: there is
      *     nothing to show; if the function fails for it, its exception reaches you
      */
@@ -125,8 +126,8 @@ final class Client
         $control = $this->controlOf($rankings);
         try {
             $all = [];
-            foreach ($rankings as $ranker => $ranking) {
-                $all[$ranker] = self::sent((string) $ranker, static fn () => self::ids($ranker, $ranking));
+            foreach (array_keys($rankings) as $ranker) {
+                $all[$ranker] = self::sent($ranker, $rankings);
             }
             $body = $window->body() + ['rankings' => (object) $all];
             $answer = $this->server->ask('/next-duel', $body, $this->deadline);
@@ -142,36 +143,48 @@ final class Client
      * same list. Pass the same rankings and pins for every page of a duel. If rankduel does not answer
      * in time, or did not answer for the duel, the page has the control's ranking.
      *
-     * @param array<string, list<string>>|callable(string): list<string> $rankings as those of `page`
+     * @param array<string, list<string>>|callable(list<string>): array<string, list<string>> $rankings
+     *     as those of `page`
      */
     public function more(Duel $of, array|callable $rankings, Window $window = new Window()): Page
     {
         if (!is_callable($rankings)) {
             $this->controlOf($rankings);
-            $rankings = static fn (string $ranker): mixed => $rankings[$ranker]
-                ?? throw new \InvalidArgumentException("rankings lack $ranker");
+            $rankings = static fn (): array => $rankings;
         }
-        $lists = [];
+        $made = [];
         $reason = $of->fallback;
         if ($of->id !== null) {
             try {
-                return $this->interleaved($of, $rankings, $lists, $window);
+                $made = self::madeFor($of, $rankings);
+                return $this->interleaved($of, $made, $window);
             } catch (RankduelException $failed) {
                 $reason = $this->fellBack($failed);
             }
         }
-        $control = $lists[$this->control] ?? self::ids($this->control, $rankings($this->control));
-        return Page::ofControl($this->control, $control, $reason, $window);
+        if (!is_array($made[$this->control] ?? null)) {
+            $made = $rankings([$this->control]);
+        }
+        return Page::ofControl($this->control, $this->controlOf($made), $reason, $window);
     }
 
-    /** @param array<string, list<string>> $lists gets the rankings that were made */
-    private function interleaved(Duel $of, callable $rankings, array &$lists, Window $window): Page
+    /** @return array<string, list<string>> */
+    private static function madeFor(Duel $of, callable $rankings): array
     {
-        $body = $window->body() + ['duel_id' => $of->id];
-        foreach (['left' => $of->left, 'right' => $of->right] as $side => $ranker) {
-            $lists[$ranker] ??= self::sent($ranker, static fn () => self::ids($ranker, $rankings($ranker)));
-            $body[$side] = $lists[$ranker];
+        $rankers = array_values(array_unique([$of->left, $of->right]));
+        try {
+            return (static fn (array $made): array => $made)($rankings($rankers));
+        } catch (\Throwable $error) {
+            $listed = implode(', ', $rankers);
+            throw new RankduelException('ranker-failed', "$listed: {$error->getMessage()}", cause: $error);
         }
+    }
+
+    /** @param array<string, list<string>> $made */
+    private function interleaved(Duel $of, array $made, Window $window): Page
+    {
+        $sides = ['left' => self::sent($of->left, $made), 'right' => self::sent($of->right, $made)];
+        $body = $window->body() + ['duel_id' => $of->id] + $sides;
         return Page::fromAnswer($this->server->ask('/interleave', $body, $this->deadline), $of->left, $of->right);
     }
 
@@ -190,15 +203,15 @@ final class Client
     }
 
     /**
-     * @param \Closure(): list<mixed> $ranking
+     * @param array<string, list<string>> $rankings
      * @return list<mixed>
      */
-    private static function sent(string $ranker, \Closure $ranking): array
+    private static function sent(int|string $ranker, array $rankings): array
     {
         try {
-            return $ranking();
-        } catch (\Throwable $error) {
-            throw new RankduelException('ranker-failed', "$ranker: {$error->getMessage()}", cause: $error);
+            return self::ids($ranker, $rankings[$ranker] ?? null);
+        } catch (\InvalidArgumentException $error) {
+            throw new RankduelException('ranker-failed', $error->getMessage(), cause: $error);
         }
     }
 

@@ -39,21 +39,25 @@ function window(array $given): Window
     return new Window($given['length'], $given['offset'] ?? 0, $pinned, $unit, $segment);
 }
 
-function rankings(array $given): array|Closure
+/** @param list<list<string>> $asked gets the rankers that each call asked for */
+function rankings(array $given, array &$asked): array|Closure
 {
     if ($given['form'] === 'all') {
         return $given['rankings'];
     }
-    return static function (string $ranker) use ($given): array {
-        if (in_array($ranker, $given['failing'] ?? [], true)) {
+    return static function (array $rankers) use ($given, &$asked): array {
+        $asked[] = $rankers;
+        if (array_intersect($rankers, $given['failing'] ?? []) !== []) {
             throw new ApplicationException();
         }
-        return $given['rankings'][$ranker];
+        $made = array_diff([...$rankers, ...$given['others'] ?? []], $given['missing'] ?? []);
+        return array_intersect_key($given['rankings'], array_flip($made));
     };
 }
 
 function act(?Client &$client, string $what, array $given): array
 {
+    $asked = [];
     switch ($what) {
         case 'connect':
             $client = new Client(
@@ -72,10 +76,11 @@ function act(?Client &$client, string $what, array $given): array
         case 'next_duel':
             return members($client->nextDuel($given['unit'] ?? null, $given['segment'] ?? null));
         case 'page':
-            $page = $client->page(rankings($given), window($given));
-            return members(Page::fromJson(json_encode($page)));
+            $page = $client->page(rankings($given, $asked), window($given));
+            return ['asked' => $asked] + members(Page::fromJson(json_encode($page)));
         case 'more':
-            return members($client->more(Duel::fromJson($given['of']), rankings($given), window($given)));
+            $page = $client->more(Duel::fromJson($given['of']), rankings($given, $asked), window($given));
+            return ['asked' => $asked] + members($page);
         case 'report_clicks':
             return ['status' => $client->reportClicks($given['of'], $given['clicks'], $given['final'])->value];
         case 'report_outcome':

@@ -63,7 +63,7 @@ same([["\xff"], 'invalid-request'], [$page->documents(), $page->duel->fallback])
 $fails = static fn () => throw new Exception('a callback that fails');
 $client = new Client('http://127.0.0.1:1', 'search', '7', deadline: 60.0, onFallback: $fails);
 foreach ([['1', null], [1, 2.5], ['1', ['id' => 2]], ['1', NAN], ['x' => '1']] as $ranking) {
-    foreach ([['7' => $ranking], static fn (string $ranker): array => $ranking] as $form) {
+    foreach ([['7' => $ranking], static fn (): array => ['7' => $ranking]] as $form) {
         same(['1'], $client->page($form)->documents());
     }
 }
@@ -72,6 +72,6 @@ $page = $client->page(['7' => ['1'], '8' => '8']);
 same([['1'], 'ranker-failed'], [$page->documents(), $page->duel->fallback]);
 same('ranker-failed', $client->more(new Duel('7', '8', 'AQ', 1.5), ['7' => ['1'], '8' => '8'])->duel->fallback);
 refuses(static fn () => $client->page(['7' => '7']));
-refuses(static fn () => $client->page(static fn (string $ranker): string => '7'));
+refuses(static fn () => $client->page(static fn (): array => ['7' => '7']));
 same('ignored', $client->reportClicks('', [0])->value);
 echo "php: all passed\n";

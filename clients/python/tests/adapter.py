@@ -24,6 +24,7 @@ class Client:
         self._is_async = is_async
         self._client: Any = None
         self._report_seconds = 0.0
+        self._asked: list[list[str]] = []
 
     async def do(self, what: str, given: dict[str, Any]) -> dict[str, Any]:
         method = getattr(self, what)
@@ -47,26 +48,31 @@ class Client:
         return _as_json(await self._finished(self._client.next_duel(**given)))
 
     async def page(self, **given: Any) -> dict[str, Any]:
-        return _as_json(await self._finished(self._client.page(**self._arguments(given))))
+        page = await self._finished(self._client.page(**self._arguments(given)))
+        return {**_as_json(page), "asked": self._asked}
 
     async def more(self, of: str, **given: Any) -> dict[str, Any]:
-        return _as_json(await self._finished(self._client.more(_read(of), **self._arguments(given))))
+        page = await self._finished(self._client.more(_read(of), **self._arguments(given)))
+        return {**_as_json(page), "asked": self._asked}
 
     def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
-        rankings, failing = given["rankings"], given.pop("failing", [])
+        self._asked = []
+        rankings = given["rankings"]
+        failing, missing, others = (given.pop(name, []) for name in ("failing", "missing", "others"))
         given["pinned"] = [(pin["position"], pin["document"]) for pin in given.get("pinned", [])]
         if given.pop("form") == "all":
             return given
 
-        def ranking(ranker: str) -> list[str]:
-            if ranker in failing:
+        def search(rankers: list[str]) -> dict[str, list[str]]:
+            self._asked.append(list(rankers))
+            if set(rankers) & set(failing):
                 raise ApplicationError
-            return list(rankings[ranker])
+            return {ranker: rankings[ranker] for ranker in {*rankers, *others} - set(missing)}
 
-        async def awaited(ranker: str) -> list[str]:
-            return ranking(ranker)
+        async def awaited(rankers: list[str]) -> dict[str, list[str]]:
+            return search(rankers)
 
-        return {**given, "rankings": awaited if self._is_async else ranking}
+        return {**given, "rankings": awaited if self._is_async else search}
 
     async def report_clicks(self, **given: Any) -> dict[str, Any]:
         sent = self._client.report_clicks(**given, seconds=self._report_seconds)

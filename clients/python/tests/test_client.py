@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 import uuid
-from typing import Any
+from typing import Any, Sequence
 
 from rankduel import AsyncRankduel, Duel, Page, Rankduel, RankduelError
 from server import NOBODY, Server
@@ -74,13 +74,13 @@ class Pages(WithServer):
     def test_pair_first(self) -> None:
         asked = []
 
-        def ranking(ranker: str) -> list[str]:
-            asked.append(ranker)
-            return RANKINGS[ranker]
+        def search(rankers: Sequence[str]) -> dict[str, list[str]]:
+            asked.append(sorted(rankers))
+            return {ranker: RANKINGS[ranker] for ranker in rankers}
 
-        page = self.client().page(ranking, length=3)
+        page = self.client().page(search, length=3)
         self.assertIsNone(page.fallback)
-        self.assertEqual(sorted(asked), ["bm25", "neural"])
+        self.assertEqual(asked, [["bm25", "neural"]])
         self.assertEqual(len(page.slots), 3)
 
     def test_pages_of_one_list(self) -> None:
@@ -174,21 +174,24 @@ class Pages(WithServer):
         odd: Any = {"id": "a"}
         for ranking in ([odd, odd], ["a", None], [b"a"], [float("nan")], ["x\ud83d"], (odd for _ in range(2))):
             given: Any = list(ranking)
-            for rankings in ({"bm25": given, "neural": ["a"]}, lambda ranker, given=given: given):
+            of_all: Any = lambda rankers, given=given: dict.fromkeys(rankers, given)  # noqa: E731
+            for rankings in ({"bm25": given, "neural": ["a"]}, of_all):
                 page = client.page(rankings)
                 self.assertEqual((page.fallback, page.documents), ("invalid-request", given))
 
     def test_a_ranking_that_is_one_text(self) -> None:
         client = self.client()
         rankings: Any = {"bm25": ["a", "b"], "neural": "neural-1"}
-        for form in (rankings, rankings.__getitem__):
+        for form in (rankings, lambda rankers: rankings):
             page = client.page(form)
             self.assertEqual((page.fallback, page.documents), ("ranker-failed", ["a", "b"]))
             self.assertEqual(client.more(client.next_duel(), form).fallback, "ranker-failed")
         rankings = {"bm25": "bm25-1", "neural": ["a"]}
-        for form in (rankings, rankings.__getitem__):
+        for form in (rankings, lambda rankers: rankings):
             with self.assertRaisesRegex(ValueError, "ranking of 'bm25' is str"):
                 client.page(form)
+        with self.assertRaisesRegex(ValueError, "rankings is list"):
+            client.page(lambda rankers: ["a"])  # type: ignore[arg-type, return-value]
 
     def test_many_threads(self) -> None:
         client = self.client(connections=2)
@@ -211,19 +214,19 @@ class Asyncio(WithServer):
         active = 0
         most = 0
 
-        async def ranking(ranker: str) -> list[str]:
+        async def search(rankers: Sequence[str]) -> dict[str, list[str]]:
             nonlocal active, most
             active += 1
             most = max(most, active)
             await asyncio.sleep(0.01)
             active -= 1
-            return RANKINGS[ranker]
+            return {ranker: RANKINGS[ranker] for ranker in rankers}
 
         async def searches() -> list[Page]:
             options: dict[str, Any] = {"experiment": self.experiment, "control": "bm25", "deadline": SECONDS}
             async with AsyncRankduel(self.server.url, **options) as client:
                 await client.check()
-                pages = await asyncio.gather(*(client.page(ranking, length=3) for _ in range(100)))
+                pages = await asyncio.gather(*(client.page(search, length=3) for _ in range(100)))
                 for page in pages:
                     client.clicked(page.duel_id, [0])
                 await client.flush(SECONDS)

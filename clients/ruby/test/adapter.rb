@@ -29,15 +29,15 @@ class Adapter
   end
 
   def page(given)
-    rankings, ranking = arguments(given)
-    page = @client.page(rankings, **options(given), &ranking)
-    members(Rankduel::Page.from_json(page.to_json))
+    rankings, search = arguments(given)
+    page = @client.page(rankings, **options(given), &search)
+    { **members(Rankduel::Page.from_json(page.to_json)), "asked" => @asked }
   end
 
   def more(given)
-    rankings, ranking = arguments(given)
+    rankings, search = arguments(given)
     of = Rankduel::Duel.from_json(given["of"])
-    members(@client.more(of, rankings, **options(given), &ranking))
+    { **members(@client.more(of, rankings, **options(given), &search)), "asked" => @asked }
   end
 
   def report_clicks(given)
@@ -101,10 +101,16 @@ class Adapter
   end
 
   def arguments(given)
+    @asked = []
     return [given["rankings"], nil] if given["form"] == "all"
 
-    failing = given["failing"] || []
-    [nil, ->(ranker) { failing.include?(ranker) ? raise(ApplicationError) : given["rankings"].fetch(ranker) }]
+    failing, missing, others = %w[failing missing others].map { |name| given[name] || [] }
+    [nil, lambda { |rankers|
+      @asked << rankers
+      raise ApplicationError if rankers.intersect?(failing)
+
+      given["rankings"].slice(*((rankers | others) - missing))
+    }]
   end
 end
 

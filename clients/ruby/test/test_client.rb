@@ -40,7 +40,8 @@ end
 end
 refuses { client.more(duel) }
 refuses { client.page({ "7" => "7" }) }
-refuses { client.page { |_ranker| nil } }
+refuses { client.page { |_rankers| { "7" => nil } } }
+refuses { client.page { |_rankers| {} } }
 raise "the key is shown" if client(key: "S3cret").inspect.include?("S3cret")
 
 # nobody listens at this port
@@ -55,7 +56,7 @@ same([["\xff"], %w[unreachable invalid-request]], [page.documents, reasons])
 odd = client(on_fallback: ->(_error) { raise "a callback that fails" })
 [["a", nil], [{ "id" => "a" }], [Float::NAN], [17]].each do |ranking|
   same(ranking, odd.page({ "7" => ranking }).documents)
-  same(ranking, odd.page { |_ranker| ranking }.documents)
+  same(ranking, odd.page { |_rankers| { "7" => ranking } }.documents)
 end
 same("ranker-failed", odd.page({ "7" => ["a"], "8" => "8" }).fallback)
 same("ranker-failed", client.more(duel, { "7" => ["a"] }).fallback)

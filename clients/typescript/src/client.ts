@@ -16,10 +16,15 @@ const DAY_MS = 24 * 3_600_000;
 const MOST_DUELS = 1000;
 const OUTCOMES = ["left", "right", "tie", "none"] as const;
 
-type Ranking = (ranker: string) => readonly string[] | Promise<readonly string[]>;
+/** The document ids of some rankers, best first. */
+type Lists = Readonly<Record<string, readonly string[]>>;
+type Search = (rankers: readonly string[]) => Lists | Promise<Lists>;
 
-/** The document ids of every ranker, best first; or a function that returns those of one ranker. */
-export type Rankings = Readonly<Record<string, readonly string[]>> | Ranking;
+/**
+ * The document ids of every ranker, best first; or a function that returns those of the rankers that
+ * it is called with.
+ */
+export type Rankings = Lists | Search;
 
 /** Values by ranker and metric. */
 export type Metrics = Readonly<Record<string, Readonly<Record<string, number>>>>;
@@ -55,9 +60,6 @@ interface ReportOptions {
   /** Time for all attempts; default 10,000. */
   readonly milliseconds?: number;
 }
-
-/** The ranking of each ranker, or the error that it raised. */
-type Lists = Map<string, { readonly ranking: readonly string[] } | { readonly error: unknown }>;
 
 /** One experiment of a rankduel server. */
 export class Rankduel {
@@ -131,16 +133,18 @@ export class Rankduel {
 
   /**
    * A page of two interleaved rankings. If rankduel does not answer in time, it has the control's
-   * ranking only. If `rankings` is a function, it is called for the two rankers that rankduel
-   * selects. If a ranking is not a list, or its function fails, the page has the control's ranking.
-   * It rejects only if there is nothing to show: the control's ranking is missing (`TypeError`), is
-   * not a list (`TypeError`), or fails itself. For later pages of the same list, use `more`.
+   * ranking only. If `rankings` is a function, it is called once, with the one or two rankers that
+   * rankduel selects. If it fails, or one of these is missing or not a list, the page has the
+   * control's ranking. For that, the function is called again with the control, unless it had
+   * returned the control's ids, too. The page rejects only if there is nothing to show: the
+   * control's ranking is missing (`TypeError`), is not a list (`TypeError`), or fails itself. For
+   * later pages of the same list, use `more`.
    */
   async page(rankings: Rankings, window: Window = {}): Promise<Page> {
     if (typeof rankings !== "function") {
       const control = this.#controlOf(rankings);
       const page = await this.#orReason(async () => {
-        const all = Object.entries(rankings).map(([ranker, ranking]) => [ranker, sent(ranker, () => ids(ranker, ranking))]);
+        const all = Object.keys(rankings).map((ranker) => [ranker, sent(ranker, rankings)]);
         const body = { ...inFull(window), rankings: Object.fromEntries(all) };
         const answer = await this.#server.ask("/next-duel", body, this.#deadlineMs);
         const { left, right } = asDuel(answer);
@@ -161,52 +165,33 @@ export class Rankduel {
   async more(of: Duel | Page, rankings: Rankings, window: Window = {}): Promise<Page> {
     if (typeof rankings === "function") return this.#pageOfPair(of, rankings, window);
     this.#controlOf(rankings);
-    const ranking = (ranker: string): readonly string[] => {
-      const found = rankings[ranker];
-      if (found === undefined) throw new TypeError(`rankings lack ${JSON.stringify(ranker)}`);
-      return found;
-    };
-    return this.#pageOfPair(of, ranking, window);
+    return this.#pageOfPair(of, () => rankings, window);
   }
 
-  #controlOf(rankings: Readonly<Record<string, readonly string[]>>): readonly string[] {
+  #controlOf(rankings: Lists): readonly string[] {
     const control = rankings[this.#control];
     if (control !== undefined) return ids(this.#control, control);
     const name = JSON.stringify(this.#control);
     throw new TypeError(`rankings lack the control, ${name}, which is shown if rankduel does not answer`);
   }
 
-  async #pageOfPair(of: Duel | Page, rankings: Ranking, window: Window): Promise<Page> {
-    const lists: Lists = new Map();
-    const makes = async (ranker: string): Promise<void> => {
+  async #pageOfPair(of: Duel | Page, search: Search, window: Window): Promise<Page> {
+    let made: Lists = {};
+    const interleaved = async (): Promise<Page> => {
+      const rankers = [...new Set([of.left, of.right])];
       try {
-        lists.set(ranker, { ranking: ids(ranker, await rankings(ranker)) });
+        made = (await search(rankers)) ?? {};
       } catch (error) {
-        lists.set(ranker, { error });
+        throw new RankduelError("ranker-failed", `${rankers.join(", ")}: ${String(error)}`);
       }
-    };
-    if (of.duelId !== null) await Promise.all([...new Set([of.left, of.right])].map(makes));
-    const page = of.duelId === null ? of.fallback : await this.#interleaved(of, lists, window);
-    if (page !== null && typeof page !== "string") return page;
-    if (!lists.has(this.#control)) await makes(this.#control);
-    return controlPage(this.#control, this.#rankingOf(this.#control, lists), page, window);
-  }
-
-  /** The page, or the reason for a fallback. */
-  #interleaved(of: Duel | Page, lists: Lists, window: Window): Promise<Page | string> {
-    return this.#orReason(async () => {
-      const body: Record<string, unknown> = { ...inFull(window), duel_id: of.duelId };
-      for (const side of ["left", "right"] as const) {
-        body[side] = sent(of[side], () => this.#rankingOf(of[side], lists));
-      }
+      const sides = { left: sent(of.left, made), right: sent(of.right, made) };
+      const body = { ...inFull(window), duel_id: of.duelId, ...sides };
       return asPage(await this.#server.ask("/interleave", body, this.#deadlineMs), of.left, of.right);
-    });
-  }
-
-  #rankingOf(ranker: string, lists: Lists): readonly string[] {
-    const list = lists.get(ranker);
-    if (list === undefined || "error" in list) throw list?.error;
-    return list.ranking;
+    };
+    const page = of.duelId === null ? of.fallback : await this.#orReason(interleaved);
+    if (page !== null && typeof page !== "string") return page;
+    if (!Array.isArray(made[this.#control])) made = await search([this.#control]);
+    return controlPage(this.#control, this.#controlOf(made), page, window);
   }
 
   /**
@@ -319,14 +304,14 @@ export class Rankduel {
 }
 
 /** A ranking, if it is a list. */
-function ids(ranker: string, ranking: readonly string[]): readonly string[] {
+function ids(ranker: string, ranking: readonly string[] | undefined): readonly string[] {
   if (Array.isArray(ranking)) return ranking;
   throw new TypeError(`the ranking of ${JSON.stringify(ranker)} is ${typeof ranking}; it must be a list of document ids`);
 }
 
-function sent(ranker: string, ranking: () => readonly string[]): readonly string[] {
+function sent(ranker: string, rankings: Lists): readonly string[] {
   try {
-    return ranking();
+    return ids(ranker, rankings[ranker]);
   } catch (error) {
     throw new RankduelError("ranker-failed", `${ranker}: ${String(error)}`);
   }

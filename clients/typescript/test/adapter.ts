@@ -11,22 +11,29 @@ interface Arguments extends Window {
   readonly rankings: Record<string, string[]>;
   readonly form: "all" | "pair";
   readonly failing?: string[];
+  readonly missing?: string[];
+  readonly others?: string[];
   readonly of?: string;
 }
 
 let client: Rankduel;
 let milliseconds = 0;
+/** The rankers that each call of the last function asked for. */
+let asked: string[][] = [];
 
 function asJson(result: Duel | Page): object {
   const { duelId: duel_id, expiresAt, ...others } = result;
   return { ...others, duel_id, expires_at: expiresAt / 1000, json: JSON.stringify(result) };
 }
 
-function rankings({ rankings, form, failing = [] }: Arguments) {
+function rankings({ rankings, form, failing = [], missing = [], others = [] }: Arguments) {
+  asked = [];
   if (form === "all") return rankings;
-  return async (ranker: string): Promise<string[]> => {
-    if (failing.includes(ranker)) throw new ApplicationError();
-    return rankings[ranker] ?? [];
+  return async (rankers: readonly string[]): Promise<Record<string, string[]>> => {
+    asked.push([...rankers]);
+    if (failing.some((ranker) => rankers.includes(ranker))) throw new ApplicationError();
+    const made = [...rankers, ...others].filter((ranker) => !missing.includes(ranker));
+    return Object.fromEntries(made.map((ranker) => [ranker, rankings[ranker] ?? []]));
   };
 }
 
@@ -41,8 +48,11 @@ const actions: Record<string, (given: any) => Promise<object>> = {
   },
   check: async () => ({ rankers: await client.check() }),
   next_duel: async (given) => asJson(await client.nextDuel(given)),
-  page: async (given: Arguments) => asJson(await client.page(rankings(given), given)),
-  more: async (given) => asJson(await client.more(JSON.parse(given.of), rankings(given), given)),
+  page: async (given: Arguments) => ({ ...asJson(await client.page(rankings(given), given)), asked }),
+  more: async (given) => ({
+    ...asJson(await client.more(JSON.parse(given.of), rankings(given), given)),
+    asked,
+  }),
   report_clicks: async ({ of, clicks, final }) => ({
     status: await client.reportClicks(of, clicks, { final, milliseconds }),
   }),

@@ -133,7 +133,10 @@ class Site:
         try:
             # the verdict counts one answer of each session
             page = self._rankduel.page(
-                lambda ranker: self._ranking(ranker, query), length=LENGTH, unit=session, segment=segment_of(query)
+                lambda rankers: {ranker: self._ranking(ranker, query) for ranker in rankers},
+                length=LENGTH,
+                unit=session,
+                segment=segment_of(query),
             )
         except RankerFailed as error:
             log.warning("the control is shown: %s", error)

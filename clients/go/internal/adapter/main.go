@@ -34,6 +34,8 @@ type arguments struct {
 	Rankings rankduel.Rankings `json:"rankings"`
 	Form     string            `json:"form"`
 	Failing  []string          `json:"failing"`
+	Missing  []string          `json:"missing"`
+	Others   []string          `json:"others"`
 	Of       string            `json:"of"`
 	Length   int               `json:"length"`
 	Offset   int               `json:"offset"`
@@ -136,13 +138,24 @@ func connect(given settings) (err error) {
 
 func page(ctx context.Context, what string, given arguments) (any, error) {
 	window := rankduel.Window{Length: given.Length, Offset: given.Offset, Pinned: given.Pinned, Visit: given.Visit}
-	ranking := func(ranker string) ([]string, error) {
+	asked := [][]string{}
+	search := func(rankers []string) (rankduel.Rankings, error) {
+		asked = append(asked, rankers)
+		made := rankduel.Rankings{}
+		for _, ranker := range append(given.Others, rankers...) {
+			made[ranker] = given.Rankings[ranker]
+		}
+		for _, missing := range given.Missing {
+			delete(made, missing)
+		}
 		for _, failing := range given.Failing {
-			if failing == ranker {
-				return nil, errApplication
+			for _, ranker := range rankers {
+				if failing == ranker {
+					return nil, errApplication
+				}
 			}
 		}
-		return given.Rankings[ranker], nil
+		return made, nil
 	}
 	var of rankduel.Duel
 	if what == "more" {
@@ -157,16 +170,21 @@ func page(ctx context.Context, what string, given arguments) (any, error) {
 	case "page all":
 		page, err = client.Page(ctx, given.Rankings, window)
 	case "page pair":
-		page, err = client.PageOf(ctx, ranking, window)
+		page, err = client.PageOf(ctx, search, window)
 	case "more all":
 		page, err = client.More(ctx, of, given.Rankings, window)
 	default:
-		page, err = client.MoreOf(ctx, of, ranking, window)
+		page, err = client.MoreOf(ctx, of, search, window)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return asJSON(page)
+	members, err := asJSON(page)
+	if err != nil {
+		return nil, err
+	}
+	members["asked"] = asked
+	return members, nil
 }
 
 func clicks(given []json.RawMessage) ([]rankduel.Click, error) {
@@ -199,7 +217,7 @@ func clicks(given []json.RawMessage) ([]rankduel.Click, error) {
 }
 
 // asJSON is the result with its serialised form; the driver expects null for what is absent.
-func asJSON(result any) (any, error) {
+func asJSON(result any) (map[string]any, error) {
 	text, err := json.Marshal(result)
 	if err != nil {
 		return nil, err

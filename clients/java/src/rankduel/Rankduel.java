@@ -3,10 +3,11 @@ package rankduel;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.Callable;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -223,15 +224,16 @@ public final class Rankduel implements AutoCloseable {
     }
 
     /**
-     * The same for expensive rankings: makes only those of the two rankers that rankduel selects. If
-     * that fails for one of them, the page has the control's ranking.
+     * The same for expensive rankings: calls for those of the two rankers that rankduel selects, at
+     * once. If they fail or one is missing, the page has the control's ranking, for which there is a
+     * second call unless the first one had it.
      *
-     * @throws Exception that of the control's ranking
+     * @throws Exception that of the second call
      */
-    public Page page(Ranking ranking, Window window) throws Exception {
+    public Page page(Rankings rankings, Window window) throws Exception {
         // with a stock, the unit and the segment go with the rankings alone
         Duel duel = stock == null ? nextDuel(window.unit(), window.segment()) : nextDuel();
-        return more(duel, ranking, window);
+        return more(duel, rankings, window);
     }
 
     /**
@@ -242,12 +244,7 @@ public final class Rankduel implements AutoCloseable {
     public Page more(Duel of, Map<String, List<String>> rankings, Window window) {
         controlOf(rankings);
         try {
-            return more(of, ranker -> {
-                if (rankings.containsKey(ranker)) {
-                    return rankings.get(ranker);
-                }
-                throw new IllegalArgumentException("rankings lack " + ranker);
-            }, window);
+            return more(of, rankers -> rankings, window);
         } catch (Exception error) {
             throw new IllegalStateException(error);
         }
@@ -258,51 +255,47 @@ public final class Rankduel implements AutoCloseable {
      *
      * @throws Exception that of the control's ranking
      */
-    public Page more(Duel of, Ranking ranking, Window window) throws Exception {
-        Ranking once = once(ranking);
+    public Page more(Duel of, Rankings rankings, Window window) throws Exception {
+        Map<String, List<String>> made = Map.of();
         String reason = of.fallback();
         if (of.id() != null) {
             try {
-                return interleaved(of, once, window);
+                made = madeFor(of, rankings);
+                return interleaved(of, made, window);
             } catch (RankduelException failed) {
                 reason = fellBack(failed);
             }
         }
-        return Page.ofControl(control, once.of(control), reason, window);
+        if (made.get(control) == null) {
+            made = rankings.of(Set.of(control));
+        }
+        return Page.ofControl(control, controlOf(made), reason, window);
     }
 
-    /** Makes each ranking at most once: the control may be a ranker of the duel, too. */
-    private static Ranking once(Ranking ranking) {
-        Map<String, Callable<List<String>>> made = new HashMap<>();
-        return ranker -> {
-            if (!made.containsKey(ranker)) {
-                try {
-                    List<String> found = ranking.of(ranker);
-                    made.put(ranker, () -> found);
-                } catch (Exception error) {
-                    made.put(ranker, () -> {
-                        throw error;
-                    });
-                }
-            }
-            return made.get(ranker).call();
-        };
+    private static Map<String, List<String>> madeFor(Duel of, Rankings rankings) throws RankduelException {
+        // in this order, without repeats
+        Set<String> rankers = new LinkedHashSet<>(List.of(of.left(), of.right()));
+        try {
+            return new HashMap<>(rankings.of(rankers));
+        } catch (Exception error) {
+            throw new RankduelException("ranker-failed", String.join(", ", rankers) + ": " + error, error);
+        }
     }
 
-    private Page interleaved(Duel of, Ranking ranking, Window window) throws RankduelException {
+    private Page interleaved(Duel of, Map<String, List<String>> made, Window window) throws RankduelException {
         Map<String, Object> body = window.body();
         body.put("duel_id", of.id());
-        body.put("left", rankingOf(of.left(), ranking));
-        body.put("right", rankingOf(of.right(), ranking));
+        body.put("left", rankingOf(of.left(), made));
+        body.put("right", rankingOf(of.right(), made));
         return Page.ofAnswer(server.ask("/interleave", body, deadlineMillis), of.left(), of.right());
     }
 
-    private static List<String> rankingOf(String ranker, Ranking ranking) throws RankduelException {
-        try {
-            return List.copyOf(ranking.of(ranker));
-        } catch (Exception error) {
-            throw new RankduelException("ranker-failed", ranker + ": " + error, error);
+    private static List<String> rankingOf(String ranker, Map<String, List<String>> made) throws RankduelException {
+        List<String> ranking = made.get(ranker);
+        if (ranking == null || ranking.stream().anyMatch(Objects::isNull)) {
+            throw new RankduelException("ranker-failed", "rankings lack " + ranker + ", or one of its ids", null);
         }
+        return ranking;
     }
 
     private List<String> controlOf(Map<String, List<String>> rankings) {

@@ -8,6 +8,7 @@ import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,6 +23,7 @@ public final class Adapter {
     }
 
     private Rankduel client;
+    private final List<List<String>> asked = new ArrayList<>();
 
     public static void main(String[] arguments) throws Exception {
         Adapter adapter = new Adapter();
@@ -69,9 +71,9 @@ public final class Adapter {
             case "next_duel":
                 return members(client.nextDuel((String) given.get("unit"), (String) given.get("segment")));
             case "page":
-                return members(page(given));
+                return asked(page(given));
             case "more":
-                return members(more(Duel.fromJson(of), given));
+                return asked(more(Duel.fromJson(of), given));
             case "report_clicks":
                 List<Click> clicks = Json.list(given.get("clicks")).stream().map(Adapter::click).toList();
                 return status(client.reportClicks(of, clicks, Json.flag(given.get("final"))));
@@ -184,12 +186,12 @@ public final class Adapter {
 
     private Page page(Map<String, Object> given) throws Exception {
         boolean isPair = given.get("form").equals("pair");
-        return isPair ? client.page(ranking(given), window(given)) : client.page(rankings(given), window(given));
+        return isPair ? client.page(making(given), window(given)) : client.page(rankings(given), window(given));
     }
 
     private Page more(Duel of, Map<String, Object> given) throws Exception {
         boolean isPair = given.get("form").equals("pair");
-        return isPair ? client.more(of, ranking(given), window(given)) : client.more(of, rankings(given), window(given));
+        return isPair ? client.more(of, making(given), window(given)) : client.more(of, rankings(given), window(given));
     }
 
     private static Map<String, List<String>> rankings(Map<String, Object> given) {
@@ -199,15 +201,27 @@ public final class Adapter {
         return rankings;
     }
 
-    private static Ranking ranking(Map<String, Object> given) {
-        Map<String, List<String>> rankings = rankings(given);
+    private Rankings making(Map<String, Object> given) {
         List<Object> failing = Json.list(given.getOrDefault("failing", List.of()));
-        return ranker -> {
-            if (failing.contains(ranker)) {
+        List<Object> missing = Json.list(given.getOrDefault("missing", List.of()));
+        List<Object> others = Json.list(given.getOrDefault("others", List.of()));
+        asked.clear();
+        return rankers -> {
+            asked.add(List.copyOf(rankers));
+            if (rankers.stream().anyMatch(failing::contains)) {
                 throw new ApplicationException();
             }
-            return rankings.get(ranker);
+            Map<String, List<String>> rankings = rankings(given);
+            rankings.keySet().removeIf(ranker -> !rankers.contains(ranker) && !others.contains(ranker));
+            rankings.keySet().removeAll(missing);
+            return rankings;
         };
+    }
+
+    private Map<String, Object> asked(Page page) {
+        Map<String, Object> members = members(page);
+        members.put("asked", List.copyOf(asked));
+        return members;
     }
 
     private static Window window(Map<String, Object> given) {

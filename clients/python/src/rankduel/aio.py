@@ -6,15 +6,15 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
-from typing import Any, Awaitable, Callable, Mapping, Sequence, TypeVar, Union
+from typing import Any, Awaitable, Callable, Sequence, TypeVar, Union
 
-from .client import Lists, Metrics, Order, Rankduel, shown
+from .client import Made, Metrics, Order, Rankduel, made_of, rankers_of, shown
 from .feedback import Counts
-from .pages import Click, Duel, Page, Window, control_page, ids
+from .pages import Click, Duel, Lists, Page, Window, control_page
 
-AsyncRankings = Union[Mapping[str, Sequence[str]], Callable[[str], Awaitable[Sequence[str]]]]
-"""The document ids of every ranker, best first; or a coroutine function that returns those of one
-ranker. It is awaited for both rankers at the same time."""
+AsyncRankings = Union[Lists, Callable[[Sequence[str]], Awaitable[Lists]]]
+"""The document ids of every ranker, best first; or a coroutine function that returns those of the
+rankers that it is called with."""
 
 
 T = TypeVar("T")
@@ -87,25 +87,22 @@ class AsyncRankduel:
     async def _page_of_pair(
         self,
         of: Page | Duel,
-        ranking: Callable[[str], Awaitable[Sequence[str]]],
+        make: Callable[[Sequence[str]], Awaitable[Lists]],
         window: Window,
     ) -> Page:
-        lists: Lists = {}
-
-        async def make(ranker: str) -> None:
+        rankers = rankers_of(of)
+        made: Made = {}
+        if rankers:
             try:
-                lists[ranker] = ids(ranker, await ranking(ranker))
+                made = made_of(await make(rankers))
             except Exception as error:
-                lists[ranker] = error
-
-        if of.duel_id is not None:
-            await asyncio.gather(*map(make, dict.fromkeys((of.left, of.right))))
-        page = await self._in_thread(self._client._interleaved, of, lists, window)
+                made = dict.fromkeys(rankers, error)
+        page = await self._in_thread(self._client._interleaved, of, made, window)
         if isinstance(page, Page):
             return page
-        if self._control not in lists:
-            await make(self._control)
-        return control_page(self._control, shown(self._control, lists), page, window)
+        if not isinstance(made.get(self._control), list):
+            made = made_of(await make([self._control]))
+        return control_page(self._control, shown(self._control, made), page, window)
 
     def clicked(self, of: Page | str | None, clicks: Sequence[Click], *, final: bool = True) -> None:
         """See `Rankduel.clicked`. It does not wait, so it is not a coroutine."""

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Mapping, Sequence, TypeVar, Union
 
 from .errors import RankduelError
 from .feedback import Counts, FeedbackQueue
-from .pages import UNLIMITED, Click, Duel, Page, Rankings, Window, control_page, duel_of, ids, page_of, visit
+from .pages import UNLIMITED, Click, Duel, Lists, Page, Rankings, Window, control_page, duel_of, ids, page_of, visit
 from .server import Server
 from .stock import Stock
 from .transport import Transport
@@ -27,7 +27,7 @@ LONGEST_LIMIT = 86_400.0
 MOST_DUELS = 1000
 """The server issues no more at once."""
 
-Lists = Dict[str, Union[Sequence[str], Exception]]
+Made = Dict[str, Union[Sequence[str], Exception]]
 """The ranking of each ranker, or the exception that it raised."""
 
 Metrics = Mapping[str, Mapping[str, float]]
@@ -129,8 +129,10 @@ class Rankduel:
         control's ranking only.
 
         `rankings` has the document ids of every ranker, best first. Alternatively it is a function
-        that returns the ids of one ranker; it is called for the two rankers that rankduel selects.
-        If one of these is not a list, or raises an exception, the page has the control's ranking.
+        that is called once, with the one or two rankers that rankduel selects, and returns a
+        dictionary of their ids. If it raises an exception, or one of these is missing or not a
+        list, the page has the control's ranking. For that, the function is called again with the
+        control, unless the control's ids were in the dictionary, which may have those of others.
         There is no page, but an exception, only if there is nothing to show: the control's ranking
         is missing (`ValueError`), is not a list (`ValueError`), or raises its own exception.
         `pinned` has pairs of a position (from 0) and the document to show there, independent of the
@@ -138,8 +140,7 @@ class Rankduel:
         """
         window = Window(length, offset, pinned, unit, segment)
         if not callable(rankings):
-            self._control_of(rankings)
-            lists = {ranker: _made(ranker, rankings.__getitem__) for ranker in rankings}
+            lists = made_of(rankings)
             control = shown(self._control, lists)
             body = window.body()
             try:
@@ -168,8 +169,9 @@ class Rankduel:
         answer in time, or did not answer for the duel, the page has the control's ranking."""
         window = Window(length, offset, pinned, unit, segment)
         if not callable(rankings):
-            self._control_of(rankings)
-            rankings = rankings.__getitem__
+            given = rankings
+            check_control(self._control, given)
+            return self._page_of_pair(of, lambda rankers: given, window)
         return self._page_of_pair(of, rankings, window)
 
     def _duel_for(self, window: Window) -> Duel:
@@ -178,22 +180,22 @@ class Rankduel:
             return self.next_duel()
         return self.next_duel(unit=window.unit, segment=window.segment)
 
-    def _control_of(self, rankings: Mapping[str, Sequence[str]]) -> None:
-        if self._control not in rankings:
-            why = "which is shown if rankduel does not answer"
-            raise ValueError(f"rankings lack the control, {self._control!r}, {why}")
-
-    def _page_of_pair(self, of: Page | Duel, ranking: Callable[[str], Sequence[str]], window: Window) -> Page:
-        rankers = () if of.duel_id is None else (of.left, of.right)
-        lists = {ranker: _made(ranker, ranking) for ranker in dict.fromkeys(rankers)}
-        page = self._interleaved(of, lists, window)
+    def _page_of_pair(self, of: Page | Duel, make: Callable[[Sequence[str]], Lists], window: Window) -> Page:
+        rankers = rankers_of(of)
+        made: Made = {}
+        if rankers:
+            try:
+                made = made_of(make(rankers))
+            except Exception as error:
+                made = dict.fromkeys(rankers, error)
+        page = self._interleaved(of, made, window)
         if isinstance(page, Page):
             return page
-        if self._control not in lists:
-            lists[self._control] = _made(self._control, ranking)
-        return control_page(self._control, shown(self._control, lists), page, window)
+        if not isinstance(made.get(self._control), list):
+            made = made_of(make([self._control]))
+        return control_page(self._control, shown(self._control, made), page, window)
 
-    def _interleaved(self, of: Page | Duel, lists: Lists, window: Window) -> Page | str | None:
+    def _interleaved(self, of: Page | Duel, made: Made, window: Window) -> Page | str | None:
         """The page, or the reason for a fallback."""
         if of.duel_id is None:
             return of.fallback
@@ -201,7 +203,7 @@ class Rankduel:
         body["duel_id"] = of.duel_id
         try:
             for side, ranker in (("left", of.left), ("right", of.right)):
-                body[side] = _sent(ranker, lists)
+                body[side] = _sent(ranker, made)
             return page_of(self._server.ask("/interleave", body, self._deadline), of.left, of.right)
         except RankduelError as failed:
             self._fell_back(failed)
@@ -301,23 +303,41 @@ class Rankduel:
                 log.exception("on_fallback failed")
 
 
-def _made(ranker: str, ranking: Callable[[str], Sequence[str]]) -> Sequence[str] | Exception:
-    try:
-        return ids(ranker, ranking(ranker))
-    except Exception as error:
-        return error
+def rankers_of(of: Page | Duel) -> list[str]:
+    """The rankers that compete: none without a duel."""
+    return [] if of.duel_id is None else list(dict.fromkeys((of.left, of.right)))
 
 
-def _sent(ranker: str, lists: Lists) -> Sequence[str]:
-    ranking = lists[ranker]
+def made_of(rankings: Lists) -> Made:
+    if not isinstance(rankings, Mapping):
+        raise ValueError(f"rankings is {type(rankings).__name__}; it must have the document ids of each ranker")
+    made: Made = {}
+    for ranker, ranking in rankings.items():
+        try:
+            made[ranker] = ids(ranker, ranking)
+        except Exception as error:
+            made[ranker] = error
+    return made
+
+
+def _sent(ranker: str, made: Made) -> Sequence[str]:
+    ranking = made.get(ranker)
+    if ranking is None:
+        raise RankduelError("ranker-failed", f"rankings lack {ranker!r}")
     if isinstance(ranking, Exception):
         raise RankduelError("ranker-failed", f"{ranker}: {ranking!r}") from ranking
     return ranking
 
 
-def shown(control: str, lists: Lists) -> Sequence[str]:
+def check_control(control: str, rankings: Mapping[str, object]) -> None:
+    if control not in rankings:
+        raise ValueError(f"rankings lack the control, {control!r}, which is shown if rankduel does not answer")
+
+
+def shown(control: str, made: Made) -> Sequence[str]:
     """The control's ranking. Raises its exception: there is nothing else to show."""
-    ranking = lists[control]
+    check_control(control, made)
+    ranking = made[control]
     if isinstance(ranking, Exception):
         raise ranking
     return ranking

@@ -105,8 +105,12 @@ Click = Union[int, str, _Click]
 """A position, a document's id, or an object with one of `position`, `document` and `slot`, and
 optionally an `event` such as `purchase`."""
 
-Rankings = Union[Mapping[str, Sequence[str]], Callable[[str], Sequence[str]]]
-"""The document ids of every ranker, best first; or a function that returns those of one ranker."""
+Lists = Mapping[str, Sequence[str]]
+"""The document ids of some rankers, best first."""
+
+Rankings = Union[Lists, Callable[[Sequence[str]], Lists]]
+"""The document ids of every ranker, best first; or a function that returns those of the rankers that
+it is called with."""
 
 
 def visit(unit: str | None, segment: str | None) -> dict[str, str]:

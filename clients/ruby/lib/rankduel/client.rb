@@ -75,23 +75,24 @@ module Rankduel
     # A page of two interleaved rankings. If rankduel does not answer in time, it has the control's
     # ranking.
     #
-    # `rankings` has the document ids of every ranker, best first. Instead of it, a block may return
-    # those of one ranker; it is called for the two rankers that rankduel selects. If a ranking is
-    # not an array, or the block fails, the page has the control's ranking. It raises only if there
-    # is nothing to show: the control's ranking is missing (`ArgumentError`), is not an array
-    # (`ArgumentError`), or fails itself. `pinned` has documents by position (from 0).
-    def page(rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, segment: nil, &ranking)
+    # `rankings` has the document ids of every ranker, best first. Instead of it, a block is called
+    # once, with the one or two rankers that rankduel selects, and returns a hash of their ids. If it
+    # fails, or one of these is missing or not an array, the page has the control's ranking. For
+    # that, the block is called again with the control, unless the hash had the control's ids, too.
+    # It raises only if there is nothing to show: the control's ranking is missing (`ArgumentError`),
+    # is not an array (`ArgumentError`), or fails itself. `pinned` has documents by position (from 0).
+    def page(rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, segment: nil, &search)
       options = { length: length, offset: offset, pinned: pinned, unit: unit, segment: segment }
       if rankings.nil?
         # with a stock, the unit and the segment go with the rankings alone
         duel = @stock ? next_duel : next_duel(unit: unit, segment: segment)
-        return more(duel, **options, &ranking)
+        return more(duel, **options, &search)
       end
 
       control = control_of(rankings)
       window = Window.new(**options)
       begin
-        all = rankings.to_h { |ranker, ranking| [ranker, sent(ranker) { ids(ranker, ranking) }] }
+        all = rankings.to_h { |ranker, _ranking| [ranker, sent(ranker, rankings)] }
         answer = @server.ask("/next-duel", window.body.merge(rankings: all), @deadline)
         duel = Duel.of_answer(answer)
         Page.of_answer(answer, duel.left, duel.right)
@@ -103,22 +104,24 @@ module Rankduel
     # A page of an earlier duel: the first page of a duel from `next_duel`, or a later page of the
     # same list. Pass the same rankings (or block) and pins for every page of a duel. If rankduel
     # does not answer in time, or did not answer for the duel, the page has the control's ranking.
-    def more(of, rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, segment: nil, &ranking)
-      raise ArgumentError, "more needs rankings or a block" if rankings.nil? && ranking.nil?
+    def more(of, rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, segment: nil, &search)
+      raise ArgumentError, "more needs rankings or a block" if rankings.nil? && search.nil?
 
       control_of(rankings) unless rankings.nil?
-      ranking = rankings.method(:fetch) unless rankings.nil?
+      search = ->(_rankers) { rankings } unless rankings.nil?
       window = Window.new(length: length, offset: offset, pinned: pinned, unit: unit, segment: segment)
-      made = Hash.new { |all, ranker| all[ranker] = ids(ranker, ranking.call(ranker)) }
+      made = {}
       reason = of.fallback
       unless of.duel_id.nil?
         begin
+          made = made_for(of, search)
           return interleaved(of, made, window)
         rescue Error => e
           reason = fell_back(e)
         end
       end
-      Page.of_control(@control, made[@control], reason, window)
+      made = search.call([@control]) unless Array.try_convert(made[@control])
+      Page.of_control(@control, control_of(made), reason, window)
     end
 
     # Reports clicks on the page of a duel; `[]` if there were none. Each is a position, a document
@@ -204,17 +207,23 @@ module Rankduel
         raise(ArgumentError, "the ranking of #{ranker} is a #{ranking.class}; it must be an array of document ids")
     end
 
-    def sent(ranker)
-      yield
+    def sent(ranker, rankings)
+      ids(ranker, rankings[ranker])
     rescue StandardError => e
       raise Error.new("ranker-failed", "#{ranker}: #{e.class}: #{e.message}")
     end
 
+    def made_for(of, search)
+      rankers = [of.left, of.right].uniq
+      made = search.call(rankers)
+      Hash.try_convert(made) || raise(ArgumentError, "rankings is a #{made.class}; it must be a hash")
+    rescue StandardError => e
+      raise Error.new("ranker-failed", "#{rankers.join(", ")}: #{e.class}: #{e.message}")
+    end
+
     def interleaved(of, made, window)
-      body = window.body.merge(duel_id: of.duel_id)
-      { left: of.left, right: of.right }.each do |side, ranker|
-        body[side] = sent(ranker) { made[ranker] }
-      end
+      sides = { left: sent(of.left, made), right: sent(of.right, made) }
+      body = window.body.merge(duel_id: of.duel_id, **sides)
       Page.of_answer(@server.ask("/interleave", body, @deadline), of.left, of.right)
     end
 
