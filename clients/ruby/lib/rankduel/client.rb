@@ -76,11 +76,11 @@ module Rankduel
     # ranking.
     #
     # `rankings` has the document ids of every ranker, best first. Instead of it, a block is called
-    # once, with the one or two rankers that rankduel selects, and returns a hash of their ids. If it
-    # fails, or one of these is missing or not an array, the page has the control's ranking. For
+    # once, with the one or two rankers that rankduel selects, and returns a hash of their ids. If
+    # it fails, or one of these is missing or not an array, the page has the control's ranking. For
     # that, the block is called again with the control, unless the hash had the control's ids, too.
-    # It raises only if there is nothing to show: the control's ranking is missing (`ArgumentError`),
-    # is not an array (`ArgumentError`), or fails itself. `pinned` has documents by position (from 0).
+    # It raises only if there is nothing to show: the control's ranking is missing or not an array
+    # (`ArgumentError`), or fails itself. `pinned` has documents by position (from 0).
     def page(rankings = nil, length: 10, offset: 0, pinned: {}, unit: nil, segment: nil, &search)
       options = { length: length, offset: offset, pinned: pinned, unit: unit, segment: segment }
       if rankings.nil?
