@@ -36,13 +36,18 @@ pub(super) struct Pages {
     /// How the table is written
     #[arg(long, value_enum, default_value = "csv")]
     format: TableFormat,
+
+    /// Only pages answered after this position of the log, such as the last `position` of a table
+    /// that a job adds to
+    #[arg(long, value_name = "POSITION", default_value_t = 0, hide_default_value = true)]
+    after: u64,
 }
 
 impl Pages {
     pub(super) fn run(&self) -> Result<(), CommandError> {
-        let Self { file, format } = self;
+        let Self { file, format, after } = self;
         let rows = file.write("table", async |store, name, out| {
-            write_pages(store, name, *format, out).await
+            write_pages(store, name, *format, *after, out).await
         })?;
         eprintln!("wrote the answered pages of `{}`: {rows} rows", file.name);
         Ok(())

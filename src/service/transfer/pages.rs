@@ -105,11 +105,13 @@ impl<'a> Page<'a> {
 
 /// Write a row for each answered page of the log up to now, in the order of the answers. The clicks
 /// on an interleaved page become its outcome as they do in the server. Pages whose log entries were
-/// pruned, and batches that were run elsewhere, have no row. Returns the number of rows.
+/// pruned, and batches that were run elsewhere, have no row. Neither have pages that entries up to
+/// `after` answered. Returns the number of rows.
 pub async fn write_pages(
     store: &dyn Store,
     name: &str,
     format: TableFormat,
+    after: u64,
     out: &mut (dyn Write + Send),
 ) -> Result<u64, anyhow::Error> {
     let log = FoldedLog::open(store, name).await?;
@@ -118,7 +120,7 @@ pub async fn write_pages(
     let spec = log.spec.clone();
     let excluded = spec.excluded_units().map(|UnitHash(unit)| unit).collect();
     log.fold(store, |answered, entry| {
-        let Some(answered) = answered else { return Ok(()) };
+        let Some(answered) = answered.filter(|_| entry.position > after) else { return Ok(()) };
         rows += 1;
         table.write(&Page::of(answered, entry, &spec, &excluded, format))
     })

@@ -60,6 +60,10 @@ async fn a_table_has_a_row_for_each_answered_page(database: TestDatabase) {
     let lines = succeed(&database, &["pages", "search", "--format", "jsonl"]);
     let rows: Vec<Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let last = rows[2]["position"].to_string();
+    let later = succeed(&database, &["pages", "search", "--format", "jsonl", "--after", &last]);
+    let later: Vec<&str> = later.lines().collect();
+    assert_eq!(later, lines.lines().skip(3).collect::<Vec<_>>(), "the rows after a position");
     let seen: Vec<Value> = rows
         .iter()
         .map(|row| {
