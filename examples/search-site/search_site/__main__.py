@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from rankduel import Rankduel
 
@@ -23,11 +24,14 @@ from .web import WebServer
 DATA = server.ROOT / "target" / "search-site"
 COUNTING_SECONDS = 10
 """rankduel counts the last answers of a window some seconds after its end."""
+PROGRESS_SECONDS = 10
 
 
 def main() -> None:
     arguments = _arguments()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
+    if arguments.at is None:
+        server.program()  # before anything that takes a while
     corpus = corpora.load(DATA / "corpus")
     sizes = len(corpus.documents), len(corpus.training), len(corpus.test)
     print("{} manual pages, {} training and {} test queries".format(*sizes), flush=True)
@@ -95,21 +99,27 @@ def _simulate(
 ) -> None:
     """Search as simulated users until the verdict, and compare it with nDCG."""
     results = f"{rankduel_url}/v1/experiments/{server.EXPERIMENT}"
-    printed = 0
+    printed = time.monotonic()
 
-    def decided(so_far: Simulated) -> bool:
+    def found(so_far: Simulated) -> Any:
         nonlocal printed
         verdict = server.call(f"{results}/verdict")
-        if so_far.searches >= printed + 1000:
-            printed = so_far.searches
+        if time.monotonic() >= printed + PROGRESS_SECONDS:
+            printed = time.monotonic()
             print(f"{so_far.searches:>7} searches: {verdict['sentence']}", flush=True)
-        return bool(verdict["state"] == "decided")
+        return verdict
 
-    done = Users(url, corpus.test, arguments.simulate, buy=arguments.orders).run(decided)
+    def enough(so_far: Simulated) -> bool:
+        """Whether the answers so far suffice, also those that wait for one that may still come."""
+        verdict = found(so_far)
+        to_go = verdict["duels_to_go"]
+        return verdict["state"] == "decided" or (to_go is not None and to_go["estimate"] == 0)
+
+    done = Users(url, corpus.test, arguments.simulate, buy=arguments.orders).run(enough)
     # the verdict counts an answer once its window is over
     window = server.call(f"{rankduel_url}/v1/experiments/{server.EXPERIMENT}")["answer_window_seconds"]
     end = time.monotonic() + window + COUNTING_SECONDS
-    while not decided(done) and time.monotonic() < end:
+    while found(done)["state"] != "decided" and time.monotonic() < end:
         time.sleep(1.0)
     print(f"{done.searches} searches, {done.clicks} clicks, ", end="")
     print(f"pages with the control instead: {done.fallbacks or 'none'}\n")

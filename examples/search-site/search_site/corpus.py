@@ -74,6 +74,7 @@ def load(folder: Path) -> Corpus:
     """Read the corpus; fetch it first if the folder does not have it."""
     stored = folder / "documents.json"
     if not stored.exists():
+        print("fetching the manual pages …", flush=True)
         documents = read(fetch(folder))
         stored.with_suffix(".part").write_text(json.dumps([asdict(document) for document in documents]))
         stored.with_suffix(".part").rename(stored)

@@ -68,6 +68,7 @@ def load_or_train(stored: Path, features: Features, queries: list[Query]) -> Mod
         model = json.loads(stored.read_text())
         if model["features"] == list(NAMES):
             return Model(tuple(model["weights"]))
+    print("training the ranking `learned` …", flush=True)
     trained = train(features, queries)
     stored.write_text(json.dumps({"features": NAMES, "weights": trained.weights}))
     return trained
