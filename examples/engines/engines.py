@@ -160,7 +160,9 @@ def shop(name: str, products: int = 400) -> Iterator[Shop]:
         process, rankduel = stack.enter_context(printing(serve, "listening on "))
         call(rankduel + "/v1/experiments", EXPERIMENT)
         orders = folder / "orders.jsonl"
-        command = java("site", "shop.Main", name, node, rankduel, str(orders), options=(f"-Dproducts={products}",))
+        # long limits, because this machine may be busy
+        options = (f"-Dproducts={products}", "-Ddeadline=5000", "-Dmilliseconds=5000")
+        command = java("site", "shop.Main", name, node, rankduel, str(orders), options=options)
         _, site = stack.enter_context(printing(command, "site "))
         yield Shop(site, node, rankduel, process, orders)
 

@@ -11,7 +11,7 @@ interface Engine {
     /** As deep as anybody pages. */
     int DEPTH = 100;
     /** Within the engine; a ranking that it cut short is left out. */
-    int MILLISECONDS = 500;
+    int MILLISECONDS = Integer.getInteger("milliseconds", 500);
 
     /** A query with the filter that the searcher chose, or null; the unit reads one copy of the index. */
     record Query(String text, String category, String unit) {}
