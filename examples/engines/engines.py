@@ -187,11 +187,12 @@ def answers(url: str) -> bool:
 
 
 def event(user: str, duel_id: str, result: Any) -> dict[str, Any]:
-    """A click, with the members that the JavaScript collector of User Behavior Insights writes."""
+    """A click, with the members that the JavaScript collector of User Behavior Insights writes, and
+    the duel."""
     return {
         "application": "shop",
         "action_name": "click",
-        "query_id": duel_id,
+        "query_id": f"q-{user}",
         "session_id": f"s-{user}",
         "client_id": user,
         "user_id": "",
@@ -199,6 +200,7 @@ def event(user: str, duel_id: str, result: Any) -> dict[str, Any]:
         "message_type": "INFO",
         "message": "",
         "event_attributes": {
+            "duel_id": duel_id,
             "object": {"object_id": result["id"], "object_id_field": "style", "description": result["title"]},
             "position": {"ordinal": result["position"] + 1},
         },

@@ -36,7 +36,7 @@ final class Events {
         rankduel.queueClicks(told.path("duel_id").asText(null), clicks, false);
     }
 
-    /** The collector posts a list of events. Their `query_id` is the `duel_id` of the page. */
+    /** The collector posts a list of events. The page put its `duel_id` into their attributes. */
     JsonNode ubi(JsonNode events) throws Exception {
         return Json.post(experiment + "/feedback/ubi", Map.of("events", events));
     }
