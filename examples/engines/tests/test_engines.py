@@ -48,6 +48,8 @@ class Engines(unittest.TestCase):
         self.assertTrue(first and second)
         self.assertEqual({hit["_id"] for hit in first}, {hit["_id"] for hit in second})
         self.assertNotEqual([hit["_id"] for hit in first], [hit["_id"] for hit in second])
+        order = [(-hit["_score"], hit["_id"]) for hit in first]
+        self.assertEqual(order, sorted(order), "ties by the id")
 
         found = engines.post(url + groups, body, "application/json")["hits"]["hits"]
         styles = [hit["fields"]["style"][0] for hit in found]

@@ -22,8 +22,8 @@ final class OpenSearch implements Engine {
     public void add(List<Map<String, Object>> documents) throws Exception {
         Map<String, Object> text = Map.of("type", "text", "analyzer", "english");
         Map<String, Object> key = Map.of("type", "keyword");
-        Map<String, Object> fields = Map.of("title", text, "description", text, "style", key, "category", key,
-                "popularity", Map.of("type", "integer"));
+        Map<String, Object> fields = Map.of("id", key, "title", text, "description", text, "style", key, "category",
+                key, "popularity", Map.of("type", "integer"));
         Map<String, Object> index = Map.of(
                 "settings", Map.of("number_of_shards", 1, "number_of_replicas", 0),
                 "mappings", Map.of("properties", fields));
