@@ -18,12 +18,13 @@ on_sqlite! {
     each_order_that_is_no_order_says_where
     orders_go_to_every_experiment_that_counts_them
     a_click_without_a_unit_links_nothing
+    clicks_on_a_page_link_in_so_many_pieces
 }
 
 const LINES: (&str, &str) = ("content-type", "application/x-ndjson");
 
 /// An experiment of two rankers that orders decide.
-fn shop(name: &str) -> Value {
+pub(crate) fn shop(name: &str) -> Value {
     json!({
         "name": name, "rankers": ["a", "b"], "seed": 7, "conclude_at": "never", "drift": "off",
         "policy": {"kind": "uniform"},
@@ -39,12 +40,12 @@ fn at(seconds: i64) -> String {
     rankduel_engine::clock::rfc3339(START_MS + 1000 * seconds)
 }
 
-fn order(id: &str, unit: &str, documents: &[&str]) -> Value {
+pub(crate) fn order(id: &str, unit: &str, documents: &[&str]) -> Value {
     let lines: Vec<_> = documents.iter().map(|it| json!({"document": it, "value": 5.0})).collect();
     json!({"order_id": id, "unit": unit, "at": at(0), "lines": lines})
 }
 
-async fn send(server: &Server, name: &str, orders: &[Value]) -> Vec<Value> {
+pub(crate) async fn send(server: &Server, name: &str, orders: &[Value]) -> Vec<Value> {
     let answer = send_to(server, &format!("/v1/experiments/{name}/orders"), orders).await;
     answer.json(200)["results"].as_array().expect("results").clone()
 }
@@ -53,7 +54,7 @@ async fn send_to(server: &Server, path: &str, orders: &[Value]) -> Answer {
     server.post(path, &json!({"orders": orders})).await
 }
 
-fn statuses(results: &[Value]) -> Vec<&str> {
+pub(crate) fn statuses(results: &[Value]) -> Vec<&str> {
     results.iter().map(|it| it["status"].as_str().expect("a status")).collect()
 }
 
@@ -97,7 +98,6 @@ async fn what_cannot_go_with_orders_is_refused(database: TestDatabase) {
         ("/settle_after_seconds", json!({"settle_after_seconds": 60})),
         ("/canary", json!({"canary": ["a", "b"]})),
         ("/policy/kind", json!({"policy": {"kind": "pcomp", "horizon": 20_000}})),
-        ("/rankers", json!({"rankers": ["a", "b", "c"]})),
         ("/interleaving/credit", method(json!({"kind": "balanced"}))),
         ("/interleaving/credit", method(json!({"kind": "probabilistic"}))),
         (
@@ -359,4 +359,30 @@ async fn clicks_and_orders_become_a_verdict(database: TestDatabase) {
     assert!(sentence.contains("within 10 minutes of their first page"), "{sentence}");
     let found = async |server: &Server| server.verdict("search").await["rests_on"].clone();
     server.same_after_restarts(&database, "search", found).await.stop().await;
+}
+
+async fn clicks_on_a_page_link_in_so_many_pieces(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    create(&server, &shop("search")).await;
+    let of = |id: &str| (0..9).map(|place| format!("{id}{place}")).collect::<Vec<_>>();
+    let body = json!({"unit": "u", "rankings": {"a": of("a"), "b": of("b")}, "length": 9});
+    let page = loop {
+        let page = server.post("/v1/experiments/search/next-duel", &body).await.json(200);
+        if page["self_duel"] == false {
+            break page;
+        }
+    };
+    let click = async |piece: u32| {
+        let clicks: Vec<_> = (0..9).filter(|position| piece >> position & 1 == 1).collect();
+        let body = json!({"duel_id": page["duel_id"], "clicks": clicks});
+        server.feedback("search", &body).await.json(200)
+    };
+    for piece in 1..=128 {
+        assert_eq!(click(piece).await["status"], "recorded", "{piece}");
+    }
+    assert_eq!(click(7).await["status"], "duplicate");
+    let refused = click(129).await;
+    let detail = "clicks on this page have come in 128 different pieces, and the log keeps no more";
+    assert_eq!(refused, json!({"status": "ignored", "detail": detail}));
+    assert_eq!(server.position("search").await, 129);
 }

@@ -87,14 +87,18 @@ fn weight_of(event_weights: &BTreeMap<String, u32>, event: &str) -> Result<u32, 
 /// The places that clicks which do not settle their duel can take, beginning with the one that a
 /// hash of their content prefers: a repeat finds them at the same place. The log has each nonce
 /// once, so that there are no more entries than places, whatever is sent to whichever server.
-pub(super) fn places(clicks: &ClicksEvent) -> impl Iterator<Item = Nonce> + '_ {
+pub(super) fn places(clicks: &ClicksEvent) -> impl Iterator<Item = Nonce> {
     let sheet = clicks.sheet.as_deref().unwrap_or_default();
-    let preferred = content_hash(clicks, sheet);
-    (0..CLICK_PLACES).map(move |nth| place(clicks.duel.as_u128(), preferred.wrapping_add(nth)))
+    places_from(clicks.duel.as_u128(), content_hash(clicks, sheet))
+}
+
+/// All places of a duel, from the `preferred` one on.
+pub(super) fn places_from(duel: Nonce, preferred: u128) -> impl Iterator<Item = Nonce> {
+    (0..CLICK_PLACES).map(move |nth| place(duel, preferred.wrapping_add(nth)))
 }
 
 /// The nonce of a place. Its highest bit is set, which no random nonce has.
-fn place(duel: Nonce, number: u128) -> Nonce {
+pub(super) fn place(duel: Nonce, number: u128) -> Nonce {
     let mut hash = Sha256::new();
     hash.update(b"rankduel clicks\0");
     hash.update(duel.to_be_bytes());

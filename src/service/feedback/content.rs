@@ -169,10 +169,11 @@ impl Receipt {
     }
 
     /// Clicks that find no place in the log any more.
-    pub(super) fn no_place() -> Self {
+    pub(super) fn no_place(can_settle: bool) -> Self {
+        let rest = if can_settle { ": send the rest with `\"final\": true`" } else { "" };
         let detail = format!(
             "clicks on this page have come in {CLICK_PLACES} different pieces, and the log keeps no \
-             more: send the rest with `\"final\": true`"
+             more{rest}"
         );
         Self::of(FeedbackStatus::Ignored, None, Some(detail))
     }

@@ -10,7 +10,7 @@ use interleaving::{
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::clicks::first_half;
+use super::clicks::{first_half, place, places_from};
 use super::opened::OpenedPage;
 use rankduel_engine::fold::MethodVersion;
 use rankduel_engine::fold::open_pages::PageClicks;
@@ -77,7 +77,8 @@ impl Linking {
             segment,
             links: links.into_iter().collect(),
         };
-        Ok(NewEvent::new(nonce(&event), Event::Control(ControlEvent::Links(Box::new(event)))))
+        let nonce = place(duel.nonce, content_hash(&event));
+        Ok(NewEvent::new(nonce, Event::Control(ControlEvent::Links(Box::new(event)))))
     }
 
     /// The coins of one position of a page. They are the same for every repeat.
@@ -91,17 +92,19 @@ impl Linking {
     }
 }
 
-/// The nonce of links: a hash of their content. Its highest bit is set, which no random nonce has.
-fn nonce(event: &LinksEvent) -> Nonce {
+/// The places that links can take, as [`super::clicks::places`] has them.
+pub(super) fn places(event: &LinksEvent) -> impl Iterator<Item = Nonce> {
+    places_from(event.duel.as_u128(), content_hash(event))
+}
+
+fn content_hash(event: &LinksEvent) -> u128 {
     let mut hash = Sha256::new();
-    hash.update(b"rankduel links\0");
-    hash.update(event.duel.as_bytes());
     hash.update(event.unit.0.to_be_bytes());
     for (DocumentHash(document), credit) in &event.links {
         hash.update(document);
         hash.update(credit.to_be_bytes());
     }
-    first_half(hash) | 1 << 127
+    first_half(hash)
 }
 
 /// The method, with credit as a share in place of a winner.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tracing::Instrument as _;
 
-use super::clicks::places;
+use super::clicks;
 use super::content::{CLICK_PLACES, Feedback, Receipt};
-use super::links::Linking;
+use super::links::{self, Linking};
 use super::opened::OpenedDuel;
 use super::request::{CheckedEvent, CheckedItem, CheckedRequest};
 use super::values::{self, ValuesReceipt};
@@ -181,7 +181,7 @@ async fn append_or_find(
 
 /// Whether an event has clicks that do not settle their duel.
 fn leaves_duel_open(event: &NewEvent) -> bool {
-    event.superseded_by.is_some()
+    event.superseded_by.is_some() || matches!(event.event, Event::Control(ControlEvent::Links(_)))
 }
 
 /// Append events.
@@ -222,17 +222,27 @@ async fn append_elsewhere(
     loaded: &Arc<LoadedExperiment>,
     event: &NewEvent,
 ) -> Result<Receipt, ServiceError> {
-    let Event::Control(ControlEvent::Clicks(clicks)) = &event.event else {
-        return Err(ServiceError::internal("an event that leaves its duel open has no clicks"));
+    let places: Vec<_> = match &event.event {
+        Event::Control(ControlEvent::Clicks(clicks)) => {
+            if let Some(page) =
+                loaded.fold()?.state().open_pages.pages().get(&clicks.duel.as_u128())
+                && u128::from(page.pieces) >= CLICK_PLACES
+            {
+                // no question to the store, which would read all of them
+                let is_known = page.has(clicks);
+                return Ok(if is_known {
+                    Receipt::duplicate(None)
+                } else {
+                    Receipt::no_place(true)
+                });
+            }
+            clicks::places(clicks).collect()
+        }
+        Event::Control(ControlEvent::Links(links)) => links::places(links).collect(),
+        _ => {
+            return Err(ServiceError::internal("an event that leaves its duel open has no clicks"));
+        }
     };
-    if let Some(page) = loaded.fold()?.state().open_pages.pages().get(&clicks.duel.as_u128())
-        && u128::from(page.pieces) >= CLICK_PLACES
-    {
-        // no question to the store, which would read all of them
-        let is_known = page.has(clicks);
-        return Ok(if is_known { Receipt::duplicate(None) } else { Receipt::no_place() });
-    }
-    let places: Vec<_> = places(clicks).collect();
     for _ in 0..PLACE_ATTEMPTS {
         let mut free = None;
         let found = service.engine.store.find(loaded.id, &places).await?;
@@ -246,11 +256,11 @@ async fn append_elsewhere(
             }
         }
         let Some(nonce) = free else {
-            let settling: Vec<_> = event.superseded_by.into_iter().collect();
-            let settled = service.engine.store.find(loaded.id, &settling).await?;
+            let Some(settling) = event.superseded_by else { return Ok(Receipt::no_place(false)) };
+            let settled = service.engine.store.find(loaded.id, &[settling]).await?;
             let settled = settled.into_iter().flatten().next();
             let late = settled.map(|entry| Receipt::late(entry.position));
-            return Ok(late.unwrap_or_else(Receipt::no_place));
+            return Ok(late.unwrap_or_else(|| Receipt::no_place(true)));
         };
         let moved = NewEvent { nonce, ..event.clone() };
         match append_all(service, loaded, vec![moved]).await?.into_iter().next() {
