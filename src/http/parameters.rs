@@ -69,7 +69,8 @@ pub(crate) fn read_filter(search: Option<&str>, state: Option<&str>) -> ApiResul
             Err(error) => return refused("state", format!("`state`: {error}")),
         }
     }
-    Ok(ListFilter { search: search.map(str::to_owned), states: state.map(|_| states), names: None })
+    let (search, states) = (search.map(str::to_owned), state.map(|_| states));
+    Ok(ListFilter { search, states, ..ListFilter::default() })
 }
 
 /// Refuse an id that cannot be a unit.

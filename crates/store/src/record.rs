@@ -72,6 +72,8 @@ pub struct ListFilter {
     pub states: Option<Vec<String>>,
     /// Those with one of these names.
     pub names: Option<Vec<String>>,
+    /// Those whose spec contains this text.
+    pub spec_with: &'static str,
 }
 
 /// The place of an experiment in a list by groups.

@@ -48,15 +48,14 @@ pub(crate) async fn counting(
     filter: &ListFilter,
 ) -> Result<Vec<Arc<LoadedExperiment>>, ServiceError> {
     let (mut counting, mut after) = (Vec::new(), String::new());
+    let filter = ListFilter { spec_with: "\"decide_by\":", ..filter.clone() };
     loop {
-        let page = service.engine.store.experiments(filter, &after, READ_AT_ONCE).await?;
+        let page = service.engine.store.experiments(&filter, &after, READ_AT_ONCE).await?;
         let is_end = page.len() < READ_AT_ONCE as usize;
         if let Some(last) = page.last() {
             after.clone_from(&last.name);
         }
-        // each of them is parsed when it is loaded
-        let may_count = page.iter().filter(|record| record.spec.contains("\"decide_by\""));
-        for record in may_count {
+        for record in &page {
             let loaded = service.experiment(&record.name).await?;
             let is_open = record.status == Status::Running || loaded.fold()?.has_open_baskets();
             if is_open && loaded.spec.decide_by.is_some() {

@@ -73,8 +73,8 @@ impl<B: Backend> ExperimentLog for B {
         after: &str,
         limit: u32,
     ) -> Result<Vec<ExperimentRecord>, StoreError> {
-        let [search, states, names] = &filter_values(filter);
-        let values = values![search, states, names, after, limit];
+        let [search, states, names, spec] = &filter_values(filter);
+        let values = values![search, states, names, spec, after, limit];
         self.fetch(&statements::EXPERIMENTS, values).await
     }
 
@@ -84,9 +84,9 @@ impl<B: Backend> ExperimentLog for B {
         after: Option<&ListPlace>,
         limit: u32,
     ) -> Result<Vec<ListedExperiment>, StoreError> {
-        let [search, states, names] = &filter_values(filter);
+        let [search, states, names, spec] = &filter_values(filter);
         let (group, name) = place_values(after);
-        let values = values![search, states, names, group, name, limit];
+        let values = values![search, states, names, spec, group, name, limit];
         self.fetch(&statements::LISTED, values).await
     }
 
@@ -95,9 +95,9 @@ impl<B: Backend> ExperimentLog for B {
         filter: &ListFilter,
         until: Option<&ListPlace>,
     ) -> Result<ListSize, StoreError> {
-        let [search, states, names] = &filter_values(filter);
+        let [search, states, names, spec] = &filter_values(filter);
         let (group, name) = place_values(until);
-        let values = values![search, states, names, group, name];
+        let values = values![search, states, names, spec, group, name];
         let rows: Vec<(i32, i64, i64)> = self.fetch(&statements::LIST_SIZE, values).await?;
         let mut size = ListSize::default();
         for (group, all, before) in rows {

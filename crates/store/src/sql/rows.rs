@@ -45,24 +45,25 @@ pub(crate) const EXPERIMENT_COLUMNS: &str = "id, name, spec, seed, status, winne
      created_at_ms, updated_at_ms, archived_at_ms, pruned_to, answer";
 
 /// That an experiment is of a list: `$1` is a part of its name or of its owner in lower case, `$2`
-/// has states and `$3` names, each between commas; all are empty without a filter. A text contains
-/// another one if it changes when that is replaced, which both databases do alike. Archived
-/// experiments are of a list that asks for them.
+/// has states and `$3` names, each between commas, and `$4` is a part of its spec; all are empty
+/// without a filter. A text contains another one if it changes when that is replaced, which both
+/// databases do alike. Archived experiments are of a list that asks for them.
 pub(crate) const LISTED: &str = "($1 = '' or replace(lower(name), $1, '') <> lower(name)
          or replace(lower(owner), $1, '') <> lower(owner))
      and case
          when archived_at_ms is not null then replace($2, ',archived,', '') <> $2
          else $2 = '' or replace($2, ',' || state || ',', '') <> $2
      end
-     and ($3 = '' or replace($3, ',' || name || ',', '') <> $3)";
+     and ($3 = '' or replace($3, ',' || name || ',', '') <> $3)
+     and ($4 = '' or replace(spec, $4, '') <> spec)";
 
 /// The values of [`LISTED`].
-pub(crate) fn filter_values(filter: &ListFilter) -> [String; 3] {
+pub(crate) fn filter_values(filter: &ListFilter) -> [String; 4] {
     let among = |texts: &Option<Vec<String>>| {
         texts.as_ref().map_or_else(String::new, |texts| format!(",{},", texts.join(",,")))
     };
     let search = filter.search.as_deref().unwrap_or_default().to_ascii_lowercase();
-    [search, among(&filter.states), among(&filter.names)]
+    [search, among(&filter.states), among(&filter.names), filter.spec_with.to_owned()]
 }
 
 /// The status in a column of this experiment.

@@ -27,7 +27,7 @@ pub(crate) enum Reach {
 /// | placeholder | is |
 /// | --- | --- |
 /// | `{experiment}` | the columns of `experiment` |
-/// | `{listed}` | that an experiment is of a list, whose filter is `$1` to `$3` |
+/// | `{listed}` | that an experiment is of a list, whose filter is `$1` to `$4` |
 /// | `{log}` | the columns of [`LogRow`] |
 /// | `{log json}` | the same, as SQLite writes them into a JSON array for [`LogRow`] |
 /// | `{log values}` | a parameter for each column of `log`, from `$1` on |

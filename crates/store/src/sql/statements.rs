@@ -14,12 +14,12 @@ statements! {
     Coordinator TAKE_NAME_FROM = "update experiment_name set id = $2 where name = $1 and id = $3";
     Experiment EXPERIMENT = "select {experiment} from experiment where id = $1";
     Experiments EXPERIMENTS = "select {experiment} from experiment
-         where {listed} and name > $4 order by name limit $5";
+         where {listed} and name > $5 order by name limit $6";
     Experiments LISTED =
         "select id, name, owner, status, list_group, updated_at_ms, answer from experiment
-         where {listed} and (list_group, name) > ($4, $5) order by list_group, name limit $6";
+         where {listed} and (list_group, name) > ($5, $6) order by list_group, name limit $7";
     Experiments LIST_SIZE =
-        "select list_group, count(*), count(*) filter (where (list_group, name) <= ($4, $5))
+        "select list_group, count(*), count(*) filter (where (list_group, name) <= ($5, $6))
          from experiment where {listed} group by list_group";
     Experiments DUE = "select id, name, due_at_ms from experiment
          where archived_at_ms is null and due_at_ms <= $1 and (due_at_ms, id) > ($2, $3)
