@@ -5,7 +5,8 @@ use maud::{Markup, html};
 
 use super::layout::{bar, number, part, percent, with_code};
 use super::view::View;
-use crate::service::reports::orders::{JoinedLines, OrdersView};
+use crate::service::reports::orders::OrdersView;
+use dueling_bandits::orders::Join;
 
 /// The section of an experiment that orders decide.
 pub(super) fn section(view: &View) -> Markup {
@@ -20,7 +21,7 @@ pub(super) fn section(view: &View) -> Markup {
 }
 
 fn joined(OrdersView { joined, sampled, .. }: &OrdersView) -> Markup {
-    let &JoinedLines { credited, of_both, not_clicked, unit_unknown, .. } = joined;
+    let &Join { credited, of_both, not_clicked, unit_unknown, .. } = joined;
     let rows = [
         ("Credited to one ranker", credited),
         ("Of both rankers", of_both),
@@ -30,7 +31,7 @@ fn joined(OrdersView { joined, sampled, .. }: &OrdersView) -> Markup {
         ("Late", joined.late),
         ("Unit had counted", joined.returning),
     ];
-    let all: u64 = rows.iter().map(|(_, lines)| lines).sum();
+    let all = joined.lines();
     if all == 0 {
         return Markup::default();
     }

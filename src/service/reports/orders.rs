@@ -4,9 +4,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::service::reports::plan_orders::ordering_units;
 use crate::service::reports::verdict_pairs::Effect;
-use crate::service::reports::words::grouped;
-use dueling_bandits::orders::lift::half_width;
+use crate::service::reports::words::{grouped, moment, two_digits};
 use dueling_bandits::orders::{Beside, Join, Lift, Lifts};
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::cohorts::SLACK_MS;
@@ -39,7 +39,7 @@ pub struct OrdersView {
     /// Numbers of lines, by how they found a page of their unit: `credited`, `of_both` rankers,
     /// `not_clicked`, `unit_unknown`, `before_page`, `late`, and `returning` after the basket closed.
     #[schema(value_type = Object)]
-    pub joined: JoinedLines,
+    pub joined: Join,
     /// Share of units whose baskets are kept; below 1 if they would take too much memory.
     pub sampled: f64,
     /// The preference by clicks, and how often it agrees with orders.
@@ -54,25 +54,6 @@ pub struct OrdersView {
     /// As in `within 7 days of their first page`.
     #[serde(skip)]
     pub within: String,
-}
-
-/// Lines of orders, by how they found a page of their unit. A line is counted when its basket
-/// closes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct JoinedLines {
-    /// In the window, of a clicked document.
-    pub credited: u64,
-    /// The same, of a document whose credit is 0: both rankers had it.
-    pub of_both: u64,
-    /// The unit did not click the document.
-    pub not_clicked: u64,
-    /// The unit clicked nothing: check that pages and orders have the same `unit`.
-    pub unit_unknown: u64,
-    /// Ordered before the page: check the clocks.
-    pub before_page: u64,
-    pub late: u64,
-    /// The basket of the unit had closed: a longer window counts more of them.
-    pub returning: u64,
 }
 
 /// The lift of the leader over the control, shown alone.
@@ -105,6 +86,7 @@ pub(super) struct OrdersInput {
     beside: Beside,
     lifts: Lifts,
     control: Option<usize>,
+    rankers: usize,
 }
 
 impl OrdersInput {
@@ -121,6 +103,7 @@ impl OrdersInput {
             beside: baskets.beside().clone(),
             lifts: baskets.lifts().clone(),
             control: state.spec.control_index(),
+            rankers: state.spec.rankers.len(),
         })
     }
 
@@ -133,9 +116,8 @@ impl OrdersInput {
         confidence: f64,
     ) -> OrdersView {
         let name = |ranker: usize| loaded.spec.rankers[ranker].id.as_str();
+        let rival = effects.first().and_then(|it| loaded.spec.ranker_index(&it.rival));
         let ((open, closed), (now, before)) = (self.open, self.ordered);
-        let &Join { credited, of_both, not_clicked, unit_unknown, before_page, late, returning } =
-            &self.join;
         OrdersView {
             sentence: self.sentence(),
             units: open + closed,
@@ -144,14 +126,16 @@ impl OrdersInput {
             next_closes_at: self.next_closes_ms.map(rfc3339),
             half_within_seconds: self.delays[0].map(|it| it / 1000),
             most_within_seconds: self.delays[1].map(|it| it / 1000),
-            #[rustfmt::skip]
-            joined: JoinedLines { credited, of_both, not_clicked, unit_unknown, before_page, late, returning },
+            joined: self.join,
             sampled: self.sampled,
-            clicks: effects.first().and_then(|effect| {
-                let rival = loaded.spec.ranker_index(&effect.rival)?;
-                self.clicks((leader, rival), (name(leader), effect), confidence)
+            clicks: effects.first().zip(rival).and_then(|(effect, rival)| {
+                let clicks = self.clicks((leader, rival), (name(leader), effect), confidence)?;
+                Some(match loaded.spec.rankers.len() {
+                    2 => clicks,
+                    _ => format!("Of `{}` and `{}`: {clicks}", name(leader), effect.rival),
+                })
             }),
-            lift: self.lift(leader, &name, 1.0 - confidence),
+            lift: self.lift((leader, rival), &name, 1.0 - confidence),
             by: match (self.decide_by.by, &*self.decide_by.event) {
                 (OrderMeasure::Money, _) => "by money".into(),
                 (OrderMeasure::Orders, "order") => "by orders".into(),
@@ -163,13 +147,22 @@ impl OrdersInput {
 
     fn sentence(&self) -> String {
         let ((open, closed), (now, before)) = (self.open, self.ordered);
+        let (clicked, ordered) = (open + closed, now + before);
+        if clicked == 0 {
+            return "Nobody has clicked yet.".into();
+        }
         let number = |number| grouped(number, ',');
-        let next = self.next_closes_ms.map(|at| format!(", the next one on {}", rfc3339(at)));
+        let has = if ordered == 1 { "has" } else { "have" };
+        let closed = match closed {
+            0 => "no basket is closed yet".into(),
+            1 => "1 basket is closed".into(),
+            closed => format!("{} baskets are closed", number(closed)),
+        };
+        let next = self.next_closes_ms.map(|at| format!(", and the next closes at {}", moment(at)));
         let mut sentence = format!(
-            "{} of {} people who clicked have ordered; {} baskets are closed{}.",
-            number(now + before),
-            number(open + closed),
-            number(closed),
+            "{} of {} people who clicked {has} ordered; {closed}{}.",
+            number(ordered),
+            number(clicked),
             next.unwrap_or_default()
         );
         if let [Some(half), Some(most)] = self.delays.map(|it| it.map(|it| it / 1000)) {
@@ -194,11 +187,11 @@ impl OrdersInput {
         if both == 0 {
             return None;
         }
-        let clicks = self.beside.clicks_interval((leader, rival), 2, confidence);
+        let clicks = self.beside.clicks_interval((leader, rival), self.rankers, confidence);
         let preferred = |(low, high): (f64, f64)| match (low > 0.5, high < 0.5) {
             (true, _) => format!("prefer `{name}` ({})", range(low, high)),
             (_, true) => format!("prefer `{}` ({})", effect.rival, range(1.0 - high, 1.0 - low)),
-            _ => format!("may prefer either (`{name}` {})", range(low, high)),
+            _ => format!("may prefer either (`{name}` has {})", range(low, high)),
         };
         let agree = f64::from(agreement.agree) / f64::from(both);
         let (low, high) = agreement.interval;
@@ -211,33 +204,38 @@ impl OrdersInput {
         ))
     }
 
+    /// The lift of the leader, or of its nearest rival if the leader is the control.
     fn lift<'a>(
         &self,
-        leader: usize,
+        (leader, rival): (usize, Option<usize>),
         name: &impl Fn(usize) -> &'a str,
         error: f64,
     ) -> Option<LiftView> {
         let control = self.control?;
-        let ranker = if leader == control { usize::from(control == 0) } else { leader };
+        let ranker = if leader == control { rival? } else { leader };
         let Lift { arms, error, orders, money } = self.lifts.lift(ranker, control, error)?;
         let (units, ordered) = (arms.units.iter().sum::<u64>(), arms.ordered.iter().sum::<u32>());
         let (own, other) = (name(ranker), name(control));
         let sentence = if ordered < LIFT_ORDERS {
-            let share = f64::from(ordered) / units.max(1) as f64;
-            let needed = (1..=20).map(|halvings| 1000_u64 << halvings);
-            let needed = needed.clone().find(|&it| half_width(it, share, error) <= LIFT_WIDTH);
-            let more = needed.filter(|_| ordered > 0).map(|it| it.saturating_sub(units));
-            let more = more.map(|it| format!("; about {} more units for ± 10 %", grouped(it, ',')));
+            let missing = ordering_units(LIFT_WIDTH, error).saturating_sub(ordered.into()) as f64;
+            let more = two_digits(missing * units as f64 / f64::from(ordered)) as u64;
+            let more = match ordered {
+                0 => String::new(),
+                _ => format!(": ± 10 % takes about {} more units", grouped(more, ',')),
+            };
             format!(
-                "What `{own}` brings against `{other}`, shown alone: too few orders to say{}.",
-                more.unwrap_or_default()
+                "Shown alone, `{own}` and `{other}` have too few orders to compare{more}. So far \
+                 {} of {} units have ordered.",
+                grouped(ordered.into(), ','),
+                grouped(units, ',')
             )
         } else {
+            let money = money.map(|money| format!(", and {} money", more_or_less(money)));
             format!(
-                "Shown alone, `{own}` brings {} to {} orders a unit against `{other}` ({} units; \
-                 {:.0} %, at any time).",
-                signed(orders.0),
-                signed(orders.1),
+                "Shown alone, `{own}` brings {} orders{} from each unit than `{other}` ({} units, \
+                 with {:.0} % confidence at all times).",
+                more_or_less(orders),
+                money.unwrap_or_default(),
                 grouped(units, ','),
                 100.0 * (1.0 - error)
             )
@@ -265,11 +263,14 @@ pub(super) fn range(low: f64, high: f64) -> String {
     format!("{:.0} to {:.0} %", 100.0 * low, 100.0 * high)
 }
 
-fn signed(lift: f64) -> String {
-    match (100.0 * lift).round() {
-        percent if percent.abs() > 1e6 => "any number of".into(),
-        percent => format!("{percent:+} %"),
-    }
+/// An interval of a lift, as in `2 % less to 19 % more`.
+fn more_or_less((low, high): (f64, f64)) -> String {
+    let end = |lift: f64| match (100.0 * lift).round() {
+        percent if percent < 0.0 => format!("{} % less", -percent),
+        percent if percent > 1e6 => "any number more".into(),
+        percent => format!("{percent} % more"),
+    };
+    format!("{} to {}", end(low), end(high))
 }
 
 /// Seconds, to the unit that people would say.

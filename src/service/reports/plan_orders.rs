@@ -79,7 +79,7 @@ impl PlannedOrders {
 
 /// The number of ordering units that saw one ranker alone, from which the interval of the lift is
 /// so narrow.
-fn ordering_units(width: f64, error: f64) -> u64 {
+pub(super) fn ordering_units(width: f64, error: f64) -> u64 {
     let is_narrow = |units: u64| half_width(units, 1.0, error) <= width;
     let (mut low, mut high) = (0, 1 << 20);
     while low + 1 < high {

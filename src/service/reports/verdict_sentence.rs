@@ -108,8 +108,9 @@ fn credit_of_orders(verdict: &Verdict) -> Option<String> {
     let orders = verdict.orders.as_ref().filter(|_| verdict.winners.len() == 1)?;
     let low = verdict.effects.iter().map(|effect| effect.low).reduce(f64::min)?;
     let high = verdict.effects.iter().map(|effect| effect.high).reduce(f64::max)?;
+    let against = if active(verdict) > 2 { "Against each of them, it" } else { "It" };
     Some(format!(
-        " It has {} of the credit for what people order within {} of their first page.",
+        " {against} has {} of the credit for what people order within {} of their first page.",
         range(low, high),
         orders.within
     ))

@@ -60,6 +60,14 @@ pub(super) fn two_digits(number: f64) -> f64 {
     format!("{number:.1e}").parse().unwrap_or(number)
 }
 
+/// A time, to the minute.
+pub(super) fn moment(unix_ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(unix_ms).map_or_else(
+        |_| unix_ms.to_string(),
+        |it| it.strftime("%H:%M UTC on %a %-d %b").to_string(),
+    )
+}
+
 /// A number of days.
 pub(super) fn days_in_words(days: f64) -> String {
     match days {

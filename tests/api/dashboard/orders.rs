@@ -9,6 +9,8 @@ use crate::support::service::{START_MS, Server, Settings};
 
 on_sqlite! {
     the_page_says_what_the_report_says
+    orders_after_the_window_are_a_doubt
+    units_that_see_one_ranker_alone_tell_the_lift
     without_orders_the_page_has_no_word_of_them
 }
 
@@ -32,6 +34,27 @@ async fn visit(server: &Server, unit: &str, ranker: &str) -> String {
     }
 }
 
+async fn started(database: &TestDatabase, members: Value) -> Server {
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    let shop = json!({
+        "name": "shop", "rankers": ["bait", "bm25"], "seed": 7, "conclude_at": "never",
+        "policy": {"kind": "uniform"},
+        "decide_by": {"event": "order", "window_seconds": 600, "arrival_seconds": 60},
+    });
+    server.post("/v1/experiments", &with(shop, members)).await.json(201);
+    server
+}
+
+/// Waits until so many baskets have closed, an hour later.
+async fn closed(server: &Server, baskets: u64) -> Value {
+    server.clock.advance_ms(3_600_000);
+    eventually("the baskets close", async || {
+        let verdict = server.verdict("shop").await;
+        (verdict["orders"]["closed"] == baskets).then_some(verdict)
+    })
+    .await
+}
+
 async fn order(server: &Server, unit: &str, document: &str, seconds: i64) {
     let at = rankduel_engine::clock::rfc3339(START_MS + 1000 * seconds);
     let lines = json!([{"document": document}]);
@@ -43,15 +66,12 @@ async fn order(server: &Server, unit: &str, document: &str, seconds: i64) {
 }
 
 async fn the_page_says_what_the_report_says(database: TestDatabase) {
-    let server = Server::with(database.store().await, Settings::quick()).await;
-    let shop = json!({
-        "name": "shop", "rankers": ["bait", "bm25"], "seed": 7, "conclude_at": "never",
-        "policy": {"kind": "uniform"},
-        "decide_by": {"event": "order", "window_seconds": 600, "arrival_seconds": 60},
-    });
-    server.post("/v1/experiments", &shop).await.json(201);
+    let server = started(&database, json!({})).await;
     let page = result(&server, "shop").await;
-    assert!(page.contains("What do people order?") && page.contains("0 of 0 people"), "{page}");
+    assert!(
+        page.contains("What do people order?") && page.contains("Nobody has clicked yet."),
+        "{page}"
+    );
     assert!(!page.contains("Unit unknown"), "{page}");
     // everybody clicks one ranker first, then the other, and buys of that
     for second in 1..=120 {
@@ -65,15 +85,18 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
     order(&server, "stranger", "bm250", 120).await;
     for is_closed in [false, true] {
         if is_closed {
-            server.clock.advance_ms(3_600_000);
-            eventually("the baskets count", async || {
-                (server.verdict("shop").await["rests_on"]["answers"] == 120).then_some(())
-            })
-            .await;
+            closed(&server, 120).await;
         }
         let report = server.verdict("shop").await["orders"].clone();
         assert_eq!((&report["units"], &report["ordered"]), (&json!(120), &json!(120)), "{report}");
         assert_eq!(report["clicks"].is_string(), is_closed, "{report}");
+        let sentence = report["sentence"].as_str().expect("a sentence");
+        let said = match is_closed {
+            false => "no basket is closed yet, and the next closes at 14:24 UTC on Mon 21 Sep.",
+            true => "120 baskets are closed.",
+        };
+        assert!(sentence.starts_with("120 of 120 people who clicked have ordered; "), "{sentence}");
+        assert!(sentence.contains(said), "{sentence}");
         let page = result(&server, "shop").await;
         for sentence in [&report["sentence"], &report["clicks"]] {
             let Some(sentence) = sentence.as_str() else { continue };
@@ -91,8 +114,106 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
         "Unit unknown1 (",
         "Late0 (",
         "Of 122 lines of orders",
+        "Clicks prefer bait (",
+        "They agree in 0 % of baskets (",
+        "Clicks prefer another ranker than orders",
     ] {
         assert!(page.contains(part), "{part}: {verdict} {page}");
+    }
+    let traffic = server.report("shop", "traffic").await;
+    let alarms = traffic["alarms"].as_array().expect("alarms");
+    let alarm = alarms.iter().find(|alarm| alarm["kind"] == "clicks-mislead").expect("the alarm");
+    assert_eq!(
+        alarm["detail"],
+        "Clicks prefer `bait`, orders prefer `bm25`. This is wrong in at most 10 % of experiments."
+    );
+}
+
+async fn orders_after_the_window_are_a_doubt(database: TestDatabase) {
+    let server = started(&database, json!({"conclude_at": {"confidence": 0.95}})).await;
+    for second in 0..120 {
+        let unit = format!("u{second}");
+        let bought = visit(&server, &unit, "bait").await;
+        order(&server, &unit, &bought, 0).await;
+    }
+    let mut late = Vec::new();
+    for second in 0..60 {
+        let unit = format!("late{second}");
+        late.push((unit.clone(), visit(&server, &unit, "bm25").await));
+    }
+    server.clock.advance_ms(640_000);
+    for (unit, bought) in &late {
+        order(&server, unit, bought, 630).await;
+    }
+    let verdict = closed(&server, 180).await;
+    assert_eq!(verdict["winners"], json!(["bait"]), "{verdict}");
+    let doubt = "More orders of rivals of `bait` come after the window. If three times as many are \
+                 cut off as were seen, the verdict does not hold: try a longer window in another \
+                 experiment.";
+    let doubts = verdict["rests_on"]["doubts"].as_array().expect("doubts");
+    assert!(doubts.contains(&json!(doubt)), "{doubts:?}");
+    let sentence = verdict["sentence"].as_str().expect("a sentence");
+    let waits = "While this is so, the experiment does not conclude by itself.";
+    assert!(sentence.contains(doubt) && sentence.ends_with(waits), "{sentence}");
+    assert_eq!(server.experiment("shop").await["status"], "running");
+    assert!(result(&server, "shop").await.contains(&doubt.replace('`', "")));
+}
+
+/// Every unit of the leader's arm orders, and every other one of the control's.
+async fn units_that_see_one_ranker_alone_tell_the_lift(database: TestDatabase) {
+    let server = started(&database, json!({"control": "bm25", "alone": 0.5})).await;
+    let mut units = [0; 2];
+    for round in 0..2 {
+        let mut orders = String::new();
+        let at = rankduel_engine::clock::rfc3339(START_MS + 3_600_000 * round);
+        for unit in 0..[200, 1400][round as usize] {
+            let unit = format!("u{round}-{unit}");
+            let path = "/v1/experiments/shop/next-duel";
+            let duel = server.post(path, &json!({"unit": unit})).await.json(200);
+            let arm = match duel["alone"].as_str() {
+                Some("leader") => 0,
+                Some(_) => 1,
+                None => continue,
+            };
+            units[arm] += 1;
+            if arm == 0 || units[1] % 2 == 0 {
+                let lines = json!([{"document": "d", "value": 5}]);
+                let order = json!({"order_id": unit, "unit": unit, "at": at, "lines": lines});
+                orders += &format!("{order}\n");
+            }
+        }
+        let lines = [("content-type", "application/x-ndjson")];
+        let path = "/v1/experiments/shop/orders";
+        server.send("POST", path, &lines, orders.into_bytes()).await.json(200);
+        let flushed = "the units are in the log, and their time is over";
+        let advance = || server.clock.advance_ms(3_600_000);
+        eventually("a round of maintenance", async || {
+            let alone = "select detail from log where detail like '%\"alone\"%'".to_owned();
+            (database.texts(alone).await.len() > round as usize).then_some(())
+        })
+        .await;
+        advance();
+        let lift = eventually(flushed, async || {
+            let lift = server.verdict("shop").await["orders"]["lift"].clone();
+            (lift["units"] == json!(units)).then_some(lift)
+        })
+        .await;
+        let sentence = lift["sentence"].as_str().expect("a sentence");
+        let said = match round {
+            0 => {
+                "Shown alone, `bait` and `bm25` have too few orders to compare: ± 10 % takes about"
+            }
+            _ => "Shown alone, `bait` brings ",
+        };
+        assert!(sentence.starts_with(said), "{sentence}");
+        let end = match round {
+            0 => format!(" of {} units have ordered.", units[0] + units[1]),
+            _ => " units, with 96 % confidence at all times).".into(),
+        };
+        assert!(sentence.ends_with(&end), "{sentence}");
+        let page = result(&server, "shop").await;
+        assert!(page.contains(&sentence.replace('`', "")), "{sentence}: {page}");
+        assert_eq!(lift["orders"][0].as_f64().is_some_and(|low| low > 0.2), round == 1, "{lift}");
     }
 }
 
