@@ -57,7 +57,8 @@ struct NextDuelBody {
     #[schema(maximum = 999, nullable = false)]
     offset: Option<u32>,
     /// An id of the user, session or device that sees the page; the service keeps a keyed hash of
-    /// it. The verdict counts one answer of each.
+    /// it. The verdict counts one answer of each. Required where orders decide between three
+    /// rankers or more.
     #[schema(max_length = 256, nullable = false)]
     unit: Option<String>,
     /// The segment of the page, such as a device, a country or a kind of query: 1 to 32 bytes

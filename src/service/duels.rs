@@ -96,6 +96,12 @@ const ISSUE_NANOSECONDS: usize = 2_000;
 /// Approximate nanoseconds that each ranker adds.
 const RANKER_NANOSECONDS: usize = 75;
 
+/// Why a page without a unit is refused.
+const NO_UNIT: &str = "`unit` is missing: orders decide between three rankers or more, and all \
+                       pages of a unit show the same two; send the id that orders have";
+const NO_STOCK: &str = "orders decide between three rankers or more, and all pages of a unit show \
+                        the same two: request one duel at a time, with its `unit`";
+
 impl Service {
     /// Issue a duel. Reads only memory once the experiment is loaded.
     pub async fn next_duel(
@@ -118,6 +124,9 @@ impl Service {
         finish: impl FnOnce(Vec<IssuedDuel>) -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
         let loaded = self.experiment(name).await?;
+        if loaded.needs_unit() {
+            return Err(ServiceError::field("/count", NO_STOCK));
+        }
         let (service, rankers) = (Arc::clone(self), loaded.spec.rankers.len());
         let choose = move |_| {
             let audience = NamedAudience::default();
@@ -171,6 +180,9 @@ impl Service {
             return Err(ServiceError::Paused(name.clone()));
         }
         let audience = UnitHasher::of(loaded).audience(audience);
+        if audience.unit.is_none() && loaded.needs_unit() {
+            return Err(ServiceError::field("/unit", NO_UNIT));
+        }
         let (mut rng, step) = self.selection_rng();
         let now = self.now_ms();
         let chosen = loaded.choose(audience.unit, &mut rng, now)?;

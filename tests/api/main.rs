@@ -31,6 +31,7 @@ mod exclusions;
 mod experiments;
 mod feedback;
 mod guardrails;
+mod homes;
 mod hostile;
 mod keys;
 mod large_bodies;

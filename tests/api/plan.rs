@@ -215,7 +215,6 @@ async fn orders_take_a_window_and_more_pages(database: TestDatabase) {
     for (more, pointer) in [
         (json!({"orders": 0}), "/orders"),
         (json!({"orders": 2.5}), "/orders"),
-        (json!({"orders": 0.1, "rankers": 3}), "/rankers"),
         (json!({"window_seconds": 59}), "/window_seconds"),
         (json!({"arrival_seconds": 604_801}), "/arrival_seconds"),
         (json!({"alone": 0.6}), "/alone"),

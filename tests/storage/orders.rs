@@ -169,3 +169,88 @@ fn an_excluded_unit_never_clicked_nor_ordered() {
     assert_eq!(with.run().cohorts(), without.run().cohorts());
     assert_eq!(with.state().excluded.answers(), 2);
 }
+
+/// Three rankers, whose policy plans for the verdict with what open baskets are expected to be.
+fn of_three() -> ExperimentSpec {
+    let policy = json!({"kind": "d-ts-verdict"});
+    let own = json!({"rankers": ["a", "b", "c"], "policy": policy});
+    let mut spec = serde_json::to_value(spec("orders", None)).expect("JSON");
+    spec.as_object_mut().expect("a spec").extend(own.as_object().expect("members").clone());
+    serde_json::from_value(spec).expect("a spec")
+}
+
+/// 300 units in the order of their numbers, each with a home, a click, and every other one an order
+/// for the ranker of the lower number. Every twentieth one, baskets close.
+fn at_home() -> Vec<Event> {
+    let mut events = Vec::new();
+    for unit in 0..300 {
+        let (first, second) = [(0, 1), (2, 0), (1, 2), (1, 1)][unit as usize % 4];
+        let at = CREATED_AT + 1000 * unit as i64;
+        let home = (UnitHash(unit), first, second, 0, 0, at);
+        let homes = Event::Control(ControlEvent::Homes { units: vec![home] });
+        let Event::Control(ControlEvent::Links(mut links)) = link(unit, 0, 1, 127) else {
+            return events;
+        };
+        links.issued_at = at;
+        (links.first, links.second) = (first.min(second), first.max(second));
+        let links = Event::Control(ControlEvent::Links(links));
+        if first == second {
+            events.push(homes);
+            continue;
+        }
+        // another process can append the clicks first
+        match unit % 3 {
+            0 => events.extend([links, homes]),
+            _ => events.extend([homes, links]),
+        }
+        if unit % 2 == 0 {
+            events.push(order(unit, unit, 1000 * unit as i64 - 1000 * unit as i64 % 60_000, &[1]));
+        }
+        if unit % 20 == 0 {
+            let issued_before = at - 60_000;
+            let complete = ControlEvent::CohortsComplete { issued_before, issued: 0, answered: 0 };
+            events.push(Event::Control(complete));
+        }
+    }
+    events
+}
+
+#[test]
+fn with_homes_every_snapshot_goes_on_as_the_log() {
+    let spec = of_three();
+    let entries: Vec<_> = (1..).zip(at_home()).map(|(at, event)| entry(at, None, event)).collect();
+    let mut fold = Fold::start(&spec, SEED, CREATED_AT);
+    let mut restored: Option<Fold> = None;
+    for chunk in entries.chunks(37) {
+        for entry in chunk {
+            fold.apply(entry).expect("an entry that follows");
+        }
+        if let Some(mut restored) = restored {
+            restored
+                .apply_chunk(|log| chunk.iter().try_for_each(|it| log.apply(it).map(drop)))
+                .expect("entries that follow");
+            assert_eq!(restored.save(), fold.save());
+            let expected = |fold: &Fold| fold.run().expected().scores().clone();
+            assert_eq!(expected(&restored), expected(&fold));
+        }
+        restored = Fold::restore(&spec, SEED, &fold.save());
+        assert!(restored.is_some(), "a saved state");
+    }
+    let verdict = fold.run().verdict();
+    assert!(verdict.comparisons() > 50, "{}", verdict.comparisons());
+    assert!(fold.run().expected().scores().answers() > verdict.counted().scores().answers());
+}
+
+#[test]
+fn a_home_that_this_log_cannot_have_is_refused() {
+    let mut fold = Fold::start(&of_three(), SEED, CREATED_AT);
+    for (first, second, at) in [(0, 3, CREATED_AT), (0, 1, i64::MAX)] {
+        let home = (UnitHash(1), first, second, 0, 0, at);
+        let homes = Event::Control(ControlEvent::Homes { units: vec![home] });
+        assert!(fold.apply(&entry(1, None, homes)).is_err());
+    }
+    // it was chosen by a state that the log has lost
+    let home = (UnitHash(1), 0, 3, 0, 9, CREATED_AT);
+    let homes = Event::Control(ControlEvent::Homes { units: vec![home] });
+    fold.apply(&entry(1, None, homes)).expect("it is set aside");
+}

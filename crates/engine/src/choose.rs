@@ -6,10 +6,14 @@
 //! | 2 | [`Alone`](Rule::Alone) | units of the share `alone` | the leader or the control |
 //! | 3 | [`Watch`](Rule::Watch) | a share `watch` of a concluded experiment's pages | the winner and a rival |
 //! | 4 | [`Winner`](Rule::Winner) | all other pages of a concluded experiment | the winner |
-//! | 5 | [`Canary`](Rule::Canary) | a share `canary_share` of pages | the canary's two ids |
-//! | 6 | [`Claim`](Rule::Claim) | pages that a claim needs | the pair of the claim |
-//! | 7 | [`Doubt`](Rule::Doubt) | pages that would show a doubted winner alone | the winner and the rival of the doubt |
-//! | 8 | [`Policy`](Rule::Policy) | the rest | the pair that the policy selects |
+//! | 5 | [`Home`](Rule::Home) | units that have a home | the same rankers as on the first page |
+//! | 6 | [`Canary`](Rule::Canary) | a share `canary_share` of pages | the canary's two ids |
+//! | 7 | [`Claim`](Rule::Claim) | pages that a claim needs | the pair of the claim |
+//! | 8 | [`Doubt`](Rule::Doubt) | pages that would show a doubted winner alone | the winner and the rival of the doubt |
+//! | 9 | [`Policy`](Rule::Policy) | the rest | the pair that the policy selects |
+//!
+//! With three rankers or more, and if orders decide, a page that rules 3 and 6 to 9 choose for a
+//! unit without a home is its home. A page to watch is for units of that home only.
 //!
 //! A policy that runs in batches comes before the claims, which take only the pages on which it
 //! would show one ranker alone. A lease of a batch asks the policy only.
@@ -20,6 +24,7 @@ use crate::experiment_spec::{ExperimentSpec, arm_of};
 use crate::fold::Fold;
 use crate::tokens::duel_token::DuelToken;
 use dueling_bandits::claims::alone::Arm;
+use dueling_bandits::orders::Home;
 use dueling_bandits::{Duel, PolicyRng, Selection};
 
 /// The rule that chose the rankers of a page.
@@ -33,6 +38,8 @@ pub enum Rule {
     Watch,
     /// The experiment is concluded.
     Winner,
+    /// The first page of the unit has decided.
+    Home,
     /// Two ids of one ranker are compared.
     Canary,
     /// A claim needs the duel.
@@ -50,6 +57,24 @@ pub(crate) struct Choice {
     pub selection: Selection,
 }
 
+impl Choice {
+    pub fn of_home(Home { pair: (x, y), ticket, .. }: Home) -> Self {
+        let selection = Selection { ticket, ..Selection::of(x.into(), y.into()) };
+        Self { rule: Rule::Home, selection }
+    }
+
+    /// Whether it becomes the home of a unit that has none.
+    pub fn may_be_home(&self) -> bool {
+        matches!(self.rule, Rule::Watch | Rule::Claim | Rule::Doubt | Rule::Policy)
+    }
+
+    /// The home of the unit whose first page is issued at this time, chosen at this position.
+    pub fn as_home(&self, at: i64, chosen_at: u64) -> Home {
+        let Selection { duel: Duel { first, second }, ticket, .. } = self.selection;
+        Home { pair: (first.min(second) as u16, first.max(second) as u16), at, ticket, chosen_at }
+    }
+}
+
 /// The state of an experiment that chooses.
 #[derive(Debug)]
 pub(crate) struct Chooser<'a> {
@@ -57,6 +82,8 @@ pub(crate) struct Chooser<'a> {
     pub fold: &'a Fold,
     /// The ranker that a concluded experiment shows.
     pub concluded_on: Option<usize>,
+    /// The home of the unit.
+    pub home: Option<Home>,
     /// The winner of a doubted verdict, and the rival whose duels would lessen the doubt.
     pub doubted: Option<(usize, usize)>,
 }
@@ -73,6 +100,7 @@ impl Chooser<'_> {
             .or_else(|| self.alone(unit))
             .or_else(|| self.watch(rng))
             .or_else(|| self.winner())
+            .or_else(|| self.at_home())
             .or_else(|| self.canary(rng))
             .unwrap_or_else(|| self.tournament(rng, policy))
     }
@@ -115,7 +143,17 @@ impl Chooser<'_> {
         let most_met = rivals.rev().max_by_key(|&&rival| tally.half_plays(winner, rival)).copied();
         let rival = control.filter(|&control| control != winner).or(most_met);
         let selection = of_segment.or(rival.map(|rival| Selection::of(winner, rival)))?;
-        Some(Choice { rule: Rule::Watch, selection })
+        let choice = Choice { rule: Rule::Watch, selection };
+        let is_at_home = |home: Home| home.pair == choice.as_home(0, 0).pair;
+        self.home.is_none_or(is_at_home).then_some(choice)
+    }
+
+    /// A home with a ranker that was retired since is none: nothing else counts for the unit, which
+    /// sees what others see.
+    fn at_home(&self) -> Option<Choice> {
+        let home @ Home { pair: (x, y), .. } = self.home?;
+        let is_active = |ranker: u16| !self.spec.is_retired(ranker.into());
+        (is_active(x) && is_active(y)).then(|| Choice::of_home(home))
     }
 
     fn winner(&self) -> Option<Choice> {

@@ -1,19 +1,21 @@
-//! The queue for the log: self-duels, units that got a page of one ranker alone, and pages of
-//! experiments with metrics, that were issued and are not in the log yet. They wait in memory and
-//! are appended every few seconds, so that issuing a duel waits for no database.
+//! The queue for the log: self-duels, units that got a page of one ranker alone, homes of units,
+//! and pages of experiments with metrics, that were issued and are not in the log yet. They wait in
+//! memory and are appended every few seconds, so that issuing a duel waits for no database.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use dueling_bandits::orders::Home;
 use rankduel_store::Nonce;
 use rankduel_store::events::{ControlEvent, PageValues, UnitHash};
+use rankduel_store::order_events::HomeRow;
 
 /// Most units, and most pages, that wait. Those beyond, which are issued while the store does not
 /// answer for long, do not count.
 const WAITING_MAX: usize = 100_000;
-/// Most pages of one entry.
+/// Most pages, or homes, of one entry.
 const PAGES_AT_ONCE: usize = 1_000;
 
 /// The part of one experiment.
@@ -28,6 +30,9 @@ pub(crate) struct Unlogged {
 #[derive(Debug, Default)]
 struct Waiting {
     alone: BTreeSet<UnitHash>,
+    homes: BTreeMap<u64, Home>,
+    /// Homes whose entries are pending.
+    pending_homes: BTreeMap<u64, Home>,
     /// By the nonce of the duel.
     pages: BTreeMap<u128, PageValues>,
     /// Entries that may or may not be in the log. Each is repeated under the same nonce until the
@@ -53,6 +58,20 @@ impl Unlogged {
         let alone = &mut self.waiting().alone;
         if alone.len() < WAITING_MAX {
             alone.insert(UnitHash(unit));
+        }
+    }
+
+    /// The home of a unit that has none in the log: the first one that it gets here.
+    pub fn choose_home(&self, unit: u64, home: Home) -> Home {
+        let Waiting { homes, pending_homes, .. } = &mut *self.waiting();
+        if let Some(&known) = pending_homes.get(&unit) {
+            return known;
+        }
+        let is_full = homes.len() >= WAITING_MAX;
+        match homes.entry(unit) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) if !is_full => *place.insert(home),
+            Entry::Vacant(_) => home,
         }
     }
 
@@ -96,17 +115,22 @@ impl Unlogged {
 
     /// Whether anything is not confirmed to be in the log.
     pub fn any(&self) -> bool {
-        let Waiting { alone, pages, pending } = &*self.waiting();
-        !(alone.is_empty() && pages.is_empty() && pending.is_empty())
+        let Waiting { alone, homes, pages, pending, .. } = &*self.waiting();
+        !(alone.is_empty() && homes.is_empty() && pages.is_empty() && pending.is_empty())
             || self.self_duels.iter().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
     /// Make entries of all that waits and is not `known` by the log, unless earlier ones are pending
     /// still. [`Unlogged::next`] has them.
     pub fn collect(&self, fresh_nonce: impl Fn() -> Nonce, known: impl Fn(&PageValues) -> bool) {
-        let Waiting { alone, pages, pending } = &mut *self.waiting();
+        let Waiting { alone, homes, pending_homes, pages, pending } = &mut *self.waiting();
         if !pending.is_empty() {
             return;
+        }
+        *pending_homes = std::mem::take(homes);
+        let rows: Vec<_> = pending_homes.iter().map(row).collect();
+        for units in rows.chunks(PAGES_AT_ONCE).map(<[_]>::to_vec) {
+            pending.push_back((fresh_nonce(), ControlEvent::Homes { units }));
         }
         pages.retain(|_, page| !known(page));
         while !pages.is_empty() {
@@ -135,6 +159,15 @@ impl Unlogged {
 
     /// The entry with this nonce is in the log.
     pub fn confirmed(&self, nonce: Nonce) {
-        self.waiting().pending.pop_front_if(|(of, _)| *of == nonce);
+        let Waiting { pending, pending_homes, .. } = &mut *self.waiting();
+        pending.pop_front_if(|(of, _)| *of == nonce);
+        if pending.is_empty() {
+            // they are folded
+            pending_homes.clear();
+        }
     }
+}
+
+fn row((&unit, &Home { pair, at, ticket, chosen_at }): (&u64, &Home)) -> HomeRow {
+    (UnitHash(unit), pair.0, pair.1, ticket, chosen_at, at)
 }

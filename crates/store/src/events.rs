@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::audience::Segment;
 use crate::hashes::unit_text;
 pub use crate::hashes::{NoUnitHash, UnitHash};
-use crate::order_events::{LinksEvent, OrderEvent, OrderHash};
+use crate::order_events::{HomeRow, LinksEvent, OrderEvent, OrderHash};
 
 /// Whether an experiment issues duels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -152,6 +152,12 @@ pub enum ControlEvent {
     OrderCancelled {
         /// The order.
         order: OrderHash,
+    },
+    /// Units got their first page, which decides their pair: three rankers or more, and orders
+    /// decide.
+    Homes {
+        /// The units.
+        units: Vec<HomeRow>,
     },
     /// Under a duel's nonce: the clicks recorded before settle the duel.
     Settled {},

@@ -56,5 +56,9 @@ pub struct OrderEvent {
     pub lines: Vec<(DocumentHash, f64, u32)>,
 }
 
+/// The pair that a unit sees, or its one ranker twice: with the ticket of the selection, the log
+/// position at which it was selected, and the Unix milliseconds of the first page.
+pub type HomeRow = (UnitHash, u16, u16, u64, u64, i64);
+
 /// Hash of the id of an order: 16 hexadecimal digits in JSON.
 pub type OrderHash = UnitHash;

@@ -90,7 +90,7 @@ pub struct PlanRequest {
     #[schema(minimum = 0.01, maximum = 3650.0)]
     pub days: f64,
     /// Share of these pages that have an order of one of their documents, if orders decide; then
-    /// there are two rankers, and `answered` is not read.
+    /// `answered` is not read.
     #[arg(long, value_name = "SHARE")]
     #[schema(minimum = 0.00001, maximum = 1.0, example = 0.025, nullable = false)]
     pub orders: Option<f64>,
@@ -251,10 +251,6 @@ impl PlanRequest {
                 FieldError::new(format!("/{field}"), detail)
             })
             .collect();
-        if self.orders.is_some() && rankers > 2 {
-            let detail = format!("`rankers` is {rankers}; orders decide between 2");
-            errors.push(FieldError::new("/rankers", detail));
-        }
         if others > 0 && others + 2 != rankers {
             let detail = format!("`others` has {others} numbers; it must have `rankers` - 2");
             errors.push(FieldError::new("/others", detail));

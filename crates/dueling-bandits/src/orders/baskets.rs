@@ -4,8 +4,9 @@
 //! [`Baskets::close`]. So facts that arrive before their basket closes give one state, byte for
 //! byte, whatever their order.
 //!
-//! - A basket has one pair: the home pair of its unit, or the pair of the first linked page if
-//!   there are only two rankers. Links of other pairs do not count.
+//! - A basket has one pair. With two rankers it is theirs. With more it is the *home* of the unit,
+//!   which its first page decides before anything of the unit is seen. The home may be one ranker
+//!   alone: then nothing of the unit counts. Links of other pairs never count.
 //! - An order may come before the click: orders of units without a basket are kept until everything
 //!   that is open was issued after them.
 //! - A cancelled order was never placed. A cancellation is kept until its order would be late.
@@ -51,8 +52,8 @@ pub struct Baskets {
     seed: u64,
     /// Everything of pages issued before this time is closed.
     closed_until: i64,
-    /// Pages issued from this time on need a home.
-    homes_from: Option<i64>,
+    /// Whether units have homes: there were three rankers or more from the start.
+    has_homes: bool,
     /// The sample is a share of `2^-halvings` of all units.
     halvings: u8,
     baskets: BTreeMap<(u64, Pair), Basket>,
@@ -74,20 +75,20 @@ pub struct Baskets {
     links: usize,
     #[serde(skip)]
     lines: usize,
+    /// When the page was issued that opened the oldest basket, home or alone unit. Follows too.
+    #[serde(skip)]
+    oldest: Option<i64>,
 }
 
 /// A basket that has closed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Closed {
     /// The unit, which is known from now on.
     pub unit: u64,
-    /// The lower ranker and the higher one; `None` if the unit had no page of its home pair.
+    /// The lower ranker and the higher one; `None` if the unit clicked no page of its home pair.
+    /// The other fields are 0 then.
     pub duel: Option<Duel>,
-    /// Of the home, or 0.
-    pub ticket: u64,
-    /// Of the home, or 0.
-    pub chosen_at: u64,
-    /// Unix milliseconds at which its first page was issued.
+    /// Unix milliseconds at which its first clicked page was issued.
     pub issued_at: i64,
     /// The segment of that page.
     pub segment: u8,
@@ -116,12 +117,25 @@ pub struct Credited {
     pub segment: u8,
 }
 
+/// The answer that an open basket would be now, with the issue of its first page.
+pub type Expected = (i64, EqualAnswers);
+
+/// The effect of a fact on its unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// The answer that its basket would have been before, and the one that it would be now.
+    pub answers: [Option<Expected>; 2],
+    /// The first credit of the unit, if this fact brought it.
+    pub credited: Option<Credited>,
+    /// Whether the baskets of half of the units were dropped.
+    pub halved: bool,
+}
+
 /// The decision on an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
-    /// It is in the baskets, or cancelled, or of a unit outside the sample. With the first credit
-    /// of its unit, if this order brought it.
-    Recorded(Option<Credited>),
+    /// It is in the baskets, or cancelled, or of a unit outside the sample.
+    Recorded(Changed),
     /// It was placed before everything that is open.
     Late,
     /// The basket of its unit has closed.
@@ -135,7 +149,7 @@ impl Baskets {
             rules,
             seed,
             closed_until: 0,
-            homes_from: (rankers > 2).then_some(0),
+            has_homes: rankers > 2,
             halvings: 0,
             baskets: BTreeMap::new(),
             homes: BTreeMap::new(),
@@ -151,16 +165,18 @@ impl Baskets {
             lifts: Lifts::new(rankers),
             links: 0,
             lines: 0,
+            oldest: None,
         }
     }
 
     /// Decoded baskets, complete; `None` if they do not fit this many rankers.
     pub fn restored(mut self, rules: Rules, rankers: usize) -> Option<Self> {
         let fits = |&(x, y): &Pair| x < y && usize::from(y) < rankers;
+        let is_home = |&(x, y): &Pair| x <= y && usize::from(y) < rankers;
         let is_sound = self.rules == rules
             && self.halvings < 64
             && self.baskets.iter().all(|((_, pair), basket)| fits(pair) && basket.is_sound())
-            && self.homes.values().all(|home| fits(&home.pair))
+            && self.homes.values().all(|home| is_home(&home.pair))
             && self.orders.values().all(|orders| orders.is_sorted_by_key(|order| order.order))
             && self
                 .alone
@@ -172,6 +188,7 @@ impl Baskets {
         is_sound.then_some(())?;
         self.links = self.baskets.values().map(Basket::links).sum();
         self.lines = self.orders.values().flatten().map(|order| order.lines.len()).sum();
+        self.oldest = self.find_oldest();
         Some(self)
     }
 
@@ -180,68 +197,74 @@ impl Baskets {
         &self.rules
     }
 
-    /// There are three rankers or more from now on: pages issued from this time on need a
-    /// [home](Self::choose_home). Once it was called, further calls change nothing.
-    pub fn require_homes(&mut self, from: i64) {
-        self.homes_from.get_or_insert(from);
+    /// Whether the first page of a unit decides its pair: see [`Self::choose_home`].
+    pub fn has_homes(&self) -> bool {
+        self.has_homes
     }
 
-    /// Whether a page that is issued at this time needs a home for its unit.
-    pub fn needs_home(&self, issued_at: i64) -> bool {
-        self.homes_from.is_some_and(|from| from <= issued_at)
+    /// The home of this unit, which may be one ranker alone; `None` before its first page.
+    pub fn home(&self, unit: u64) -> Option<&Home> {
+        self.homes.get(&unit)
     }
 
-    /// The pair of every page of this unit; `None` if the next selection decides, which is then the
-    /// unit's home.
-    pub fn home(&self, unit: u64) -> Option<Duel> {
-        let home = self.homes.get(&unit).map(|home| home.pair);
-        let pair = home.or_else(|| self.basket(unit).map(|(pair, _)| pair));
-        pair.map(|(x, y)| Duel::new(x.into(), y.into()))
-    }
-
-    /// A unit has its home. Of several, the one that was chosen first is.
-    pub fn choose_home(&mut self, unit: u64, home: Home) {
+    /// A unit has its home. Of several, which servers chose at the same time, the one of the page
+    /// that was issued first is: later pages exist only if the unit came back.
+    pub fn choose_home(&mut self, unit: u64, home: Home) -> Changed {
         if home.at < self.closed_until || !self.samples(unit) {
-            return;
+            return Changed::default();
         }
-        let order = |home: &Home| (home.chosen_at, home.ticket, home.at, home.pair);
-        let known = self.homes.entry(unit).or_insert(home);
-        if order(&home) < order(known) {
-            *known = home;
-        }
-        self.limit();
+        self.change(unit, |baskets| {
+            let order = |home: &Home| (home.at, home.chosen_at, home.ticket, home.pair);
+            let known = baskets.homes.entry(unit).or_insert(home);
+            if order(&home) < order(known) {
+                *known = home;
+            }
+            baskets.opened(home.at);
+        })
+    }
+
+    /// Makes a change of one unit.
+    fn change(&mut self, unit: u64, change: impl FnOnce(&mut Self)) -> Changed {
+        let (before, credited) = (self.answer(unit), self.credited(unit));
+        change(self);
+        let halved = self.limit();
+        let credited = if credited.is_none() { self.credited(unit) } else { None };
+        Changed { answers: [before, self.answer(unit)], credited, halved }
+    }
+
+    fn opened(&mut self, at: i64) {
+        self.oldest = Some(self.oldest.map_or(at, |oldest| oldest.min(at)));
     }
 
     /// Documents of a page were clicked, with the credit of a click on each alone, from -127 to 127
     /// and positive for the first ranker of the page. `is_known` says whether the unit is known to
-    /// the [cohorts](crate::evidence::Cohorts::knows). Returns the first credit of the unit, if this
-    /// brought it.
+    /// the [cohorts](crate::evidence::Cohorts::knows).
     pub fn link(
         &mut self,
         unit: u64,
         page: &Page,
         documents: &[(Document, i8)],
         is_known: bool,
-    ) -> Option<Credited> {
+    ) -> Changed {
         if is_known || page.issued_at < self.closed_until || !self.samples(unit) {
-            return None;
+            return Changed::default();
         }
         let Duel { first, second } = page.duel;
         let (pair, sign) = match first < second {
             true => ((first as u16, second as u16), 1),
             false => ((second as u16, first as u16), -1),
         };
-        let before = self.credited(unit).is_some();
-        let basket = self.baskets.entry((unit, pair)).or_insert_with(|| Basket::new(page));
-        for &(document, credit) in documents {
-            let link = Link::new(document, sign * credit.max(-CREDIT), page.issued_at);
-            self.links += usize::from(basket.add(page, link));
+        if documents.is_empty() {
+            return Changed::default();
         }
-        if basket.links() == 0 {
-            self.baskets.remove(&(unit, pair));
-        }
-        self.limit();
-        (!before).then(|| self.credited(unit)).flatten()
+        self.change(unit, |baskets| {
+            let basket = baskets.baskets.entry((unit, pair)).or_insert_with(|| Basket::new(page));
+            for &(document, credit) in documents {
+                let link = Link::new(document, sign * credit.max(-CREDIT), page.issued_at);
+                baskets.links += usize::from(basket.add(page, link));
+            }
+            baskets.opened(page.issued_at);
+        })
     }
 
     /// A unit has placed an order. `is_known` as in [`Self::link`].
@@ -259,35 +282,31 @@ impl Baskets {
             || self.cancelled.contains_key(&order.order)
             || self.unit_of.contains_key(&order.order)
         {
-            return Placed::Recorded(None);
+            return Placed::Recorded(Changed::default());
         }
-        let before = self.credited(unit).is_some();
-        self.unit_of.insert(order.order, unit);
-        self.lines += order.lines.len();
-        let orders = self.orders.entry(unit).or_default();
-        let place = orders.partition_point(|known| known.order < order.order);
-        orders.insert(place, order);
-        self.limit();
-        Placed::Recorded((!before).then(|| self.credited(unit)).flatten())
+        Placed::Recorded(self.change(unit, |baskets| {
+            baskets.unit_of.insert(order.order, unit);
+            baskets.lines += order.lines.len();
+            let orders = baskets.orders.entry(unit).or_default();
+            let place = orders.partition_point(|known| known.order < order.order);
+            orders.insert(place, order);
+        }))
     }
 
-    /// An order is cancelled, whether it has come or not; received at this time. Returns whether it
-    /// was in a basket.
-    pub fn cancel(&mut self, order: u64, received_at: i64) -> bool {
+    /// An order is cancelled, whether it has come or not; received at this time.
+    pub fn cancel(&mut self, order: u64, received_at: i64) -> Changed {
         if received_at + CLOCK_MS >= self.closed_until {
             self.cancelled.entry(order).or_insert(received_at);
         }
-        let Some(unit) = self.unit_of.remove(&order) else { return false };
-        let Some(orders) = self.orders.get_mut(&unit) else { return false };
-        orders.retain(|known| {
-            let stays = known.order != order;
-            self.lines -= if stays { 0 } else { known.lines.len() };
-            stays
-        });
-        if orders.is_empty() {
-            self.orders.remove(&unit);
-        }
-        true
+        let Some(unit) = self.unit_of.remove(&order) else { return Changed::default() };
+        self.change(unit, |baskets| {
+            let Some(orders) = baskets.orders.get_mut(&unit) else { return };
+            let Some(place) = orders.iter().position(|known| known.order == order) else { return };
+            baskets.lines -= orders.remove(place).lines.len();
+            if orders.is_empty() {
+                baskets.orders.remove(&unit);
+            }
+        })
     }
 
     /// The first page of a unit that sees one ranker alone. Of several, the one issued first
@@ -302,6 +321,7 @@ impl Baskets {
             if order(&alone) < order(known) {
                 *known = alone;
             }
+            self.opened(alone.issued_at);
             self.limit();
         }
     }
@@ -322,6 +342,7 @@ impl Baskets {
             units.into_iter().filter_map(|unit| self.close_unit(unit)).collect();
         self.close_alone();
         self.drop_late();
+        self.oldest = self.find_oldest();
         closed
     }
 
@@ -344,33 +365,19 @@ impl Baskets {
         }
         self.homes.remove(&unit);
         let orders = self.take_orders(unit);
-        self.closed += 1;
-        let (ticket, chosen_at) = home.map_or((0, 0), |home| (home.ticket, home.chosen_at));
         let Some((pair, (issued_at, segment), clicks)) = found else {
             // pages without a click, or of another pair than the unit's home
             self.join.not_clicked += orders.iter().map(|it| it.lines.len() as u64).sum::<u64>();
-            let issued_at = home.map_or(0, |home| home.at);
-            let (duel, credit, score) = (None, None, None);
-            let (segment, clicks) = (0, 0);
-            return Some(Closed {
-                unit,
-                duel,
-                ticket,
-                chosen_at,
-                issued_at,
-                segment,
-                credit,
-                score,
-                clicks,
-            });
+            return Some(Closed { unit, ..Closed::default() });
         };
+        self.closed += 1;
         meeting.count(&mut self.join, &mut self.delays);
         let credit = meeting.score(&self.rules);
         self.ordered += u64::from(credit.is_some());
         self.beside.count(pair, clicks, credit.unwrap_or(0.0), meeting.beyond);
         let score = credit.and_then(|credit| self.rounded(unit, SCORE, credit));
         let duel = Some(Duel::new(pair.0.into(), pair.1.into()));
-        Some(Closed { unit, duel, ticket, chosen_at, issued_at, segment, credit, score, clicks })
+        Some(Closed { unit, duel, issued_at, segment, credit, score, clicks })
     }
 
     fn close_alone(&mut self) {
@@ -441,9 +448,8 @@ impl Baskets {
             return self.baskets.get(&(unit, home.pair)).map(|basket| (home.pair, basket));
         }
         let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
-        let all = self.baskets.range(of_unit).map(|(&(_, pair), basket)| (pair, basket));
-        let first = all.min_by_key(|&(pair, basket)| (basket.first, pair));
-        first.filter(|(_, basket)| !self.needs_home(basket.first.0))
+        let mut all = self.baskets.range(of_unit).map(|(&(_, pair), basket)| (pair, basket));
+        all.next().filter(|_| !self.has_homes)
     }
 
     fn meeting(&self, unit: u64) -> Meeting {
@@ -479,25 +485,27 @@ impl Baskets {
         (weight > 0).then_some(score)
     }
 
-    /// The answers that open baskets would be now, of those that opened at a time that `counts`.
-    pub fn expected(&self, counts: impl Fn(i64) -> bool) -> Vec<EqualAnswers> {
-        let answer = |&unit: &u64| {
-            let score = self.rounded(unit, SCORE, self.credit(unit)?)?;
-            let ((x, y), basket) = self.basket(unit)?;
-            let duel = Duel::new(x.into(), y.into());
-            let (issued_at, segment) = basket.first;
-            let (outcome, score) = (score.outcome(), Some(score));
-            counts(issued_at).then_some(EqualAnswers { duel, outcome, score, segment, count: 1 })
-        };
-        self.orders.keys().filter_map(answer).collect()
+    /// The answers that open baskets would be now.
+    pub fn expected(&self) -> impl Iterator<Item = Expected> {
+        self.orders.keys().filter_map(|&unit| self.answer(unit))
+    }
+
+    fn answer(&self, unit: u64) -> Option<Expected> {
+        let score = self.rounded(unit, SCORE, self.credit(unit)?)?;
+        let ((x, y), basket) = self.basket(unit)?;
+        let duel = Duel::new(x.into(), y.into());
+        let (issued_at, segment) = basket.first;
+        let (outcome, score) = (score.outcome(), Some(score));
+        Some((issued_at, EqualAnswers { duel, outcome, score, segment, count: 1 }))
     }
 
     fn samples(&self, unit: u64) -> bool {
         mix(unit ^ SAMPLE).leading_zeros() >= self.halvings.into()
     }
 
-    /// Halves the sample while it takes too much memory.
-    fn limit(&mut self) {
+    /// Halves the sample while it takes too much memory. Returns whether it did.
+    fn limit(&mut self) -> bool {
+        let before = self.halvings;
         while self.bytes() > MOST_BYTES && self.halvings < 63 {
             self.halvings += 1;
             let halvings = u32::from(self.halvings);
@@ -509,7 +517,9 @@ impl Baskets {
             self.alone.retain(|&unit, _| samples(unit));
             self.links = self.baskets.values().map(Basket::links).sum();
             self.lines = self.orders.values().flatten().map(|order| order.lines.len()).sum();
+            self.oldest = self.find_oldest();
         }
+        self.halvings != before
     }
 
     /// Estimated bytes in memory.
@@ -535,27 +545,20 @@ impl Baskets {
         libm::ldexp(1.0, -i32::from(self.halvings))
     }
 
-    /// When the page was issued that opened the oldest basket, home or alone unit.
-    pub fn oldest(&self) -> Option<i64> {
+    fn find_oldest(&self) -> Option<i64> {
         let baskets = self.baskets.values().map(|basket| basket.first.0);
         let homes = self.homes.values().map(|home| home.at);
         baskets.chain(homes).chain(self.alone.values().map(|it| it.issued_at)).min()
     }
 
-    /// Every basket that opened before this time is closed.
-    pub fn closed_until(&self) -> i64 {
-        self.closed_until
+    /// When the page was issued that opened the oldest basket, home or alone unit.
+    pub fn oldest(&self) -> Option<i64> {
+        self.oldest
     }
 
-    /// The units with an open basket or a home, ascending.
-    pub fn open_units(&self) -> Vec<u64> {
-        let baskets = self.baskets.keys().map(|&(unit, _)| unit);
-        baskets.chain(self.homes.keys().copied()).collect::<BTreeSet<_>>().into_iter().collect()
-    }
-
-    /// Units with a basket: open ones, and closed ones.
+    /// Units that clicked: with open baskets, and with closed ones.
     pub fn units(&self) -> (u64, u64) {
-        (self.open_units().len() as u64, self.closed)
+        (self.baskets.len() as u64, self.closed)
     }
 
     /// Units that have ordered a document that they had clicked, in time: open ones, closed ones.

@@ -55,10 +55,10 @@ pub struct Page {
     pub segment: u8,
 }
 
-/// The pair of a unit, fixed before anything of the unit is seen.
+/// The pair of a unit, or its one ranker, fixed before anything of the unit is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Home {
-    /// The lower ranker and the higher one.
+    /// The lower ranker and the higher one; the same one twice if the unit sees it alone.
     pub pair: (u16, u16),
     /// Unix milliseconds at which the first page was issued.
     pub at: i64,

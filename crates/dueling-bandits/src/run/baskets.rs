@@ -5,14 +5,38 @@
 //! out of the verdict for good, and the score of the closed basket teaches the policy nothing more.
 
 use super::Run;
-use crate::evidence::{EqualAnswers, TimedAnswer};
-use crate::orders::{Baskets, Closed, Credited};
+use crate::evidence::{Admission, EqualAnswers, TimedAnswer};
+use crate::orders::{Baskets, Changed, Closed, Credited};
 use crate::{Observation, Outcome};
 
 impl Run {
-    /// The policy learns from the first credit of a unit. Call [`Run::expect`] and
-    /// [`Run::catch_up`] before the next selection.
-    pub fn learn(&mut self, credited: &Credited) {
+    /// A fact has changed the basket of a unit: the policy learns from its first credit, and the
+    /// verdict is expected to count the basket as it is now. After a fact that has
+    /// [halved](Changed::halved) the baskets, call [`Run::expect`] too, and before the next
+    /// selection [`Run::catch_up`].
+    pub fn follow(&mut self, changed: &Changed) {
+        if let Some(credited) = &changed.credited {
+            self.learn(credited);
+        }
+        let counts = |&(at, _): &(i64, EqualAnswers)| {
+            self.cohorts.verdict_counts(self.cohorts.start_of_cohort(at))
+        };
+        let [before, now] = changed.answers.map(|answer| answer.filter(counts).map(|it| it.1));
+        if before == now {
+            return;
+        }
+        if let Some(expected) = &mut self.expected {
+            if let Some(before) = before {
+                expected.leave_out(self.policy.tally(), &before);
+            }
+            if let Some(now) = now {
+                expected.count_again(&now);
+            }
+        }
+        self.show_changed_evidence(now.or(before).map(|answer| answer.duel));
+    }
+
+    fn learn(&mut self, credited: &Credited) {
         let &Credited { duel, outcome, ticket, .. } = credited;
         self.policy.observe_deferred(&Observation { duel, outcome, batch: None, ticket });
         let tally = self.policy.tally();
@@ -23,15 +47,15 @@ impl Run {
         self.show_changed_evidence(Some(duel));
     }
 
-    /// The verdict is expected to count open baskets with the score that they have now. It follows
-    /// from the baskets and the run: call it when either has changed and before a selection, and
-    /// after a restore. With two rankers no selection depends on it.
+    /// The verdict is expected to count all open baskets with the score that they have now. Follows
+    /// from the baskets and the run: call it after a restore.
     pub fn expect(&mut self, baskets: &Baskets) {
         if self.expected.is_some() {
             let counts = |at: i64| self.cohorts.verdict_counts(self.cohorts.start_of_cohort(at));
-            let waiting = baskets.expected(counts);
+            let waiting = baskets.expected().filter(|it| counts(it.0)).map(|it| it.1);
+            let waiting: Vec<_> = waiting.collect();
             self.expected = Some(self.tracker.counted().with_waiting(&waiting));
-            self.show_changed_evidence(None);
+            self.show_evidence();
         }
     }
 
@@ -48,13 +72,26 @@ impl Run {
                     let score = Some(score);
                     let answer =
                         TimedAnswer { duel, outcome, score, issued_at, nonce, unit, segment };
-                    self.cohorts.add(&answer);
+                    self.count_basket(&answer);
                 }
                 _ => self.cohorts.know(basket.unit),
             }
         }
         self.complete(until, at);
-        self.expect(baskets);
         closed
+    }
+
+    /// A basket that was expected to count waits for its cohort, which is complete.
+    fn count_basket(&mut self, answer: &TimedAnswer) {
+        let &TimedAnswer { duel, outcome, score, issued_at, segment, .. } = answer;
+        let was_expected = self.cohorts.verdict_counts(self.cohorts.start_of_cohort(issued_at));
+        let added = self.cohorts.add(answer);
+        let own = EqualAnswers { duel, outcome, score, segment, count: 1 };
+        let stays = added.admission == Admission::Waits || !was_expected;
+        if let Some(expected) = &mut self.expected {
+            for answers in added.no_longer_expected.iter().chain((!stays).then_some(&own)) {
+                expected.leave_out(self.policy.tally(), answers);
+            }
+        }
     }
 }

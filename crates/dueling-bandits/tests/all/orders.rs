@@ -5,7 +5,7 @@ use dueling_bandits::evidence::Target;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::scores::{Levels, ScoreCounts};
 use dueling_bandits::orders::{
-    Alone, Arms, Baskets, By, Closed, Credited, Document, Home, Line, Order, Page, Placed, Rules,
+    Alone, Arms, Baskets, By, Changed, Closed, Document, Home, Line, Order, Page, Placed, Rules,
     baskets, lift,
 };
 use dueling_bandits::run::Run;
@@ -55,7 +55,9 @@ fn fold(baskets: &mut Baskets, facts: impl IntoIterator<Item = Fact>) {
             Fact::Cancel(order) => {
                 baskets.cancel(order, T0 + 9 * HOUR);
             }
-            Fact::Home(home) => baskets.choose_home(UNIT, home),
+            Fact::Home(home) => {
+                baskets.choose_home(UNIT, home);
+            }
         }
     }
 }
@@ -118,7 +120,8 @@ fn all_720_orders_of_arrival_are_one_state() {
 
 #[test]
 fn with_three_rankers_the_home_and_its_links_commute_too() {
-    let home = |pair, chosen_at| Home { pair, at: T0, ticket: chosen_at, chosen_at };
+    // of two servers, one that lags chooses later, and at an earlier position
+    let home = |pair, after| Home { pair, at: T0 + after, ticket: after as u64, chosen_at: 9 };
     let other = Page { duel: Duel::new(2, 0), ..page(T0 + 1) };
     let closed = in_every_order(
         3,
@@ -131,10 +134,65 @@ fn with_three_rankers_the_home_and_its_links_commute_too() {
         ],
     );
     assert_eq!(closed[0].duel, Some(Duel::new(0, 1)));
-    assert_eq!((closed[0].ticket, closed[0].credit), (4, Some(-1.0)));
-    // without a home its links count for nothing, and the unit is known
-    let closed = in_every_order(3, &[Fact::Link(page(T0), 1, 127)]);
-    assert_eq!((closed[0].duel, closed[0].score), (None, None));
+    assert_eq!(closed[0].credit, Some(-1.0));
+    // without a home its links count for nothing, and the unit is known; with one ranker as well
+    let link = || Fact::Link(page(T0 + 5), 1, 127);
+    for facts in [vec![link()], vec![link(), Fact::Home(home((1, 1), 4))]] {
+        let closed = in_every_order(3, &facts);
+        assert_eq!(closed, [Closed { unit: UNIT, ..Closed::default() }]);
+    }
+}
+
+#[test]
+fn the_expected_answers_follow_every_fact() {
+    let target = Target { confidence: 0.95, margin: 0.01 };
+    let spec = PolicySpec::from_text("d-ts-verdict:margin=0.01").expect("a policy");
+    let start =
+        || Run::new(spec.start(Setup { rankers: 3, seed: 1 }), target, RULES.cohort_window_ms());
+    let (mut run, mut baskets) = (start(), Baskets::new(RULES, 7, 3));
+    let check = |run: &Run, baskets: &Baskets, answers: u64| {
+        let state = (spec.clone(), Setup { rankers: 3, seed: 1 });
+        let roster = dueling_bandits::Roster::new(3);
+        let mut restored =
+            Run::restore((&state.0, state.1), target, roster, run.saved()).expect("a saved run");
+        restored.expect(baskets);
+        assert_eq!(restored.expected().scores(), run.expected().scores());
+        assert_eq!(run.expected().scores().answers(), answers);
+    };
+    for unit in 0..90_u64 {
+        let (first, second) = [(0, 1), (0, 2), (1, 2)][unit as usize % 3];
+        let at = T0 + unit as i64 * HOUR;
+        let pages =
+            [0, 1].map(|hour| Page { duel: Duel::new(second, first), ..page(at + hour * HOUR) });
+        let home = Home { pair: (first as u16, second as u16), at, ticket: 0, chosen_at: 0 };
+        let bought = order(unit, at + 2 * HOUR, &[1]);
+        // the home comes last, or in between
+        let home_first = unit % 2 == 0;
+        for late in [!home_first, home_first] {
+            if late {
+                run.follow(&baskets.choose_home(unit, home));
+                continue;
+            }
+            run.follow(&baskets.link(unit, &pages[0], &[(document(1), -127)], false));
+            if let Placed::Recorded(changed) = baskets.order(unit, bought.clone(), false) {
+                run.follow(&changed);
+            }
+            // the document comes back on the other side
+            if unit % 5 == 0 {
+                run.follow(&baskets.link(unit, &pages[1], &[(document(1), 127)], false));
+            }
+        }
+        if unit % 9 == 1 {
+            run.follow(&baskets.cancel(unit, at + 3 * HOUR));
+        }
+    }
+    check(&run, &baskets, 64);
+    run.close_baskets(&mut baskets, T0 + 40 * HOUR, 0);
+    assert!(run.verdict().comparisons() > 20);
+    check(&run, &baskets, 64);
+    run.close_baskets(&mut baskets, T0 + 400 * HOUR, 0);
+    check(&run, &baskets, 64);
+    assert_eq!(run.expected().scores(), run.verdict().counted().scores());
 }
 
 /// The closed basket of one unit.
@@ -259,11 +317,11 @@ fn shop(units: u64, learns: bool) -> (Run, Baskets) {
         let credit = if unit % 4 == 0 { -127 } else { 127 };
         let at = T0 + unit as i64 * HOUR;
         baskets.link(unit, &page(at), &[(document(1), credit)], run.cohorts().knows(unit));
-        if let Placed::Recorded(Some(credited)) =
+        if let Placed::Recorded(changed) =
             baskets.order(unit, order(unit, at, &[1]), run.cohorts().knows(unit))
             && learns
         {
-            run.learn(&credited);
+            run.follow(&changed);
         }
     }
     run.expect(&baskets);
@@ -295,22 +353,23 @@ fn a_basket_counts_once_when_its_cohort_closes_whatever_the_policy_has_learned()
 fn a_unit_without_an_order_is_known_once_its_basket_has_closed() {
     let (mut run, mut baskets) = (run(), new());
     baskets.link(5, &page(T0), &[(document(1), 127)], false);
-    assert_eq!(baskets.open_units(), [5]);
+    assert_eq!(baskets.units(), (1, 0));
     run.close_baskets(&mut baskets, T0 + HOUR, 0);
     assert!(run.cohorts().knows(5) && run.verdict().comparisons() == 0);
     let later = page(T0 + 9 * HOUR);
     baskets.link(5, &later, &[(document(1), 127)], run.cohorts().knows(5));
-    assert_eq!((baskets.open_units(), baskets.units()), (vec![], (0, 1)));
+    assert_eq!(baskets.units(), (0, 1));
 }
 
 #[test]
 fn the_first_credit_of_a_unit_is_for_the_policy() {
     let mut baskets = new();
-    let credited = |credited: Option<Credited>| credited.map(|it| it.outcome);
-    assert_eq!(baskets.order(UNIT, order(1, T0, &[1]), false), Placed::Recorded(None));
+    let credited = |changed: Changed| changed.credited.map(|it| it.outcome);
+    let nothing = Placed::Recorded(Changed::default());
+    assert_eq!(baskets.order(UNIT, order(1, T0, &[1]), false), nothing);
     let second = baskets.link(UNIT, &page(T0), &[(document(1), -127)], false);
     assert_eq!(credited(second), Some(Outcome::Second));
-    assert_eq!(baskets.link(UNIT, &page(T0), &[(document(2), -127)], false), None);
+    assert_eq!(credited(baskets.link(UNIT, &page(T0), &[(document(2), -127)], false)), None);
 }
 
 #[test]
@@ -336,14 +395,17 @@ fn above_the_bound_half_of_the_units_are_kept_whatever_they_buy() {
         baskets.link(units, &page(T0), &documents, false);
         assert!(baskets.bytes() <= baskets::MOST_BYTES);
     }
-    let kept = baskets.open_units();
+    let (kept, _) = baskets.units();
     assert_eq!(baskets.sampled(), 0.5);
-    assert!((kept.len() as f64 / units as f64 - 0.5).abs() < 0.01);
+    assert!((kept as f64 / units as f64 - 0.5).abs() < 0.01);
     // a unit outside of the sample stays outside, a new order or not
-    let outside = (1..=units).find(|unit| kept.binary_search(unit).is_err()).expect("half");
-    baskets.order(outside, order(1, T0, &[1]), false);
-    baskets.link(outside, &page(T0), &documents, false);
-    assert_eq!((baskets.open_units(), baskets.ordered()), (kept, (0, 0)));
+    for unit in 1..=units {
+        baskets.order(unit, order(unit, T0, &[1]), false);
+        if !baskets.holds(unit) {
+            baskets.link(unit, &page(T0), &documents, false);
+        }
+    }
+    assert_eq!((baskets.units(), baskets.ordered()), ((kept, 0), (kept, 0)));
 }
 
 #[test]

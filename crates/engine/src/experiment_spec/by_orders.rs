@@ -7,9 +7,6 @@ use super::field_error::FieldError;
 use super::page_rules::PageRules;
 use super::spec::ExperimentSpec;
 
-/// Most rankers of an experiment that orders decide.
-const RANKERS_BY_ORDERS: usize = 2;
-
 /// The errors of `decide_by`, and of settings beside it that cannot go with it.
 pub(super) fn errors(spec: &ExperimentSpec) -> Vec<FieldError> {
     let Some(decide_by) = &spec.decide_by else { return Vec::new() };
@@ -50,16 +47,6 @@ pub(super) fn errors(spec: &ExperimentSpec) -> Vec<FieldError> {
                 "policy `{}` waits for an answer to each duel of a batch, and most pages have no \
                  order: choose `d-ts-verdict`",
                 spec.policy.kind()
-            ),
-        );
-    }
-    let rankers = spec.rankers.len();
-    if rankers > RANKERS_BY_ORDERS {
-        push(
-            "/rankers",
-            format!(
-                "an experiment that orders decide has {RANKERS_BY_ORDERS} rankers; this one has \
-                 {rankers}: compare two at a time"
             ),
         );
     }

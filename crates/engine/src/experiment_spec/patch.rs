@@ -316,6 +316,13 @@ impl ExperimentSpec {
         }
         self.refuse_fixed_rankers()?;
         let index = self.rankers.len();
+        if self.decide_by.is_some() && index == MIN_RANKERS {
+            return Err(Refused::FixedRankers(
+                "orders decide this experiment of two rankers, whose pages may have had no `unit` \
+                 when they were requested; create another one with all rankers"
+                    .into(),
+            ));
+        }
         if index >= RANKERS_MAX {
             return Err(Refused::FixedRankers(format!(
                 "the experiment has had {RANKERS_MAX} rankers, including retired ones, which is the \
@@ -372,10 +379,6 @@ impl ExperimentSpec {
 
     /// Refuse any change of the rankers that the policy does not allow.
     fn refuse_fixed_rankers(&self) -> Result<(), Refused> {
-        if self.decide_by.is_some() {
-            let why = "orders decide this experiment, which has two rankers: create another one";
-            return Err(Refused::FixedRankers(why.into()));
-        }
         let Some(why) = self.policy.description().fixed_rankers else { return Ok(()) };
         Err(Refused::FixedRankers(format!(
             "policy `{}` cannot add or retire rankers: {why}",

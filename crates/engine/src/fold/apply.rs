@@ -174,7 +174,8 @@ impl Fold {
             }
             ControlEvent::Links(_)
             | ControlEvent::Order(_)
-            | ControlEvent::OrderCancelled { .. } => {
+            | ControlEvent::OrderCancelled { .. }
+            | ControlEvent::Homes { .. } => {
                 self.apply_orders(event, recorded_at)?;
             }
             ControlEvent::Clicks(_) | ControlEvent::Settled {} => {}
@@ -374,6 +375,9 @@ impl State {
                     has(links.first, links.second) && self.methods.version(links.method).is_some();
                 links.chosen_at >= entry.position && !is_known
             }
+            Event::Control(ControlEvent::Homes { units }) => {
+                units.iter().any(|it| it.4 >= entry.position && !has(it.1, it.2))
+            }
             Event::Outcome(outcome) => {
                 outcome.chosen_at >= entry.position && !has(outcome.first, outcome.second)
             }
@@ -391,7 +395,7 @@ impl State {
         }
     }
 
-    fn check_ranker(&self, ranker: u16) -> Result<(), String> {
+    pub(super) fn check_ranker(&self, ranker: u16) -> Result<(), String> {
         let rankers = self.spec.rankers.len();
         if usize::from(ranker) < rankers {
             Ok(())

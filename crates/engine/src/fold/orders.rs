@@ -4,14 +4,17 @@ use super::apply::check_issued;
 use super::{Fold, State};
 use crate::clock;
 use crate::experiment_spec::ExperimentSpec;
+use crate::tokens::duel_token::DuelToken;
 use dueling_bandits::claims::alone::Arm;
 use dueling_bandits::evidence::EqualAnswers;
-use dueling_bandits::orders::{Alone, Baskets, By, Credited, Line, Order, Page, Placed, Rules};
+use dueling_bandits::orders::{
+    Alone, Baskets, By, Changed, Home, Line, Order, Page, Placed, Rules,
+};
 use dueling_bandits::{Answer, Duel, Outcome};
 use rankduel_store::audience::Segment;
 use rankduel_store::events::{ControlEvent, UnitHash};
 use rankduel_store::hashes::DocumentHash;
-use rankduel_store::order_events::{LinksEvent, OrderEvent};
+use rankduel_store::order_events::{HomeRow, LinksEvent, OrderEvent};
 
 const NOT_BY_ORDERS: &str = "orders do not decide this experiment";
 
@@ -44,9 +47,11 @@ impl Fold {
             ControlEvent::Links(links) => self.link(links),
             ControlEvent::Order(order) => self.order(order),
             ControlEvent::OrderCancelled { order: UnitHash(order) } => {
-                self.state.baskets.as_mut().ok_or(NOT_BY_ORDERS)?.cancel(*order, at);
+                let changed = self.state.baskets.as_mut().ok_or(NOT_BY_ORDERS)?.cancel(*order, at);
+                self.follow_basket(&changed);
                 Ok(())
             }
+            ControlEvent::Homes { units } => self.choose_homes(units),
             _ => Ok(()),
         }
     }
@@ -69,8 +74,35 @@ impl Fold {
         let documents: Vec<_> = documents.collect();
         let is_known = self.run.cohorts().knows(unit);
         let baskets = self.state.baskets.as_mut().ok_or(NOT_BY_ORDERS)?;
-        if let Some(credited) = baskets.link(unit, &page, &documents, is_known) {
-            self.learn(&credited);
+        let changed = baskets.link(unit, &page, &documents, is_known);
+        self.follow_basket(&changed);
+        match DuelToken::home_ticket(ticket) {
+            // the entry with its home is lost if a server was killed
+            Some(ticket) => {
+                let home = (UnitHash(unit), first, second, ticket, event.chosen_at, issued_at);
+                self.choose_homes(&[home])
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn choose_homes(&mut self, units: &[HomeRow]) -> Result<(), String> {
+        for &(_, first, second, _, _, at) in units {
+            self.state.check_ranker(first)?;
+            self.state.check_ranker(second)?;
+            check_issued(at)?;
+        }
+        for &(UnitHash(unit), first, second, ticket, chosen_at, at) in units {
+            let baskets = self.state.baskets.as_ref().ok_or(NOT_BY_ORDERS)?;
+            let is_excluded = self.state.excluded.has(Some(unit));
+            if !baskets.has_homes() || self.run.cohorts().knows(unit) || is_excluded {
+                continue;
+            }
+            let ticket = if self.state.excluded.counted_at(chosen_at) { 0 } else { ticket };
+            let pair = (first.min(second), first.max(second));
+            let baskets = self.state.baskets.as_mut().ok_or(NOT_BY_ORDERS)?;
+            let changed = baskets.choose_home(unit, Home { pair, at, ticket, chosen_at });
+            self.follow_basket(&changed);
         }
         Ok(())
     }
@@ -94,8 +126,8 @@ impl Fold {
         let order = Order { order, at, lines: event.lines.iter().map(line).collect() };
         let is_known = self.run.cohorts().knows(unit);
         let baskets = self.state.baskets.as_mut().ok_or(NOT_BY_ORDERS)?;
-        if let Placed::Recorded(Some(credited)) = baskets.order(unit, order, is_known) {
-            self.learn(&credited);
+        if let Placed::Recorded(changed) = baskets.order(unit, order, is_known) {
+            self.follow_basket(&changed);
         }
         Ok(())
     }
@@ -109,16 +141,28 @@ impl Fold {
         counts
     }
 
-    /// A unit has its first credit: it is an answer, from which the policy learns.
-    fn learn(&mut self, credited: &Credited) {
-        let answer = match credited.outcome {
-            Outcome::First => Answer::First,
-            Outcome::Second => Answer::Second,
-            _ => Answer::Tie,
-        };
-        self.state.counts.add(credited.duel, answer, 1);
-        self.state.history.compared(credited.duel, 1);
-        self.run.learn(credited);
+    /// A basket has changed. The first credit of a unit is an answer.
+    fn follow_basket(&mut self, changed: &Changed) {
+        if let Some(credited) = &changed.credited {
+            let answer = match credited.outcome {
+                Outcome::First => Answer::First,
+                Outcome::Second => Answer::Second,
+                _ => Answer::Tie,
+            };
+            self.state.counts.add(credited.duel, answer, 1);
+            self.state.history.compared(credited.duel, 1);
+        }
+        self.run.follow(changed);
+        if changed.halved {
+            self.expect_baskets();
+        }
+    }
+
+    /// The verdict is expected to count the open baskets.
+    pub(super) fn expect_baskets(&mut self) {
+        if let Some(baskets) = &self.state.baskets {
+            self.run.expect(baskets);
+        }
     }
 
     /// Units of these arms got a page of the leader or of the control alone.
@@ -149,7 +193,9 @@ impl Fold {
         match &self.state.baskets {
             None => cohorts.expected(),
             Some(baskets) => {
-                baskets.expected(|at| cohorts.verdict_counts(cohorts.start_of_cohort(at)))
+                let counts = |at: i64| cohorts.verdict_counts(cohorts.start_of_cohort(at));
+                let expected = baskets.expected().filter(|&(at, _)| counts(at));
+                expected.map(|(_, answer)| answer).collect()
             }
         }
     }
@@ -165,6 +211,22 @@ impl Fold {
         let of_basket = baskets.and_then(|baskets| baskets.oldest());
         let of_basket = of_basket.map(|issued_at| cohorts.next_cohort(issued_at));
         cohorts.oldest_end().into_iter().chain(of_basket).min()
+    }
+
+    /// Whether the first page of this unit decides its pair: it has no home, and can count.
+    pub(crate) fn may_choose_home(&self, unit: u64) -> bool {
+        self.state.baskets.as_ref().is_some_and(|baskets| {
+            baskets.has_homes()
+                && baskets.home(unit).is_none()
+                && !self.run.cohorts().knows(unit)
+                && !self.state.excluded.has(Some(unit))
+        })
+    }
+
+    /// The pair of every page of this unit, or its one ranker; `None` without a home, and once its
+    /// basket has closed.
+    pub(crate) fn home(&self, unit: u64) -> Option<&Home> {
+        self.state.baskets.as_ref()?.home(unit)
     }
 
     /// Whether the order with this hash is held: it has come and has not counted.

@@ -40,7 +40,9 @@ impl Fold {
             (Some(rules), Some(saved)) => Some(Box::new(saved.restored(rules, rankers)?)),
             _ => return None,
         };
-        Some(Self::with(seed, run, state, held_out))
+        let mut fold = Self::with(seed, run, state, held_out);
+        fold.expect_baskets();
+        Some(fold)
     }
 
     /// Whether bytes are what [`Fold::save`] wrote, for whichever spec.

@@ -9,6 +9,7 @@ use crate::choose::{Choice, Chooser, Rule};
 use crate::error::EngineError;
 use crate::fold::Fold;
 use crate::open_duels::OpenDuels;
+use crate::tokens::duel_token::DuelToken;
 use crate::traffic::TrafficCounts;
 use dueling_bandits::{InFlight, PolicyRng, Selection};
 use rankduel_store::events::Status;
@@ -49,18 +50,32 @@ impl LoadedExperiment {
         now_ms: i64,
     ) -> Result<Chosen, EngineError> {
         let fold = self.fold()?;
+        let home = unit.and_then(|unit| fold.home(unit).copied());
         let chooser = Chooser {
             spec: &self.spec,
             fold: &fold,
+            home,
             concluded_on: self.concluded_on(),
             doubted: *self.doubted.lock().unwrap_or_else(PoisonError::into_inner),
         };
         let mut open = None;
-        let Choice { rule, selection } = chooser.choose(unit, rng, |rng| {
+        let mut choice = chooser.choose(unit, rng, |rng| {
             let (selection, locked) = self.select_by_policy(&fold, rng, now_ms);
             open = Some(locked);
             selection
         });
+        if let Some(unit) = unit.filter(|&unit| choice.may_be_home() && fold.may_choose_home(unit))
+        {
+            let at = fold.time_ahead_of(now_ms).unwrap_or(now_ms);
+            let home = choice.as_home(at, fold.state().position);
+            let known = self.unlogged.choose_home(unit, home);
+            match known == home {
+                true => choice.selection.ticket = DuelToken::ticket_of_home(home.ticket),
+                // the page before this one is not in the log yet
+                false => choice = Choice::of_home(known),
+            }
+        }
+        let Choice { rule, selection } = choice;
         let ranker = selection.duel.first;
         match (rule, unit) {
             (Rule::Outside, _) => self.issued.traffic.shown_outside(),
@@ -71,10 +86,13 @@ impl LoadedExperiment {
             }
             (Rule::Alone(_), None) => {}
             (Rule::Winner, _) => self.unlogged.count_self_duel(ranker),
-            (Rule::Watch | Rule::Canary | Rule::Claim | Rule::Doubt | Rule::Policy, _) => {
+            (
+                Rule::Watch | Rule::Home | Rule::Canary | Rule::Claim | Rule::Doubt | Rule::Policy,
+                _,
+            ) => {
                 let open = open.unwrap_or_else(|| self.open_duels());
                 let chosen = issue(&fold, open, rule, selection, rng, now_ms);
-                if rule == Rule::Policy && selection.duel.is_self() {
+                if selection.duel.is_self() {
                     self.unlogged.count_self_duel(ranker);
                 }
                 return Ok(chosen);
@@ -109,7 +127,8 @@ impl LoadedExperiment {
         now_ms: i64,
     ) -> (Selection, MutexGuard<'_, OpenDuels>) {
         let policy = fold.run().policy();
-        if policy.uses_in_flight() {
+        // most pages have no order: a duel in flight is no answer to come
+        if policy.uses_in_flight() && self.spec.decide_by.is_none() {
             let mut open = self.open_duels();
             let in_flight = open.in_flight_at(now_ms, policy.batch());
             return (policy.select(in_flight, rng), open);

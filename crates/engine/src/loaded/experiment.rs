@@ -98,6 +98,11 @@ impl LoadedExperiment {
         self.spec.decide_by.is_some().then(|| self.with_record(|record| record.seed))
     }
 
+    /// Whether the first page of a unit decides which rankers its other pages show.
+    pub fn needs_unit(&self) -> bool {
+        self.spec.decide_by.is_some() && self.initial_rankers > 2
+    }
+
     /// Replace the record, unless a newer one is known. The answer stays, which changes without the
     /// version: the given record may have been read before the newest answer was stored.
     pub(crate) fn set_record(&self, record: ExperimentRecord) {

@@ -35,6 +35,8 @@ pub struct DuelToken {
 
 /// In the ticket of a page for a unit that sees one ranker alone. Policies have smaller tickets.
 const ALONE: u64 = 1 << 32;
+/// In the ticket of the page that decides the home of its unit.
+const HOME: u64 = 1 << 33;
 
 impl DuelToken {
     /// The ticket of a page for a unit that sees one ranker alone: the ranker of the other arm.
@@ -45,6 +47,16 @@ impl DuelToken {
     /// The ranker of such a ticket; `None` of any other ticket.
     pub fn other_arm(ticket: u64) -> Option<u16> {
         (ticket & ALONE != 0).then_some(ticket as u16)
+    }
+
+    /// The ticket of a page that decides the home of its unit: with that of the policy.
+    pub fn ticket_of_home(ticket: u64) -> u64 {
+        HOME | ticket
+    }
+
+    /// The policy's ticket in one of a page that decides a home; `None` of any other ticket.
+    pub fn home_ticket(ticket: u64) -> Option<u64> {
+        (ticket & HOME != 0).then_some(ticket & !HOME)
     }
 
     /// Append the token's bytes to `bytes`.

@@ -37,6 +37,10 @@ pub struct Arguments {
     #[arg(long)]
     bait: bool,
 
+    /// Of three rankers, the first one attracts clicks, and the second one sells most
+    #[arg(long)]
+    three: bool,
+
     /// Number of experiments [default: 2000 of an even truth, 200 of others]
     #[arg(long, value_name = "N", value_parser = |text: &str| count(text, 1, 1_000_000))]
     runs: Option<u64>,
@@ -61,9 +65,9 @@ struct Common {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let &Arguments { ref nulls, power, bait, runs, ref common } = arguments;
-    if nulls.is_empty() && !power && !bait {
-        let detail = "nothing to measure: name --null, --power or --bait".into();
+    let &Arguments { ref nulls, power, bait, three, runs, ref common } = arguments;
+    if nulls.is_empty() && !power && !bait && !three {
+        let detail = "nothing to measure: name --null, --power, --bait or --three".into();
         return Err(CommandError::Usage(detail));
     }
     let workers = Workers::start(common.threads)?;
@@ -77,7 +81,12 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
         workers.work(2 * runs, |progress| power::run(truth, runs, common.seed, progress))
     };
     let truths = [(power, Truth::Better), (bait, Truth::Bait)];
-    let verdicts: Vec<_> = truths.into_iter().filter(|it| it.0).flat_map(of_truth).collect();
+    let mut verdicts: Vec<_> = truths.into_iter().filter(|it| it.0).flat_map(of_truth).collect();
+    if three {
+        let runs = runs.unwrap_or(200);
+        let work = |progress: &_| power::three(runs, common.seed, progress);
+        verdicts.extend(workers.work(2 * runs, work));
+    }
     if !nulls.is_empty() {
         common.format.print(&nulls, || null_table(&nulls))?;
     }
@@ -93,19 +102,20 @@ fn interval([share, low, high]: [f64; 3]) -> String {
 
 fn null_table(found: &[NullFound]) -> String {
     let mut text = String::from(
-        "| even truth | runs | first proven | second proven | without a doubt | mean score |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: |\n",
+        "| even truth | runs | first proven | second proven | without a doubt | mean score | of |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for it in found {
         let name = Null::ALL.iter().find(|(_, null)| *null == it.null).map_or("", |it| it.0);
         let _ = writeln!(
             text,
-            "| {name} | {} | {} | {} | {} | {:+.4} |",
+            "| {name} | {} | {} | {} | {} | {:+.4} | {:.0} |",
             it.runs,
             interval(it.first),
             interval(it.second),
             it.undoubted.map_or_else(|| "–".into(), interval),
             it.mean_score,
+            it.baskets,
         );
     }
     text
@@ -113,14 +123,16 @@ fn null_table(found: &[NullFound]) -> String {
 
 fn verdict_table(found: &[Verdicts]) -> String {
     let mut text = String::from(
-        "| by | of the first | runs | first proven | second proven | median pages | 90 % |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        "| by | of the first | runs | first, second … proven | median pages | 90 % |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for it in found {
         let [median, most] = it.pages.map(|it| it.map_or_else(|| "–".into(), |it| it.to_string()));
-        let (by, share, runs, [first, second]) = (it.by, percent(it.share), it.runs, it.proven);
-        let _ =
-            writeln!(text, "| {by} | {share} | {runs} | {first} | {second} | {median} | {most} |");
+        let (by, runs) = (it.by, it.runs);
+        let share = it.share.map_or_else(|| "–".into(), percent);
+        let proven: Vec<_> = it.proven.iter().map(ToString::to_string).collect();
+        let proven = proven.join(", ");
+        let _ = writeln!(text, "| {by} | {share} | {runs} | {proven} | {median} | {most} |");
     }
     text
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`shop`]: searchers who click and buy.
 //! - [`nulls`]: even truths, and how often a ranker is proven.
+//! - `homes`: three rankers or more, whose pairs the policy chooses.
 //! - [`power`]: pages to the verdict, by orders, by clicks and with two arms.
 //! - [`lift`]: how wide the interval of the lift is, and how often it misses.
 
@@ -9,6 +10,7 @@ use dueling_bandits::evidence::Score;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::scores::Levels;
 
+mod homes;
 pub mod lift;
 pub mod nulls;
 pub mod power;

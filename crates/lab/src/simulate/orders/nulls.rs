@@ -10,11 +10,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::shop::{Habits, Seen, Shop, Taste, first_page, name, rules};
-use super::{Sides, wilson};
+use super::{Sides, homes, wilson};
 use crate::simulate::Progress;
 
 /// The error of a verdict for one ranker.
 const ERROR: f64 = 0.05;
+/// Units for each ranker, where the policy chooses homes: a third of them order.
+const HOMES: u64 = 2_000;
 
 /// An even truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,15 +37,17 @@ pub enum Null {
     /// The second ranker shows on a refined query what the first one showed before, and searchers
     /// look at positions alone.
     Refined,
-    /// Three rankers; those who like the first one like the third as well.
+    /// Three rankers; those who like the first one like the third as well. A coin chooses homes.
     Pairs,
+    /// Three rankers, or five: the same, and the policy of the service chooses homes.
+    Homes(usize),
     /// As `Slow`, but a window of one week cuts off one in eight of these orders.
     Cut,
 }
 
 impl Null {
     /// By name.
-    pub const ALL: [(&str, Self); 9] = [
+    pub const ALL: [(&str, Self); 11] = [
         ("even", Self::Even),
         ("money", Self::Money),
         ("popularity", Self::Popularity),
@@ -52,6 +56,8 @@ impl Null {
         ("slow", Self::Slow),
         ("refined", Self::Refined),
         ("pairs", Self::Pairs),
+        ("homes-3", Self::Homes(3)),
+        ("homes-5", Self::Homes(5)),
         ("cut", Self::Cut),
     ];
 }
@@ -69,8 +75,10 @@ pub struct NullFound {
     pub second: [f64; 3],
     /// The same of any ranker without a doubt about orders that were cut off.
     pub undoubted: Option<[f64; 3]>,
-    /// The mean score of baskets with one.
+    /// The mean score of baskets with one, and the mean number of them.
     pub mean_score: f64,
+    /// See `mean_score`.
+    pub baskets: f64,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -86,7 +94,7 @@ pub fn run(null: Null, runs: u64, seed: u64, progress: &Progress) -> NullFound {
     let even = Taste { quality: 1.0, attraction: 0.0, noise: 1.2, shared: 0.0 };
     let popular = Taste { quality: 0.6, noise: 0.6, shared: 2.5, ..even };
     let taste = if null == Null::Popularity { popular } else { even };
-    let shop = Shop::new(2000, 1, 0.5, [taste; 2]);
+    let shop = Shop::new(2000, 1, 0.5, &[taste; 2]);
     let tried: Vec<Tried> = (0..runs)
         .into_par_iter()
         .map(|run| {
@@ -94,6 +102,13 @@ pub fn run(null: Null, runs: u64, seed: u64, progress: &Progress) -> NullFound {
             let tried = match null {
                 Null::Refined => positions_alone(&mut rng),
                 Null::Pairs => three_rankers(&mut rng),
+                Null::Homes(rankers) => {
+                    let units = HOMES * rankers as u64;
+                    let found = homes::even(rankers, units, ERROR, &mut rng);
+                    let (proven, [won, lost]) = found.unwrap_or_default();
+                    let (sum, count) = (won - lost, (won + lost) as u64);
+                    Tried { proven, sum, count, undoubted: false }
+                }
                 Null::Cut => cut(&shop, &mut rng),
                 _ => one_pair(null, &shop, &mut rng),
             };
@@ -112,6 +127,7 @@ pub fn run(null: Null, runs: u64, seed: u64, progress: &Progress) -> NullFound {
         undoubted: (null == Null::Cut).then(|| share(&|it| it.undoubted)),
         mean_score: tried.iter().map(|it| it.sum).sum::<f64>()
             / tried.iter().map(|it| it.count).sum::<u64>().max(1) as f64,
+        baskets: tried.iter().map(|it| it.count).sum::<u64>() as f64 / runs as f64,
     }
 }
 
@@ -144,7 +160,7 @@ fn one_pair(null: Null, shop: &Shop, rng: &mut FastRng) -> Tried {
     let mut unit = 0;
     while tried.count < 400 && tried.proven != [true; 2] {
         unit += 1;
-        let visit = shop.visit(&habits, Seen::Both, window, rng);
+        let visit = shop.visit(&habits, Seen::Both([0, 1]), window, rng);
         let Some(until) = shop.fold(&mut baskets, unit, &visit, rng) else { continue };
         for basket in baskets.close(until) {
             count(&basket, &mut sides, &mut tried);
@@ -164,7 +180,7 @@ fn cut(shop: &Shop, rng: &mut FastRng) -> Tried {
     let mut run = Run::new(spec.start(setup), target, rules.cohort_window_ms());
     let mut tried = Tried::default();
     for unit in 1..800 {
-        let visit = shop.visit(&habits, Seen::Both, 168.0, rng);
+        let visit = shop.visit(&habits, Seen::Both([0, 1]), 168.0, rng);
         let Some(until) = shop.fold(&mut baskets, unit, &visit, rng) else { continue };
         for basket in run.close_baskets(&mut baskets, until, until) {
             tried.sum += basket.credit.unwrap_or_default();
@@ -246,7 +262,8 @@ fn three_rankers(rng: &mut FastRng) -> Tried {
                 let home = Home { pair: (0, second), at, ticket: 0, chosen_at: unit };
                 baskets.choose_home(unit, home);
             }
-            let Some(duel) = baskets.home(unit) else { break };
+            let Some(&Home { pair: (x, y), .. }) = baskets.home(unit) else { break };
+            let duel = Duel::new(x.into(), y.into());
             let (click, buy) = match (duel.second, likes_x) {
                 (1, _) => (0.6, 0.04),
                 (_, true) => (0.8, 0.2),

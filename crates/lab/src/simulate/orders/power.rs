@@ -1,15 +1,17 @@
 //! Pages until a verdict: by orders, by clicks, and with two arms.
 
-use dueling_bandits::Outcome;
 use dueling_bandits::evidence::Score;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::orders::{Baskets, By};
+use dueling_bandits::run::Run;
+use dueling_bandits::{Bandit, Duel, InFlight, Outcome, PolicySpec, Setup, step_rng};
 use interleaving::FastRng;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Sides;
+use super::homes::Homes;
 use super::shop::{Habits, Seen, Shop, Taste, rules};
 use crate::simulate::Progress;
 
@@ -31,20 +33,21 @@ pub enum Truth {
 pub struct Verdicts {
     /// Clicks, orders, money, or two arms.
     pub by: &'static str,
-    /// The first ranker's part of what decided, over all experiments.
-    pub share: f64,
+    /// The first ranker's part of what decided, over all experiments; `None` with three rankers.
+    pub share: Option<f64>,
     /// Experiments.
     pub runs: u64,
-    /// Those that proved the first ranker, and the second.
-    pub proven: [u64; 2],
+    /// Those that proved each ranker.
+    pub proven: Vec<u64>,
     /// The median number of pages, and that of nine of ten; `None` if fewer were decided.
     pub pages: [Option<u64>; 2],
 }
 
-fn verdicts(by: &'static str, share: f64, mut found: Vec<Decided>) -> Verdicts {
+fn verdicts(by: &'static str, share: Option<f64>, mut found: Vec<Decided>) -> Verdicts {
     let runs = found.len();
-    let proven = [0, 1]
-        .map(|side| found.iter().flatten().filter(|&&(_, winner)| winner == side).count() as u64);
+    let rankers = if share.is_some() { 2 } else { 3 };
+    let won = |side| found.iter().flatten().filter(|&&(_, winner)| winner == side).count() as u64;
+    let proven = (0..rankers).map(won).collect();
     found.sort_by_key(|it| it.map_or(u64::MAX, |(pages, _)| pages));
     let at = |place: usize| found.get(place).copied().flatten().map(|(pages, _)| pages);
     Verdicts { by, share, runs: runs as u64, proven, pages: [at(runs / 2), at(runs * 9 / 10)] }
@@ -60,7 +63,7 @@ pub fn run(truth: Truth, runs: u64, seed: u64, progress: &Progress) -> Vec<Verdi
             (0.0, [bait, quality(1.0)], 0.04, 100_000)
         }
     };
-    let shop = Shop::new(4000, 1, correlation, rankers);
+    let shop = Shop::new(4000, 1, correlation, &rankers);
     let habits = Habits { buys, even: false, ..Habits::EVEN };
     let both: Vec<_> = (0..runs)
         .into_par_iter()
@@ -76,10 +79,73 @@ pub fn run(truth: Truth, runs: u64, seed: u64, progress: &Progress) -> Vec<Verdi
     let found = |place: usize| both.iter().map(|sides| sides[place].found).collect();
     let (arms_share, arms) = two_arms(&shop, &habits, runs, seed, progress);
     vec![
-        verdicts("orders", shares[0], found(0)),
-        verdicts("clicks", shares[1], found(1)),
-        verdicts("two arms", arms_share, arms),
+        verdicts("orders", Some(shares[0]), found(0)),
+        verdicts("clicks", Some(shares[1]), found(1)),
+        verdicts("two arms", Some(arms_share), arms),
     ]
+}
+
+/// Three rankers, of which the first one attracts clicks, and the second one sells most: by orders,
+/// where the policy chooses the home of each unit, and by the clicks on its first page with one.
+pub fn three(runs: u64, seed: u64, progress: &Progress) -> Vec<Verdicts> {
+    let quality = |noise| Taste { quality: 1.0, attraction: 0.0, noise, shared: 0.0 };
+    let bait = Taste { quality: 0.0, attraction: 0.6, noise: 1.1, shared: 0.0 };
+    let shop = Shop::new(4000, 1, 0.0, &[bait, quality(0.9), quality(2.0)]);
+    let habits = Habits { buys: 0.04, even: false, ..Habits::EVEN };
+    let all = |one: &(dyn Fn(&mut FastRng) -> Decided + Sync)| {
+        let of_run = |run: u64| {
+            let found = one(&mut FastRng::seed_from_u64(seed ^ (run * 17 + 20_000)));
+            progress.advance(1);
+            found
+        };
+        (0..runs).into_par_iter().map(of_run).collect::<Vec<_>>()
+    };
+    vec![
+        verdicts("orders", None, all(&|rng| by_orders(&shop, &habits, rng))),
+        verdicts("clicks", None, all(&|rng| by_clicks(&shop, &habits, rng))),
+    ]
+}
+
+/// Most pages of an experiment of three rankers.
+const MOST_PAGES: u64 = 400_000;
+
+fn by_orders(shop: &Shop, habits: &Habits, rng: &mut FastRng) -> Decided {
+    let mut homes = Homes::start(3, rng.random())?;
+    // pages until each unit
+    let mut pages = vec![0];
+    while homes.run.verdict().winner().is_none() && *pages.last()? < MOST_PAGES {
+        let duel = homes.arrive();
+        let seen = match duel.is_self() {
+            true => Seen::Alone(duel.first),
+            false => Seen::Both([duel.first, duel.second]),
+        };
+        let visit = shop.visit(habits, seen, WINDOW, rng);
+        for (after, clicked) in visit.clicked.iter().filter(|_| !duel.is_self()) {
+            let clicked: Vec<_> = clicked.iter().map(|it| (it.document, it.credit)).collect();
+            homes.clicks(duel, *after, &clicked);
+        }
+        for &(document, after) in &visit.bought {
+            homes.buys(document, homes.now() + after, rng);
+        }
+        pages.push(pages.last()? + visit.pages);
+    }
+    Some((pages[homes.closed_units() as usize], homes.run.verdict().winner()?))
+}
+
+fn by_clicks(shop: &Shop, habits: &Habits, rng: &mut FastRng) -> Decided {
+    let spec = PolicySpec::from_text("d-ts-verdict").ok()?;
+    let mut run = Run::of(spec.start(Setup { rankers: 3, seed: rng.random() }));
+    let (mut pages, mut unit) = (0, 0);
+    let seed = rng.random();
+    while run.verdict().winner().is_none() && pages < MOST_PAGES {
+        unit += 1;
+        let selection = run.select(&InFlight::new(), &mut step_rng(seed, unit));
+        let Duel { first, second } = selection.duel;
+        let visit = shop.visit(habits, Seen::Both([first, second]), WINDOW, rng);
+        pages += visit.pages;
+        run.observe_shown(selection, visit.click_winner().unwrap_or(Outcome::None));
+    }
+    Some((pages, run.verdict().winner()?))
 }
 
 type Decided = Option<(u64, usize)>;
@@ -117,7 +183,7 @@ fn one(shop: &Shop, habits: &Habits, most_pages: u64, rng: &mut FastRng) -> [Con
     let (mut pages, mut unit) = (0, 0);
     while pages < most_pages && contests.iter().any(|it| it.found.is_none()) {
         unit += 1;
-        let visit = shop.visit(habits, Seen::Both, WINDOW, rng);
+        let visit = shop.visit(habits, Seen::Both([0, 1]), WINDOW, rng);
         pages += visit.pages;
         if let Some(winner) = visit.click_winner() {
             let won = winner == Outcome::First;

@@ -1,10 +1,10 @@
 //! A shop whose orders decide: searchers click and buy, and the baskets of the service count it.
 //!
-//! Two rankers list ten of 24 documents of a query. Documents have a quality, which is why they are
-//! bought, an attraction, which is why they are clicked, and a price. Queries come in pairs that
-//! share their documents. Pages are drafted and credited by `interleaving`, and everything of a unit
-//! reaches [`Baskets`] in a random order. Units are counted in the order of their first page, one by
-//! one, so that each look of the verdict is taken.
+//! Each ranker lists ten of 24 documents of a query. Documents have a quality, which is why they
+//! are bought, an attraction, which is why they are clicked, and a price. Queries come in pairs
+//! that share their documents. Pages are drafted and credited by `interleaving`, and everything of
+//! a unit reaches [`Baskets`] in a random order. Units are counted in the order of their first
+//! page, one by one, so that each look of the verdict is taken.
 
 use dueling_bandits::orders::{Baskets, By, Line, Order, Page, Rules};
 use dueling_bandits::{Duel, Outcome};
@@ -33,7 +33,7 @@ pub struct Taste {
     pub shared: f64,
 }
 
-/// The documents, and the lists of both rankers.
+/// The documents, and the lists of all rankers.
 #[derive(Debug)]
 pub struct Shop {
     quality: Vec<f64>,
@@ -41,7 +41,7 @@ pub struct Shop {
     price: Vec<f64>,
     names: Vec<String>,
     /// By ranker and query.
-    lists: [Vec<Vec<usize>>; 2],
+    lists: Vec<Vec<Vec<usize>>>,
     spec: Spec,
 }
 
@@ -81,9 +81,9 @@ impl Habits {
 }
 
 /// A clicked document of a page.
-struct Clicked {
-    document: usize,
-    credit: i8,
+pub(super) struct Clicked {
+    pub document: usize,
+    pub credit: i8,
 }
 
 /// All that a unit does.
@@ -92,9 +92,9 @@ pub struct Visit {
     /// Pages issued.
     pub pages: u64,
     /// Milliseconds of pages with clicks, after the first page.
-    clicked: Vec<(i64, Vec<Clicked>)>,
+    pub(super) clicked: Vec<(i64, Vec<Clicked>)>,
     /// Documents bought, with milliseconds after the first page.
-    bought: Vec<(usize, i64)>,
+    pub(super) bought: Vec<(usize, i64)>,
 }
 
 impl Visit {
@@ -119,15 +119,15 @@ impl Visit {
 /// The pages that a unit sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// Of both rankers, interleaved.
-    Both,
+    /// Of two rankers, interleaved.
+    Both([usize; 2]),
     /// Of one ranker alone.
     Alone(usize),
 }
 
 impl Shop {
     /// With so many queries. `correlation` is between quality and attraction.
-    pub fn new(queries: usize, seed: u64, correlation: f64, rankers: [Taste; 2]) -> Self {
+    pub fn new(queries: usize, seed: u64, correlation: f64, rankers: &[Taste]) -> Self {
         let mut rng = FastRng::seed_from_u64(seed);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
         let logistic = |x: f64| 1.0 / (1.0 + libm::exp(-x));
@@ -156,19 +156,20 @@ impl Shop {
             scored.sort_by(|one, next| one.0.total_cmp(&next.0));
             scored.into_iter().take(LENGTH).map(|(_, document)| document).collect()
         };
-        let lists = [0, 1].map(|ranker| {
+        let lists = rankers.iter().enumerate().map(|(ranker, taste)| {
             let mut own = FastRng::seed_from_u64(seed + 11 + ranker as u64);
             let mut shared = FastRng::seed_from_u64(seed + 77);
-            (0..queries).map(|query| list(query, &rankers[ranker], &mut own, &mut shared)).collect()
+            (0..queries).map(|query| list(query, taste, &mut own, &mut shared)).collect()
         });
+        let lists = lists.collect();
         let names = (0..quality.len()).map(|document| document.to_string()).collect();
         Self { quality, attraction, price, names, lists, spec: Spec::default() }
     }
 
     /// Documents of a page, with the credit of a click on each alone.
     fn page(&self, lists: [&[usize]; 2], seen: Seen, rng: &mut FastRng) -> Vec<(usize, i8)> {
-        if let Seen::Alone(ranker) = seen {
-            return lists[ranker].iter().map(|&document| (document, 0)).collect();
+        if let Seen::Alone(_) = seen {
+            return lists[0].iter().map(|&document| (document, 0)).collect();
         }
         let [left, right] =
             lists.map(|list| list.iter().map(|&it| self.names[it].as_str()).collect::<Vec<_>>());
@@ -219,8 +220,12 @@ impl Shop {
             if hours > window {
                 break;
             }
-            let lists = [usize::from(swapped), usize::from(!swapped)];
-            let lists = lists.map(|ranker| &self.lists[ranker][query][..]);
+            let pair = match seen {
+                Seen::Both([x, y]) if swapped => [y, x],
+                Seen::Both(pair) => pair,
+                Seen::Alone(ranker) => [ranker; 2],
+            };
+            let lists = pair.map(|ranker| &self.lists[ranker][query][..]);
             let at = (hours * HOUR_MS) as i64;
             let mut clicked = Vec::new();
             for (position, (document, credit)) in
