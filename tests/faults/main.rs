@@ -25,6 +25,7 @@ mod hangups;
 mod kills;
 mod load;
 mod network;
+mod orders;
 mod outage;
 mod power;
 mod proxy;
