@@ -12,6 +12,7 @@ mod files;
 mod fold;
 mod memory;
 mod orders;
+mod orders_load;
 mod pins;
 mod poolers;
 mod replicas;

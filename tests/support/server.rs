@@ -187,6 +187,11 @@ impl Process {
         (process, client)
     }
 
+    /// Its number, as the system names it.
+    pub fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
     /// Send a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
