@@ -1,13 +1,12 @@
 //! `lab orders` and `lab lift`: experiments that orders decide.
 
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 
 use clap::Args;
 
 use super::CommandError;
-use super::output::{Format, percent};
-use super::workers::Workers;
+use super::output::percent;
+use super::workers::{Common, Workers};
 use lab::simulate::orders::lift::{LiftFound, LiftTrial};
 use lab::simulate::orders::nulls::{self, Null, NullFound};
 use lab::simulate::orders::power::{self, Truth, Verdicts};
@@ -47,21 +46,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     common: Common,
-}
-
-#[derive(Debug, Args)]
-struct Common {
-    /// Seed of the experiments
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-
-    /// Number of threads [default: one per core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {

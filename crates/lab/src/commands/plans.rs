@@ -1,13 +1,11 @@
 //! `lab plans`: compares plans with simulated experiments.
 
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 
 use clap::Args;
 
 use super::CommandError;
-use super::output::Format;
-use super::workers::Workers;
+use super::workers::{Common, Workers};
 use dueling_bandits::evidence::Target;
 use dueling_bandits::preference::PreferenceMatrix;
 use lab::simulate::plans::{PlanComparison, PlanTrial, World};
@@ -49,26 +47,17 @@ pub struct Arguments {
     #[arg(long, value_name = "M", default_value = "0.01", value_parser = |text: &str| between(text, 0.0, 0.2))]
     margin: f64,
 
-    /// Seed of the experiments; the plans have that of the service
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-
-    /// Number of threads [default: one per core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[command(flatten)]
+    common: Common,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let trials = arguments.trials()?;
-    let workers = Workers::start(arguments.threads)?;
+    let workers = Workers::start(arguments.common.threads)?;
     // how many steps it takes is the question
     let found: Vec<PlanComparison> =
         workers.work(0, |progress| trials.iter().flat_map(|trial| trial.run(progress)).collect());
-    Ok(arguments.format.print(&found, || table(&found))?)
+    Ok(arguments.common.format.print(&found, || table(&found))?)
 }
 
 impl Arguments {
@@ -80,7 +69,7 @@ impl Arguments {
             rivals,
             target,
             runs: self.runs,
-            seed: self.seed,
+            seed: self.common.seed,
         };
         if !self.preferences.is_empty() {
             let load = |name: &String| match PreferenceMatrix::load(name) {

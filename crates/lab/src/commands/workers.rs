@@ -6,12 +6,30 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::output::Format;
 use lab::simulate::{Progress, Report, Tournament, run_all};
 
 /// Interval between two updates of the progress bar.
 const REDRAW: Duration = Duration::from_millis(200);
+
+/// The arguments of commands that run experiments of a kind.
+#[derive(Debug, Args)]
+pub(super) struct Common {
+    /// Seed of the experiments
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
 
 /// The threads of a command, and the state of their work. Each call of the program has one.
 pub(super) struct Workers {
