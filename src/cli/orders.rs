@@ -12,7 +12,6 @@ use clap::Args;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Request, StatusCode, Uri};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::output::print;
@@ -20,8 +19,6 @@ use super::{CommandError, one_line, runtime};
 use crate::config::text_or_file;
 use crate::service::outgoing::{HttpClient, http_client};
 
-/// The server takes no more orders in one request.
-const ORDERS_MAX: usize = 1000;
 /// Well below the server's limit of a body.
 const BYTES_MAX: usize = 1024 * 1024;
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -33,7 +30,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(32);
 /// Send the orders of a file to a server
 ///
 /// The file has an order or a cancellation on each line, as in the body of POST /v1/orders. The
-/// command sends them 1,000 at a time, repeats a request that fails for a moment, and prints the
+/// command sends a mebibyte at a time, repeats a request that fails for a moment, and prints the
 /// number of orders by status. It names the line of each order that is `invalid` or a `conflict`.
 /// To resume, run it again: orders that the server has are duplicates.
 #[derive(Debug, Args)]
@@ -124,15 +121,14 @@ struct Batch {
 
 impl Batch {
     fn add(&mut self, line: usize, order: &str) {
-        self.orders.push_str(if self.lines.is_empty() { "" } else { "," });
         self.orders.push_str(order);
+        self.orders.push('\n');
         self.lines.push(line);
     }
 
     /// Whether it must be sent before another order of so many bytes.
     fn is_full(&self, bytes: usize) -> bool {
-        !self.lines.is_empty()
-            && (self.lines.len() == ORDERS_MAX || self.orders.len() + bytes > BYTES_MAX)
+        !self.lines.is_empty() && self.orders.len() + bytes > BYTES_MAX
     }
 }
 
@@ -144,11 +140,6 @@ async fn send(file: &mut dyn BufRead, receiver: &Receiver, sent: &mut Sent) -> a
         // some programs begin a file with a byte order mark
         let order = line.trim_start_matches('\u{feff}').trim();
         if order.is_empty() {
-            continue;
-        }
-        if let Err(error) = serde_json::from_str::<IgnoredAny>(order) {
-            let detail = Some(format!("it is not JSON: {error}"));
-            sent.add(number, Answered { status: "invalid".into(), detail, pointer: None });
             continue;
         }
         if batch.is_full(order.len()) {
@@ -203,10 +194,9 @@ impl Receiver {
     /// Send orders together. Repeats what may succeed in a moment: the server counts each order
     /// once.
     async fn send(&self, Batch { lines, orders }: Batch, sent: &mut Sent) -> anyhow::Result<()> {
-        let body = format!("{{\"orders\":[{orders}]}}");
         let mut pause = FIRST_PAUSE;
         loop {
-            let failed = match self.post(&body, lines.len()).await {
+            let failed = match self.post(&orders, lines.len()).await {
                 Ok(results) => {
                     lines.into_iter().zip(results).for_each(|(line, it)| sent.add(line, it));
                     return Ok(());
@@ -227,7 +217,8 @@ impl Receiver {
     /// The results of one attempt.
     async fn post(&self, body: &str, number: usize) -> Result<Vec<Answered>, Failed> {
         let failed = |why, is_transient| Failed { why, is_transient, retry_after: None };
-        let mut request = Request::post(self.url.clone()).header(CONTENT_TYPE, "application/json");
+        let mut request =
+            Request::post(self.url.clone()).header(CONTENT_TYPE, "application/x-ndjson");
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }

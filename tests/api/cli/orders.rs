@@ -109,7 +109,7 @@ async fn wrong_lines_are_named_and_the_others_count(database: TestDatabase) {
     assert_eq!(counts, "conflict 1\ninvalid 2\nlate 1\nrecorded 2\n", "{why}");
     for part in [
         "line 2: conflict: another content has this `order_id`",
-        "line 4: invalid: it is not JSON",
+        "line 4: invalid: /order_id: EOF while parsing a value",
         "line 5: invalid: /lines/0/quantity: ",
         "2 orders are invalid",
     ] {
