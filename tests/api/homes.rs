@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::orders::{order, send, shop, statuses};
 use crate::support::TestDatabase;
 use crate::support::client::{eventually, with};
+use crate::support::server::{outcome, rankduel_on};
 use crate::support::service::{Server, Settings};
 
 on_both_databases! {
@@ -177,7 +178,7 @@ async fn other_rules_come_before_the_home(database: TestDatabase) {
 
 /// Everybody buys what they clicked: of `c` if it is shown, else of `a`.
 async fn orders_find_the_best_of_three(database: TestDatabase) {
-    let server = started(&database, json!({})).await;
+    let server = started(&database, json!({"drift": "tell", "watch": 0.5})).await;
     let of = |id: &str| (0..4).map(|place| format!("{id}{place}")).collect::<Vec<_>>();
     let rankings = json!({"a": of("a"), "b": of("b"), "c": of("c")});
     let (mut orders, mut alone) = (Vec::new(), 0);
@@ -214,10 +215,34 @@ async fn orders_find_the_best_of_three(database: TestDatabase) {
     assert!(sentence.contains(credit), "{sentence}");
     assert_eq!(verdict["rests_on"]["units"], 150);
 
-    // the log as a file, and what is left of it once it is pruned
+    // the winner is shown, and watched in one pair of each unit
     let found = async |server: &Server| server.verdict("search").await["rests_on"].clone();
     let server = server.same_after_restarts(&database, "search", found).await;
     server.patch("search", &json!({"status": "concluded"})).await.json(200);
+    let mut watched = 0;
+    for unit in 0..20 {
+        let mut pairs = BTreeSet::new();
+        for _ in 0..8 {
+            pairs.insert(pair(&server, &format!("new{unit}")).await);
+        }
+        assert!(pairs.iter().all(|pair| pair.contains(&"c".to_owned())), "{pairs:?}");
+        pairs.retain(|[one, other]| one != other);
+        assert!(pairs.len() <= 1, "{pairs:?}");
+        watched += pairs.len();
+    }
+    assert!(watched > 10, "{watched}");
+    // the log as a file, and what is left of it once it is pruned
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("search.jsonl");
+    let file = file.to_str().expect("UTF-8");
+    server.stop().await;
+    for command in [["export", "search", "--out", file], ["import", file, "--as", "copy"]] {
+        let (code, _, error) = outcome(rankduel_on(&database.url, &command));
+        assert_eq!(code, Some(0), "{command:?}: {error}");
+    }
+    let server = Server::start(database.connect().await).await;
+    let (original, copy) = (found(&server).await, server.verdict("copy").await);
+    assert_eq!(copy["rests_on"], original);
     let (before, position) = (found(&server).await, server.position("search").await);
     server.prune("search", position).await;
     server.stop().await;

@@ -185,15 +185,18 @@ async fn units_that_see_one_ranker_alone_tell_the_lift(database: TestDatabase) {
         let lines = [("content-type", "application/x-ndjson")];
         let path = "/v1/experiments/shop/orders";
         server.send("POST", path, &lines, orders.into_bytes()).await.json(200);
-        let flushed = "the units are in the log, and their time is over";
-        let advance = || server.clock.advance_ms(3_600_000);
-        eventually("a round of maintenance", async || {
-            let alone = "select detail from log where detail like '%\"alone\"%'".to_owned();
-            (database.texts(alone).await.len() > round as usize).then_some(())
+        eventually("the units are in the log", async || {
+            let log = r#"select detail from log where detail like '%"alone":[%'"#.to_owned();
+            let units_of = |row: Option<String>| {
+                let event: Value = serde_json::from_str(&row.expect("a detail")).expect("JSON");
+                event["alone"].as_array().expect("units").len()
+            };
+            let logged: usize = database.texts(log).await.into_iter().map(units_of).sum();
+            (logged == units[0] + units[1]).then_some(())
         })
         .await;
-        advance();
-        let lift = eventually(flushed, async || {
+        server.clock.advance_ms(3_600_000);
+        let lift = eventually("the time of the units is over", async || {
             let lift = server.verdict("shop").await["orders"]["lift"].clone();
             (lift["units"] == json!(units)).then_some(lift)
         })

@@ -109,12 +109,6 @@ pub struct Credited {
     pub outcome: Outcome,
     /// Of the home, or 0.
     pub ticket: u64,
-    /// Of the home, or 0.
-    pub chosen_at: u64,
-    /// Unix milliseconds at which the first page was issued.
-    pub issued_at: i64,
-    /// The segment of that page.
-    pub segment: u8,
 }
 
 /// The answer that an open basket would be now, with the issue of its first page.
@@ -310,20 +304,19 @@ impl Baskets {
     }
 
     /// The first page of a unit that sees one ranker alone. Of several, the one issued first
-    /// counts.
-    pub fn alone(&mut self, unit: u64, alone: Alone) {
-        if alone.issued_at >= self.closed_until
-            && alone.leader != alone.control
-            && self.samples(unit)
-        {
-            let order = |it: &Alone| (it.issued_at, it.leader, it.control, it.sees_leader);
-            let known = self.alone.entry(unit).or_insert(alone);
-            if order(&alone) < order(known) {
-                *known = alone;
-            }
-            self.opened(alone.issued_at);
-            self.limit();
+    /// counts. Returns whether the baskets of half of the units were dropped.
+    pub fn alone(&mut self, unit: u64, alone: Alone) -> bool {
+        let counts = alone.issued_at >= self.closed_until && alone.leader != alone.control;
+        if !counts || !self.samples(unit) {
+            return false;
         }
+        let order = |it: &Alone| (it.issued_at, it.leader, it.control, it.sees_leader);
+        let known = self.alone.entry(unit).or_insert(alone);
+        if order(&alone) < order(known) {
+            *known = alone;
+        }
+        self.opened(alone.issued_at);
+        self.limit()
     }
 
     /// Nothing of baskets that opened before this time can come any more. Returns them, by unit.
@@ -464,17 +457,11 @@ impl Baskets {
 
     fn credited(&self, unit: u64) -> Option<Credited> {
         let credit = self.credit(unit).filter(|&credit| credit != 0.0)?;
-        let ((x, y), basket) = self.basket(unit)?;
-        let home = self.homes.get(&unit);
-        let (issued_at, segment) = basket.first;
-        Some(Credited {
-            duel: Duel::new(x.into(), y.into()),
-            outcome: if credit > 0.0 { Outcome::First } else { Outcome::Second },
-            ticket: home.map_or(0, |home| home.ticket),
-            chosen_at: home.map_or(0, |home| home.chosen_at),
-            issued_at,
-            segment,
-        })
+        let ((x, y), _) = self.basket(unit)?;
+        let duel = Duel::new(x.into(), y.into());
+        let outcome = if credit > 0.0 { Outcome::First } else { Outcome::Second };
+        let ticket = self.homes.get(&unit).map_or(0, |home| home.ticket);
+        Some(Credited { duel, outcome, ticket })
     }
 
     /// A number from -1 to 1, rounded at random so that its mean stays; `None` for 0.
@@ -547,7 +534,10 @@ impl Baskets {
 
     fn find_oldest(&self) -> Option<i64> {
         let baskets = self.baskets.values().map(|basket| basket.first.0);
-        let homes = self.homes.values().map(|home| home.at);
+        // of a unit that came back to its home, the basket tells
+        let is_empty =
+            |&(&unit, home): &(&u64, &Home)| !self.baskets.contains_key(&(unit, home.pair));
+        let homes = self.homes.iter().filter(is_empty).map(|(_, home)| home.at);
         baskets.chain(homes).chain(self.alone.values().map(|it| it.issued_at)).min()
     }
 

@@ -37,7 +37,7 @@ impl Run {
     }
 
     fn learn(&mut self, credited: &Credited) {
-        let &Credited { duel, outcome, ticket, .. } = credited;
+        let &Credited { duel, outcome, ticket } = credited;
         self.policy.observe_deferred(&Observation { duel, outcome, batch: None, ticket });
         let tally = self.policy.tally();
         self.tracker.leave_out(tally, duel, outcome);

@@ -362,6 +362,18 @@ fn a_unit_without_an_order_is_known_once_its_basket_has_closed() {
 }
 
 #[test]
+fn a_basket_that_opens_after_its_home_is_the_oldest_one() {
+    let mut baskets = Baskets::new(RULES, 7, 3);
+    baskets.choose_home(UNIT, Home { pair: (0, 1), at: T0, ticket: 0, chosen_at: 0 });
+    assert_eq!(baskets.oldest(), Some(T0));
+    baskets.link(UNIT, &page(T0 + 9 * HOUR), &[(document(1), 127)], false);
+    assert!(baskets.close(T0 + HOUR).is_empty());
+    assert_eq!(baskets.oldest(), Some(T0 + 9 * HOUR));
+    assert_eq!(baskets.close(T0 + 10 * HOUR)[0].duel, Some(Duel::new(0, 1)));
+    assert_eq!(baskets.oldest(), None);
+}
+
+#[test]
 fn the_first_credit_of_a_unit_is_for_the_policy() {
     let mut baskets = new();
     let credited = |changed: Changed| changed.credited.map(|it| it.outcome);

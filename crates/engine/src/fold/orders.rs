@@ -172,8 +172,12 @@ impl Fold {
         let leader = self.state.lifecycle.winner.map_or(leader, usize::from);
         let State { baskets, spec, excluded, .. } = &mut self.state;
         let Some((baskets, control)) = baskets.as_mut().zip(spec.control_index()) else { return };
+        let mut halved = false;
         for &(unit, arm) in arms.iter().filter(|(unit, _)| !excluded.has(Some(*unit))) {
-            baskets.alone(unit, Alone::of(arm, leader, control, at));
+            halved |= baskets.alone(unit, Alone::of(arm, leader, control, at));
+        }
+        if halved {
+            self.expect_baskets();
         }
     }
 
