@@ -36,9 +36,10 @@ statements! {
     Together INSERT_ROWS = "insert into log ({log}) values {rows}";
 }
 
-/// Rows of parameters of one statement, largest first: few sizes, so that each is prepared once.
+/// Rows of parameters of one statement, largest first: few sizes, so that each is prepared once,
+/// and few statements for a group of any size, because each is a trip to the driver's thread.
 /// SQLite allows 32766 parameters.
-const SIZES: [usize; 3] = [500, 25, 1];
+const SIZES: [usize; 10] = [512, 256, 128, 64, 32, 16, 8, 4, 2, 1];
 
 /// A statement with `{rows}` in each of the sizes.
 type InSizes = LazyLock<[String; SIZES.len()]>;
