@@ -14,4 +14,5 @@ mod logs;
 mod notices;
 mod schema;
 mod snapshots;
+mod turns;
 mod urls;

@@ -155,7 +155,7 @@ impl Backend for SqliteStore {
         events: &[(ExperimentId, NewEvent)],
         recorded_at: i64,
     ) -> Result<Vec<Appended>, StoreError> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_append().await?;
         let ids = json(ascending(events.iter().map(|(experiment, _)| *experiment)));
         let heads = transaction.fetch(&HEADS, values![&ids]).await?;
         let known = known_entries(&mut transaction, nonces_of(events)).await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Sqlite, SqlitePool, Transaction};
+use tokio::sync::Mutex;
 
 use super::claim::Claim;
 use crate::StoreError;
@@ -30,6 +31,9 @@ pub(crate) struct SqliteStore {
     pub(super) readers: SqlitePool,
     pub(super) path: PathBuf,
     pub(super) claim: OnceLock<Claim>,
+    /// Held by a write that is no append while it waits for the writer. So an append, which has the
+    /// feedback of every key, waits behind one of them at most, however many a key sends.
+    waiting: Mutex<()>,
 }
 
 impl SqliteStore {
@@ -75,7 +79,7 @@ impl SqliteStore {
             // read and is not durable yet. A checkpoint syncs it before anyone reads it.
             sqlx::query("pragma wal_checkpoint(passive)").execute(&writer).await?;
         }
-        Ok(Self { writer, readers, path, claim: OnceLock::new() })
+        Ok(Self { writer, readers, path, claim: OnceLock::new(), waiting: Mutex::default() })
     }
 
     /// Check that a claimed file is still where the next start looks for it.
@@ -83,10 +87,16 @@ impl SqliteStore {
         self.claim.get().map_or(Ok(()), Claim::check)
     }
 
-    /// Begin a transaction that writes.
-    pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+    /// Begin a transaction that appends to logs.
+    pub(super) async fn begin_append(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
         self.check_files()?;
         Ok(self.writer.begin_with("begin immediate").await?)
+    }
+
+    /// Begin any other transaction that writes.
+    pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        let _turn = self.waiting.lock().await;
+        self.begin_append().await
     }
 }
 
