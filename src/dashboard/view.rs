@@ -25,7 +25,9 @@ use crate::service::reports::traffic::TrafficSummary;
 use crate::service::reports::verdict::verdict;
 use crate::service::reports::verdict_basis::Waiting;
 use crate::service::reports::verdict_pairs::Effect;
-use crate::service::reports::verdict_report::{RankerVerdict, Verdict, VerdictState};
+use crate::service::reports::verdict_report::{
+    RankerVerdict, Verdict, VerdictParameters, VerdictState,
+};
 use dueling_bandits::Tally;
 use dueling_bandits::claims::control::Claim;
 use dueling_bandits::claims::drift::Drift;
@@ -131,7 +133,8 @@ impl PageReports {
     ) -> Result<Self, ServiceError> {
         let target = loaded.spec.verdict_target();
         let answer = answers::current(service, loaded).await?;
-        let verdict = verdict(&service.reports, loaded, target, &answer).await?;
+        let of = VerdictParameters::of(loaded, target, &answer);
+        let verdict = verdict(&service.reports, loaded, of, &answer).await?;
         let (traffic, _) = traffic(service, loaded).await?;
         let (mut regrets, mut whom, mut pages, mut open) = (None, None, None, None);
         let mut changes = Vec::new();

@@ -11,6 +11,7 @@ use super::problem::{ApiResult, Problem};
 use super::server::deliver::{SharedText, counted};
 use super::state::AppState;
 use crate::service::reports::single_flight::Computed;
+use crate::service::threads::blocking;
 
 /// 304, if the caller already has the representation with this tag (RFC 9110 §13.1.2, weak
 /// comparison). It repeats the tag as the caller has it, weak or not.
@@ -36,7 +37,7 @@ fn strong(tag: &str) -> &str {
 }
 
 /// A report as JSON, with this tag. It is written once for all who ask. With `is_old`, the log has
-/// newer entries than the report, and `Age` says how old it is.
+/// newer entries than the report, or another answer holds, and `Age` says how old it is.
 pub(crate) async fn tagged<T: Serialize + Send + Sync + 'static>(
     state: &AppState,
     tag: &str,
@@ -47,8 +48,16 @@ pub(crate) async fn tagged<T: Serialize + Send + Sync + 'static>(
     let written = match report.written() {
         Some(written) => written,
         None => {
-            let pool = Arc::clone(&state.service.reports);
-            state.service.reports.threads.run(move || report.write(&pool)).await??
+            let pool = &state.service.reports;
+            let written = || {
+                let (pool, report) = (Arc::clone(pool), Arc::clone(&report));
+                move || report.write(&pool)
+            };
+            match pool.in_time(pool.threads.run(written())).await? {
+                Some(written) => written?,
+                // it takes little time
+                None => blocking(written()).await??,
+            }
         }
     };
     let json = HeaderValue::from_static("application/json");

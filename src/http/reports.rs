@@ -29,8 +29,9 @@ use crate::service::reports::single_flight::Computed;
 use crate::service::reports::standings::{self, Standings};
 use crate::service::reports::statistics::{self, Statistics};
 use crate::service::reports::verdict::{self, requested_target};
-use crate::service::reports::verdict_report::Verdict;
+use crate::service::reports::verdict_report::{Verdict, VerdictParameters};
 use crate::service::reports::winners::{self, Winners};
+use dueling_bandits::evidence::Target;
 use rankduel_engine::access::Scope;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::loaded::LoadedExperiment;
@@ -66,34 +67,36 @@ impl FromRequestParts<AppState> for Asked {
 }
 
 impl Asked {
-    /// The response with a report, or 304 if the caller has it. `tag` is a function of the report's
-    /// log position.
+    /// The response with a report, or 304 if the caller has it. `tag` is a function of the log
+    /// position of a report, and of the report if it is not the one of now.
     async fn respond<T: Serialize + Send + Sync + 'static>(
         &self,
-        tag: impl Fn(u64) -> String,
+        tag: impl Fn(u64, Option<&T>) -> String,
         report: impl AsyncFnOnce(
             &Arc<ReportPool>,
             &Arc<LoadedExperiment>,
         ) -> Result<Arc<Computed<T>>, ServiceError>,
     ) -> ApiResult<Response> {
         let current = self.loaded.fold()?.state().position;
-        if let Some(unchanged) = unchanged(&self.headers, &tag(current)) {
+        if let Some(unchanged) = unchanged(&self.headers, &tag(current, None)) {
             return Ok(unchanged);
         }
         let report = report(&self.state.service.reports, &self.loaded).await?;
         let position = report.position;
-        tagged(&self.state, &tag(position), report, position < current).await
+        let own = tag(position, Some(&report));
+        let is_old = position < current || own != tag(position, None);
+        tagged(&self.state, &own, report, is_old).await
     }
 }
 
 /// The tag of a report without parameters.
-fn by_position(position: u64) -> String {
+fn by_position<T>(position: u64, _: Option<&T>) -> String {
     position.to_string()
 }
 
 /// The tag of a report of the ranker with this index, or without one.
-fn by_ranker(ranker: Option<usize>) -> impl Fn(u64) -> String {
-    move |position| match ranker {
+fn by_ranker<T>(ranker: Option<usize>) -> impl Fn(u64, Option<&T>) -> String {
+    move |position, _| match ranker {
         Some(ranker) => format!("{position}-{ranker}"),
         None => position.to_string(),
     }
@@ -208,11 +211,13 @@ async fn verdict(QueryOf(query): QueryOf<VerdictQuery>, asked: Asked) -> ApiResu
     let target = requested_target(&asked.loaded, query.confidence, query.margin)
         .map_err(|(name, detail)| Problem::invalid(&detail).query(name, detail))?;
     let answer = answers::current(&asked.state.service, &asked.loaded).await?;
-    let version = asked.loaded.with_record(|record| record.version);
-    let of = format!("{version}-{:x}-{}-{}", answer.revision(), target.confidence, target.margin);
-    let tag = |position: u64| format!("{position}-{of}");
-    let of =
-        async |reports: &_, loaded: &_| verdict::verdict(reports, loaded, target, &answer).await;
+    let now = VerdictParameters::of(&asked.loaded, target, &answer);
+    let tag = |position: u64, verdict: Option<&Verdict>| {
+        let of = verdict.map_or(now, |verdict| verdict.of);
+        let Target { confidence, margin } = target;
+        format!("{position}-{}-{:x}-{confidence}-{margin}", of.version, of.revision)
+    };
+    let of = async |reports: &_, loaded: &_| verdict::verdict(reports, loaded, now, &answer).await;
     asked.respond(tag, of).await
 }
 

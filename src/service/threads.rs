@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -29,12 +29,17 @@ const NICENESS: i32 = 10;
 type Owner = Option<KeyId>;
 
 tokio::task_local! {
-    static OWNER: Owner;
+    static REQUEST: (Owner, Instant);
 }
 
-/// Run `future`; the jobs that it waits for belong to `owner`.
+/// Run `future`, which is a request; the jobs that it waits for belong to `owner`.
 pub(crate) async fn owned_by<F: Future>(owner: Owner, future: F) -> F::Output {
-    OWNER.scope(owner, future).await
+    REQUEST.scope((owner, Instant::now()), future).await
+}
+
+/// How long this request has run; in the background, no time.
+pub(crate) fn running_for() -> Duration {
+    REQUEST.try_with(|(_, began)| began.elapsed()).unwrap_or_default()
 }
 
 /// Whether work that is estimated to take this long is too long for a thread that serves requests.
@@ -132,7 +137,7 @@ impl WorkThreads {
                 drop(done.send(result));
             }
         });
-        let owner = OWNER.try_with(Clone::clone).unwrap_or_default();
+        let owner = REQUEST.try_with(|(owner, _)| owner.clone()).unwrap_or_default();
         if !self.queue.push(owner, job) {
             return Err(EngineError::Overloaded.into());
         }

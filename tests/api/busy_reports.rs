@@ -10,17 +10,24 @@ use crate::support::service::{Server, Settings};
 
 on_sqlite! {
     a_report_that_does_not_come_in_time_is_the_last_one_with_its_age
+    a_verdict_is_the_last_one_also_after_its_answer_has_changed
     metrics_do_not_wait_for_reports
 }
 
-/// With so many rankers, no report is ready within the shortest time limit.
-async fn a_report_that_does_not_come_in_time_is_the_last_one_with_its_age(database: TestDatabase) {
+/// A server with an experiment of so many rankers that no report is ready within the shortest time
+/// limit.
+async fn hurried(database: &TestDatabase) -> Server {
     let mut settings = Settings::default();
     settings.service.reports_within = Duration::ZERO;
     let server = Server::with(database.store().await, settings).await;
     let rankers: Vec<String> = (0..200).map(|number| format!("ranker-{number}")).collect();
     let rankers: Vec<&str> = rankers.iter().map(String::as_str).collect();
     server.create(&steady("search", &rankers)).await;
+    server
+}
+
+async fn a_report_that_does_not_come_in_time_is_the_last_one_with_its_age(database: TestDatabase) {
+    let server = hurried(&database).await;
     for report in ["verdict", "standings", "regret", "winners"] {
         let path = format!("/v1/experiments/search/{report}");
         // Without an earlier one, callers wait.
@@ -33,12 +40,32 @@ async fn a_report_that_does_not_come_in_time_is_the_last_one_with_its_age(databa
         assert_eq!(last.json(200), first.json(200), "{report}");
         assert!(last.header("age").is_some_and(|age| age.parse::<u64>().is_ok()), "{report}");
         assert_eq!(last.header("etag"), first.header("etag"), "{report}");
+        // It does not wait for the threads that compress, either.
+        let gzip = [("accept-encoding", "gzip")];
+        let plain = server.send("GET", &path, &gzip, vec![]).await;
+        assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{report}");
         until("the new one", async || {
             let new = server.get(&path).await;
             new.header("age").is_none() && new.header("etag") != first.header("etag")
         })
         .await;
     }
+}
+
+async fn a_verdict_is_the_last_one_also_after_its_answer_has_changed(database: TestDatabase) {
+    let server = hurried(&database).await;
+    let path = "/v1/experiments/search/verdict";
+    let first = server.get(path).await;
+    server.patch("search", &json!({"status": "paused"})).await.json(200);
+    let last = server.get(path).await;
+    assert!(last.json(200) == first.json(200), "the last verdict");
+    assert!(last.header("age").is_some());
+    assert_eq!(last.header("etag"), first.header("etag"));
+    until("the new one", async || {
+        let new = server.get(path).await;
+        new.header("age").is_none() && new.json(200)["answer"]["status"] == "paused"
+    })
+    .await;
 }
 
 async fn metrics_do_not_wait_for_reports(database: TestDatabase) {

@@ -68,9 +68,9 @@ pub(crate) async fn deliver(response: Response, compress: bool, pool: &ReportPoo
         return Problem::internal("a response has no body").into_response();
     };
     match pack(bytes, compress, pool).await {
-        Ok(bytes) => {
+        Ok((bytes, is_compressed)) => {
             parts.headers.remove(header::CONTENT_LENGTH);
-            if compress {
+            if is_compressed {
                 let gzip = HeaderValue::from_static("gzip");
                 parts.headers.insert(header::CONTENT_ENCODING, gzip);
                 weaken_etag(&mut parts.headers);
@@ -92,15 +92,23 @@ fn weaken_etag(headers: &mut HeaderMap) {
     }
 }
 
-async fn pack(bytes: Bytes, compress: bool, pool: &ReportPool) -> Result<Bytes, Problem> {
-    let bytes = match compress {
-        true => pool.threads.run(move || gzip(&bytes)).await?.map_err(Problem::internal)?,
-        false => bytes.into(),
+/// The text as it is sent, and whether it is compressed. What cannot be compressed in time is sent
+/// as it is.
+async fn pack(bytes: Bytes, compress: bool, pool: &ReportPool) -> Result<(Bytes, bool), Problem> {
+    let compressed = match compress {
+        true => {
+            let bytes = bytes.clone();
+            pool.in_time(pool.threads.run(move || gzip(&bytes))).await?
+        }
+        false => None,
     };
-    match bytes.len() < COUNTED_FROM_BYTES {
-        true => Ok(bytes.into()),
-        false => Ok(pool.hold(bytes)?),
-    }
+    let is_compressed = compressed.is_some();
+    let bytes = compressed.transpose().map_err(Problem::internal)?.unwrap_or_else(|| bytes.into());
+    let bytes = match bytes.len() < COUNTED_FROM_BYTES {
+        true => bytes.into(),
+        false => pool.hold(bytes)?,
+    };
+    Ok((bytes, is_compressed))
 }
 
 /// `text`, compressed.

@@ -17,7 +17,6 @@ use dueling_bandits::BatchProgress;
 use dueling_bandits::claims::alone::SPLIT_ERROR;
 use dueling_bandits::evidence::balance::{Cell, Kind, Worst, coin_evidence};
 use rankduel_engine::clock::rfc3339;
-use rankduel_engine::error::EngineError;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::metrics::FeedbackStatus;
 use rankduel_engine::traffic::{Look, WINDOWS_MS};
@@ -135,11 +134,9 @@ pub async fn traffic(
     let of = Arc::clone(loaded);
     let copy = move || TrafficSummary::of(&read, now_ms);
     let reported = service.reports.compute(copy, move |traffic| with_alarms(&of, traffic));
-    match tokio::time::timeout(service.reports.fresh_within, reported).await {
-        Err(_) | Ok(Err(ServiceError::Engine(EngineError::Overloaded))) => {
-            traffic_now(service, loaded)
-        }
-        Ok(done) => done,
+    match service.reports.in_time(reported).await? {
+        Some(done) => Ok(done),
+        None => traffic_now(service, loaded),
     }
 }
 

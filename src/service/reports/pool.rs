@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::service::error::ServiceError;
-use crate::service::threads::{Priority, WorkThreads, blocking};
+use crate::service::threads::{Priority, WorkThreads, blocking, running_for};
 use rankduel_engine::error::EngineError;
 
 /// The unit in which the memory of written reports is counted.
@@ -24,8 +25,8 @@ pub struct ReportPool {
     inputs: Semaphore,
     /// Permits: one for each [`UNIT_BYTES`] of a written report in memory.
     written: Arc<Semaphore>,
-    /// The last result of a report is good enough if the new one takes longer than this.
-    pub(super) fresh_within: Duration,
+    /// The last result of a report is good enough for a request that has run for this long.
+    fresh_within: Duration,
 }
 
 impl ReportPool {
@@ -35,6 +36,27 @@ impl ReportPool {
         let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
         let written = Arc::new(Semaphore::new(units));
         Ok(Self { inputs: Semaphore::new(threads.count() + 1), threads, written, fresh_within })
+    }
+
+    /// How long a request still waits for what is new.
+    pub fn time_left(&self) -> Duration {
+        self.fresh_within.saturating_sub(running_for())
+    }
+
+    /// The result of `work`, unless the threads are too slow or have too much to do. All that one
+    /// request waits for has one time limit together.
+    pub async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<Option<T>, ServiceError> {
+        let done = match self.time_left() {
+            Duration::ZERO => work.now_or_never(),
+            left => tokio::time::timeout(left, work).await.ok(),
+        };
+        match done {
+            None | Some(Err(ServiceError::Engine(EngineError::Overloaded))) => Ok(None),
+            Some(done) => done.map(Some),
+        }
     }
 
     /// Run `compute` on what `copy` has read. Few inputs are in memory at once, however many

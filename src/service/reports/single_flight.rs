@@ -2,7 +2,6 @@
 //! text of it.
 
 use std::ops::Deref;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,12 +10,26 @@ use serde::Serialize;
 
 use super::pool::ReportPool;
 use crate::service::error::ServiceError;
-use rankduel_engine::error::EngineError;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::loaded::LoadedExperiment;
 
-/// How long a result is kept that nobody asks for.
-const KEPT: Duration = Duration::from_secs(30);
+/// How long a result is kept that nobody asks for. A monitor asks once a minute.
+const KEPT: Duration = Duration::from_secs(120);
+
+/// The parameters of a report.
+pub(crate) trait Parameters: PartialEq + Copy + Send + Sync + 'static {
+    /// Whether a result for `other` is an answer to this, perhaps of an earlier time.
+    fn asks_as(&self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+impl Parameters for () {}
+
+/// A ranker.
+impl Parameters for usize {}
+
+impl Parameters for Option<usize> {}
 
 /// The newest result of one computation, for the parameters `P`. It stays valid until the log
 /// grows.
@@ -46,7 +59,7 @@ pub(crate) async fn newest<P, C, T>(
     compute: impl FnOnce(&LoadedExperiment, C) -> T + Send + 'static,
 ) -> Result<Arc<Computed<T>>, ServiceError>
 where
-    P: PartialEq + Copy + Send + Sync + 'static,
+    P: Parameters,
     C: Send + 'static,
     T: Send + Sync + 'static,
 {
@@ -69,7 +82,7 @@ impl<P, T> Default for SingleFlight<P, T> {
 
 impl<P, T> SingleFlight<P, T>
 where
-    P: PartialEq + Copy + Send + 'static,
+    P: Parameters,
     T: Send + Sync + 'static,
 {
     /// The result at this log position or later: the cached one, or a new one. `compute` makes it,
@@ -77,7 +90,7 @@ where
     /// computation. It runs to its end even if all callers go, so that none has to start it again.
     ///
     /// If the computation takes too long, or is refused because of the load, the last result is
-    /// returned, which is of an earlier position. If there is none, callers wait.
+    /// returned, which is of an earlier time. If there is none, callers wait.
     ///
     /// See [`ReportPool::compute`] for `copy` and `compute`.
     pub async fn get<C: Send + 'static>(
@@ -90,9 +103,17 @@ where
         if let Some(known) = self.known(position, &parameters) {
             return Ok(known);
         }
+        let began = Instant::now();
         let fresh = async {
             let turn = Arc::clone(&self.turn).lock_owned().await;
-            if let Some(known) = self.known(position, &parameters) {
+            // one that came meanwhile is good enough for a caller whose time is up
+            let meanwhile = |known: &Cached<P, T>| {
+                pool.time_left().is_zero()
+                    && known.result.at >= began
+                    && parameters.asks_as(&known.parameters)
+            };
+            let known = self.known(position, &parameters).or_else(|| self.cached(meanwhile));
+            if let Some(known) = known {
                 return Ok(known);
             }
             let (pool, newest) = (Arc::clone(pool), Arc::clone(&self.newest));
@@ -111,24 +132,21 @@ where
                 ServiceError::internal(format!("a report was not computed: {error}"))
             })?
         };
-        let mut fresh = pin!(fresh);
-        let in_time = tokio::time::timeout(pool.fresh_within, &mut fresh).await;
-        match (in_time, self.known(0, &parameters)) {
-            (Err(_) | Ok(Err(ServiceError::Engine(EngineError::Overloaded))), Some(last)) => {
-                Ok(last)
-            }
-            (Ok(result), _) => result,
-            (Err(_), None) => fresh.await,
+        match self.cached(|known| parameters.asks_as(&known.parameters)) {
+            Some(last) => Ok(pool.in_time(fresh).await?.unwrap_or(last)),
+            None => fresh.await,
         }
     }
 
     /// The cached result for these parameters, if it is of this log position or later.
-    pub fn known(&self, position: u64, parameters: &P) -> Option<Arc<Computed<T>>> {
+    fn known(&self, position: u64, parameters: &P) -> Option<Arc<Computed<T>>> {
+        self.cached(|known| known.result.position >= position && known.parameters == *parameters)
+    }
+
+    /// The cached result, if it fits.
+    fn cached(&self, fits: impl FnOnce(&Cached<P, T>) -> bool) -> Option<Arc<Computed<T>>> {
         let mut newest = lock(&self.newest);
-        let fits = |known: &&mut Cached<P, T>| {
-            known.result.position >= position && known.parameters == *parameters
-        };
-        let known = newest.as_mut().filter(fits)?;
+        let known = newest.as_mut().filter(|known| fits(known))?;
         known.used = Instant::now();
         Some(Arc::clone(&known.result))
     }

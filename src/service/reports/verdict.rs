@@ -16,7 +16,9 @@ use crate::service::reports::segment_claims::SegmentsView;
 use crate::service::reports::single_flight::{Computed, newest};
 use crate::service::reports::verdict_basis::{VerdictBasis, Waiting, answered_each};
 use crate::service::reports::verdict_pairs::{deciding_pairs, effects};
-use crate::service::reports::verdict_report::{Conclusion, RankerVerdict, Verdict, VerdictState};
+use crate::service::reports::verdict_report::{
+    Conclusion, RankerVerdict, Verdict, VerdictParameters, VerdictState,
+};
 use crate::service::reports::verdict_sentence::{claim, sentence};
 use dueling_bandits::claims::control::ControlClaims;
 use dueling_bandits::claims::drift::Drift;
@@ -34,15 +36,15 @@ const LEAST_SHARE: f64 = 0.001;
 /// Evidence beyond this is reported as this.
 const MOST_EVIDENCE: f64 = 1e15;
 
-/// The verdict at a target from [`requested_target`], at the current log position or later. `answer`
-/// is the answer that holds.
+/// The verdict with these parameters, at the current log position or later. `answer` is the answer
+/// that holds.
 pub async fn verdict(
     reports: &Arc<ReportPool>,
     loaded: &Arc<LoadedExperiment>,
-    target: Target,
+    parameters: VerdictParameters,
     answer: &Answer,
 ) -> Result<Arc<Computed<Verdict>>, ServiceError> {
-    let (version, revision) = (loaded.with_record(|record| record.version), answer.revision());
+    let target = parameters.target;
     let answer = answer.clone();
     let read = Arc::clone(loaded);
     let copy = move |fold: &Fold| VerdictInput {
@@ -50,8 +52,8 @@ pub async fn verdict(
         ..VerdictInput::of(fold, forecast_input(&read, fold, target))
     };
     let compute =
-        move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, target, answer);
-    newest(reports, loaded, (version, target, revision), copy, compute).await
+        move |loaded: &LoadedExperiment, input| verdict_of(loaded, &input, parameters, answer);
+    newest(reports, loaded, parameters, copy, compute).await
 }
 
 /// The copied state that a verdict is computed from.
@@ -219,9 +221,10 @@ impl Judgement<'_> {
 fn verdict_of(
     loaded: &LoadedExperiment,
     input: &VerdictInput,
-    target: Target,
+    parameters: VerdictParameters,
     answer: Answer,
 ) -> Verdict {
+    let target = parameters.target;
     let copy = &input.copy;
     let FoldCopy { tally, roster, .. } = copy;
     let active = roster.active();
@@ -246,6 +249,7 @@ fn verdict_of(
         .map(|ranker| judgement.of_ranker(id(ranker), ranker, !roster.is_active(ranker)));
     let concluded = judgement.concluded.clone();
     let mut verdict = Verdict {
+        of: parameters,
         experiment: loaded.name.clone(),
         position: copy.position,
         duels: copy.counts.answered_duels(),

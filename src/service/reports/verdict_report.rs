@@ -9,13 +9,42 @@ use crate::service::reports::drift::DriftClaim;
 use crate::service::reports::duels_to_go::DuelsToGo;
 use crate::service::reports::orders::OrdersView;
 use crate::service::reports::segment_claims::SegmentsView;
+use crate::service::reports::single_flight::Parameters;
 use crate::service::reports::verdict_basis::{VerdictBasis, Waiting};
 use crate::service::reports::verdict_pairs::{DecidingPair, Effect};
+use dueling_bandits::evidence::Target;
 use rankduel_engine::experiment_spec::ConcludeAt;
+use rankduel_engine::loaded::LoadedExperiment;
+
+/// All that a verdict is a function of, besides the log.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VerdictParameters {
+    pub target: Target,
+    /// The version of the record.
+    pub version: u64,
+    /// That of the answer that holds.
+    pub revision: u64,
+}
+
+impl VerdictParameters {
+    /// Those of now, at a target from [`requested_target`](super::verdict::requested_target), with the answer that holds.
+    pub fn of(loaded: &LoadedExperiment, target: Target, answer: &Answer) -> Self {
+        let version = loaded.with_record(|record| record.version);
+        Self { target, version, revision: answer.revision() }
+    }
+}
+
+impl Parameters for VerdictParameters {
+    fn asks_as(&self, other: &Self) -> bool {
+        self.target == other.target
+    }
+}
 
 /// Which ranker is best, and with what confidence.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Verdict {
+    #[serde(skip)]
+    pub of: VerdictParameters,
     pub experiment: String,
     pub position: u64,
     /// Answered duels, without self-duels.
