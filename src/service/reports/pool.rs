@@ -23,6 +23,8 @@ pub struct ReportPool {
     pub threads: WorkThreads,
     /// Permits: one for each computation whose input is in memory.
     inputs: Semaphore,
+    /// Permits: one for each read of folds. Reads are short, and do not wait for computations.
+    reads: Semaphore,
     /// Permits: one for each [`UNIT_BYTES`] of a written report in memory.
     written: Arc<Semaphore>,
     /// The last result of a report is good enough for a request that has run for this long.
@@ -35,7 +37,9 @@ impl ReportPool {
         let threads = WorkThreads::start("report", Priority::Low)?;
         let units = (written_bytes / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
         let written = Arc::new(Semaphore::new(units));
-        Ok(Self { inputs: Semaphore::new(threads.count() + 1), threads, written, fresh_within })
+        let inputs = Semaphore::new(threads.count() + 1);
+        let reads = Semaphore::new(threads.count() + 1);
+        Ok(Self { threads, inputs, reads, written, fresh_within })
     }
 
     /// How long a request still waits for what is new.
@@ -81,7 +85,7 @@ impl ReportPool {
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ServiceError> {
         // The semaphore is never closed.
-        let _input = self.inputs.acquire().await;
+        let _read = self.reads.acquire().await;
         blocking(read).await
     }
 
