@@ -170,7 +170,7 @@ async fn orders_count_once_whoever_dies(database: TestDatabase) {
         })
         .await
     };
-    let orders = found(&servers.read().expect("servers")[0].clone()).await;
+    let orders = found(&Client::new(&processes[0].url)).await;
     assert_eq!((&orders["units"], &orders["ordered"]), (&json!(counting), &json!(counting)));
     for server in clients(&processes) {
         assert_eq!(found(&server).await, orders);
