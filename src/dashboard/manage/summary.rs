@@ -19,7 +19,12 @@ pub(super) fn facts(spec: &ExperimentSpec, from: i64) -> Markup {
             @if !spec.owner.is_empty() { (fact("Owner", &html! { bdi { (spec.owner) } })) }
             (fact("Rankers", &rankers(spec)))
             (fact("Control", &control(spec)))
-            @if let Some(orders) = &spec.decide_by { (fact("Decided by", &decides(orders))) }
+            @if let Some(orders) = &spec.decide_by {
+                (fact("Decided by", &decides(orders)))
+                @if spec.rankers.len() > 2 {
+                    (fact("Each unit sees", &html! { "the two rankers of its first page: every request needs its unit" }))
+                }
+            }
             (fact("Takes part", &html! { (exact(spec.coverage)) " of the units" }))
             @if spec.alone > 0.0 { (fact("Sees one ranker alone", &html! { (exact(spec.alone)) " of the units" })) }
             (fact("Concludes", &concludes(spec, from)))

@@ -173,7 +173,12 @@ async fn the_form_creates_what_orders_decide(database: TestDatabase) {
     ] {
         assert!(summary.contains(part), "{part}: {summary}");
     }
-    assert!(!summary.contains("Clicks settle after"), "{summary}");
+    let alone = "the two rankers of its first page: every request needs its unit";
+    assert!(!summary.contains("Clicks settle after") && !summary.contains(alone), "{summary}");
+    let mut three = SHOP;
+    three[1].1 = "today\r\nnext\r\nthird";
+    let asked = send(&visitor, "review", &three).await.plain();
+    assert!(asked.contains(alone), "{asked}");
     let done = send(&visitor, "confirm", &SHOP).await;
     let place = done.location().to_owned();
     let created = visitor.get(&place).await.plain();
@@ -188,7 +193,7 @@ async fn the_form_creates_what_orders_decide(database: TestDatabase) {
     let with_errors: Vec<_> = SHOP
         .into_iter()
         .map(|(name, value)| match name {
-            "rankers" => (name, "a\nb\nc"),
+            "rankers" => (name, "today"),
             "window_seconds" => (name, "59"),
             "cap" => (name, ""),
             "orders" => (name, "250 %"),
@@ -196,9 +201,7 @@ async fn the_form_creates_what_orders_decide(database: TestDatabase) {
         })
         .collect();
     let wrong = send(&visitor, "review", &with_errors).await.plain();
-    for part in
-        ["orders decide between 2", "`window_seconds` is 59", "needs a `cap`", "`orders` is 2.5"]
-    {
+    for part in ["`rankers` is 1.0", "`window_seconds` is 59", "needs a `cap`", "`orders` is 2.5"] {
         assert!(wrong.contains(part), "{part}: {wrong}");
     }
     // by clicks, none of it is sent
