@@ -67,7 +67,7 @@ pub(crate) async fn deliver(response: Response, compress: bool, pool: &ReportPoo
     let Ok(bytes) = to_bytes(body, size).await else {
         return Problem::internal("a response has no body").into_response();
     };
-    match pack(bytes, compress, pool).await {
+    match pack(bytes, compress, is_counted, pool).await {
         Ok((bytes, is_compressed)) => {
             parts.headers.remove(header::CONTENT_LENGTH);
             if is_compressed {
@@ -94,7 +94,12 @@ fn weaken_etag(headers: &mut HeaderMap) {
 
 /// The text as it is sent, and whether it is compressed. What cannot be compressed in time is sent
 /// as it is.
-async fn pack(bytes: Bytes, compress: bool, pool: &ReportPool) -> Result<(Bytes, bool), Problem> {
+async fn pack(
+    bytes: Bytes,
+    compress: bool,
+    is_counted: bool,
+    pool: &ReportPool,
+) -> Result<(Bytes, bool), Problem> {
     let compressed = match compress {
         true => {
             let bytes = bytes.clone();
@@ -103,12 +108,11 @@ async fn pack(bytes: Bytes, compress: bool, pool: &ReportPool) -> Result<(Bytes,
         false => None,
     };
     let is_compressed = compressed.is_some();
-    let bytes = compressed.transpose().map_err(Problem::internal)?.unwrap_or_else(|| bytes.into());
-    let bytes = match bytes.len() < COUNTED_FROM_BYTES {
-        true => bytes.into(),
-        false => pool.hold(bytes)?,
-    };
-    Ok((bytes, is_compressed))
+    let bytes = compressed.transpose().map_err(Problem::internal)?.map_or(bytes, Bytes::from);
+    match (is_counted && !is_compressed) || bytes.len() < COUNTED_FROM_BYTES {
+        true => Ok((bytes, is_compressed)),
+        false => Ok((pool.hold(bytes.into())?, is_compressed)),
+    }
 }
 
 /// `text`, compressed.
