@@ -116,13 +116,13 @@ struct Answered {
 #[derive(Default)]
 struct Batch {
     lines: Vec<usize>,
-    orders: String,
+    orders: Vec<u8>,
 }
 
 impl Batch {
-    fn add(&mut self, line: usize, order: &str) {
-        self.orders.push_str(order);
-        self.orders.push('\n');
+    fn add(&mut self, line: usize, order: &[u8]) {
+        self.orders.extend_from_slice(order);
+        self.orders.push(b'\n');
         self.lines.push(line);
     }
 
@@ -135,10 +135,11 @@ impl Batch {
 /// Send the orders of a file.
 async fn send(file: &mut dyn BufRead, receiver: &Receiver, sent: &mut Sent) -> anyhow::Result<()> {
     let mut batch = Batch::default();
-    for (number, line) in (1..).zip(file.lines()) {
+    // a line that is not UTF-8 is refused by the server, like any other that is wrong
+    for (number, line) in (1..).zip(file.split(b'\n')) {
         let line = line.with_context(|| format!("line {number} cannot be read"))?;
         // some programs begin a file with a byte order mark
-        let order = line.trim_start_matches('\u{feff}').trim();
+        let order = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line).trim_ascii();
         if order.is_empty() {
             continue;
         }
@@ -148,6 +149,7 @@ async fn send(file: &mut dyn BufRead, receiver: &Receiver, sent: &mut Sent) -> a
         batch.add(number, order);
     }
     match batch.lines.is_empty() {
+        true if sent.counts.is_empty() => Err(anyhow!("the file has no orders")),
         true => Ok(()),
         false => receiver.send(batch, sent).await,
     }
@@ -155,7 +157,7 @@ async fn send(file: &mut dyn BufRead, receiver: &Receiver, sent: &mut Sent) -> a
 
 /// The server that gets the orders.
 struct Receiver {
-    client: HttpClient,
+    client: HttpClient<Body>,
     url: Uri,
     authorization: Option<HeaderValue>,
 }
@@ -215,14 +217,14 @@ impl Receiver {
     }
 
     /// The results of one attempt.
-    async fn post(&self, body: &str, number: usize) -> Result<Vec<Answered>, Failed> {
+    async fn post(&self, body: &[u8], number: usize) -> Result<Vec<Answered>, Failed> {
         let failed = |why, is_transient| Failed { why, is_transient, retry_after: None };
         let mut request =
             Request::post(self.url.clone()).header(CONTENT_TYPE, "application/x-ndjson");
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        let request = request.body(body.to_owned());
+        let request = request.body(Body::from(body.to_owned()));
         let request = request.map_err(|error| failed(error.to_string(), false))?;
         let answer = async {
             let (head, body) = self.client.request(request).await?.into_parts();

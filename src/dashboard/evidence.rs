@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::chart::{Chart, Figure, Labels, Line, links, scale};
-use super::layout::{Tab, margin_points, number, of_experiments, part, percent, quantity};
+use super::layout::{Tab, counted, margin_points, of_experiments, part, percent, quantity};
 use super::race;
 use super::result::head;
 use super::view::View;
@@ -109,9 +109,9 @@ fn regret(view: &View, report: &RegretReport) -> Markup {
         @if report.series.is_empty() || !view.has_compared() { p { "No page has had a winner yet." } } @else {
             p {
                 "About " b #regret-mean { (quantity(now.mean)) } " (" span #regret-range { (quantity(now.low)) " to " (quantity(now.high)) }
-                ") over " (number(report.now.steps)) " pages, and " (quantity(even.mean)) " for an even split."
+                ") over " (counted(report.now.steps, "page", "pages")) ", and " (quantity(even.mean)) " for an even split."
                 @if let (false, Some(recent)) = (view.is_over(), &report.now.recent) {
-                    " Of the newest " (number(recent.steps)) " pages, each thousand costs " (quantity(recent.copeland_regret.mean)) "."
+                    " Of the newest " (counted(recent.steps, "page", "pages")) ", each thousand costs " (quantity(recent.copeland_regret.mean)) "."
                 }
             }
             @if let Some(bounds) = report.now.bounds {

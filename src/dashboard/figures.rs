@@ -8,6 +8,7 @@ use super::chart::Figure;
 use super::layout::Tab;
 use super::view::View;
 use super::{evidence, race, still};
+use crate::service::transfer::table::cell;
 use rankduel_engine::clock::rfc3339;
 
 /// A figure as a file.
@@ -60,7 +61,8 @@ impl File {
     fn numbers(self, view: &View) -> Option<Vec<u8>> {
         let mut rows = csv::Writer::from_writer(Vec::new());
         let verdict = &view.verdict;
-        let mut write = |row: &[&str]| rows.write_record(row).ok();
+        let mut write =
+            |row: &[&str]| rows.write_record(row.iter().map(|text| cell(text).into_owned())).ok();
         match self.figure {
             Figure::Lead => {
                 write(&[

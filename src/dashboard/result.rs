@@ -28,7 +28,7 @@ pub(crate) fn page(view: &View) -> Markup {
         (orders::section(view))
         @if view.pages > 0 { (safe::section(view)) }
         @if view.has_compared() { (whom::section(view)) (still::section(view)) }
-        @if view.pages > 0 { (cost_section(view)) }
+        @if view.has_compared() { (cost_section(view)) }
         div.folds {
             (basis::section(view))
             (glossary(view))
@@ -53,8 +53,11 @@ fn meta(view: &View) -> Markup {
         ". Since " (day(view.record.created_at, view.now))
         @if days > 0 { ", " (counted(days as u64, "day", "days")) }
         ". " (counted(view.pages, "page", "pages")) ", "
-        span #answers { (number(view.verdict.rests_on.answers)) } "\u{a0}answers count"
-        @if let Some(waiting) = view.waiting() { " and " (number(waiting.answers)) " wait" }
+        span #answers { (number(view.verdict.rests_on.answers)) }
+        @if view.verdict.rests_on.answers == 1 { "\u{a0}answer counts" } @else { "\u{a0}answers count" }
+        @if let Some(waiting) = view.waiting() {
+            " and " (number(waiting.answers)) @if waiting.answers == 1 { " waits" } @else { " wait" }
+        }
         "."
         @if spec.coverage < 1.0 { " " (takes_part) " of the units take part." }
         @if spec.alone > 0.0 {
@@ -96,7 +99,7 @@ fn tiles(view: &View) -> Vec<Tile> {
         tiles.extend(view.verdict.drift.as_ref().map(|drift| still::tile(view, drift)));
         tiles.push(time_tile(view));
     }
-    if view.pages > 0 {
+    if view.has_compared() {
         tiles.push(cost_tile(view));
     }
     if !view.is_over() && tiles.len() > 2 {

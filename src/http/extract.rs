@@ -1,9 +1,6 @@
 //! Extractors like those of axum, but their rejections are [`Problem`]s with the location of the
 //! error.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -13,15 +10,13 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use bytes::Buf as _;
-use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use super::problem::{Problem, ProblemKind};
 use crate::service::threads::WorkThreads;
-pub use rankduel_engine::experiment_spec::Object;
-use rankduel_engine::experiment_spec::excerpt;
+pub use rankduel_engine::experiment_spec::{Object, UniqueKeys};
 
 /// Approximate nanoseconds to read a byte of JSON, measured with many short strings.
 pub(crate) const READ_NANOSECONDS: usize = 5;
@@ -122,7 +117,7 @@ impl JsonText {
     ) -> Result<T, Problem> {
         let WholeBody { bytes, threads } = self.0;
         let read = move || {
-            read(&bytes).or_else(|problem| match without_zero_fractions(&bytes) {
+            read(&bytes).or_else(|problem| match with_integers(&bytes) {
                 Some(integers) => read(&integers),
                 None => Err(problem),
             })
@@ -134,34 +129,41 @@ impl JsonText {
     }
 }
 
-/// The text with `10` for `10.0`, if it has such a number. In JSON both are the same integer, but
-/// only the first is read as one.
-pub(crate) fn without_zero_fractions(text: &[u8]) -> Option<Vec<u8>> {
-    let (mut kept, mut rest, mut in_string) = (Vec::new(), text, false);
+/// The text with `10` for `10.0` and for `1e1`, if it has such a number. In JSON all are the same
+/// integer, but only the first is read as one.
+pub(crate) fn with_integers(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut kept, mut rest, mut in_string, mut is_other) = (Vec::new(), text, false, false);
     while let [byte, after @ ..] = rest {
+        let mut length = 1;
         match byte {
             b'"' => in_string = !in_string,
             // An escape has a second byte, which may be a quote.
-            b'\\' if in_string => {
-                kept.push(*byte);
-                kept.extend(after.first());
-                rest = after.get(1..).unwrap_or_default();
-                continue;
-            }
-            b'.' if !in_string => {
-                let zeros = after.iter().take_while(|digit| **digit == b'0').count();
-                let ends = !matches!(after.get(zeros), Some(b'0'..=b'9' | b'e' | b'E'));
-                if zeros > 0 && ends {
-                    rest = &after[zeros..];
+            b'\\' if in_string => length = rest.len().min(2),
+            b'-' | b'0'..=b'9' if !in_string => {
+                let is_of_number =
+                    |byte: &&u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+                length += after.iter().take_while(is_of_number).count();
+                if let Some(integer) = integer(&rest[..length]) {
+                    kept.extend(integer.to_string().bytes());
+                    is_other = true;
+                    rest = &rest[length..];
                     continue;
                 }
             }
             _ => {}
         }
-        kept.push(*byte);
-        rest = after;
+        kept.extend(&rest[..length]);
+        rest = &rest[length..];
     }
-    (kept.len() < text.len()).then_some(kept)
+    is_other.then_some(kept)
+}
+
+/// The integer that a number with a point or an exponent is.
+fn integer(number: &[u8]) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    number.iter().find(|byte| matches!(byte, b'.' | b'e' | b'E'))?;
+    let value: f64 = serde_json::from_slice(number).ok()?;
+    (value.fract() == 0.0 && value.abs() < EXACT).then_some(value as i64)
 }
 
 /// The bytes of a body that is JSON, or one JSON value a line (`application/x-ndjson`).
@@ -280,46 +282,6 @@ pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
-}
-
-/// An object with any keys, each of them once. A map of the standard library would keep the last
-/// value of a repeated key.
-#[derive(Debug, Clone)]
-pub struct UniqueKeys<T>(pub HashMap<String, T>);
-
-impl<T> Default for UniqueKeys<T> {
-    fn default() -> Self {
-        Self(HashMap::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeys<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
-            type Value = UniqueKeys<T>;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("a map")
-            }
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                mut members: A,
-            ) -> Result<UniqueKeys<T>, A::Error> {
-                let mut read: HashMap<String, T> = HashMap::new();
-                while let Some((key, value)) = members.next_entry()? {
-                    match read.entry(key) {
-                        Entry::Vacant(free) => drop(free.insert(value)),
-                        Entry::Occupied(taken) => {
-                            let key = excerpt(taken.key());
-                            return Err(A::Error::custom(format!("duplicate field `{key}`")));
-                        }
-                    }
-                }
-                Ok(UniqueKeys(read))
-            }
-        }
-        deserializer.deserialize_map(Members(PhantomData))
-    }
 }
 
 /// The path as a JSON pointer (RFC 6901), as far as it is known.

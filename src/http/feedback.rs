@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::click::{ClickList, ClickShape};
-use super::extract::{self, JsonText, Object, PathName, without_place, without_zero_fractions};
+use super::extract::{self, JsonText, Object, PathName, with_integers, without_place};
 use super::json_response::json_response;
 use super::operations::Routes;
 use super::problem::ProblemKind::{DuelExpired, ExperimentArchived, FeedbackConflict, InvalidDuel};
@@ -204,7 +204,7 @@ fn read_one(one: One) -> Result<Feedback, String> {
 
 fn read_item(text: &str) -> Result<Feedback, String> {
     let parsed = serde_json::from_str(text).or_else(|error| {
-        let integers = without_zero_fractions(text.as_bytes());
+        let integers = with_integers(text.as_bytes());
         integers.map_or(Err(error), |integers| serde_json::from_slice(&integers))
     });
     match parsed {

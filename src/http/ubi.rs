@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::extract::{self, JsonText, Object, PathName, UniqueKeys, without_place};
+use super::extract::{self, JsonText, Object, PathName, UniqueKeys, with_integers, without_place};
 use super::feedback::receive_all;
 use super::operations::Routes;
 use super::problem::ProblemKind::ExperimentArchived;
@@ -250,8 +250,14 @@ impl UbiEvent {
             Some(list) if serde_json::from_str::<[(); 0]>(list.get()).is_ok() => {
                 Ok(Attributes::default())
             }
-            Some(attributes) => serde_json::from_str(attributes.get())
-                .map_err(|error| format!("`event_attributes`: {}", without_place(&error))),
+            Some(attributes) => {
+                let text = attributes.get();
+                let read = serde_json::from_str(text).or_else(|error| {
+                    let integers = with_integers(text.as_bytes()).ok_or(error)?;
+                    serde_json::from_slice(&integers)
+                });
+                read.map_err(|error| format!("`event_attributes`: {}", without_place(&error)))
+            }
             None => Ok(Attributes::default()),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper::Uri;
+use hyper::body::Body;
 use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -13,10 +14,13 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::service::error::ServiceError;
 
 /// It follows neither a redirect nor a proxy: the caller names the receiver.
-pub type HttpClient = Client<HttpsConnector<HttpConnector>, String>;
+pub type HttpClient<B> = Client<HttpsConnector<HttpConnector>, B>;
 
 /// A client for the server of this address.
-pub fn http_client(url: &Uri) -> Result<HttpClient, ServiceError> {
+pub fn http_client<B>(url: &Uri) -> Result<HttpClient<B>, ServiceError>
+where
+    B: Body<Data: Send> + Send,
+{
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(tls(url)?)
         .https_or_http()

@@ -118,7 +118,7 @@ pub struct Webhook {
     mac: Option<Hmac<Sha256>>,
     format: WebhookFormat,
     public_url: Option<String>,
-    client: HttpClient,
+    client: HttpClient<String>,
     wake: Notify,
     metrics: Arc<Metrics>,
 }

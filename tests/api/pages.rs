@@ -352,7 +352,7 @@ async fn ubi_events_are_accepted_unchanged(database: TestDatabase) {
     let short = json!("6f1c8f4e");
     let body = json!({"duels": {"6f1c8f4e": page["duel_id"]}, "events": [
         event("click", &page["duel_id"], json!({"object": {"object_id": "r2", "object_id_field": "sku"}, "position": {"ordinal": 99}})),
-        event("click", &short, json!({"position": {"ordinal": place + 1, "xy": {"x": 1.5, "y": 2}}})),
+        event("click", &short, json!({"position": {"ordinal": (place + 1) as f64, "xy": {"x": 1.5, "y": 2}}})),
         event("click", &short, json!({"object": {"object_id": "r2"}, "position": {"ordinal": 1}})),
         event("view", &short, json!({"object": {"object_id": "l1"}, "position": {"ordinal": 1}})),
         event("click", &json!("else"), json!({"duel_id": page["duel_id"], "object": {"object_id": "l3"}})),

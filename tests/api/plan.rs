@@ -39,7 +39,7 @@ async fn a_plan_has_days_and_their_cost(database: TestDatabase) {
         assert!((50.0..5000.0).contains(&pages), "{half}");
         assert!(number(&roster["pages"]["high"]) > pages);
         let days = number(&roster["days"]["median"]);
-        assert!((days - pages / 100.0).abs() <= 0.06 * days, "{half}");
+        assert!((days - 1.0 / 24.0 - pages / 100.0).abs() <= 0.06 * days, "{half}");
         assert!((0.0..pages).contains(&number(&roster["regret_pages"])));
         assert_eq!(roster["simulated_difference"], 0.15);
     }
@@ -51,6 +51,15 @@ async fn a_plan_has_days_and_their_cost(database: TestDatabase) {
     {
         assert!(sentence.contains(&part), "{part}: {sentence}");
     }
+
+    // answers are waited for, and a short time is said in hours
+    let long = json!({"answered": 0.5, "answer_window_seconds": 86_400});
+    let waiting = plan(long).await;
+    let later = number(&waiting["rosters"][0]["days"]["median"]) - first;
+    assert!((later - 23.0 / 24.0).abs() < 0.06 * (first + 1.0), "{waiting}");
+    let quick = plan(json!({"answered": 0.5, "pages_per_day": 1_000_000})).await;
+    let sentence = quick["sentence"].as_str().expect("a text");
+    assert!(sentence.contains("a verdict within 1 hour if one rival"), "{sentence}");
 
     // larger differences take less time, and the asked one takes as long as the rosters
     let curve = half["curve"].as_array().expect("a list");
@@ -124,6 +133,7 @@ async fn every_wrong_field_is_named_with_its_range(database: TestDatabase) {
         ("confidence", json!(1), "0.5 to 0.9999"),
         ("margin", json!(-0.1), "0 to 0.2"),
         ("days", json!(0), "0.01 to 3650"),
+        ("answer_window_seconds", json!(2_592_001), "0 to 2,592,000"),
     ] {
         let answer = server.post("/v1/plan", &request(json!({field: value}))).await;
         let problem = answer.problem_at(ProblemKind::InvalidRequest, &format!("/{field}"));

@@ -21,6 +21,9 @@ on_sqlite! {
     an_experiment_is_not_made_of_read_only_members
     an_unknown_change_is_refused_with_those_there_are
     a_label_has_nothing_that_people_cannot_see
+    a_repeated_member_is_refused_wherever_it_stands
+    an_integer_with_an_exponent_is_one
+    without_a_winner_nothing_is_said_of_the_leader
 }
 
 /// The traffic of this server.
@@ -311,7 +314,16 @@ async fn a_label_has_nothing_that_people_cannot_see(database: TestDatabase) {
             assert!(problem.contains(part), "{pointer} {mark:?}: {problem}");
         }
     }
+    // two that look the same
+    for (one, other) in [("café", "cafe\u{301}"), ("bm25", "bm25\u{200e}"), ("abc", "\u{202d}abc")]
+    {
+        let problem = server.refuses(&body(json!({"rankers": [one, other]})), "/rankers/1").await;
+        assert!(problem.to_string().contains("looks the same as the one at index 0"), "{problem}");
+    }
     server.create(&body(json!({"rankers": ["größe ü", "検索", "\u{202e}abc"]}))).await;
+    let alike =
+        server.refuses_change("new", &json!({"enlist": "検索\u{200f}"}), "/enlist/id").await;
+    assert!(alike.to_string().contains("looks the same as another one"), "{alike}");
     let duel = json!({"segment": "phone\u{200b}"});
     let answer = server.post("/v1/experiments/new/next-duel", &duel).await;
     let problem = answer.problem_at(ProblemKind::InvalidRequest, "/segment");
@@ -319,4 +331,65 @@ async fn a_label_has_nothing_that_people_cannot_see(database: TestDatabase) {
     let enlist = json!({"enlist": "d\u{feff}"});
     let problem = server.refuses_change("new", &enlist, "/enlist").await;
     assert!(problem.to_string().contains("U+FEFF"), "{problem}");
+}
+
+async fn a_repeated_member_is_refused_wherever_it_stands(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let send = async |method: &str, path: &str, body: &str| {
+        let headers = [("content-type", "application/json"), ("if-match", "*")];
+        server.send(method, path, &headers, body.as_bytes().to_vec()).await
+    };
+    for (member, pointer) in [
+        (r#""policy": {"kind": "d-ts", "alpha": 0.6, "alpha": 0.7}"#, "/policy"),
+        (r#""interleaving": {"kind": "team-draft", "kind": "balanced"}"#, "/interleaving"),
+        (r#""event_weights": {"click": 1, "click": 2}"#, "/event_weights"),
+    ] {
+        let body = format!(r#"{{"name": "new", "rankers": ["a", "b"], {member}}}"#);
+        let answer = send("POST", "/v1/experiments", &body).await;
+        let problem = answer.problem_at(ProblemKind::InvalidRequest, pointer).to_string();
+        assert!(problem.contains("duplicate field"), "{problem}");
+    }
+    server
+        .create(&with(
+            steady("new", &["a", "b"]),
+            json!({"metrics": [{"name": "latency", "cap": 100, "limit": 50}]}),
+        ))
+        .await;
+    let change = r#"{"interleaving": {"kind": "team-draft", "kind": "balanced"}}"#;
+    let answer = send("PATCH", "/v1/experiments/new", change).await;
+    answer.problem_at(ProblemKind::InvalidRequest, "/interleaving");
+    let duel = server.pair("new").await;
+    let body = format!(
+        r#"{{"duel_id": {}, "outcome": "left", "metrics": {{"a": {{"latency": 1, "latency": 2}}}}}}"#,
+        duel["duel_id"]
+    );
+    let receipt = send("POST", "/v1/experiments/new/feedback", &body).await.json(200);
+    assert_eq!(receipt["status"], "recorded", "{receipt}");
+    assert_eq!(receipt["ignored"][0]["pointer"], "/metrics/a", "{receipt}");
+}
+
+async fn an_integer_with_an_exponent_is_one(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    let headers = [("content-type", "application/json")];
+    let body = br#"{"name": "e", "rankers": ["a1e3", "b"], "conclude_at": {"max_duels": 1e5, "margin": 2e-2}}"#;
+    let created = server.send("POST", "/v1/experiments", &headers, body.to_vec()).await.json(201);
+    assert_eq!(created["conclude_at"]["max_duels"], 100_000, "{created}");
+    assert_eq!(created["conclude_at"]["margin"], 0.02, "{created}");
+    assert_eq!(created["rankers"][0]["id"], "a1e3", "{created}");
+    let path = "/v1/experiments/e/next-duel";
+    let duel = server.send("POST", path, &headers, br#"{"count": 2.0e0}"#.to_vec()).await;
+    assert_eq!(duel.json(200)["duels"].as_array().map(Vec::len), Some(2));
+    let half = server.send("POST", path, &headers, br#"{"count": 25e-1}"#.to_vec()).await;
+    half.problem_at(ProblemKind::InvalidRequest, "/count");
+}
+
+async fn without_a_winner_nothing_is_said_of_the_leader(database: TestDatabase) {
+    let server = Server::running(&database, &steady("search", &["a", "b"])).await;
+    for outcome in ["none", "tie"] {
+        for _ in 0..10 {
+            server.answer("search", &server.pair("search").await, outcome).await;
+        }
+        let page = server.get("/experiments/search").await.text();
+        assert!(!page.contains("showed another ranking"), "{page}");
+    }
 }

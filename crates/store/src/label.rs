@@ -1,7 +1,10 @@
 //! The text of ids, names and labels, which people compare by eye.
 
+use unicode_normalization::UnicodeNormalization as _;
+
 /// Why a text is no label: `None` if it is one. What people cannot see must not tell two labels
-/// apart. Marks of the writing direction are allowed; a page isolates them.
+/// apart. Marks of the writing direction are allowed, and a page isolates them; see
+/// [`as_seen`].
 pub fn label_fault(text: &str) -> Option<String> {
     let at = |place: usize, what: &str, c: char| {
         format!("character {} is {what}, U+{:04X}: remove it", place + 1, u32::from(c))
@@ -9,6 +12,7 @@ pub fn label_fault(text: &str) -> Option<String> {
     let unseen = text.chars().enumerate().find_map(|(place, c)| match c {
         c if c.is_control() => Some(at(place, "a control character", c)),
         c if is_invisible(c) => Some(at(place, "an invisible character", c)),
+        '`' => Some(at(place, "a backtick, which quotes names in sentences", c)),
         c if is_blank(c) && c != ' ' => Some(at(place, "a blank that looks like a space", c)),
         _ => None,
     });
@@ -18,6 +22,16 @@ pub fn label_fault(text: &str) -> Option<String> {
         _ => None,
     };
     unseen.or_else(at_end)
+}
+
+/// A text that two labels share if they look the same: with composed letters, and without the marks
+/// of the writing direction.
+pub fn as_seen(label: &str) -> String {
+    let is_mark = |c: &char| {
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}')
+    };
+    label.nfc().filter(|c| !is_mark(c)).collect()
 }
 
 /// Characters that show nothing and take no place. From the property `Default_Ignorable_Code_Point`
@@ -47,6 +61,7 @@ mod tests {
             ("\u{200b}a", "character 1 is an invisible character, U+200B"),
             ("a\tb", "character 2 is a control character, U+0009"),
             ("a\u{a0}b", "character 2 is a blank that looks like a space, U+00A0"),
+            ("a`b", "character 2 is a backtick, which quotes names in sentences, U+0060"),
             (" a", "starts with a blank"),
             ("a ", "ends with a blank"),
         ] {

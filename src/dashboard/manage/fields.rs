@@ -10,12 +10,13 @@ use serde_json::{Map, Value, json};
 use super::super::layout::{capitalized, with_code};
 use super::form::{Errors, Step, Values, step_button};
 use super::{metric_rows, numbers, policies};
-use crate::http::extract::without_place;
+use crate::http::extract::{UniqueKeys, without_place};
 use crate::http::problem::{Problem, ProblemKind};
 
 /// The explanation of a version that is not the newest.
-const STALE: &str = "Somebody has changed the experiment since you opened this page, so nothing was changed. \
-    The page now shows its present state. Send it again if you still want the change.";
+const STALE: &str = "The experiment has changed since you opened this page, so this form changed nothing. If you \
+    sent it twice, the first one was enough: see the history. The page now shows the present state. \
+    Send it again if you still want the change.";
 
 /// A field, which is a member of the body of an operation.
 #[derive(Debug, Clone, Copy)]
@@ -170,8 +171,11 @@ impl Field {
                     ));
                 }
             },
-            Kind::Json => serde_json::from_str(text)
-                .map_err(|error| format!("write JSON: {}", without_place(&error)))?,
+            Kind::Json => {
+                let UniqueKeys(members) = serde_json::from_str(text)
+                    .map_err(|error| format!("write JSON: {}", without_place(&error)))?;
+                Value::Object(members.into_iter().collect())
+            }
         }))
     }
 

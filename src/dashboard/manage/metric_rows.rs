@@ -20,7 +20,11 @@ struct Cell {
 
 const CELLS: [Cell; 7] = [
     Cell { member: "name", head: "Name", options: &[] },
-    Cell { member: "of", head: "Of", options: &[("ranker", "a ranker"), ("page", "a page alone")] },
+    Cell {
+        member: "of",
+        head: "Measured on",
+        options: &[("ranker", "a ranker"), ("page", "a page alone")],
+    },
     Cell { member: "better", head: "Better", options: &[("lower", "lower"), ("higher", "higher")] },
     Cell { member: "cap", head: "Largest value", options: &[] },
     Cell { member: "limit", head: "Limit of the mean", options: &[] },
@@ -98,7 +102,7 @@ pub(super) fn table(values: &Values) -> Markup {
 }
 
 fn control(values: &Values, row: usize, cell: &Cell) -> Markup {
-    let (name, label) = (field(row, cell), format!("{} of metric {}", cell.head, row + 1));
+    let (name, label) = (field(row, cell), format!("Metric {}: {}", row + 1, cell.head));
     let value = values.get(&name);
     html! {
         @if cell.options.is_empty() {

@@ -2,6 +2,8 @@
 
 use serde_json::Number;
 
+use crate::http::extract::with_integers;
+
 const NO_NUMBER: &str = "write a number with digits, such as 7 or 0.95";
 
 /// The number in a field. A share can be written in percent. What can be read in two ways is
@@ -23,7 +25,10 @@ pub(super) fn read(text: &str, is_share: bool) -> Result<Number, String> {
         None => none(),
     })?;
     let percent = if is_percent { "e-2" } else { "" };
-    serde_json::from_str(&format!("{sign}{digits}{percent}")).map_err(|_| none())
+    let text = format!("{sign}{digits}{percent}");
+    // an integer with an exponent is read as one
+    let written = with_integers(text.as_bytes()).filter(|_| digits.contains(['e', 'E']));
+    serde_json::from_slice(written.as_deref().unwrap_or(text.as_bytes())).map_err(|_| none())
 }
 
 /// The digits with a point and without groups; else the two ways to read them, if there are two.
@@ -99,7 +104,7 @@ mod tests {
             ("1,5", false, "1.5"),
             (".5", false, "0.5"),
             ("-1", false, "-1"),
-            ("1e3", false, "1e3"),
+            ("1e3", false, "1000"),
         ] {
             let wanted: Number = serde_json::from_str(wanted).expect("a number");
             assert_eq!(read(text, is_share), Ok(wanted), "{text}");

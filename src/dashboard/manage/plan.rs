@@ -52,6 +52,10 @@ pub(super) async fn of(
         }
         _ => None,
     };
+    let window = ["answer_window_seconds", "duel_ttl_seconds"];
+    if let Some(window) = window.into_iter().find_map(|name| experiment.get(name)) {
+        request.insert("answer_window_seconds".into(), window.clone());
+    }
     let rankers = experiment.get("rankers").and_then(Value::as_array).map_or(0, Vec::len);
     request.insert("rankers".into(), rankers.into());
     match experiment.get("decide_by") {
@@ -103,6 +107,7 @@ pub(super) async fn of_created(
         "conclude_at": spec.conclude_at,
         "decide_by": spec.decide_by,
         "alone": spec.alone,
+        "answer_window_seconds": spec.answer_window_seconds,
     });
     let Value::Object(experiment) = experiment else { return None };
     of(page, &values, experiment, &[], &mut Errors::default()).await

@@ -23,7 +23,7 @@ use crate::service::lifecycle::{self, CreatedExperiment};
 use rankduel_engine::experiment_spec::{
     ConcludeAt, ConclusionShape, DEFAULT_DUEL_TTL_SECONDS, DEFAULT_VALUE_WINDOW_SECONDS,
     DEFAULT_WATCH, DecideBy, EVENT_WEIGHTS, Errors, ExperimentSpec, Metric, OnDrift, OrNever,
-    Ranker, SETTLE_AFTER, WHOLE_COVERAGE,
+    Ranker, SETTLE_AFTER, WHOLE_COVERAGE, optional_map,
 };
 use rankduel_engine::page_rules::{CLICK, DEFAULT_CANARY_SHARE, PageRules};
 use rankduel_store::audience::Segment;
@@ -44,6 +44,7 @@ pub(crate) struct NewExperimentBody {
     #[schema(max_length = 200, example = "search-team@shop.example", nullable = false)]
     owner: Option<String>,
     /// `d-ts-verdict` by default. Its `confidence` and `margin` follow `conclude_at`.
+    #[serde(default, deserialize_with = "optional_map")]
     #[schema(value_type = Option<schemas::PolicySchema>, nullable = false)]
     policy: Option<Map<String, Value>>,
     /// `skip` by default.
@@ -108,9 +109,11 @@ pub(crate) struct NewExperimentBody {
     #[schema(minimum = 1, maximum = 2_592_000, nullable = false)]
     value_window_seconds: Option<u32>,
     /// Team draft by default.
+    #[serde(default, deserialize_with = "optional_map")]
     #[schema(value_type = Option<schemas::Interleaving>, nullable = false)]
     interleaving: Option<Map<String, Value>>,
     /// Weight of each kind of event on a document.
+    #[serde(default, deserialize_with = "optional_map")]
     #[schema(schema_with = event_weights)]
     event_weights: Option<BTreeMap<String, u32>>,
     /// Seconds after a duel was issued at which clicks sent in parts are settled into an outcome;

@@ -16,7 +16,7 @@ use crate::service::units::{NamedAudience, UnitHasher};
 use crate::telemetry::export;
 use dueling_bandits::claims::guardrails::{Guardrails, PageState};
 use rankduel_engine::experiment_spec::{
-    ExperimentSpec, FieldError, MetricOf, excerpt, pointer_part,
+    ExperimentSpec, FieldError, MetricOf, UniqueKeys, excerpt, pointer_part,
 };
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::page_values::page_of;
@@ -80,7 +80,10 @@ pub(super) fn read(
         return ReadValues { is_late: true, ..read };
     }
     let Some(rankers) = members(metrics) else {
-        read.refuse(pointer(), "it must be an object: values by ranker and metric");
+        read.refuse(
+            pointer(),
+            "it must be an object, with each ranker once: values by ranker and metric",
+        );
         return read;
     };
     page.values = [vec![None; spec.metrics.len()], vec![None; spec.metrics.len()]];
@@ -97,7 +100,8 @@ pub(super) fn read(
 
 /// The members of a JSON object, each of them unread. One that cannot be read costs no other.
 fn members(json: &str) -> Option<BTreeMap<String, Box<RawValue>>> {
-    serde_json::from_str(json).ok()
+    let UniqueKeys(members) = serde_json::from_str(json).ok()?;
+    Some(members.into_iter().collect())
 }
 
 fn came_late(spec: &ExperimentSpec) -> String {

@@ -34,6 +34,7 @@ const REPEATS_MAX: f64 = 0.99;
 const ORDERS: RangeInclusive<f64> = 0.00001..=1.0;
 const WINDOW: RangeInclusive<u32> = 60..=2_419_200;
 const ARRIVAL_MAX: u32 = 604_800;
+const ANSWER_MAX: u32 = 2_592_000;
 /// The differences of the curve, in times of the one that is asked for.
 const CURVE_FACTORS: [f64; 6] = [0.5, 0.7, 1.0, 1.4, 2.0, 4.0];
 /// The seed of all plans: the same request gets the same plan.
@@ -89,6 +90,12 @@ pub struct PlanRequest {
     #[serde(default = "default_days")]
     #[schema(minimum = 0.01, maximum = 3650.0)]
     pub days: f64,
+    /// Time after a page within which its answer comes, which the verdict waits for. An hour by
+    /// default; not read if orders decide.
+    #[arg(long, value_name = "SECONDS", default_value_t = default_answer_window(), hide_default_value = true)]
+    #[serde(default = "default_answer_window")]
+    #[schema(maximum = 2_592_000)]
+    pub answer_window_seconds: u32,
     /// Share of these pages that have an order of one of their documents, if orders decide; then
     /// `answered` is not read.
     #[arg(long, value_name = "SHARE")]
@@ -124,6 +131,10 @@ fn default_margin() -> f64 {
 
 fn default_days() -> f64 {
     14.0
+}
+
+fn default_answer_window() -> u32 {
+    3600
 }
 
 fn default_window() -> u32 {
@@ -216,6 +227,7 @@ impl PlanRequest {
         let (margin, days, others) = (self.margin, self.days, self.others.len());
         let orders = self.orders.unwrap_or(1.0);
         let (window, arrival) = (self.window_seconds, self.arrival_seconds());
+        let answer = self.answer_window_seconds;
         let differences = difference..=*DIFFERENCES.end();
         let checks = [
             ((2..=RANKERS_MAX).contains(&rankers), "rankers", rankers as f64, "2 to 100"),
@@ -238,6 +250,7 @@ impl PlanRequest {
             (DAYS.contains(&days), "days", days, "0.01 to 3650"),
             (ORDERS.contains(&orders), "orders", orders, "0.00001 to 1"),
             ((0.0..=0.5).contains(&self.alone), "alone", self.alone, "0 to 0.5"),
+            (answer <= ANSWER_MAX, "answer_window_seconds", answer.into(), "0 to 2,592,000"),
             (WINDOW.contains(&window), "window_seconds", window.into(), "60 to 2,419,200"),
             (arrival <= ARRIVAL_MAX, "arrival_seconds", arrival.into(), "0 to 604,800"),
         ];
@@ -299,8 +312,9 @@ impl PlanRequest {
 
     /// Days from a page until it counts.
     fn wait_days(&self) -> f64 {
-        let seconds = f64::from(self.window_seconds) + f64::from(self.arrival_seconds());
-        if self.orders.is_some() { seconds / 86_400.0 } else { 0.0 }
+        let of_orders = f64::from(self.window_seconds) + f64::from(self.arrival_seconds());
+        let of_answers = f64::from(self.answer_window_seconds);
+        if self.orders.is_some() { of_orders / 86_400.0 } else { of_answers / 86_400.0 }
     }
 
     /// Days until so many pages count.

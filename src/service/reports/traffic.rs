@@ -108,7 +108,10 @@ impl TrafficSummary {
         Ok(Self {
             counts,
             in_flight,
-            alone: fold.state().alone.as_deref().map(|alone| [*alone.issued(), *alone.answered()]),
+            alone: fold.state().alone.as_deref().map(|alone| {
+                let answered = *alone.answered();
+                [alone.issued().with_at_least(answered), answered]
+            }),
             shown: fold.state().counts.shown,
             silent: SilentPages::of(&fold),
             running: loaded.with_record(|record| {

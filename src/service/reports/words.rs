@@ -68,10 +68,15 @@ pub(super) fn moment(unix_ms: i64) -> String {
     )
 }
 
-/// A number of days.
+/// A number of days, in hours or minutes if it is a small part of them.
 pub(super) fn days_in_words(days: f64) -> String {
+    let (hours, minutes) = (two_digits(24.0 * days), (1440.0 * days).round());
     match days {
         1.0 => "1 day".into(),
+        _ if minutes == 1.0 => "1 minute".into(),
+        _ if minutes < 60.0 => format!("{minutes} minutes"),
+        _ if hours == 1.0 => "1 hour".into(),
+        _ if hours < 24.0 => format!("{hours} hours"),
         days if days >= 1000.0 => format!("{} days", grouped(days.round() as u64, ',')),
         days => format!("{days} days"),
     }

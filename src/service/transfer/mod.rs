@@ -15,7 +15,7 @@ mod import;
 mod log;
 mod pages;
 mod reader;
-mod table;
+pub(crate) mod table;
 
 pub use export::export;
 pub(crate) use format::CHUNK;

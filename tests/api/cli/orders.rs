@@ -17,28 +17,29 @@ use crate::support::service::{START_MS, Server};
 on_both_databases! {
     a_file_is_sent_in_requests_and_again_without_effect
     wrong_lines_are_named_and_the_others_count
+    a_line_that_is_no_text_costs_no_other
 }
 
 /// The code, standard output and standard error of the command with this standard input.
 async fn orders(
     arguments: &[&str],
     key: Option<&str>,
-    input: &str,
+    input: impl AsRef<[u8]>,
 ) -> (Option<i32>, String, String) {
     let mut command = rankduel(&[&["orders"], arguments].concat());
     command.stdin(Stdio::piped());
     if let Some(key) = key {
         command.env("RANKDUEL_KEY", key);
     }
-    let input = input.to_owned();
+    let input = input.as_ref().to_owned();
     tokio::task::spawn_blocking(move || run(command, &input)).await.expect("the command ends")
 }
 
-fn run(mut command: Command, input: &str) -> (Option<i32>, String, String) {
+fn run(mut command: Command, input: &[u8]) -> (Option<i32>, String, String) {
     let mut child = command.spawn().expect("the program");
     let mut stdin = child.stdin.take().expect("its standard input");
     // a command that does not read it has closed it
-    let _ = stdin.write_all(input.as_bytes());
+    let _ = stdin.write_all(input);
     drop(stdin);
     let output = child.wait_with_output().expect("its output");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
@@ -58,6 +59,23 @@ fn order(id: usize) -> String {
         "lines": [{"document": "d3", "value": 49.9, "quantity": 2}],
     });
     format!("{order}\n")
+}
+
+async fn a_line_that_is_no_text_costs_no_other(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    server.post("/v1/experiments", &shop("first")).await.json(201);
+    let url = server.client().base().to_owned();
+    let arguments = ["-", "--url", &*url];
+    let input = [order(1).as_bytes(), b"{\"order_id\": \"\xfc\"}\n", order(2).as_bytes()].concat();
+    let (code, counts, why) = orders(&arguments, None, input).await;
+    assert_eq!((code, &*counts), (Some(1), "invalid 1\nrecorded 2\n"), "{why}");
+    assert!(why.contains("line 2: invalid"), "{why}");
+    // an export that failed is no success
+    for nothing in ["", "\n \r\n", "\u{feff}"] {
+        let (code, counts, why) = orders(&arguments, None, nothing).await;
+        assert_eq!((code, &*counts), (Some(1), ""), "{nothing:?}");
+        assert!(why.contains("the file has no orders"), "{why}");
+    }
 }
 
 async fn a_file_is_sent_in_requests_and_again_without_effect(database: TestDatabase) {

@@ -204,7 +204,7 @@ async fn figures_are_files(database: TestDatabase) {
     let rows = found["effects"].as_array().expect("rows");
     let is_shown = |row: &&Value| {
         let rival = row["rival"].as_str().expect("an id");
-        days.contains(&format!("\"=prod,1\",{rival},"))
+        days.contains(&format!("\"'=prod,1\",{rival},"))
     };
     let of_pair =
         rows.iter().find(is_shown).map(|it| it["wins"].as_f64().zip(it["losses"].as_f64()));
@@ -212,7 +212,7 @@ async fn figures_are_files(database: TestDatabase) {
     let lead = file("lead.csv").await.text();
     let effects = server.verdict("search").await["effects"].clone();
     assert_eq!(lead.lines().count(), 1 + effects.as_array().expect("rows").len());
-    assert!(lead.contains("\"=prod,1\""), "{lead}");
+    assert!(lead.contains("\"'=prod,1\""), "no formula: {lead}");
     for name in ["lead.svg", "none.csv", "race", "race.png"] {
         assert_eq!(file(name).await.status, 404, "{name}");
     }

@@ -68,6 +68,13 @@ impl Split {
         self.units
     }
 
+    /// The same with at least these units: answers come before the pages that they are to are
+    /// written.
+    pub fn with_at_least(self, other: Self) -> Self {
+        let units = std::array::from_fn(|arm| self.units[arm].max(other.units[arm]));
+        Self { units, ..self }
+    }
+
     /// `ln E`.
     pub fn ln_evidence(&self) -> f64 {
         let [a, b] = self.units.map(|units| units as f64);

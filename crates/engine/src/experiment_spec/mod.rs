@@ -25,7 +25,7 @@ pub use errors::Errors;
 pub use exclusions::{Exclusion, MAX_EXCLUDED_UNITS, MAX_EXCLUSIONS};
 pub use field_error::{ERRORS_MAX, FieldError, FirstErrors, excerpt, percent_hint, pointer_part};
 pub use metrics::{Better, DEFAULT_VALUE_WINDOW_SECONDS, METRICS_MAX, Metric, MetricOf, OnHarm};
-pub use object::Object;
+pub use object::{Object, UniqueKeys, optional_map};
 pub use or_never::{ConclusionChangeShape, ConclusionShape, OrNever};
 pub use patch::{Patch, Refused};
 pub use ranker::Ranker;

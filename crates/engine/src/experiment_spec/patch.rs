@@ -13,6 +13,7 @@ use super::conclude_at::{ConcludeAt, ConcludeAtChange};
 use super::errors::Errors;
 use super::exclusions::Exclusion;
 use super::field_error::{FieldError, excerpt};
+use super::object::optional_map;
 use super::or_never::{ConclusionChangeShape, OrNever};
 use super::page_rules::MAX_METHOD_VERSIONS;
 use super::ranker::Ranker;
@@ -20,6 +21,7 @@ use super::spec::{ExperimentSpec, RANKERS_MAX, WHOLE_COVERAGE};
 use dueling_bandits::MIN_RANKERS;
 use dueling_bandits::evidence::Target;
 use rankduel_store::events::Status;
+use rankduel_store::label::as_seen;
 
 /// A change of an experiment. Members that are left out stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -46,7 +48,7 @@ pub struct Patch {
     #[schema(ignore)]
     pub reason: Option<String>,
     /// The method of interleaving.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_map", skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = interleaving_schema)]
     pub interleaving: Option<Map<String, Value>>,
     /// The ranker that people see today. Claims are made against it, with the answers to duels
@@ -315,6 +317,10 @@ impl ExperimentSpec {
             };
         }
         self.refuse_fixed_rankers()?;
+        if self.rankers.iter().any(|other| as_seen(&other.id) == as_seen(&ranker.id)) {
+            let detail = format!("ranker `{}` looks the same as another one", ranker.id);
+            return Err(Refused::at("/enlist/id", detail));
+        }
         let index = self.rankers.len();
         if self.decide_by.is_some() && index == MIN_RANKERS {
             return Err(Refused::FixedRankers(

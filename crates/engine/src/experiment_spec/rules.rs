@@ -12,7 +12,7 @@ use super::spec::{ExperimentSpec, MAX_DUEL_TTL_SECONDS, MAX_SEED, RANKERS_MAX};
 use dueling_bandits::MIN_RANKERS;
 use dueling_bandits::claims::control::Goal;
 use dueling_bandits::claims::segments::SEGMENTS_MAX;
-use rankduel_store::label::label_fault;
+use rankduel_store::label::{as_seen, label_fault};
 
 /// The name of the segment of all pages without a declared one.
 pub const OTHER: &str = "other";
@@ -93,10 +93,12 @@ impl ExperimentSpec {
             }
             let pointer = format!("/rankers/{index}");
             errors.extend(ranker.id_error(&pointer));
-            if let Some(earlier) = seen.insert(ranker.id.as_str(), index) {
+            if let Some(earlier) = seen.insert(as_seen(&ranker.id), index) {
                 let id = excerpt(&ranker.id);
-                let detail =
-                    format!("ranker `{id}` is listed twice; it is also at index {earlier}");
+                let detail = match self.rankers[earlier].id == ranker.id {
+                    true => format!("ranker `{id}` is listed twice; it is also at index {earlier}"),
+                    false => format!("ranker `{id}` looks the same as the one at index {earlier}"),
+                };
                 errors.push(FieldError::new(&pointer, detail));
             }
             errors.extend(ranker.description_error(&pointer));
