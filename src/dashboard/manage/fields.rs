@@ -171,6 +171,8 @@ impl Field {
                     ));
                 }
             },
+            // no object: refused where it is placed
+            Kind::Json if !text.starts_with('{') => Value::Null,
             Kind::Json => {
                 let UniqueKeys(members) = serde_json::from_str(text)
                     .map_err(|error| format!("write JSON: {}", without_place(&error)))?;

@@ -347,7 +347,7 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
             [("form_token", &*token), ("version", &*version), ("ranker", "late"), ("step", step)];
         let answer = visitor.post("/experiments/search/manage/enlist", &fields).await;
         assert_eq!(answer.status, 412);
-        assert!(answer.text().contains("Somebody has changed the experiment"), "{}", answer.text());
+        assert!(answer.text().contains("this form changed nothing"), "{}", answer.text());
         assert!(answer.text().contains("value=\"late\""), "the value is kept");
         assert_ne!(answer.hidden("version"), version, "the form has the newest version");
     }
