@@ -63,6 +63,7 @@ fn summary(counts: TrafficCounts) -> TrafficSummary {
         ttl_ms: TTL_MS,
         now_ms: OVER_MS,
         time_ahead_ms: None,
+        recorded_ahead_ms: None,
         batch: None,
         drift: None,
         by_orders: false,

@@ -14,6 +14,7 @@ on_both_databases! {
     two_servers_count_the_same_cohorts
     a_late_answer_teaches_the_policy_only
     a_clock_that_was_ahead_makes_no_later_answer_late
+    a_clock_that_was_ahead_is_told_before_an_answer_counts
 }
 
 on_sqlite! {
@@ -221,6 +222,31 @@ async fn a_clock_that_was_ahead_makes_no_later_answer_late(database: TestDatabas
     server.clock.advance_ms(JUMP_MS + 200_000);
     until("all answers to count", async || counted(&server, "search").await == (4, 0)).await;
     assert!(alarms(&server).await.is_empty());
+}
+
+async fn a_clock_that_was_ahead_is_told_before_an_answer_counts(database: TestDatabase) {
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    server
+        .create(&with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 3600})))
+        .await;
+    let kinds = async |server: &Client| {
+        let traffic = server.report("search", "traffic").await;
+        traffic["alarms"].as_array().expect("a list").to_vec()
+    };
+    server.clock.advance_ms(7_200_000);
+    for _ in 0..10 {
+        let duel = server.pair("search").await;
+        a_wins(&server, "search", &duel, None).await;
+    }
+    assert!(kinds(&server).await.is_empty());
+    server.clock.advance_ms(-7_200_000);
+    let second = Server::with(database.connect().await, Settings::quick()).await;
+    for server in [&server, &second] {
+        let alarms = kinds(server).await;
+        let detail = alarms[0]["detail"].as_str().expect("a text");
+        assert_eq!((alarms.len(), &alarms[0]["kind"]), (1, &json!("clock-ahead")), "{alarms:?}");
+        assert!(detail.contains("120 minutes after the time now"), "{detail}");
+    }
 }
 
 async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatabase) {

@@ -336,14 +336,16 @@ fn check_batch(traffic: &TrafficSummary, raised: &mut Raised) {
 
 /// A clock that was ahead.
 fn check_clock(traffic: &TrafficSummary, raised: &mut Raised) {
-    let Some(from) = traffic.time_ahead_ms else { return };
-    raised.raise_if(true, CLOCK_AHEAD, || {
-        format!(
-            "Answers were counted of duels up to {}, {} minutes after the time now.",
-            rfc3339(from),
-            (from - traffic.now_ms) / 60_000
-        )
-    });
+    let after = |at: i64| {
+        let minutes = (at - traffic.now_ms) / 60_000;
+        format!("{}, {minutes} minutes after the time now.", rfc3339(at))
+    };
+    let detail = match (traffic.time_ahead_ms, traffic.recorded_ahead_ms) {
+        (Some(from), _) => format!("Answers were counted of duels up to {}", after(from)),
+        (None, Some(at)) => format!("The newest entry of the log was recorded at {}", after(at)),
+        (None, None) => return,
+    };
+    raised.raise_if(true, CLOCK_AHEAD, || detail);
 }
 
 /// A kind of alarm.

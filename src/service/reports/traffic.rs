@@ -16,6 +16,9 @@ use rankduel_engine::metrics::{DELAY_SECONDS, FeedbackStatus};
 use rankduel_engine::traffic::TrafficCounts;
 use rankduel_store::events::Status;
 
+/// A right clock is not so far behind the one that recorded an entry.
+const AHEAD_MS: i64 = 60_000;
+
 /// The traffic of an experiment at one moment, and what else raises alarms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrafficSummary {
@@ -37,6 +40,8 @@ pub struct TrafficSummary {
     pub now_ms: i64,
     /// The time from which on duels count, if a clock was ahead when it was set.
     pub time_ahead_ms: Option<i64>,
+    /// Unix milliseconds at which the newest entry was recorded, if that is after the time now.
+    pub recorded_ahead_ms: Option<i64>,
     /// The open batch of a policy that runs in batches, until the experiment is concluded.
     pub batch: Option<BatchSummary>,
     /// The newest change of preferences, until there is a verdict on what is true since then.
@@ -120,6 +125,7 @@ impl TrafficSummary {
             ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,
             now_ms,
             time_ahead_ms: fold.time_ahead_of(now_ms),
+            recorded_ahead_ms: Some(fold.state().recorded_at).filter(|at| *at > now_ms + AHEAD_MS),
             batch: BatchSummary::of(&fold),
             drift: newest_change(&fold).cloned(),
             by_orders: loaded.spec.decide_by.is_some(),
