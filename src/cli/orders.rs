@@ -36,7 +36,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(32);
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Exit codes: 0 all orders were sent and none is invalid; 1 one is invalid, \
-    or the server does not take them; 2 wrong call."
+    the file has none, or the server does not take them; 2 wrong call."
 )]
 pub(super) struct Arguments {
     /// The file, or `-` for standard input
@@ -72,6 +72,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let result = runtime()?.block_on(send(&mut *file, &receiver, &mut sent));
     print(sent.counts())?;
     result.context("the rest is not sent; to resume, run the command again")?;
+    if sent.counts.is_empty() {
+        return Err(anyhow!("the file has no orders").into());
+    }
     match sent.counts.get("invalid") {
         Some(number) => Err(anyhow!("{number} orders are invalid: see the lines above").into()),
         None => Ok(()),
@@ -149,7 +152,6 @@ async fn send(file: &mut dyn BufRead, receiver: &Receiver, sent: &mut Sent) -> a
         batch.add(number, order);
     }
     match batch.lines.is_empty() {
-        true if sent.counts.is_empty() => Err(anyhow!("the file has no orders")),
         true => Ok(()),
         false => receiver.send(batch, sent).await,
     }

@@ -21,6 +21,7 @@ on_sqlite! {
     invalid_roster_changes_are_refused_with_the_reason
     the_verdict_and_all_scores_cover_active_rankers_only
     an_experiment_concludes_on_an_active_ranker
+    a_verdict_that_starts_again_is_proven_again
     rankings_are_required_of_active_rankers
     the_pages_mark_retired_rankers
 }
@@ -382,6 +383,43 @@ async fn an_experiment_concludes_on_an_active_ranker(database: TestDatabase) {
     let duel = server.next_duel("search").await;
     assert_eq!((&duel["left"], &duel["right"]), (&json!("b"), &json!("b")));
     assert_no_findings(&database).await;
+}
+
+/// Request pages, of which the first ranker of the alphabet wins those of two, until the verdict is
+/// decided; returns how many pages were requested.
+async fn decide(server: &Server, name: &str) -> usize {
+    for page in 0..2_000 {
+        let duel = server.next_duel(name).await;
+        if duel["self_duel"] == false {
+            server.first_wins(name, &duel).await;
+        }
+        if page % 20 == 0 && server.verdict(name).await["state"] == "decided" {
+            return page;
+        }
+    }
+    panic!("no verdict in 2,000 pages: {}", server.verdict(name).await);
+}
+
+/// The winner was shown alone, and with nothing but pages of one ranker no answer would ever come.
+async fn a_verdict_that_starts_again_is_proven_again(database: TestDatabase) {
+    let server = Server::start(database.store().await).await;
+    for (name, rankers) in [("three", &["a", "b", "c"][..]), ("four", &["a", "b", "c", "d"])] {
+        let body = json!({"name": name, "rankers": rankers, "policy": {"kind": "d-ts-verdict"}});
+        server.create(&with(search("d-ts-verdict"), body)).await;
+        decide(&server, name).await;
+        for loser in rankers.iter().rev().take(rankers.len() - 2) {
+            server.patch(name, &json!({"retire": loser})).await.json(200);
+            assert_eq!(server.verdict(name).await["state"], "open");
+            decide(&server, name).await;
+        }
+        // it shows its winner alone again
+        let alone = |duel: Value| usize::from(duel["self_duel"] == true);
+        let mut found = 0;
+        for _ in 0..50 {
+            found += alone(server.next_duel(name).await);
+        }
+        assert!(found > 45, "{found} of 50");
+    }
 }
 
 async fn rankings_are_required_of_active_rankers(database: TestDatabase) {

@@ -113,11 +113,16 @@ impl Deciding {
         steps.clamp(PATIENCE, MOST_PATIENCE) / (steps + self.plan.missing())
     }
 
-    /// The selection, except for a self-duel before the first plan: then that ranker meets another
-    /// one, because hardly anything is known yet and a self-duel teaches nothing.
+    /// The selection, except for a self-duel before the first plan, and after the verdict has
+    /// started again: then that ranker meets another one. A self-duel teaches nothing, and a plan
+    /// is made with an answer, so that without one self-duels would follow for ever.
     fn without_early_self_duel(&self, selection: Selection, rng: &mut PolicyRng) -> Selection {
         let (active, first) = (self.active(), selection.duel.first);
-        let is_planned = self.plan.leader().is_some() || self.steps() >= self.least_rest();
+        let is_early = self.steps() < self.least_rest();
+        let is_due = self.is_stale || self.is_plan_due();
+        // without a first one, nobody makes plans
+        let awaits_plan = is_early || self.planned_at > 0 && active.len() <= PLANNED_MAX && is_due;
+        let is_planned = self.plan.leader().is_some() || !awaits_plan;
         if is_planned || !selection.duel.is_self() || active.len() < 2 {
             return selection;
         }
