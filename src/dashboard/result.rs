@@ -332,7 +332,12 @@ fn lead_section(view: &View) -> Markup {
         }
         @if !shown.is_empty() { (dots.render()) (links(&view.record.name, Figure::Lead)) }
         p.note {
-            @if unknown > 0 { (counted(unknown as u64, "rival has", "rivals have")) " met " (name(leader)) " on too few pages for a number. " }
+            @if unknown > 0 {
+                @match verdict.rests_on.by_score {
+                    0 => { (counted(unknown as u64, "rival has", "rivals have")) " met " (name(leader)) " on too few pages for a number. " }
+                    _ => "A pair whose pages count by a score has no share of pages. ",
+                }
+            }
             @if shown.len() + unknown < verdict.effects.len() { "The " (shown.len()) " rivals with the smallest lead are shown. " }
             dfn { "Points" } ": of 100 pages that settle between two rankers, how many more than 50 the first one wins."
             @if let Some((effect, rate)) = example {

@@ -156,7 +156,9 @@ fn panel(view: &View, opponent: &str) -> Markup {
     let head = |head: Markup, wins: f64, losses: f64| {
         html! { (head) br; span.quiet.small { (halves(wins)) ":" (halves(losses)) } }
     };
+    // the segments have all answers, and the verdict those since the last change of the rankers
     let all = view.verdict.effects.iter().find(|effect| effect.rival == opponent);
+    let all = all.filter(|_| view.fold.roster_changes == 0);
     let all = all.map(|own| Row {
         head: head(html! { "all traffic" }, own.wins, own.losses),
         strong: true,
