@@ -107,10 +107,8 @@ pub struct Rate {
 /// The result of a pair between two change points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// Unix milliseconds at which the first duels of the points before it and at its end were
-    /// issued: `None` at the start, and now.
-    pub since: Option<i64>,
-    /// See `since`.
+    /// Unix milliseconds at which the first duels of the point at its end were issued; `None` if it
+    /// goes on.
     pub until: Option<i64>,
     /// Win rate of the first ranker.
     pub rate: Rate,
@@ -288,13 +286,13 @@ impl Drift {
             return Vec::new();
         };
         let points = self.points.iter().map(|point| (Some(point.issued_at), &point.counts));
-        let mut before = (None, [0, 0]);
+        let mut before = [0, 0];
         let all = points.chain([(None, &self.counts)]).map(|(until, counts)| {
             let now = counts.get(place).copied().unwrap_or_default();
-            let (since, then) = std::mem::replace(&mut before, (until, now));
+            let then = std::mem::replace(&mut before, now);
             let [wins, plays] = [now[0] - then[0], now[1] - then[1]];
             let wins = if first < second { wins } else { plays - wins };
-            Stretch { since, until, rate: rate([wins, plays]) }
+            Stretch { until, rate: rate([wins, plays]) }
         });
         all.collect()
     }

@@ -78,7 +78,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeys<T> {
     }
 }
 
-/// Read an optional member that is a map, without the last word of a key that is repeated.
+/// Read an optional member that is a map. A repeated key is an error.
 pub fn optional_map<'de, D, T, M>(deserializer: D) -> Result<Option<M>, D::Error>
 where
     D: Deserializer<'de>,
