@@ -141,7 +141,7 @@ class Shop:
     def send_orders(self) -> str:
         """What a nightly job does."""
         command = [program(), "orders", str(self._orders), "--url", self.rankduel]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
     def has_orders(self) -> bool:
         return self._orders.exists()

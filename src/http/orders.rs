@@ -71,7 +71,7 @@ async fn orders(
 /// Report what units bought, to every experiment
 ///
 /// As for one experiment. The orders go to every experiment with `decide_by` that the key includes
-/// and that runs or has open baskets. After a 5xx, send the same orders again.
+/// and that can count them. If all have ended, orders are `late`. After a 5xx, send them again.
 #[utoipa::path(post, path = "/v1/orders", tag = "duels",
     request_body(content((OrdersBody = "application/json"), (OrderBody = "application/x-ndjson"))),
     responses((status = 200, body = OrderReceipts, description = "The result for each order.")))]

@@ -295,9 +295,29 @@ async fn orders_go_to_every_experiment_that_counts_them(database: TestDatabase) 
     for name in ["two", "three"] {
         server.patch(name, &json!({"status": "paused"})).await.json(200);
     }
-    // of those that are paused, one has an open basket
-    let last = order("A-2", "u", &["d"]);
-    assert_eq!(result(all(&last).await), json!({"status": "recorded", "experiments": 2}));
+    // clicks on the last pages before a pause may still come, and open baskets
+    let mut late = order("A-2", "u", &["d"]);
+    assert_eq!(result(all(&late).await), json!({"status": "recorded", "experiments": 3}));
+    server.clock.advance_ms(700_000);
+    eventually("the basket closes", async || {
+        late = with(order("A-3", "u", &["d"]), json!({"at": at(600)}));
+        let counted = result(all(&late).await)["experiments"].clone();
+        (counted == 1).then_some(())
+    })
+    .await;
+    // once all have ended, the nightly job has nothing to repair
+    server.patch("one", &json!({"status": "paused"})).await.json(200);
+    server.clock.advance_ms(700_000);
+    let ended = result(all(&late).await);
+    assert_eq!((&ended["status"], &ended["experiments"]), (&json!("late"), &Value::Null));
+    let of_one = send(&server, "one", &[late.clone(), order("A-4", "u", &["d"])]).await;
+    assert_eq!(statuses(&of_one), ["duplicate", "late"]);
+    for name in ["one", "two", "three"] {
+        server.patch(name, &json!({"status": "concluded"})).await.json(200);
+        let path = format!("/v1/experiments/{name}");
+        assert_eq!(server.send("DELETE", &path, &[], Vec::new()).await.status, 204);
+    }
+    all(&late).await.problem(ProblemKind::NoOrders);
 }
 
 async fn a_click_without_a_unit_links_nothing(database: TestDatabase) {

@@ -42,12 +42,12 @@ pub(crate) async fn counting_one(
     }
 }
 
-/// Every experiment of a list that counts orders now: it runs, or has baskets that are open.
+/// Every experiment of a list that can count orders now. An error if orders decide none of them.
 pub(crate) async fn counting(
     service: &Service,
     filter: &ListFilter,
 ) -> Result<Vec<Arc<LoadedExperiment>>, ServiceError> {
-    let (mut counting, mut after) = (Vec::new(), String::new());
+    let (mut counting, mut are_late, mut after) = (Vec::new(), false, String::new());
     let filter = ListFilter { spec_with: "\"decide_by\":", ..filter.clone() };
     loop {
         let page = service.engine.store.experiments(&filter, &after, READ_AT_ONCE).await?;
@@ -57,16 +57,17 @@ pub(crate) async fn counting(
         }
         for record in &page {
             let loaded = service.experiment(&record.name).await?;
-            let is_open = record.status == Status::Running || loaded.fold()?.has_open_baskets();
-            if is_open && loaded.spec.decide_by.is_some() {
-                counting.push(loaded);
+            match loaded.spec.decide_by {
+                None => {}
+                Some(_) if can_count(service, &loaded)? => counting.push(loaded),
+                Some(_) => are_late = true,
             }
         }
         match is_end {
             false => {}
-            true if counting.is_empty() => {
+            true if counting.is_empty() && !are_late => {
                 return Err(ServiceError::NoOrders(
-                    "no experiment that this key includes has `decide_by` and counts orders now"
+                    "no experiment that this key includes has `decide_by`, or all are archived"
                         .into(),
                 ));
             }
@@ -75,7 +76,20 @@ pub(crate) async fn counting(
     }
 }
 
-/// Receive orders in each of these experiments. Returns one result for each order, in order, once
+/// Whether an order that comes now can count: pages of two rankers or of one alone are shown, or
+/// were a short time ago. A basket may open after the last of them, because clicks arrive later.
+fn can_count(service: &Service, loaded: &LoadedExperiment) -> Result<bool, ServiceError> {
+    let (status, changed_at) = loaded.with_record(|record| (record.status, record.updated_at));
+    let are_shown = match status {
+        Status::Running => true,
+        Status::Paused => false,
+        Status::Concluded => loaded.spec.watch > 0.0 || loaded.spec.alone > 0.0,
+    };
+    let ends_at = changed_at + loaded.spec.answer_window_ms() + SLACK_MS;
+    Ok(are_shown || service.now_ms() < ends_at || loaded.fold()?.has_open_baskets())
+}
+
+/// Receive orders in each of these experiments; in none, all are late. Returns one result for each order, in order, once
 /// all that count are durable. After an error, some may be durable: repeat the request.
 pub(crate) async fn receive(
     service: &Service,
@@ -187,6 +201,9 @@ async fn counted(
     loaded: &LoadedExperiment,
     orders: &[NamedOrder],
 ) -> Result<Vec<bool>, ServiceError> {
+    if !can_count(service, loaded)? {
+        return Ok(vec![true; orders.len()]);
+    }
     let (mut counted, mut gone) = (Vec::with_capacity(orders.len()), Vec::new());
     {
         let fold = loaded.fold()?;
