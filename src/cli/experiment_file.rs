@@ -46,10 +46,16 @@ pub(super) struct Pages {
 impl Pages {
     pub(super) fn run(&self) -> Result<(), CommandError> {
         let Self { file, format, after } = self;
-        let rows = file.write("table", async |store, name, out| {
-            write_pages(store, name, *format, *after, out).await
+        let (rows, pruned_to) = file.write("table", async |store, name, out| {
+            let rows = write_pages(store, name, *format, *after, out).await?;
+            let record = store.experiment(name).await.context("the experiment cannot be read")?;
+            Ok((rows, record.map_or(0, |record| record.pruned_to)))
         })?;
-        eprintln!("wrote the answered pages of `{}`: {rows} rows", file.name);
+        let pruned = match pruned_to > *after {
+            true => format!("; the log up to position {pruned_to} was pruned, and is not in it"),
+            false => String::new(),
+        };
+        eprintln!("wrote the answered pages of `{}`: {rows} rows{pruned}", file.name);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use reqwest::Url;
 
+use super::output::print;
 use super::{CommandError, runtime};
 
 /// The arguments of `rankduel health`.
@@ -45,8 +46,7 @@ pub(super) fn run(args: &HealthArgs) -> Result<(), CommandError> {
     let url = probe(args).map_err(CommandError::Usage)?;
     let within = Duration::from_secs(args.timeout_seconds.into());
     let answer = runtime()?.block_on(ask(url, within))?;
-    println!("{}", answer.trim_end());
-    Ok(())
+    print(format!("{}\n", answer.trim_end()))
 }
 
 /// The URL of the check.

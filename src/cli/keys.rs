@@ -15,6 +15,7 @@ use rankduel_engine::access::{
 };
 use rankduel_engine::clock::{Clock as _, SystemClock, rfc3339};
 use rankduel_engine::experiment_spec::name_error;
+use rankduel_store::label::as_seen;
 use rankduel_store::{ApiKeyRecord, SharedStore};
 
 /// Manage the API keys of callers: create, list, rotate, revoke
@@ -236,7 +237,7 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
             time(Some(key.created_at), ""),
             time(key.expires_at, "never"),
             time(key.last_used_at, "never"),
-            key.name,
+            as_seen(&key.name),
         );
     }
     Ok(text)

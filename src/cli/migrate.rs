@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use super::database::{open_store, place};
+use super::output::print;
 use super::{CommandError, runtime};
 use crate::config::StoreArgs;
 use rankduel_store::{Database, Distributed, Place, StoreError};
@@ -35,7 +36,7 @@ pub(super) fn run(args: &Arguments) -> Result<(), CommandError> {
         let store = open_store(url).await?;
         let done = update(&*store, &place, args.distribute).await;
         store.close().await;
-        done.map_err(CommandError::from)
+        done
     })
 }
 
@@ -43,13 +44,13 @@ async fn update(
     store: &dyn Database,
     place: &Place,
     distribute: Option<Extension>,
-) -> anyhow::Result<()> {
-    println!("The {} database {place} {}.", store.kind(), migrate(store).await?);
+) -> Result<(), CommandError> {
+    print(format!("The {} database {place} {}.\n", store.kind(), migrate(store).await?))?;
     if let Some(Extension::Citus) = distribute {
-        let Distributed { newly, nodes } = store.distribute().await?;
+        let Distributed { newly, nodes } = store.distribute().await.map_err(anyhow::Error::from)?;
         let when = if newly { "now" } else { "already" };
         let nodes = if nodes == 1 { "1 node".into() } else { format!("{nodes} nodes") };
-        println!("Its experiments are {when} distributed over {nodes}.");
+        print(format!("Its experiments are {when} distributed over {nodes}.\n"))?;
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let report = arguments.request.report(|| true).map_err(|error| match error {
         ServiceError::Invalid(errors) => {
             let details: Vec<_> = errors.into_iter().map(|error| error.detail).collect();
-            CommandError::Usage(details.join("; ").replace("`pages_per_day`", "`pages-per-day`"))
+            CommandError::Usage(details.join("; ").replace('_', "-"))
         }
         error => CommandError::Failed(error.into()),
     })?;

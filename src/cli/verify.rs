@@ -1,12 +1,11 @@
 //! `rankduel verify`: checks the contents of a database.
 
-use std::io::Write as _;
-
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 
 use super::CommandError;
 use super::database::{Access, with_store};
+use super::output::print;
 use crate::config::StoreArgs;
 use crate::service::verify;
 use rankduel_store::SharedStore;
@@ -41,8 +40,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     })
 }
 
+/// The check goes on without a reader: its result is the exit code.
 fn print_line(line: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{line}").context("the result cannot be written")
+    match print(format!("{line}\n")) {
+        Ok(()) | Err(CommandError::ReaderGone) => Ok(()),
+        Err(error) => Err(anyhow!("{error}")),
+    }
 }
 
 /// Check the whole database, or these experiments. Returns the number of errors.

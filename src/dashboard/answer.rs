@@ -120,8 +120,8 @@ fn limits(view: &View) -> Markup {
             (false, true) => " The end waits for the segments.",
             (false, false) => {}
         }
-        @if let Some(days) = min_days { " It runs for " (days) "\u{a0}days at least." }
-        @if let Some(days) = max_days { " It ends after " (days) "\u{a0}days at the latest." }
+        @if let Some(days) = min_days { " It runs for " (super::layout::days(days)) " at least." }
+        @if let Some(days) = max_days { " It ends after " (super::layout::days(days)) " at the latest." }
         @if let Some(duels) = max_duels { " It ends after " (counted(duels, "answer", "answers")) " at the latest." }
     } }
 }

@@ -143,7 +143,7 @@ pub(crate) fn percent(share: f64) -> String {
     if (percent < 1.0 && percent > 0.0) || (percent > 99.0 && percent < 100.0) {
         format!("{percent:.1}\u{202f}%")
     } else {
-        format!("{percent:.0}\u{202f}%")
+        format!("{}\u{202f}%", percent.round())
     }
 }
 
@@ -259,6 +259,11 @@ pub(crate) fn moment(unix_ms: i64, now_ms: i64) -> String {
         near if near < 20 * 3_600_000 => hour(unix_ms, now_ms),
         _ => day(unix_ms, now_ms),
     }
+}
+
+/// A number of days, which may be a part of one.
+pub(crate) fn days(days: f64) -> String {
+    format!("{days}\u{a0}{}", if days == 1.0 { "day" } else { "days" })
 }
 
 /// A duration in the unit that fits its size.

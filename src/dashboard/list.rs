@@ -36,7 +36,7 @@ impl Group {
         match self {
             Self::Alarm => "Look into it",
             Self::Decision => "Needs a decision",
-            Self::Running => "Running",
+            Self::Running => "Going on",
             Self::Finished => "Finished",
         }
     }
@@ -244,7 +244,7 @@ fn lead_of(lead: &LeadOver) -> Markup {
                 (Some(least), Some(most)) => { "(" (in_points(least)) " to " (in_points(most)) ")" }
                 (Some(least), None) => { "(at least " (in_points(least)) ")" }
                 (None, Some(most)) => { "(at most " (in_points(most)) ")" }
-                (None, None) => { "(nothing proven)" }
+                (None, None) => {}
             }
         }
     }

@@ -30,9 +30,15 @@ fn safe_next(next: Option<&str>) -> &str {
     }
 }
 
+/// The explanation of a form that was sent without a session.
+const NOT_KEPT: &str = "Your session had ended, so the form was not sent. Log in, go back to it in your browser, and \
+    send it again: what you wrote is still there.";
+
 #[derive(Deserialize)]
 pub(crate) struct LoginQuery {
     next: Option<String>,
+    /// Given if a form was sent without a session.
+    form: Option<String>,
 }
 
 pub(crate) async fn login_page(
@@ -40,12 +46,13 @@ pub(crate) async fn login_page(
     headers: HeaderMap,
     query: Result<Query<LoginQuery>, QueryRejection>,
 ) -> Response {
-    let next = query.ok().and_then(|Query(query)| query.next);
+    let query = query.ok().map(|Query(query)| (query.next, query.form.is_some()));
+    let (next, has_sent) = query.unwrap_or_default();
     let next = safe_next(next.as_deref());
     if sessions.keys.are_none() || sessions.key_of(&headers).is_some() {
         return Redirect::to(next).into_response();
     }
-    form(StatusCode::OK, next, None, &headers)
+    form(StatusCode::OK, next, has_sent.then_some(NOT_KEPT), &headers)
 }
 
 fn form(status: StatusCode, next: &str, wrong: Option<&str>, headers: &HeaderMap) -> Response {

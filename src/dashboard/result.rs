@@ -28,7 +28,7 @@ pub(crate) fn page(view: &View) -> Markup {
         (orders::section(view))
         @if view.pages > 0 { (safe::section(view)) }
         @if view.has_compared() { (whom::section(view)) (still::section(view)) }
-        @if view.has_compared() { (cost_section(view)) }
+        @if has_cost(view) { (cost_section(view)) }
         div.folds {
             (basis::section(view))
             (glossary(view))
@@ -52,7 +52,14 @@ fn meta(view: &View) -> Markup {
         @if gone > 0 { ", " (gone) " retired" }
         ". Since " (day(view.record.created_at, view.now))
         @if days > 0 { ", " (counted(days as u64, "day", "days")) }
-        ". " (counted(view.pages, "page", "pages")) ", "
+        ". "
+        @match &view.verdict.orders {
+            Some(orders) => {
+                (number(orders.units)) @if orders.units == 1 { " person" } @else { " people" } " clicked, "
+                (number(orders.ordered)) " of them ordered it, "
+            }
+            None => { (counted(view.pages, "page", "pages")) ", " }
+        }
         span #answers { (number(view.verdict.rests_on.answers)) }
         @if view.verdict.rests_on.answers == 1 { "\u{a0}answer counts" } @else { "\u{a0}answers count" }
         @if let Some(waiting) = view.waiting() {
@@ -99,7 +106,7 @@ fn tiles(view: &View) -> Vec<Tile> {
         tiles.extend(view.verdict.drift.as_ref().map(|drift| still::tile(view, drift)));
         tiles.push(time_tile(view));
     }
-    if view.has_compared() {
+    if has_cost(view) {
         tiles.push(cost_tile(view));
     }
     if !view.is_over() && tiles.len() > 2 {
@@ -242,8 +249,8 @@ struct OtherPages {
     shown: f64,
     /// All pages up to then.
     pages: u64,
-    /// How many there would be in an even split.
-    even: f64,
+    /// How many there would be in an even split; `None` if the rankers have changed.
+    even: Option<f64>,
 }
 
 fn others(view: &View) -> OtherPages {
@@ -258,7 +265,13 @@ fn others(view: &View) -> OtherPages {
     let own: u64 = best.iter().filter_map(|&i| counts.get(i)).sum();
     let pages = counts.iter().sum::<u64>() / 2;
     let even = pages as f64 * (1.0 - best.len() as f64 / view.active().len() as f64);
-    OtherPages { shown: pages as f64 - own as f64 / 2.0, pages, even: even.max(0.0) }
+    let even = (view.fold.roster_changes == 0).then_some(even.max(0.0));
+    OtherPages { shown: pages as f64 - own as f64 / 2.0, pages, even }
+}
+
+/// Where orders decide, pages without an order are not counted.
+fn has_cost(view: &View) -> bool {
+    view.has_compared() && view.verdict.orders.is_none()
 }
 
 fn cost_question(view: &View) -> &'static str {
@@ -287,22 +300,14 @@ fn lead_section(view: &View) -> Markup {
     let certain = |id: &str| verdict.winners.iter().any(|winner| winner == id);
     let is_left = |effect: &Effect| effect.ruled_out && effect.low < 0.5 - verdict.margin - 1e-9;
     let rows = shown.iter().map(|&effect| {
-        // the claim against the control is about their own duels alone
-        let claim = verdict.control.as_ref().filter(|it| is_control(&effect) && it.ranker == *leader);
-        let better = claim.map(|it| it.at_least.filter(|_| it.proven == Some(ClaimKind::Better)));
-        let (low, high) = match better {
-            _ if view.has_changed() => (effect.low.min(effect.high), effect.high),
-            Some(Some(least)) => (effect.low.max(least), effect.high),
-            Some(None) => (effect.low.min(0.5), effect.high),
-            None => (effect.low, effect.high),
-        };
+        let interval @ (low, _) = view.interval(effect);
         let (mark, result) = match (certain(&effect.rival), effect.ruled_out) {
             _ if view.has_changed() => (Mark::None, html! { "before the change: " (if effect.ruled_out { "ruled out" } else { "open" }) }),
             (true, _) => (Mark::Yes, html! { "equally good" }),
             (_, true) if low > 0.5 => (Mark::Yes, html! { "beaten" }),
             (_, true) if is_left(effect) => (Mark::Yes, html! { "beats fewer others" }),
             (_, true) => (Mark::Yes, html! { "ruled out" }),
-            _ if low > 0.5 => (Mark::Yes, html! { "beaten" }),
+            _ if low > 0.5 => (Mark::Wait, html! { "beaten, not ruled out" }),
             (_, false) if view.has_ended() => (Mark::None, html! { "not ruled out" }),
             (_, false) => (Mark::Wait, html! { "still open" }),
         };
@@ -311,7 +316,7 @@ fn lead_section(view: &View) -> Markup {
             strong: false,
             mark,
             measured: effect.win_rate,
-            interval: (low, high.max(low)),
+            interval,
             result,
         }
     });
@@ -367,12 +372,13 @@ fn cost_section(view: &View) -> Markup {
     };
     let content = html! {
         p {
-            b #others { (halves(shown)) } " of " (number(pages)) " pages showed another ranking than "
+            b #others { (halves(shown)) } " of " (counted(pages, "page", "pages")) " showed another ranking than "
             @if several { "those of the winners" } @else { (name(&view.verdict.leader)) @if !view.is_over() { ", the leader" } }
-            "; two half pages count as one. An even split would have shown " (halves(even)) "."
+            "; two half pages count as one."
+            @if let Some(even) = even { " An even split would have shown " (halves(even)) "." }
             @if since > 0 { " After the end there were " (counted(since, "page", "pages")) " more." }
         }
-        div.bars { (row("This experiment", shown)) (row("An even split", even)) }
+        @if let Some(even) = even { div.bars { (row("This experiment", shown)) (row("An even split", even)) } }
     };
     part("cost", cost_question(view), &content)
 }
@@ -389,7 +395,7 @@ fn glossary(view: &View) -> Markup {
                     dt { "Basket" } dd { "What a person who clicked has ordered within the window. It counts once, when it closes, for the ranker that brought what was clicked and ordered." }
                 }
                 dt { "Best" } dd { "Beats the most other rankers (the Copeland winner)." }
-                dt { "Beaten, ruled out, beats fewer others" } dd { "Beaten: the leader is better than it. Ruled out: it is not better than the leader by more than the margin. Beats fewer others: it may win against the leader, but it loses to more of the others." }
+                dt { "Beaten, ruled out, beats fewer others" } dd { "Beaten: the leader is better than it; with three or more rankers it may still beat more of the others. Ruled out: it is not better than the leader by more than the margin. Beats fewer others: it may win against the leader, but it loses to more of the others." }
                 dt { "Wrong in at most " (view.error()) } dd { "If you ran so many experiments and read each one as often as you like, no more of them would ever show you a false result." }
                 dt { "Evidence" } dd { "100 means: if the claim were false, luck alone would reach 100 at most once in 100 experiments." }
             }

@@ -11,12 +11,18 @@
 
   const say = (text) => { if (said.textContent !== text) said.textContent = text; };
 
+  // Places that can have the focus. Links and buttons without an id are known by their text.
+  const places = () => [...document.querySelectorAll("#main :is(a, button, input, select, summary, [tabindex])")];
+  const sign = (place) => place.id || place.tagName + place.getAttribute("href") + place.textContent;
+
   // Keep what the reader has opened, scrolled or focused.
   const swap = (text) => {
     const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
     const main = document.getElementById("main");
     if (!fresh || !main) return;
-    const focus = document.activeElement && main.contains(document.activeElement) ? document.activeElement.id : "";
+    const focus = places().includes(document.activeElement) ? sign(document.activeElement) : null;
+    const isAlike = (place) => sign(place) === focus;
+    const alike = places().filter(isAlike).indexOf(document.activeElement);
     const open = new Set([...main.querySelectorAll("details[open]")].map((details) => details.id));
     const scrolled = [...main.querySelectorAll(".scroll")].map((region) => [region.scrollLeft, region.scrollTop]);
     const fields = [...main.querySelectorAll("input[id], select[id]")].map((field) => [field.id, field.value]);
@@ -29,12 +35,13 @@
       const field = document.getElementById(id);
       if (field) field.value = value;
     }
-    if (focus && document.getElementById(focus)) document.getElementById(focus).focus({ preventScroll: true });
+    if (focus) places().filter(isAlike)[alike]?.focus({ preventScroll: true });
   };
 
   const update = async () => {
     const isTyping = document.activeElement && document.activeElement.matches("main input");
-    if (paused || busy || document.hidden || isTyping) return;
+    const isSelecting = !document.getSelection().isCollapsed;
+    if (paused || busy || document.hidden || isTyping || isSelecting) return;
     busy = true;
     try {
       const headers = etag ? { "if-none-match": etag } : {};

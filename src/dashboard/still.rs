@@ -4,16 +4,23 @@ use maud::{Markup, html};
 
 use super::chart::{Chart, Figure, Line, Times, links};
 use super::forecast::DAY_MS;
-use super::layout::{Mark, Tile, counted, day, name, part, points, spoken, with_code};
+use super::layout::{Mark, Tile, counted, day, name, part, percent, points, spoken, with_code};
 use super::view::View;
 use crate::service::reports::drift::DriftClaim;
 use dueling_bandits::claims::drift::{BLOCK, Stretch};
+
+/// Below this share of meetings among recent pages, nobody would see a change.
+const WATCHED_LEAST: f64 = 0.005;
 
 /// The tile of the page.
 pub(crate) fn tile(view: &View, drift: &DriftClaim) -> Tile {
     let has_changed = view.answer.alarms.iter().any(|alarm| alarm.kind == "changed-preferences");
     let is_unwatched = view.has_ended() && view.loaded.spec.watch <= 0.0;
+    // the policy shows the winner alone
+    let is_settled =
+        view.is_decided() && !view.has_ended() && view.fold.met_recently < WATCHED_LEAST;
     let (mark, answer) = match (drift.alarms_total, has_changed) {
+        (0, _) if is_settled => (Mark::None, "Not watched since the result"),
         _ if is_unwatched && !has_changed => (Mark::None, "Not watched since the end"),
         (0, _) if view.record.archived_at.is_some() => (Mark::None, "Not watched any more"),
         (0, _) if drift.answers < 2 * BLOCK => (Mark::None, "Too few answers to tell"),
@@ -23,6 +30,10 @@ pub(crate) fn tile(view: &View, drift: &DriftClaim) -> Tile {
     };
     let more = html! {
         @if drift.alarms_total > 0 { (with_code(&drift.sentence)) }
+        @else if is_settled {
+            "No rankers meet any more."
+            @if view.loaded.spec.watch > 0.0 { " Conclude it: " (percent(view.loaded.spec.watch)) " of the pages then look for changes" }
+        }
         @else if !is_unwatched && drift.answers > 0 { "In " (counted(drift.answers, "answer with a winner", "answers with a winner")) }
     };
     Tile::new(("Is it still true?", "still"), (mark, html! { (answer) }), more)

@@ -16,7 +16,8 @@ pub(crate) fn page(view: &View) -> Markup {
         (head(view, Tab::Traffic))
         (flow(view))
         @if let Some(open) = &view.batch { (batch(open, view)) }
-        (shown(view))
+        // of an experiment that orders decide, the log has no pages without an order
+        @if !view.traffic.by_orders { (shown(view)) }
         @if let Some(statistics) = &view.statistics { (pages(statistics)) }
     }
 }
@@ -51,7 +52,9 @@ fn flow(view: &View) -> Markup {
             (fact("Conflicts", &html! { (number(feedback.conflict)) }))
             (fact("Too late", &html! { (number(feedback.expired + feedback.late)) }))
             (fact("Unknown duels", &html! { (number(feedback.invalid)) }))
-            (fact("Expired without feedback", &html! { (number(traffic.unanswered())) }))
+            @if let Some(unanswered) = traffic.unanswered() {
+                (fact("Expired without feedback", &html! { (number(unanswered)) }))
+            }
             (fact("Median time to feedback", &html! { (time(delay.p50_seconds)) }))
             (fact("99th percentile", &html! { (time(delay.p99_seconds)) }))
             (fact("Wins left : right", &html! {
@@ -64,6 +67,7 @@ fn flow(view: &View) -> Markup {
             (fact("Feedback rate equal for all pairs", &match traffic.answered_share() {
                 _ if view.answer.alarms.iter().any(|alarm| alarm.kind == "uneven-answers") => html! { "no" },
                 Some(share) => html! { "no sign of a difference (" (percent(share)) " answered)" },
+                None if traffic.by_orders => html! { "not asked: orders decide" },
                 None => html! { "too little data" },
             }))
         }

@@ -31,6 +31,7 @@ use crate::service::reports::verdict_report::{
 use dueling_bandits::Tally;
 use dueling_bandits::claims::control::Claim;
 use dueling_bandits::claims::drift::Drift;
+use dueling_bandits::pairs::pairs_by_strips;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::Status;
 use rankduel_store::{AuditRecord, ExperimentRecord};
@@ -172,6 +173,8 @@ pub(crate) struct FoldData {
     /// The claims about metrics.
     pub guardrails: Vec<ListedClaim>,
     pub drift: Option<Drift>,
+    /// The share of recent pages on which two rankers met.
+    pub met_recently: f64,
 }
 
 impl Deref for FoldData {
@@ -200,6 +203,9 @@ impl FoldData {
             control_error: fold.run().claims().map_or(0.0, |held| held.error(Claim::Better)),
             guardrails: guardrails::claims(loaded, &fold),
             drift: fold.run().drift().cloned(),
+            met_recently: pairs_by_strips(fold.state().spec.rankers.len())
+                .map(|(i, j)| fold.state().history.rate(i, j))
+                .sum(),
         })
     }
 }
@@ -317,6 +323,23 @@ impl View {
         let effects = &self.verdict.effects;
         let of = |row: &RankerVerdict| effects.iter().find(|effect| effect.rival == row.id);
         self.evidence().into_iter().filter_map(move |(_, row)| of(row))
+    }
+
+    /// Where the share of wins of the leader over a rival lies. The claim against the control is
+    /// about their own duels alone.
+    pub fn interval(&self, effect: &Effect) -> (f64, f64) {
+        let (verdict, high) = (&self.verdict, effect.high);
+        let is_of_pair =
+            |it: &&ControlView| it.control == effect.rival && it.ranker == verdict.leader;
+        let claim = verdict.control.as_ref().filter(is_of_pair);
+        let better = claim.map(|it| it.at_least.filter(|_| it.proven == Some(ClaimKind::Better)));
+        let low = match better {
+            _ if self.has_changed() => effect.low.min(high),
+            Some(Some(least)) => effect.low.max(least),
+            Some(None) => effect.low.min(0.5),
+            None => effect.low,
+        };
+        (low, high.max(low))
     }
 
     /// The rivals with the evidence against them, the least first.

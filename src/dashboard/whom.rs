@@ -164,7 +164,7 @@ fn panel(view: &View, opponent: &str) -> Markup {
         strong: true,
         mark: Mark::None,
         measured: own.win_rate,
-        interval: (own.low, own.high),
+        interval: view.interval(own),
         result: html! { "see " a href="#much" { "by how much" } },
     });
     let segments = rows_of(view, opponent).map(|(segment, own)| {
@@ -174,12 +174,15 @@ fn panel(view: &View, opponent: &str) -> Markup {
             _ if view.is_over() => (Mark::None, html! { "not known" }),
             _ => (Mark::Wait, html! { "not known yet" }),
         };
+        let claims = view.verdict.segments.iter().flat_map(|of| &of.at_most);
+        let claimed = claims.filter(|(of, rival, _)| of.as_str() == segment && rival == opponent);
+        let high = claimed.fold(own.high, |high, (.., most)| high.min(*most));
         Row {
             head: head(label(segment), own.wins, own.losses),
             strong: false,
             mark,
             measured: Some(own.win_rate),
-            interval: (own.low, own.high),
+            interval: (own.low.min(high), high),
             result,
         }
     });

@@ -257,7 +257,9 @@ impl Values {
         }
         self.duels.get_or_create(&labels).inc_by(traffic.counts.pairs);
         self.self_duels.get_or_create(&labels).inc_by(traffic.counts.self_duels);
-        self.unanswered.get_or_create(&labels).inc_by(traffic.unanswered());
+        if let Some(unanswered) = traffic.unanswered() {
+            self.unanswered.get_or_create(&labels).inc_by(unanswered);
+        }
         for (status, count) in FeedbackStatus::ALL.into_iter().zip(traffic.counts.feedback) {
             let labels = FeedbackLabels { experiment: loaded.name.clone(), status: status.name() };
             self.feedback.get_or_create(&labels).inc_by(count);

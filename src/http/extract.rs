@@ -186,7 +186,14 @@ impl<S: Send + Sync> FromRequest<S> for JsonOrLines {
         });
         let text = match is_lines {
             true => JsonText::without_mark(body),
-            false => JsonText::of(&headers, body)?,
+            false => JsonText::of(&headers, body).map_err(|problem| match problem.kind() {
+                ProblemKind::UnsupportedMediaType => {
+                    let lines = "; or application/x-ndjson, with one value a line.";
+                    let detail = problem.detail().trim_end_matches('.').to_owned() + lines;
+                    Problem::new(ProblemKind::UnsupportedMediaType, detail)
+                }
+                _ => problem,
+            })?,
         };
         Ok(Self { text, is_lines })
     }
@@ -281,7 +288,16 @@ fn invalid(error: &serde_json::Error, pointer: String) -> Problem {
 pub(crate) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+    let text = text.strip_suffix(&place).unwrap_or(&text);
+    // the names of types are the parser's words
+    match text.rsplit_once(", expected ") {
+        Some((what, "u16" | "u32" | "u64" | "usize")) => {
+            format!("{what}, expected a whole number from 0 on")
+        }
+        Some((what, "i32" | "i64")) => format!("{what}, expected a whole number"),
+        Some((what, "f64")) => format!("{what}, expected a number"),
+        _ => text.to_owned(),
+    }
 }
 
 /// The path as a JSON pointer (RFC 6901), as far as it is known.
@@ -312,7 +328,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
                 Some(Segment::Map { key }) => key.clone(),
                 _ => String::new(),
             };
-            let what = error.inner().to_string();
+            let what = match error.inner().to_string() {
+                what if what.starts_with("invalid digit") => "it must be a whole number".into(),
+                what => what,
+            };
             let which = if name.is_empty() { String::new() } else { format!(" {name:?}") };
             Problem::invalid(&format!("Invalid query parameter{which}: {what}")).query(name, what)
         })

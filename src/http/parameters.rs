@@ -51,6 +51,8 @@ const SEARCH_MAX: usize = 100;
 /// The parameters `search` and `state` of a list of experiments.
 pub(crate) fn read_filter(search: Option<&str>, state: Option<&str>) -> ApiResult<ListFilter> {
     let refused = |name, detail: String| Err(Problem::invalid(&detail).query(name, detail));
+    // no name or owner has a blank at an end
+    let search = search.map(str::trim);
     if let Some(search) = search {
         let length = search.chars().count();
         if length > SEARCH_MAX {

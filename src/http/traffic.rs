@@ -38,8 +38,8 @@ struct Traffic {
     /// Duels of two different rankers that are neither answered nor expired.
     in_flight: u64,
     /// Duels of two different rankers whose time is over and that have no feedback. Counted a
-    /// minute after they expire.
-    unanswered: u64,
+    /// minute after they expire. `null` where orders decide.
+    unanswered: Option<u64>,
     feedback: FeedbackCounts,
     /// When feedback last came to this server, or another one took an answer of a duel of this one.
     #[schema(format = DateTime)]

@@ -97,7 +97,7 @@ struct ObjectOf {
 /// An id in UBI: a string or an integer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UbiId)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "an id or a place must be a string or a whole number")]
 enum Id {
     /// A string.
     Text(String),

@@ -294,8 +294,8 @@ fn not_watched(of: &Findings) -> Option<Said> {
     let (winner, ended) = (of.winner()?, of.ended_at?);
     let date = jiff::Timestamp::from_millisecond(ended).ok()?.strftime("%-d %b %Y");
     let headline = format!("`{winner}` won. Not watched since {date}: no rankers have met.");
-    let next = "Whether it is still true is not known. To find out, set `watch` above 0, or start a \
-                new experiment.";
+    let next = "Whether it is still true is not known. To find out, start a new experiment, with \
+                `watch` above 0.";
     let said = Said::new(State::NotWatched, headline, next).about([winner]);
     Some(said.actions(of.conclude(ActionKind::Stop, None)))
 }
@@ -378,14 +378,14 @@ fn result(of: &Findings) -> Option<Said> {
             format!("{best} {are} the best of all, but `{winner}` loses to {own}{but}")
         }
         Some(_) => format!(
-            "`{winner}` is not worse than {own} by more than {margin}{but} That it is better is \
+            "`{winner}` is not worse than {own}, by more than {margin}{but} That it is better is \
              {proof}."
         ),
         None if of.rivals == 1 => format!(
             "`{winner}` is at most {margin} behind {own}{but} That it is better is {proof}."
         ),
         None => {
-            format!("{best} {are} the best{but} That `{winner}` is better than {own} is {proof}.")
+            format!("{best} {are} the best{but} That `{winner}` is better than {own}, is {proof}.")
         }
     };
     let next = match is_open {
@@ -399,18 +399,20 @@ fn result(of: &Findings) -> Option<Said> {
 fn stopped(of: &Findings) -> Option<Said> {
     let shown = of.shown.as_ref().filter(|_| of.has_ended())?;
     let of_shown = of.control.as_ref().filter(|control| control.ranker == *shown);
-    let headline = match (of_shown.and_then(|_| of.better()), of.ended_by_itself) {
+    let headline = match (of_shown.and_then(|_| of.better()), of.ended_at_limit) {
         (Some(better), _) => {
             format!(
                 "The experiment ended on `{shown}`. It {better}; that it is the best is not proven."
             )
         }
-        (None, true) => {
-            format!(
-                "The experiment reached its limit of days or answers and ended on `{shown}` without a \
-                 result."
-            )
-        }
+        (None, _) if of.has_excluded => format!(
+            "The experiment ended on `{shown}`. Without the answers of the excluded units there is no \
+             result."
+        ),
+        (None, true) => format!(
+            "The experiment reached its limit of days or answers and ended on `{shown}` without a \
+             result."
+        ),
         (None, false) => format!("The experiment was ended on `{shown}` without a result."),
     };
     let next = format!(
@@ -455,6 +457,14 @@ fn leader(of: &Findings) -> Option<Said> {
 
 fn empty(of: &Findings) -> Option<Said> {
     let of_api = format!("/v1/experiments/{}", of.experiment);
+    if of.awaits_orders {
+        let next = format!(
+            "People have clicked. Send what they order to `{of_api}/orders`; it counts once their \
+             baskets close."
+        );
+        let said = Said::new(State::Empty, "No order of what was clicked has come yet.", next);
+        return Some(said.actions([just(ActionKind::Connect), just(ActionKind::Pause)]));
+    }
     let said = match of.duels {
         0 => Said::new(
             State::Empty,

@@ -34,9 +34,10 @@ pub(crate) struct LeadOver {
 }
 
 impl LeadOver {
-    /// `None` if the two have not met, or are the same.
+    /// `None` if the two are the same, or nothing is proven: the lead of few pages is no number.
     pub fn of(view: &ControlView) -> Option<Self> {
         let thousandths = |share: f64, round: fn(f64) -> f64| round(1000.0 * (share - 0.5)) as i64;
+        view.at_least.or(view.at_most)?;
         let rate = view.win_rate.filter(|_| view.ranker != view.control)?;
         Some(Self {
             won: thousandths(rate, f64::round),

@@ -31,6 +31,11 @@ pub async fn prepare(store: &dyn Store, name: &str, now_ms: i64) -> Result<Pruni
         record.status == Status::Concluded || record.archived_at.is_some(),
         "experiment `{name}` is not concluded: a running experiment needs its log; conclude it first"
     );
+    anyhow::ensure!(
+        record.pruned_to < record.head,
+        "the log of experiment `{name}` was pruned up to position {}: nothing of it is left",
+        record.pruned_to
+    );
     let fold = log.fold(store, |_, _| Ok(())).await?;
     let expired_before = now_ms - i64::from(spec.duel_ttl_seconds) * 1000 - CLOCKS_DIFFER_MS;
     let (to, entries) = expired(store, &record, expired_before).await?;

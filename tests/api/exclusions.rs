@@ -206,6 +206,11 @@ async fn a_conclusion_stays(database: TestDatabase) {
     assert_eq!(verdict["concluded"]["automatic"], true);
     let sentence = verdict["sentence"].as_str().expect("a sentence");
     assert!(sentence.contains("Without the answers of the excluded units"), "{sentence}");
+    // no limit of days or answers ended it
+    let answer = server.get("/v1/experiments/search").await.json(200)["answer"].clone();
+    let headline = "The experiment ended on `a`. Without the answers of the excluded units there is \
+                    no result.";
+    assert_eq!(answer["headline"], headline);
 }
 
 async fn an_invalid_exclusion_is_refused(database: TestDatabase) {

@@ -66,12 +66,12 @@ async fn logged(database: &TestDatabase, units: usize) {
 
 async fn every_page_of_a_unit_shows_the_pair_of_its_first_page(database: TestDatabase) {
     let server = started(&database, json!({})).await;
-    let first = pairs(&server, 40).await;
+    let first = pairs(&server, 100).await;
     // all pairs, and each ranker alone
     let found: BTreeSet<_> = first.values().collect();
     assert_eq!(found.len(), 6, "{found:?}");
     for _ in 0..3 {
-        assert_eq!(pairs(&server, 40).await, first);
+        assert_eq!(pairs(&server, 100).await, first);
     }
     // with rankings in the same call, and on another server, which has read the log
     let of = |id: &str| (0..4).map(|place| format!("{id}{place}")).collect::<Vec<_>>();
@@ -81,11 +81,11 @@ async fn every_page_of_a_unit_shows_the_pair_of_its_first_page(database: TestDat
     let mut shown = [&page["left"], &page["right"]].map(|it| it.as_str().expect("an id"));
     shown.sort_unstable();
     assert_eq!(shown, first[&7].each_ref().map(String::as_str));
-    logged(&database, 40).await;
+    logged(&database, 100).await;
     let other = Server::start(database.connect().await).await;
-    assert_eq!(pairs(&other, 40).await, first);
+    assert_eq!(pairs(&other, 100).await, first);
     other.stop().await;
-    let found = async |server: &Server| pairs(server, 40).await;
+    let found = async |server: &Server| pairs(server, 100).await;
     let restored = server.same_after_restarts(&database, "search", found).await;
     // nothing of them was seen: once their time is over they get other pages
     restored.stop().await;

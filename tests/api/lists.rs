@@ -153,7 +153,7 @@ async fn the_dashboard_lists_all_experiments_by_group_after_a_restart(database: 
     let wanted = [
         group("Look into it", &["zz-alarm"]),
         group("Needs a decision", &["ended", "won"]),
-        ("Running".to_owned(), calm[..97].to_vec()),
+        ("Going on".to_owned(), calm[..97].to_vec()),
     ];
     assert_eq!(names(&first), wanted);
     assert_eq!(names(&before), wanted, "as before the restart");
@@ -171,7 +171,7 @@ async fn the_dashboard_lists_all_experiments_by_group_after_a_restart(database: 
     for part in [
         "104 experiments",
         "Look into it 1",
-        "Running 101",
+        "Going on 101",
         "Needs a decision 2",
         "1 to 100 of 104, page 1 of 2",
     ] {
@@ -179,7 +179,7 @@ async fn the_dashboard_lists_all_experiments_by_group_after_a_restart(database: 
     }
     let next = link(&first, "Next page").expect("a next page");
     let second = list(&server, &next).await;
-    let rest = [("Running".to_owned(), calm[97..].to_vec())];
+    let rest = [("Going on".to_owned(), calm[97..].to_vec())];
     assert_eq!(names(&second), rest);
     let text = plain(&second);
     assert!(text.contains("101 to 104 of 104, page 2 of 2"), "{text}");
@@ -187,8 +187,8 @@ async fn the_dashboard_lists_all_experiments_by_group_after_a_restart(database: 
     assert_eq!(link(&second, "Next page"), None);
     assert_eq!(names(&list(&server, &link(&second, "First page").expect("a link")).await), wanted);
     // the start of a group
-    let running = list(&server, &link(&first, "Running 101").expect("a link")).await;
-    assert_eq!(names(&running), [("Running".to_owned(), calm[..100].to_vec())]);
+    let running = list(&server, &link(&first, "Going on 101").expect("a link")).await;
+    assert_eq!(names(&running), [("Going on".to_owned(), calm[..100].to_vec())]);
     let api = server.list(50).await;
     assert_eq!(api.concat().len(), 104);
     assert!(server.service.loaded().is_empty(), "nothing was loaded");
@@ -211,6 +211,7 @@ async fn a_list_is_filtered(database: TestDatabase) {
         ("", &["checkout", "loud", "other", "search"][..]),
         ("search=SEARCH", &["checkout", "search"]),
         ("search=ops", &["search"]),
+        ("search=%20ops%20", &["search"]),
         ("search=out", &["checkout"]),
         ("search=%25", &[]),
         ("state=alarm", &["loud"]),
@@ -295,7 +296,7 @@ async fn a_key_lists_only_its_own_experiments(database: TestDatabase) {
     assert_eq!((&page["experiments"][0]["name"], &page["total"]), (&json!("ab"), &json!(2)));
     assert_eq!(
         names(&list(&own, "/").await),
-        [("Running".to_owned(), vec!["ab".to_owned(), "c".into()])]
+        [("Going on".to_owned(), vec!["ab".to_owned(), "c".into()])]
     );
     let found = list(&own, "/?search=b").await;
     assert!(plain(&found).contains("1 experiment found"), "{}", plain(&found));

@@ -145,6 +145,10 @@ async fn every_wrong_field_is_named_with_its_range(database: TestDatabase) {
         (request(json!({"goal": "soon"})), "/goal"),
         (request(json!({"others": [0.2, 0.2]})), "/others"),
         (request(json!({"others": [0.1]})), "/others/0"),
+        // nothing of orders is ignored without them
+        (request(json!({"alone": 0.1})), "/alone"),
+        (request(json!({"window_seconds": 86_400})), "/window_seconds"),
+        (request(json!({"arrival_seconds": 60})), "/arrival_seconds"),
     ] {
         let answer = server.post("/v1/plan", &body).await;
         answer.problem_at(ProblemKind::InvalidRequest, pointer);

@@ -247,6 +247,11 @@ async fn a_clock_that_was_ahead_is_told_before_an_answer_counts(database: TestDa
         assert_eq!((alarms.len(), &alarms[0]["kind"]), (1, &json!("clock-ahead")), "{alarms:?}");
         assert!(detail.contains("120 minutes after the time now"), "{detail}");
     }
+    // an answer with the right time does not end it: those before still wait
+    let duel = server.pair("search").await;
+    a_wins(&server, "search", &duel, None).await;
+    let alarms = kinds(&server).await;
+    assert_eq!((alarms.len(), &alarms[0]["kind"]), (1, &json!("clock-ahead")), "{alarms:?}");
 }
 
 async fn a_server_that_is_alone_knows_when_all_have_answered(database: TestDatabase) {

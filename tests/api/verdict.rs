@@ -77,7 +77,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
         let possible = open["rankers"][rival]["possible"].as_bool().expect("a flag");
         assert_eq!(possible, evidence < needed, "{open}");
     }
-    let reason = "15 duels have been counted, and an estimate needs 120";
+    let reason = "15 duels have been answered, and an estimate needs 120";
     // so few duels say little about close pairs
     assert_has(&open, json!({"duels_to_go": null, "duels_to_go_reason": reason}));
     let chances: f64 =

@@ -38,6 +38,13 @@ impl Subject {
         Ok(Self { loaded, record, lead })
     }
 
+    /// Whether it has concluded by itself and was resumed: it does not a second time.
+    pub fn has_resumed(&self) -> bool {
+        let has_concluded =
+            self.loaded.fold().is_ok_and(|fold| fold.state().concluded_by_itself.is_some());
+        has_concluded && self.record.status != Status::Concluded
+    }
+
     pub fn active(&self) -> Vec<&str> {
         let spec = &self.loaded.spec;
         let rankers = spec.rankers.iter().enumerate().filter(|(index, _)| !spec.is_retired(*index));

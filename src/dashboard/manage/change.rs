@@ -15,11 +15,26 @@ use crate::http::experiments::change::{change_experiment, check_change};
 use crate::http::extract;
 use crate::http::problem::ApiResult;
 use crate::service::lifecycle;
+use rankduel_engine::clock::days_since;
 use rankduel_store::events::Status;
 
 pub(super) struct OfExperiment {
     action: Action,
     subject: Subject,
+}
+
+impl OfExperiment {
+    /// Whether a limit in this body is reached already.
+    fn ends_at_once(&self, body: &Map<String, Value>, now: i64) -> bool {
+        let Subject { loaded, record, lead } = &self.subject;
+        let limit = |name| body.get("conclude_at")?.get(name)?.as_f64();
+        let days = days_since(record.created_at, now);
+        let reached = limit("max_duels").is_some_and(|most| lead.duels as f64 >= most)
+            || limit("max_days").is_some_and(|most| days >= most);
+        let has_ended_once =
+            || loaded.fold().is_ok_and(|fold| fold.state().concluded_by_itself.is_some());
+        reached && record.status == Status::Running && !has_ended_once()
+    }
 }
 
 impl Change for OfExperiment {
@@ -116,7 +131,7 @@ impl Change for OfExperiment {
         }
     }
 
-    fn question(&self, _: &Page, values: &Values) -> Question {
+    fn question(&self, page: &Page, values: &Values) -> Question {
         let subject = &self.subject;
         let name = &subject.record.name;
         let experiment = html! { "Experiment " code { (name) } };
@@ -180,13 +195,17 @@ impl Change for OfExperiment {
                 ". Pages that were made before are credited by the method that made them."
             },
             Action::Settings => html! {
-                (experiment) " gets other values of: "
-                @for (index, (name, value)) in self.body(values, &mut Errors::default()).iter().enumerate() {
-                    @if index > 0 { ", " }
-                    code { (name) }
-                    @if let Value::String(text) = value { " (" bdi { (text) } ")" } @else { " (" code { (value) } ")" }
+                @let body = self.body(values, &mut Errors::default());
+                (experiment) " gets other settings: "
+                @for (index, (label, value)) in settings::described(&body).iter().enumerate() {
+                    @if index > 0 { "; " }
+                    (label) ": " bdi { (value) }
                 }
-                ". What is known by now, and what counts by now, stays. Another answer window is that of duels from now on."
+                ". "
+                @if self.ends_at_once(&body, page.state.service.now_ms()) {
+                    strong { "This limit is reached: the experiment ends at once, on the ranker that leads. " }
+                }
+                "What is known by now, and what counts by now, stays. Another answer window is that of duels from now on."
             },
         };
         Question { sentence, details: Markup::default() }

@@ -198,6 +198,9 @@ impl Change for NewExperiment {
         let mut body = fields::body(&fields(), values, errors);
         if values.get("decides").is_empty() {
             body.remove("decide_by");
+        } else if let Some(Value::Object(orders)) = body.get_mut("decide_by") {
+            // an empty name is an error of its own field
+            orders.entry("event").or_insert_with(|| "".into());
         }
         body
     }

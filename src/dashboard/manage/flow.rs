@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::super::layout::with_code;
 use super::super::page::Page;
 use super::fields::{self, Field, Form};
-use super::form::{Errors, FORM_TOKEN, Step, Values, step_button};
+use super::form::{Errors, FORM_TOKEN, Step, Values, default_button, step_button};
 use super::submission::Submission;
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 
@@ -121,13 +121,21 @@ pub(super) async fn show<C: Change>(
     })
 }
 
+/// The explanation of a form that another session has opened.
+const OTHER_SESSION: &str = "The form was not made for this session, so nothing was changed: you have logged in since. Check \
+    it, and send it again.";
+
 /// Take the step of a submission.
 pub(super) async fn submit<C: Change>(
     Path(path): Path<Parameters>,
-    Submission { page, values }: Submission,
+    Submission { page, values, is_of_session }: Submission,
 ) -> ApiResult<Response> {
     let (page, values, change) = (&page, &values, C::of(&page, &path).await?);
     let (step, mut errors) = (values.step(), Errors::default());
+    if !is_of_session {
+        errors.add_whole(OTHER_SESSION);
+        return Ok(edit(page, &change, values, &errors, StatusCode::FORBIDDEN));
+    }
     let done = match step {
         Step::Edit => Ok(None),
         Step::Review | Step::Confirm => check_or_make(page, &change, values, &mut errors).await,
@@ -186,6 +194,7 @@ fn edit(
     let fields = change.form(&Form { values, errors, rankers: &change.rankers() });
     let form = html! {
         form.fields method="post" action=(about.path) {
+            (default_button(Step::Review))
             (hidden(page, &about))
             (fields)
             div.buttons {

@@ -34,6 +34,11 @@ pub(super) fn step_button(step: Step, text: &str, class: &str) -> Markup {
     html! { button.(class) type="submit" name=(STEP) value=(step.name()) { (text) } }
 }
 
+/// The button that Enter in a field presses: the first of a form, unseen.
+pub(super) fn default_button(step: Step) -> Markup {
+    html! { button hidden tabindex="-1" type="submit" name=(STEP) value=(step.name()) {} }
+}
+
 /// The values of a form, by name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Values(Vec<(String, String)>);

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::layout::{self, fact, timestamp, with_code};
+use super::super::layout::{self, counted, fact, timestamp, with_code};
 use super::super::page::{Page, missing};
 use super::fields::{Field, Kind, fields};
 use super::flow::{About, Change, Parameters, Question};
@@ -147,7 +147,7 @@ impl Change for NewApiKey {
         let sentence = html! {
             "A new key for " b { (request.name) } " will be valid at once, with the scopes " b { (request.scopes) } " for "
             @match &request.experiments { Some(names) => (names.join(", ")), None => "all experiments" }
-            @match request.expires_in_days { Some(days) => { ", for " (days) " days." } None => ", without expiry." }
+            @match request.expires_in_days { Some(days) => { ", for " (counted(days.into(), "day", "days")) "." } None => ", without expiry." }
             " The next page shows it once."
         };
         Question { sentence, details: Markup::default() }

@@ -7,8 +7,8 @@ use maud::{Markup, html};
 
 use super::super::forecast::DAY_MS;
 use super::super::layout::{
-    Tab, day, enumerated, fact, head, margin_points, name, number, part, seconds, table, timestamp,
-    with_code,
+    self, Tab, counted, day, enumerated, fact, head, margin_points, name, number, part, seconds,
+    table, timestamp, with_code,
 };
 use super::super::page::Page;
 use super::action::{Action, Subject};
@@ -60,8 +60,11 @@ fn state(subject: &Subject) -> Markup {
                 @if !spec.description.is_empty() { (fact("Description", &html! { bdi { (spec.description) } })) }
                 @if let Some(control) = &spec.control { (fact("Control", &html! { code { (control) } })) }
                 @if !spec.owner.is_empty() { (fact("Owner", &html! { bdi { (spec.owner) } })) }
-                (fact("Concludes", &concludes(spec, record.created_at)))
-                (fact("Answer window", &html! { (seconds(spec.answer_window_seconds.into())) }))
+                (fact("Concludes", &match subject.has_resumed() {
+                    true => html! { "not by itself any more: it had ended, and was resumed" },
+                    false => concludes(spec, record.created_at),
+                }))
+                (fact("Answer window", &answer_window(spec)))
                 (fact("Created", &timestamp(record.created_at)))
                 (fact("Last change", &timestamp(record.updated_at)))
                 (fact("Version", &html! { (number(record.version)) }))
@@ -78,9 +81,17 @@ pub(super) fn concludes(spec: &ExperimentSpec, from: i64) -> Markup {
     let on = |days: f64| day((from as f64 + days * DAY_MS as f64) as i64, from);
     html! {
         "at confidence " (at.confidence) " with a margin of " (margin_points(at.margin))
-        @if let Some(days) = at.min_days { ", on " (on(days)) " at the earliest (" (days) " days)" }
-        @if let Some(days) = at.max_days { ", on " (on(days)) " in any case (" (days) " days)" }
-        @if let Some(duels) = at.max_duels { ", after " (number(duels)) " duels in any case" }
+        @if let Some(days) = at.min_days { ", on " (on(days)) " at the earliest (" (layout::days(days)) ")" }
+        @if let Some(days) = at.max_days { ", on " (on(days)) " in any case (" (layout::days(days)) ")" }
+        @if let Some(duels) = at.max_duels { ", after " (counted(duels, "duel", "duels")) " in any case" }
+    }
+}
+
+/// The time within which answers come, in words.
+pub(super) fn answer_window(spec: &ExperimentSpec) -> Markup {
+    match spec.answer_window_seconds {
+        0 => html! { "none: each answer counts as it arrives" },
+        window => html! { (seconds(window.into())) },
     }
 }
 

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Field, Kind, body, fields};
+use super::fields::{Field, Kind, body, fields, of_pointer};
 use super::form::{Errors, Values};
+use super::summary::exact;
 use rankduel_engine::experiment_spec::ExperimentSpec;
 
 pub(super) const TEXTS: [Field; 2] = fields! {
@@ -48,6 +49,34 @@ pub(super) fn values(spec: &ExperimentSpec) -> Values {
         .with("max_duels", text(at.max_duels.map(|duels| duels.to_string())))
         .with("answer_window_seconds", spec.answer_window_seconds.to_string())
         .with("coverage", spec.coverage.to_string())
+}
+
+/// The members of a body, each with the label of its field and its value for people.
+pub(super) fn described(body: &Map<String, Value>) -> Vec<(&'static str, String)> {
+    let fields = fields();
+    let described = |pointer: &str, value: &Value| {
+        let field = of_pointer(&fields, pointer)?;
+        let text = match (value, field.kind) {
+            (Value::Null, _) => "none".into(),
+            (Value::String(text), Kind::Conclusion) if text == "never" => "no".into(),
+            (Value::String(text), _) => text.clone(),
+            (Value::Object(_), _) => "yes".into(),
+            (value, Kind::Share) => exact(value.as_f64()?),
+            (value, _) => value.to_string(),
+        };
+        Some((field.label, text))
+    };
+    let mut all = Vec::new();
+    for (name, value) in body {
+        match value {
+            Value::Object(members) if !members.is_empty() => {
+                let member = |(member, value)| described(&format!("/{name}/{member}"), value);
+                all.extend(members.iter().filter_map(member));
+            }
+            value => all.extend(described(&format!("/{name}"), value)),
+        }
+    }
+    all
 }
 
 /// The members of a body that differ from the present settings. A limit that is gone is `null`.

@@ -10,11 +10,13 @@ use crate::http::problem::{Problem, ProblemKind};
 
 const FORM_BYTES: usize = 64 * 1024;
 
-/// A form that was made for its caller; an extractor. Browsers also say from which site a form
+/// A submitted form; an extractor. Browsers also say from which site a form
 /// comes, and another layer refuses those of other sites.
 pub(crate) struct Submission {
     pub page: Page,
     pub values: Values,
+    /// Whether the form was made for the session of the request.
+    pub is_of_session: bool,
 }
 
 impl FromRequest<Dashboard> for Submission {
@@ -32,11 +34,8 @@ impl FromRequest<Dashboard> for Submission {
             return Err(Problem::new(ProblemKind::PayloadTooLarge, detail).into_response());
         }
         let values = Values::parse(&body);
-        if !page.sessions.is_form_token(&page.headers, &page.caller, values.get(FORM_TOKEN)) {
-            let detail = "The form was not made for this session, so nothing was changed. Open the page again and send it \
-                from there.";
-            return Err(Problem::new(ProblemKind::Forbidden, detail).into_response());
-        }
-        Ok(Self { page, values })
+        let token = values.get(FORM_TOKEN);
+        let is_of_session = page.sessions.is_form_token(&page.headers, &page.caller, token);
+        Ok(Self { page, values, is_of_session })
     }
 }

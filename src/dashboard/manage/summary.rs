@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::layout::{fact, name, seconds, with_code};
-use super::overview::concludes;
+use super::overview::{answer_window, concludes};
 use super::{methods, policies};
 use dueling_bandits::TieRule;
 use dueling_bandits::claims::control::Goal;
@@ -42,7 +42,7 @@ pub(super) fn facts(spec: &ExperimentSpec, from: i64) -> Markup {
             (fact("Interleaving", &methods::described(&spec.pages.interleaving)))
             (fact("A tie counts", &html! { (ties(spec.ties)) }))
             (fact("A duel expires after", &html! { (seconds(spec.duel_ttl_seconds.into())) }))
-            (fact("Answer window", &html! { (seconds(spec.answer_window_seconds.into())) }))
+            (fact("Answer window", &answer_window(spec)))
             @if spec.decide_by.is_none() {
                 (fact("Clicks settle after", &html! { (seconds(spec.settle_after_seconds().into())) }))
             }

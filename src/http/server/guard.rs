@@ -112,7 +112,8 @@ impl Guard {
         {
             let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
             let key = self.sessions.key_of(&request.headers);
-            let key = key.ok_or_else(|| Box::new(redirect_to_login(path)))?;
+            let is_form = request.method == Method::POST;
+            let key = key.ok_or_else(|| Box::new(redirect_to_login(path, is_form)))?;
             check(&key, request, route).map_err(refusal)?;
             return Ok(Authorization::Admitted(Some(key)));
         }
@@ -146,13 +147,14 @@ impl Guard {
     }
 }
 
-/// The response to a request for this page without a session.
-fn redirect_to_login(path: &str) -> Response {
+/// The response to a request for this page without a session, or to a form that was sent to it.
+fn redirect_to_login(path: &str, is_form: bool) -> Response {
     if path == "/" {
         return Redirect::to("/login").into_response();
     }
     let next: String = form_urlencoded::byte_serialize(path.as_bytes()).collect();
-    Redirect::to(&format!("/login?next={next}")).into_response()
+    let form = if is_form { "&form=1" } else { "" };
+    Redirect::to(&format!("/login?next={next}{form}")).into_response()
 }
 
 fn refusal(problem: Problem) -> Box<Response> {

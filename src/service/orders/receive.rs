@@ -89,8 +89,9 @@ fn can_count(service: &Service, loaded: &LoadedExperiment) -> Result<bool, Servi
     Ok(are_shown || service.now_ms() < ends_at || loaded.fold()?.has_open_baskets())
 }
 
-/// Receive orders in each of these experiments; in none, all are late. Returns one result for each order, in order, once
-/// all that count are durable. After an error, some may be durable: repeat the request.
+/// Receive orders in each of these experiments; in none, all are late. Returns one result for each
+/// order, in order, once all that count are durable. After an error, some may be durable: repeat
+/// the request.
 pub(crate) async fn receive(
     service: &Service,
     experiments: &[Arc<LoadedExperiment>],

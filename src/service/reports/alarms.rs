@@ -342,7 +342,7 @@ fn check_clock(traffic: &TrafficSummary, raised: &mut Raised) {
     };
     let detail = match (traffic.time_ahead_ms, traffic.recorded_ahead_ms) {
         (Some(from), _) => format!("Answers were counted of duels up to {}", after(from)),
-        (None, Some(at)) => format!("The newest entry of the log was recorded at {}", after(at)),
+        (None, Some(at)) => format!("The log has entries of up to {}", after(at)),
         (None, None) => return,
     };
     raised.raise_if(true, CLOCK_AHEAD, || detail);

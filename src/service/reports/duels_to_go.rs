@@ -115,7 +115,7 @@ fn in_words(none: NoForecast, counting_share: f64) -> String {
     match none {
         NoForecast::TooFew { comparisons, least } => {
             let duels = if comparisons == 1 { "duel has" } else { "duels have" };
-            format!("{comparisons} {duels} been counted, and an estimate needs {least}")
+            format!("{comparisons} {duels} been answered, and an estimate needs {least}")
         }
         NoForecast::Beyond(steps) => format!(
             "more than {} further pages; simulations that ran so far had no verdict",

@@ -37,12 +37,16 @@ pub(crate) struct Findings {
     pub is_archived: bool,
     /// The ranker that a concluded experiment shows.
     pub shown: Option<String>,
-    /// Whether the service concluded the experiment by itself.
-    pub ended_by_itself: bool,
+    /// Whether the service may have concluded the experiment at a limit.
+    pub ended_at_limit: bool,
+    /// Whether the answers of some units are excluded.
+    pub has_excluded: bool,
     /// The share of pages on which rankers meet after the end.
     pub watch: f64,
     /// Number of answered duels.
     pub duels: u64,
+    /// Whether orders decide, and somebody has clicked.
+    pub awaits_orders: bool,
     pub leader: String,
     pub winners: Vec<String>,
     /// Whether a duel of two rankers has counted.
@@ -137,13 +141,16 @@ fn found(
         status: record.status,
         is_archived: record.archived_at.is_some(),
         shown: has_ended.then(|| id(shown)),
-        ended_by_itself: fold
+        ended_at_limit: fold
             .state()
             .concluded_by_itself
             .as_deref()
-            .is_some_and(|reason| !reason.is_empty()),
+            .is_some_and(|reason| !reason.is_empty())
+            && spec.conclude_at.is_some_and(|at| at.max_days.is_some() || at.max_duels.is_some()),
+        has_excluded: fold.state().excluded.units() > 0,
         watch: spec.watch,
         duels: lead.duels,
+        awaits_orders: fold.state().baskets.as_ref().is_some_and(|it| it.units() != (0, 0)),
         leader: id(leader),
         is_compared: lead.compared,
         rivals: lead.rivals,

@@ -260,10 +260,23 @@ impl PlanRequest {
                 let is_share = !(["rankers", "pages_per_day", "days"].contains(&field)
                     || field.ends_with("_seconds"));
                 let hint = if is_share { percent_hint(value) } else { String::new() };
-                let detail = format!("`{field}` is {value:?}; it must be {range}{hint}");
+                // as it was written
+                let is_whole = value.fract() == 0.0 && value.abs() < 1e15;
+                let value = if is_whole { format!("{value}") } else { format!("{value:?}") };
+                let detail = format!("`{field}` is {value}; it must be {range}{hint}");
                 FieldError::new(format!("/{field}"), detail)
             })
             .collect();
+        let of_orders = [
+            ("alone", self.alone != 0.0),
+            ("window_seconds", window != default_window()),
+            ("arrival_seconds", self.arrival_seconds.is_some()),
+        ];
+        let without = of_orders.into_iter().filter(|(_, given)| *given && self.orders.is_none());
+        errors.extend(without.map(|(field, _)| {
+            let detail = format!("`{field}` is about orders: give their share, `orders`, too");
+            FieldError::new(format!("/{field}"), detail)
+        }));
         if others > 0 && others + 2 != rankers {
             let detail = format!("`others` has {others} numbers; it must have `rankers` - 2");
             errors.push(FieldError::new("/others", detail));

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::reports::claim::{Claim, ClaimKind, exact_share, in_reach};
-use crate::service::reports::words::{ahead, points, proven_points};
+use crate::service::reports::words::{points, proven_points};
 use dueling_bandits::claims::ladder::Progress;
 use dueling_bandits::claims::segments::SegmentClaims;
 use rankduel_engine::fold::Fold;
@@ -32,9 +32,12 @@ pub struct SegmentsView {
     #[schema(example = 17)]
     pub least_pages: u64,
     #[schema(
-        example = "In `desktop`, `neural` is 19 points behind `bm25`, at least 6 points. Segments of fewer than 17 pages cannot be judged yet: `mobile`. Pages count from the result on."
+        example = "In `desktop`, `neural` is at least 6 points behind `bm25`. Segments of fewer than 17 pages cannot be judged yet: `mobile`. Pages count from the result on."
     )]
     pub sentence: String,
+    /// The share that the winner is proven to win at most, with the segment and the rival.
+    #[serde(skip)]
+    pub at_most: Vec<(Segment, String, f64)>,
     /// The part of `sentence` about `hurt`.
     #[serde(skip)]
     lost: String,
@@ -59,20 +62,25 @@ impl SegmentsView {
             too_few: named(&|place| pages(place) < least_pages as f64),
             least_pages,
             ranker,
+            at_most: Vec::new(),
             sentence: String::new(),
             lost: String::new(),
         };
         let lost = held.hurt_segments().map(|place| {
-            let [wins, losses] = held.wins_and_losses(place);
             format!(
-                "In `{}`, `{}` {} `{}`, at least {}.",
+                "In `{}`, `{}` is at least {} behind `{}`.",
                 names[place],
                 view.ranker.as_deref().unwrap_or_default(),
-                ahead(wins / (wins + losses)),
+                proven_points(0.5 - held.at_most(place).unwrap_or(0.5)),
                 held.rival(place).map_or("", id),
-                proven_points(0.5 - held.at_most(place).unwrap_or(0.5))
             )
         });
+        view.at_most = held
+            .hurt_segments()
+            .filter_map(|place| {
+                Some((names[place], id(held.rival(place)?).to_owned(), held.at_most(place)?))
+            })
+            .collect();
         view.lost = lost.collect::<Vec<_>>().join(" ");
         view.sentence = view
             .sentence(loaded.spec.verdict_target().margin, fold.state().lifecycle.is_concluded());

@@ -40,7 +40,8 @@ pub struct TrafficSummary {
     pub now_ms: i64,
     /// The time from which on duels count, if a clock was ahead when it was set.
     pub time_ahead_ms: Option<i64>,
-    /// Unix milliseconds at which the newest entry was recorded, if that is after the time now.
+    /// The newest time of an entry that waits, or of the newest one, in Unix milliseconds, if that
+    /// is after the time now.
     pub recorded_ahead_ms: Option<i64>,
     /// The open batch of a policy that runs in batches, until the experiment is concluded.
     pub batch: Option<BatchSummary>,
@@ -125,7 +126,14 @@ impl TrafficSummary {
             ttl_ms: i64::from(loaded.spec.duel_ttl_seconds) * 1000,
             now_ms,
             time_ahead_ms: fold.time_ahead_of(now_ms),
-            recorded_ahead_ms: Some(fold.state().recorded_at).filter(|at| *at > now_ms + AHEAD_MS),
+            recorded_ahead_ms: fold
+                .run()
+                .cohorts()
+                .newest_start()
+                .into_iter()
+                .chain([fold.state().recorded_at])
+                .max()
+                .filter(|at| *at > now_ms + AHEAD_MS),
             batch: BatchSummary::of(&fold),
             drift: newest_change(&fold).cloned(),
             by_orders: loaded.spec.decide_by.is_some(),
@@ -134,16 +142,17 @@ impl TrafficSummary {
         })
     }
 
-    /// Share of the duels whose time to live is over that were answered; `None` before the first.
+    /// Share of the duels whose time to live is over that were answered; `None` before the first,
+    /// and where orders decide: clicks are no answers there.
     pub fn answered_share(&self) -> Option<f64> {
         let Cell { issued, answered } = self.counts.ended.total;
-        (issued > 0).then(|| answered as f64 / issued as f64)
+        (issued > 0 && !self.by_orders).then(|| answered as f64 / issued as f64)
     }
 
-    /// Duels that have expired without an answer.
-    pub fn unanswered(&self) -> u64 {
+    /// Duels that have expired without an answer; `None` where orders decide.
+    pub fn unanswered(&self) -> Option<u64> {
         let Cell { issued, answered } = self.counts.ended.total;
-        issued - answered
+        (!self.by_orders).then(|| issued - answered)
     }
 
     pub fn feedback(&self) -> FeedbackCounts {

@@ -252,13 +252,14 @@ fn cut_off(winner: &str) -> String {
 fn assumptions(fold: &Fold) -> Vec<&'static str> {
     let (with_unit, without_unit) = fold.run().cohorts().answers();
     let mut assumptions = Vec::new();
-    if without_unit > 0 || with_unit == 0 {
+    let has_units = with_unit > 0 || fold.state().baskets.is_some();
+    if without_unit > 0 || !has_units {
         assumptions.push(
             "Answers without a unit are independent of each other: no user, session or machine \
              answers often. Send `unit` with `next-duel` to make this true.",
         );
     }
-    if with_unit > 0 {
+    if has_units {
         assumptions.push("Different units answer independently of each other.");
     }
     if fold.state().excluded.units() > 0 {

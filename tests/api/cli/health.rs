@@ -56,6 +56,20 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+/// A result that cannot be written is an error, and a reader that has gone is none.
+#[test]
+fn where_the_result_goes() {
+    for (to, code) in [("> /dev/full", 1), ("| head -c 0", 0)] {
+        let server = Canned::answering(OK);
+        let program = env!("CARGO_BIN_EXE_rankduel");
+        let line = format!("set -o pipefail; {program} health --url {} {to}", server.url());
+        let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{line}: {}", stderr(&output));
+        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+        server.was_asked();
+    }
+}
+
 #[test]
 fn a_server_that_answers_200_is_healthy() {
     for (ready, environment) in [

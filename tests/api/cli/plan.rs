@@ -26,6 +26,6 @@ fn wrong_numbers_are_refused_all_at_once() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(output.stdout.is_empty());
-    assert!(message.contains("`answered` is 30.0; it must be 0.001 to 1"), "{message}");
-    assert!(message.contains("`days` is -1.0; it must be 0.01 to 3650"), "{message}");
+    assert!(message.contains("`answered` is 30; it must be 0.001 to 1"), "{message}");
+    assert!(message.contains("`days` is -1; it must be 0.01 to 3650"), "{message}");
 }

@@ -145,6 +145,33 @@ async fn an_update_keeps_what_was_typed() {
     assert_eq!(typed, json!("n"));
 }
 
+/// A link without an id keeps the focus, and a selected text stays selected.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_keeps_the_place_of_the_reader() {
+    let (_database, server, browser) = stage().await;
+    browser.open(&format!("{}/experiments/two", server.base())).await;
+    let before = count(&browser.text("#answers").await);
+    let answer = async || {
+        let duel = server.pair("two").await;
+        server.answer("two", &duel, "left").await;
+    };
+    let focus = "return document.activeElement.textContent";
+    let focused = browser
+        .run("document.querySelector('#main .do a.button').focus(); return document.activeElement.textContent")
+        .await;
+    answer().await;
+    until("the update", async || count(&browser.text("#answers").await) == before + 1).await;
+    assert_eq!(browser.run(focus).await, focused);
+    let selected = "return document.getSelection().toString()";
+    browser.run("document.getSelection().selectAllChildren(document.getElementById('say'))").await;
+    let text = browser.run(selected).await;
+    answer().await;
+    tokio::time::sleep(std::time::Duration::from_secs(7)).await;
+    assert_eq!(browser.run(selected).await, text);
+    browser.run("document.getSelection().removeAllRanges()").await;
+    until("the next update", async || count(&browser.text("#answers").await) == before + 2).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_updates_itself_and_needs_no_script() {
     let (_database, server, browser) = stage().await;

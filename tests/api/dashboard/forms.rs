@@ -201,7 +201,7 @@ async fn the_form_creates_what_orders_decide(database: TestDatabase) {
         })
         .collect();
     let wrong = send(&visitor, "review", &with_errors).await.plain();
-    for part in ["`rankers` is 1.0", "`window_seconds` is 59", "needs a `cap`", "`orders` is 2.5"] {
+    for part in ["`rankers` is 1;", "`window_seconds` is 59", "needs a `cap`", "`orders` is 2.5"] {
         assert!(wrong.contains(part), "{part}: {wrong}");
     }
     // by clicks, none of it is sent

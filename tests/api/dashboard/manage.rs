@@ -351,6 +351,29 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         assert!(answer.text().contains("value=\"late\""), "the value is kept");
         assert_ne!(answer.hidden("version"), version, "the form has the newest version");
     }
+    // One that another session has opened is kept, too.
+    let fields = [("form_token", "AAAA"), ("version", &*version), ("ranker", "late")];
+    let answer = visitor.post("/experiments/search/manage/enlist", &fields).await;
+    assert_eq!(answer.status, 403);
+    assert!(answer.text().contains("value=\"late\""), "{}", answer.text());
+    let stranger = Visitor::with(&server, "").await;
+    let answer = stranger.post("/new-experiment", &[("name", "lost")]).await;
+    assert_eq!((answer.status, answer.location()), (303, "/login?next=%2Fnew-experiment&form=1"));
+    let login = stranger.get(answer.location()).await;
+    assert!(login.text().contains("Your session had ended"), "{}", login.text());
+    // The settings have the names of their fields.
+    let path = "/experiments/search/manage/settings";
+    let form = visitor.get(path).await;
+    let (token_now, version_now) = (form.token(), form.hidden("version"));
+    let fields = [
+        ("form_token", &*token_now),
+        ("version", &*version_now),
+        ("step", "review"),
+        ("concludes", "verdict"),
+        ("max_duels", "10"),
+    ];
+    let asked = visitor.post(path, &fields).await;
+    assert!(asked.plain().contains("Answered duels at most: 10"), "{}", asked.plain());
     // A change without fields asks again.
     let fields = [("form_token", &*token), ("version", &*version), ("step", "confirm")];
     let answer = visitor.post("/experiments/search/manage/resume", &fields).await;

@@ -73,6 +73,21 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
         "{page}"
     );
     assert!(!page.contains("Unit unknown"), "{page}");
+    let document = visit(&server, "early", "bait").await;
+    let page = result(&server, "shop").await;
+    assert!(page.contains("No order of what was clicked has come yet."), "{page}");
+    assert!(
+        page.contains("1 person clicked, 0 of them ordered it, ") && !page.contains("No answer"),
+        "{page}"
+    );
+    let traffic = server.get("/experiments/shop/traffic").await.text();
+    assert!(!traffic.contains("Expired without feedback"), "{traffic}");
+    assert_eq!(server.report("shop", "traffic").await["unanswered"], Value::Null);
+    server
+        .patch("shop", &json!({"exclude": {"units": ["early"], "hashes": [], "reason": "a try"}}))
+        .await
+        .json(200);
+    assert!(document.starts_with("bait"));
     // everybody clicks one ranker first, then the other, and buys of that
     for second in 1..=120 {
         let unit = format!("u{second}");
@@ -81,6 +96,9 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
         let bought = visit(&server, &unit, "bm25").await;
         order(&server, &unit, &bought, second).await;
     }
+    let page = result(&server, "shop").await;
+    assert!(page.contains("120 people clicked, 120 of them ordered it, "), "{page}");
+    assert!(!page.contains("What does it cost?") && !page.contains("Send unit"), "{page}");
     order(&server, "u1", "unseen", 120).await;
     order(&server, "stranger", "bm250", 120).await;
     for is_closed in [false, true] {

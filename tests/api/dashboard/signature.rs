@@ -85,7 +85,7 @@ async fn from_a_plan_to_a_signature(database: TestDatabase) {
             "No change found",
             "When did we know?",
             "What did it cost?",
-            "In phone, neural is 50 points behind bm25, at least ",
+            "In phone, neural is at least ",
         ];
         says(server, &parts).await;
     }

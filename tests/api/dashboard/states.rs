@@ -18,6 +18,8 @@ on_sqlite! {
     without_a_result_the_control_is_proposed
     figures_are_files
     the_cost_ends_with_the_experiment
+    no_split_is_even_after_a_change_of_the_rankers
+    a_winner_that_is_shown_alone_is_not_watched
 }
 
 fn with_control(rankers: &[&str], more: Value) -> Value {
@@ -84,6 +86,28 @@ async fn there_is_no_tick_without_data(database: TestDatabase) {
         assert!(page.contains("Not watched since the end"), "{page}");
         assert!(!page.contains("No change found"), "{page}");
     }
+}
+
+/// The default policy shows the winner alone once it is proven.
+async fn a_winner_that_is_shown_alone_is_not_watched(database: TestDatabase) {
+    let more = json!({"conclude_at": "never", "policy": {"kind": "d-ts-verdict"}});
+    let server = Server::running(&database, &with(steady("search", &["a", "b"]), more)).await;
+    while server.verdict("search").await["state"] != "decided" {
+        let duel = server.post("/v1/experiments/search/next-duel", &json!({})).await.json(200);
+        if duel["self_duel"] == false {
+            server.wins("search", &duel, "a").await;
+        }
+    }
+    for _ in 0..80 {
+        server.post("/v1/experiments/search/next-duel", &json!({"count": 50})).await.json(200);
+    }
+    server.clock.advance_ms(60_000);
+    eventually("that nothing is watched", async || {
+        let page = result(&server, "search").await;
+        let says = "Not watched since the resultNo rankers meet any more. Conclude it: ";
+        page.contains(says).then_some(())
+    })
+    .await;
 }
 
 async fn segments_are_judged_with_the_result(database: TestDatabase) {
@@ -216,6 +240,18 @@ async fn figures_are_files(database: TestDatabase) {
     for name in ["lead.svg", "none.csv", "race", "race.png"] {
         assert_eq!(file(name).await.status, 404, "{name}");
     }
+}
+
+async fn no_split_is_even_after_a_change_of_the_rankers(database: TestDatabase) {
+    let body = with(steady("search", &["a", "b", "c"]), json!({"conclude_at": "never"}));
+    let server = Server::running(&database, &body).await;
+    play(&server, "search", 60, 9).await;
+    assert!(result(&server, "search").await.contains("An even split would have shown 40"));
+    server.patch("search", &json!({"retire": "c"})).await.json(200);
+    play(&server, "search", 10, 9).await;
+    let page = result(&server, "search").await;
+    assert!(page.contains(" of 70\u{a0}pages showed another ranking"), "{page}");
+    assert!(!page.contains("even split"), "{page}");
 }
 
 async fn the_cost_ends_with_the_experiment(database: TestDatabase) {

@@ -263,7 +263,7 @@ async fn equal_winners_are_no_rivals(database: TestDatabase) {
         assert!(!text.contains(denial), "{denial}: {text}");
     }
     let heads = "ExperimentStateResultLead over what you run, in pointsSince";
-    listed(&server, &format!("Running{heads}searchDecided")).await;
+    listed(&server, &format!("Going on{heads}searchDecided")).await;
 }
 
 async fn shares_and_counts_agree(database: TestDatabase) {

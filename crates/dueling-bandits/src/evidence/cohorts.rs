@@ -199,6 +199,11 @@ impl Cohorts {
         self.open.keys().next().map(|&start| self.windows.end_of_cohort(start))
     }
 
+    /// The start of the newest cohort that has answers.
+    pub fn newest_start(&self) -> Option<i64> {
+        self.open.keys().next_back().copied()
+    }
+
     /// How many answers do not count.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
