@@ -50,13 +50,15 @@ pub fn findings() -> Vec<Finding> {
 fn unpublished(file: &File) -> Vec<Finding> {
     const INSTALLERS: [&str; 6] =
         ["cargo add", "composer require", "gem install", "go get", "npm install", "pip install"];
+    /// What such a command installs from a clone.
+    const MADE_THERE: [&str; 5] = [".whl", ".gem", ".tgz", "$CLONE", ":@dev"];
     const SAYS_SO: &str = "nothing is published yet";
     let is_ours = |line: &str| {
         let Some(rest) = INSTALLERS.iter().find_map(|it| line.strip_prefix(it)) else {
             return false;
         };
         ["rankduel", "dueling-bandits", "interleaving"].iter().any(|name| rest.contains(name))
-            && !rest.contains(".whl")
+            && !MADE_THERE.iter().any(|it| rest.contains(it))
     };
     let fails = file.lines().filter(|(_, line)| is_ours(line) && !line.contains(SAYS_SO));
     let mut findings: Vec<_> =
