@@ -23,7 +23,8 @@ pub(crate) fn page(view: &View) -> Markup {
             (part("race", "The race to the result", &race::figure(view)))
             (matrix(view))
         } @else { p { "No page has had a winner yet." } }
-        @if let Some(report) = &view.regret { (regret(view, report)) }
+        // where orders decide, pages without an order are not in the log
+        @if let (Some(report), None) = (&view.regret, &view.verdict.orders) { (regret(view, report)) }
         (addresses(view))
     }
 }
@@ -105,11 +106,14 @@ fn matrix(view: &View) -> Markup {
 fn regret(view: &View, report: &RegretReport) -> Markup {
     let now = report.now.copeland_regret;
     let even = report.now.uniform_copeland_regret;
+    let has_even = view.fold.roster_changes == 0;
     let content = html! {
         @if report.series.is_empty() || !view.has_compared() { p { "No page has had a winner yet." } } @else {
             p {
                 "About " b #regret-mean { (quantity(now.mean)) } " (" span #regret-range { (quantity(now.low)) " to " (quantity(now.high)) }
-                ") over " (counted(report.now.steps, "page", "pages")) ", and " (quantity(even.mean)) " for an even split."
+                ") over " (counted(report.now.steps, "page", "pages"))
+                @if has_even { ", and " (quantity(even.mean)) " for an even split" }
+                "."
                 @if let (false, Some(recent)) = (view.is_over(), &report.now.recent) {
                     " Of the newest " (counted(recent.steps, "page", "pages")) ", each thousand costs " (quantity(recent.copeland_regret.mean)) "."
                 }
@@ -120,7 +124,7 @@ fn regret(view: &View, report: &RegretReport) -> Markup {
                     ", which is wrong in at most " (of_experiments(1.0 - bounds.confidence)) " experiments."
                 }
             }
-            (chart(report).render())
+            (chart(report, has_even).render())
             (links(&view.record.name, Figure::Regret))
             p.note {
                 "Pages to the right. The area has 95 % of the draws of the model; where rankers are nearly even, the truth is outside more often. "
@@ -132,13 +136,15 @@ fn regret(view: &View, report: &RegretReport) -> Markup {
     part("regret", "Regret", &content)
 }
 
-/// The picture of regret.
-pub(crate) fn chart(report: &RegretReport) -> Chart {
+/// The picture of regret, with that of an even split if the rankers have not changed.
+pub(crate) fn chart(report: &RegretReport, has_even: bool) -> Chart {
     let most = |of: fn(&RegretPoint) -> f64| report.series.iter().map(of).fold(0.0, f64::max);
     let x = scale(most(|point| point.steps as f64), Labels::Whole);
-    let height = most(|point| point.mean)
-        .max(most(|point| point.high))
-        .max(most(|point| point.uniform_mean));
+    let height = most(|point| point.mean).max(most(|point| point.high)).max(if has_even {
+        most(|point| point.uniform_mean)
+    } else {
+        0.0
+    });
     let y = scale(height, Labels::Any);
     let line = |label: &str, colour, of: fn(&RegretPoint) -> f64| Line {
         label: label.into(),
@@ -153,16 +159,14 @@ pub(crate) fn chart(report: &RegretReport) -> Chart {
     let now = report.now.copeland_regret;
     Chart {
         summary: format!(
-            "Regret over pages: {} now, between {} and {}; {} for an even split.",
+            "Regret over pages: {} now, between {} and {}.",
             quantity(now.mean),
             quantity(now.low),
-            quantity(now.high),
-            quantity(report.now.uniform_copeland_regret.mean)
+            quantity(now.high)
         ),
-        lines: vec![
-            line("this experiment", 1, |point| point.mean),
-            line("an even split", 2, |point| point.uniform_mean),
-        ],
+        lines: std::iter::once(line("this experiment", 1, |point| point.mean))
+            .chain(has_even.then(|| line("an even split", 2, |point| point.uniform_mean)))
+            .collect(),
         band: report
             .series
             .iter()

@@ -53,7 +53,7 @@ impl File {
         let chart = match self.figure {
             Figure::Race => race::chart(view)?,
             Figure::Days => still::chart(view)?,
-            _ => evidence::chart(view.regret.as_deref()?),
+            _ => evidence::chart(view.regret.as_deref()?, view.fold.roster_changes == 0),
         };
         Some(chart.picture())
     }
@@ -78,7 +78,8 @@ impl File {
                 for effect in &verdict.effects {
                     let rate = effect.win_rate.map_or_else(String::new, |rate| rate.to_string());
                     let numbers = [effect.wins, effect.losses].map(|number| number.to_string());
-                    let ends = [effect.low, effect.high].map(|end| end.to_string());
+                    let (low, high) = view.interval(effect);
+                    let ends = [low, high].map(|end| end.to_string());
                     let is_out = effect.ruled_out.to_string();
                     write(&[
                         &verdict.leader,
@@ -142,7 +143,10 @@ impl File {
                 write(&["at", "pages", "low", "mean", "high", "even_split"])?;
                 for point in &view.regret.as_deref()?.series {
                     let numbers = [point.low, point.mean, point.high, point.uniform_mean];
-                    let [low, mean, high, even] = numbers.map(|number| number.to_string());
+                    let [low, mean, high, mut even] = numbers.map(|number| number.to_string());
+                    if view.fold.roster_changes > 0 {
+                        even.clear();
+                    }
                     write(&[&point.at, &point.steps.to_string(), &low, &mean, &high, &even])?;
                 }
             }

@@ -407,14 +407,20 @@ pub(crate) fn with_code(text: &str) -> Markup {
     }
 }
 
-/// Text in which no line ends after a number.
+/// Text in which no line ends after a number, and with the pages' mark between thousands.
 fn tied(text: &str) -> String {
-    let mut after_digit = false;
-    let tie = |letter: char| {
-        let follows = std::mem::replace(&mut after_digit, letter.is_ascii_digit());
-        if follows && letter == ' ' { '\u{a0}' } else { letter }
+    let letters: Vec<char> = text.chars().collect();
+    let are_digits = |part: &[char]| part.iter().all(char::is_ascii_digit);
+    let tie = |(at, &letter): (usize, &char)| {
+        let follows = at > 0 && letters[at - 1].is_ascii_digit();
+        let next = letters.get(at + 1..at + 4).is_some_and(are_digits);
+        match letter {
+            ' ' if follows => '\u{a0}',
+            ',' if follows && next => '\u{202f}',
+            letter => letter,
+        }
     };
-    text.chars().map(tie).collect()
+    letters.iter().enumerate().map(tie).collect()
 }
 
 /// A tile: a question, and its answer in a few words.

@@ -189,6 +189,14 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
     };
     let says = control.sentence.strip_prefix(&format!("`{}`", control.ranker)).unwrap_or_default();
     let effect = view.verdict.effects.iter().find(|effect| effect.rival == control.control);
+    // pages before it was the control count for the verdict alone, whose number stands below
+    let is_of_all = effect.is_none_or(|effect| effect.win_rate == control.win_rate);
+    let says = match says.split_once(" (") {
+        Some((says, measured)) if !is_of_all && measured.ends_with("measured).") => {
+            format!("{says}.")
+        }
+        _ => says.to_owned(),
+    };
     let is_leader = control.ranker == view.verdict.leader;
     let has_few =
         is_leader && control.proven.is_none() && effect.is_none_or(|it| measured(it).is_none());
@@ -198,7 +206,7 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
         .filter(|_| control.proven != Some(ClaimKind::Better));
     let more = html! {
         @if has_few { "Too few pages of " (view.short(&control.ranker)) " and " (view.short(&control.control)) }
-        @else { (view.short(&control.ranker)) (with_code(says)) }
+        @else { (view.short(&control.ranker)) (with_code(&says)) }
         @if let Some(at) = date { " That it is better can be known about " (moment(at, view.now)) "." }
     };
     Tile::new(question, (mark, html! { (answer) }), more)

@@ -122,7 +122,8 @@ pub(crate) fn section(view: &View) -> Markup {
     };
     let leader = &view.verdict.leader;
     let content = html! {
-        p { (with_code(&drift.sentence)) }
+        // before any alarm, the tile says what is known
+        @if drift.alarms_total > 0 { p { (with_code(&drift.sentence)) } }
         @if let Some(chart) = chart(view) {
             figure {
                 figcaption.small.quiet {

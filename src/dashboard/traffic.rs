@@ -38,7 +38,9 @@ fn flow(view: &View) -> Markup {
             ". Wins by side and units shown one ranker alone cover the whole log."
         }
         dl.facts {
-            (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
+            @if !traffic.by_orders {
+                (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
+            }
             (fact("Pairs issued", &html! { (number(counts.pairs)) }))
             @if counts.outside > 0 {
                 (fact("Pages that take part", &share(counts.pairs + counts.self_duels, view.loaded.spec.coverage)))
@@ -128,7 +130,11 @@ fn arms(split: &Split) -> Markup {
 fn shown(view: &View) -> Markup {
     let places: u64 = view.fold.counts.appearances().iter().sum();
     let content = html! {
-        p.note { "Each page has two places; a ranker shown alone takes both. The whole log." }
+        p.note {
+            "Each page has two places; a self-duel takes both. The whole log"
+            @if view.loaded.spec.alone > 0.0 { ", without the units that see one ranker alone" }
+            "."
+        }
         table.places {
             thead { tr {
                 th scope="col" { "Ranker" }

@@ -118,7 +118,12 @@ impl Changed {
         let what = match (entry.what.strip_prefix("experiment-")?, &entry.after) {
             ("created", _) => return None,
             ("changed", Some(Value::Object(fields))) => {
-                fields.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+                let named = |(field, value): (&String, &Value)| match value.as_str() {
+                    Some("running") => "resumed".to_owned(),
+                    Some(status) if field == "status" => status.to_owned(),
+                    _ => field.clone(),
+                };
+                fields.iter().map(named).collect::<Vec<_>>().join(", ")
             }
             (what, _) => what.to_owned(),
         };

@@ -169,8 +169,8 @@ fn panel(view: &View, opponent: &str) -> Markup {
     });
     let segments = rows_of(view, opponent).map(|(segment, own)| {
         let (mark, result) = match (gains(own), loses(own)) {
-            (true, _) => (Mark::Yes, html! { "gains" }),
-            (_, true) => (Mark::No, html! { (view.short(opponent)) " is better" }),
+            (true, _) => (Mark::Yes, html! { "ahead" }),
+            (_, true) => (Mark::No, html! { "behind" }),
             _ if view.is_over() => (Mark::None, html! { "not known" }),
             _ => (Mark::Wait, html! { "not known yet" }),
         };

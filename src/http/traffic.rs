@@ -35,7 +35,8 @@ struct Traffic {
     self_duels: u64,
     /// Pages that showed the control to somebody who takes no part.
     outside: u64,
-    /// Duels of two different rankers that are neither answered nor expired.
+    /// Duels of two different rankers that are neither answered nor expired. Clicks are no answers
+    /// where orders decide.
     in_flight: u64,
     /// Duels of two different rankers whose time is over and that have no feedback. Counted a
     /// minute after they expire. `null` where orders decide.

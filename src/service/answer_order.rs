@@ -226,6 +226,10 @@ fn harm(of: &Findings) -> Option<Said> {
     // without a second rival there would be nobody left to compare with
     let may_retire = *is_active && !of.has_ended() && of.rivals > 1;
     let next = match is_active {
+        true if of.has_ended() => {
+            "Pages show it now. Repair it, or resume the experiment. \"Is it safe?\" has the metric \
+             and its limit."
+        }
         true if may_retire => {
             "Repair it, or retire it. \"Is it safe?\" has the metric and its limit."
         }
@@ -352,7 +356,8 @@ fn result(of: &Findings) -> Option<Said> {
         Status::Concluded => {
             "Make it the default in your search backend, then archive the experiment."
         }
-        Status::Running | Status::Paused => "Further pages do not change the result.",
+        Status::Running => "Further pages do not change the result.",
+        Status::Paused => "It is paused. Further pages would not change the result.",
     };
     let Some(control) = of.control.as_ref() else {
         let headline = match of.winners.len() {
@@ -466,6 +471,11 @@ fn empty(of: &Findings) -> Option<Said> {
         return Some(said.actions([just(ActionKind::Connect), just(ActionKind::Pause)]));
     }
     let said = match of.duels {
+        0 if of.has_excluded => Said::new(
+            State::Empty,
+            "All answers so far are of excluded units.",
+            "Nothing to do: the answers of others count.",
+        ),
         0 => Said::new(
             State::Empty,
             "No answer has come yet.",

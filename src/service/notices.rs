@@ -43,6 +43,7 @@ pub(super) fn notice(
         "owner": loaded.spec.owner,
         "url": public_url.map(|url| format!("{url}/experiments/{experiment}")),
         "status": answer.status,
+        "status_before": before.map(|before| before.status),
         "noticed_at": rfc3339(now_ms),
         "withdrawn": withdrawn,
         "answer": answer,
@@ -81,7 +82,15 @@ impl Message {
         let is = if withdrawn.len() > 1 { "are" } else { "is" };
         let lost = format!("{} {is} no longer proven to be the best.", list(&withdrawn));
         let said = ["/answer/headline", "/answer/what_next/sentence"].map(|at| text(notice, at));
-        let sentences = (!withdrawn.is_empty()).then_some(lost).into_iter().chain(said);
+        let status = match ["/status_before", "/status"].map(|at| text(notice, at)) {
+            [before, now] if before == now || before.is_empty() => "",
+            [_, now] if now == "paused" => "The experiment was paused.",
+            [_, now] if now == "running" => "The experiment was resumed.",
+            _ => "",
+        };
+        let first = [status.to_owned()].into_iter();
+        let lost = (!withdrawn.is_empty()).then_some(lost);
+        let sentences = first.chain(lost).chain(said);
         Self {
             experiment: text(notice, "/experiment"),
             owner: text(notice, "/owner"),

@@ -94,7 +94,7 @@ async fn results_are_split_by_declared_segment(database: TestDatabase) {
     let rows: Vec<_> = page.split("<tbody").nth(1).expect("a table").split("</tr>").collect();
     for (row, parts) in [
         (0, ["all traffic", "65:11", "by how much"]),
-        (1, ["phone", "60:1", "gains"]),
+        (1, ["phone", "60:1", "ahead"]),
         (3, ["other", "5:5", "not known"]),
     ] {
         for part in parts {

@@ -330,11 +330,10 @@ async fn people_get_messages(database: TestDatabase) {
             );
             assert_eq!(message, json!({"text": text}));
             let text = withdrawn["text"].as_str().expect("text");
-            assert!(
-                text.contains(
-                    "\n`a` is no longer proven to be the best.\nNo answer has come yet.\n"
-                )
-            );
+            assert!(text.contains(
+                "\n`a` is no longer proven to be the best.\nAll answers so far are of \
+                     excluded units.\n"
+            ));
             continue;
         }
         assert_eq!(message["type"], "message");

@@ -212,7 +212,8 @@ impl ControlView {
         let control = held.control()?;
         let bound = |&ranker: &usize| held.bounds(ranker).0.unwrap_or(0.0);
         let proven = (0..loaded.spec.rankers.len()).filter(|&ranker| {
-            matches!(held.progress(ranker, Kind::Better), Progress::Decided { .. })
+            let is_better = matches!(held.progress(ranker, Kind::Better), Progress::Decided { .. });
+            is_better && !loaded.spec.is_retired(ranker)
         });
         let furthest = proven.max_by(|one, other| bound(one).total_cmp(&bound(other)));
         let ranker = verdict.map(Verdict::winner).or(furthest).unwrap_or(leader);

@@ -114,8 +114,9 @@ pub(super) fn duels_to_go(
 fn in_words(none: NoForecast, counting_share: f64) -> String {
     match none {
         NoForecast::TooFew { comparisons, least } => {
-            let duels = if comparisons == 1 { "duel has" } else { "duels have" };
-            format!("{comparisons} {duels} been answered, and an estimate needs {least}")
+            let answers = if comparisons == 1 { "answer has" } else { "answers have" };
+            let [found, needed] = [comparisons, least].map(|it| grouped(it, ','));
+            format!("{found} {answers} a winner, and an estimate needs {needed}")
         }
         NoForecast::Beyond(steps) => format!(
             "more than {} further pages; simulations that ran so far had no verdict",

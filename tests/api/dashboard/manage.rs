@@ -356,7 +356,7 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
     let answer = visitor.post("/experiments/search/manage/enlist", &fields).await;
     assert_eq!(answer.status, 403);
     assert!(answer.text().contains("value=\"late\""), "{}", answer.text());
-    let stranger = Visitor::with(&server, "").await;
+    let stranger = Visitor::of(&server);
     let answer = stranger.post("/new-experiment", &[("name", "lost")]).await;
     assert_eq!((answer.status, answer.location()), (303, "/login?next=%2Fnew-experiment&form=1"));
     let login = stranger.get(answer.location()).await;
@@ -373,7 +373,7 @@ async fn a_form_of_an_older_version_is_refused_and_explained() {
         ("max_duels", "10"),
     ];
     let asked = visitor.post(path, &fields).await;
-    assert!(asked.plain().contains("Answered duels at most: 10"), "{}", asked.plain());
+    assert!(asked.plain().contains("Answered duels at most: <bdi>10</bdi>"), "{}", asked.plain());
     // A change without fields asks again.
     let fields = [("form_token", &*token), ("version", &*version), ("step", "confirm")];
     let answer = visitor.post("/experiments/search/manage/resume", &fields).await;
