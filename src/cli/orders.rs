@@ -244,6 +244,11 @@ impl Receiver {
         }
         let problem = serde_json::from_slice(&text).unwrap_or(Value::Null);
         let detail = problem["detail"].as_str().unwrap_or_default();
+        // a line of more than a mebibyte is sent alone, and may be more than the server reads
+        if status == StatusCode::PAYLOAD_TOO_LARGE && number == 1 {
+            let (status, detail) = ("invalid".into(), Some(detail.to_owned()));
+            return Ok(vec![Answered { status, detail, pointer: None }]);
+        }
         let seconds =
             head.headers.get(RETRY_AFTER).and_then(|text| text.to_str().ok()?.parse().ok());
         Err(Failed {

@@ -66,10 +66,16 @@ async fn a_line_that_is_no_text_costs_no_other(database: TestDatabase) {
     server.post("/v1/experiments", &shop("first")).await.json(201);
     let url = server.client().base().to_owned();
     let arguments = ["-", "--url", &*url];
-    let input = [order(1).as_bytes(), b"{\"order_id\": \"\xfc\"}\n", order(2).as_bytes()].concat();
-    let (code, counts, why) = orders(&arguments, None, input).await;
-    assert_eq!((code, &*counts), (Some(1), "invalid 1\nrecorded 2\n"), "{why}");
-    assert!(why.contains("line 2: invalid"), "{why}");
+    let long = format!("{{\"order_id\": \"{}\"}}\n", "A".repeat(3 << 20));
+    for (line, said, expected) in [
+        (&b"{\"order_id\": \"\xfc\"}\n"[..], "line 2: invalid: ", "invalid 1\nrecorded 2\n"),
+        (long.as_bytes(), "line 2: invalid: The body is larger", "duplicate 2\ninvalid 1\n"),
+    ] {
+        let input = [order(1).as_bytes(), line, order(2).as_bytes()].concat();
+        let (code, counts, why) = orders(&arguments, None, input).await;
+        assert_eq!((code, &*counts), (Some(1), expected), "{why}");
+        assert!(why.contains(said), "{why}");
+    }
     // an export that failed is no success
     for nothing in ["", "\n \r\n", "\u{feff}"] {
         let (code, counts, why) = orders(&arguments, None, nothing).await;
