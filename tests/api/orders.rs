@@ -331,12 +331,20 @@ async fn a_click_without_a_unit_links_nothing(database: TestDatabase) {
         }
     };
     let feedback = |members| with(json!({"duel_id": page["duel_id"]}), members);
-    for (body, detail) in [
-        (json!({"clicks": [0]}), "no unit: an order could not be joined"),
-        (json!({"clicks": [], "unit": "u"}), "no click: nothing is linked"),
-    ] {
-        let receipt = server.feedback("search", &feedback(body)).await.json(200);
-        assert_has(&receipt, json!({"status": "ignored", "detail": detail}));
+    let receipt = server.feedback("search", &feedback(json!({"clicks": [0]}))).await.json(200);
+    let detail = "no unit: an order could not be joined";
+    assert_has(&receipt, json!({"status": "ignored", "detail": detail}));
+    // a client that has sent all there is has nothing to repair
+    let alone = loop {
+        let page = server.post("/v1/experiments/search/next-duel", &body).await.json(200);
+        if page["self_duel"] == true {
+            break page;
+        }
+    };
+    let alone = json!({"duel_id": alone["duel_id"], "clicks": [0], "unit": "u"});
+    for body in [feedback(json!({"clicks": [], "unit": "u"})), alone] {
+        let receipt = server.feedback("search", &body).await.json(200);
+        assert_eq!(receipt, json!({"status": "recorded"}));
     }
     let outcome = server.feedback("search", &feedback(json!({"outcome": "left"}))).await;
     outcome.problem_at(ProblemKind::InvalidRequest, "/outcome");

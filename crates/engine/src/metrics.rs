@@ -90,7 +90,8 @@ pub struct DuelLabels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedbackStatus {
-    /// It counts and is durable.
+    /// It counts and is durable. Where orders decide, also clicks of which nothing can count: none,
+    /// or on a page of one ranker.
     Recorded,
     /// The same feedback was sent before; it counts once.
     Duplicate,

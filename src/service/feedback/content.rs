@@ -127,6 +127,11 @@ impl Receipt {
         Self::of(FeedbackStatus::Recorded, Some(position), None)
     }
 
+    /// Where orders decide, clicks that can link nothing: a client has done all that it can.
+    pub(super) fn nothing() -> Self {
+        Self::of(FeedbackStatus::Recorded, None, None)
+    }
+
     /// The same answer was recorded before, at this position if that is known.
     pub(super) fn duplicate(position: impl Into<Option<u64>>) -> Self {
         Self::of(FeedbackStatus::Duplicate, position.into(), None)

@@ -35,16 +35,17 @@ pub(super) struct Linking {
 pub(super) type Unlinked = (&'static str, bool);
 
 impl Linking {
-    /// The event for clicks on a page.
+    /// The event for clicks on a page; `None` if no answer of it could count: nothing was clicked,
+    /// or it shows one ranker.
     pub fn event(
         &self,
         page: &OpenedPage,
         clicks: &PageClicks,
         Audience { unit, segment }: Audience,
-    ) -> Result<NewEvent, Unlinked> {
+    ) -> Result<Option<NewEvent>, Unlinked> {
         let duel = &page.duel;
         if duel.first == duel.second {
-            return Err(("the page shows one ranker: its clicks link nothing", false));
+            return Ok(None);
         }
         let unit = unit.ok_or(("no unit: an order could not be joined", false))?;
         if duel.issued_at < self.complete_until {
@@ -63,7 +64,7 @@ impl Linking {
             links.entry(DocumentHash(*name)).or_insert(own);
         }
         if links.is_empty() {
-            return Err(("no click: nothing is linked", false));
+            return Ok(None);
         }
         let event = LinksEvent {
             duel: Uuid::from_u128(duel.nonce),
@@ -78,7 +79,7 @@ impl Linking {
             links: links.into_iter().collect(),
         };
         let nonce = place(duel.nonce, content_hash(&event));
-        Ok(NewEvent::new(nonce, Event::Control(ControlEvent::Links(Box::new(event)))))
+        Ok(Some(NewEvent::new(nonce, Event::Control(ControlEvent::Links(Box::new(event))))))
     }
 
     /// The coins of one position of a page. They are the same for every repeat.

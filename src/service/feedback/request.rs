@@ -165,12 +165,16 @@ impl Drafts {
         let ReadValues { counted, mut ignored, mut is_late, mistake } = values.unwrap_or_default();
         let weights = &spec.pages.event_weights;
         let add = |content| match linking {
-            None => self.add_content(opened, content, audience, weights).map(Ok),
+            None => self.add_content(opened, content, audience, weights).map(|it| Ok(Some(it))),
             Some(linking) => self.add_links(opened, content, audience, (weights, linking)),
         };
+        let mut links_nothing = false;
         let event = match content.map(add).transpose() {
             Ok(None) => None,
-            Ok(Some(Ok(event))) => Some(event),
+            Ok(Some(Ok(event))) => {
+                links_nothing = event.is_none();
+                event
+            }
             Ok(Some(Err((detail, came_late)))) => {
                 let ignored_clicks =
                     IgnoredValue { pointer: "/clicks".into(), detail: detail.into() };
@@ -189,6 +193,7 @@ impl Drafts {
         }
         CheckedItem::Refused(match mistake {
             Some(mistake) => Receipt::refused(mistake),
+            None if links_nothing && ignored.is_empty() => Receipt::nothing(),
             None => Receipt::ignored(ignored, is_late),
         })
     }
@@ -234,14 +239,14 @@ impl Drafts {
         content: &FeedbackContent,
         audience: Audience,
         (event_weights, linking): (&BTreeMap<String, u32>, &Linking),
-    ) -> Result<Result<(usize, bool), Unlinked>, FieldError> {
+    ) -> Result<Result<Option<(usize, bool)>, Unlinked>, FieldError> {
         let FeedbackContent::Clicks { clicks, .. } = content else {
             return Err(FieldError::new("/outcome", NO_OUTCOME));
         };
         let page = opened.page.as_ref().ok_or_else(|| FieldError::new("/duel_id", NO_PAGE))?;
         let clicks = read_clicks(event_weights, page, clicks)?;
         let event = linking.event(page, &clicks, audience);
-        Ok(event.map(|event| (self.push_done(opened, event), false)))
+        Ok(event.map(|event| Some((self.push_done(opened, event?), false))))
     }
 
     fn push_done(&mut self, opened: &OpenedDuel, event: NewEvent) -> usize {

@@ -27,7 +27,7 @@ async fn visit(server: &Server, unit: &str, ranker: &str) -> String {
         let body = json!({"duel_id": page["duel_id"], "clicks": clicked});
         // a page of one ranker alone teaches nothing
         if let Some(first) = clicked.first()
-            && server.feedback("shop", &body).await.json(200)["status"] == "recorded"
+            && server.feedback("shop", &body).await.json(200)["position"].is_u64()
         {
             return (*first).to_owned();
         }
