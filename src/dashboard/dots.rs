@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::layout::{Mark, points, points_between};
 use crate::service::reports::verdict_pairs::Effect;
 
-/// A bar wider than this, in points, is not drawn: the pair has met on too few pages.
+/// A bar wider than this, in points, is not drawn: the pair has too few answers.
 const WIDEST: f64 = 60.0;
 /// Possible distances between two grid lines, in points.
 const STEPS: [f64; 4] = [2.0, 4.0, 10.0, 20.0];
@@ -76,7 +76,7 @@ impl Axis {
     }
 }
 
-/// The measured share of wins against a rival, if they have met on enough pages to say it.
+/// The measured share of wins against a rival, if they have answers enough to say it.
 pub(crate) fn measured(effect: &Effect) -> Option<f64> {
     effect.win_rate.filter(|_| is_narrow((effect.low, effect.high)))
 }
@@ -114,7 +114,7 @@ impl Dots<'_> {
                         td.w.n role="cell" { (points_between(row.interval)) }
                     } @else {
                         td.v.n role="cell" { "–" }
-                        td.w.n.quiet role="cell" { "too few pages" }
+                        td.w.n.quiet role="cell" { "too few answers" }
                     }
                     td.z role="cell" { (row.mark.icon()) (row.result) }
                 } } }

@@ -162,7 +162,7 @@ fn better_tile(view: &View) -> Tile {
             "Over " (view.short(&closest.rival)) ": "
             @match measured(closest) {
                 Some(rate) => { (points(rate - 0.5)) " measured" }
-                None => "too few pages",
+                None => "too few answers",
             }
         },
         _ => Markup::default(),
@@ -205,7 +205,7 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
         .and_then(|duels| view.fold.pace.after(duels))
         .filter(|_| control.proven != Some(ClaimKind::Better));
     let more = html! {
-        @if has_few { "Too few pages of " (view.short(&control.ranker)) " and " (view.short(&control.control)) }
+        @if has_few { "Too few answers of " (view.short(&control.ranker)) " and " (view.short(&control.control)) }
         @else { (view.short(&control.ranker)) (with_code(&says)) }
         @if let Some(at) = date { " That it is better can be known about " (moment(at, view.now)) "." }
     };
@@ -345,24 +345,23 @@ fn lead_section(view: &View) -> Markup {
         }
         @if !shown.is_empty() { (dots.render()) (links(&view.record.name, Figure::Lead)) }
         p.note {
-            @if unknown > 0 {
-                @match verdict.rests_on.by_score {
-                    0 => { (counted(unknown as u64, "rival has", "rivals have")) " met " (name(leader)) " on too few pages for a number. " }
-                    _ => "A pair whose pages count by a score has no share of pages. ",
-                }
-            }
+            @if unknown > 0 { (counted(unknown as u64, "rival has", "rivals have")) " too few answers with " (name(leader)) " for a number. " }
             @if shown.len() + unknown < verdict.effects.len() { "The " (shown.len()) " rivals with the smallest lead are shown. " }
-            dfn { "Points" } ": of 100 pages that settle between two rankers, how many more than 50 the first one wins."
+            dfn { "Points" }
+            @match &verdict.orders {
+                None => ": of 100 pages that settle between two rankers, how many more than 50 the first one wins.",
+                Some(_) => ": of 100 parts of the credit for what people order, how many more than 50 the first one has.",
+            }
             @if let Some((effect, rate)) = example {
-                " " (points(rate - 0.5)) " means that searchers preferred " (name(leader)) " on " (format!("{:.1}", 100.0 * rate))
-                " pages and " (name(&effect.rival)) " on " (format!("{:.1}", 100.0 * (1.0 - rate))) "."
+                " " (points(rate - 0.5)) " means that " (name(leader)) " has " (format!("{:.1}", 100.0 * rate))
+                " of them and " (name(&effect.rival)) " " (format!("{:.1}", 100.0 * (1.0 - rate))) "."
             }
             " The left end of each bar comes from the proof itself. Each right end alone is wrong in at most "
             (view.error()) " experiments."
             @if shown.iter().any(|effect| is_left(effect)) {
                 " A rival that cannot be the best although its bar reaches left of the line loses to others."
             }
-            @if view.is_decided() && verdict.effects.iter().any(|effect| effect.estimate.is_some()) {
+            @if view.is_decided() && example.is_some() {
                 " A measured lead is too large on average, because the result came when the counts looked best."
             }
         }
@@ -400,7 +399,7 @@ fn glossary(view: &View) -> Markup {
                 dt { "Mixed page" } dd { "A page that interleaves the results of two rankers. The one whose results get more clicks wins it." }
                 dt { "Answer" } dd { "What a searcher clicked on a mixed page. Only the first answer of each person counts, where your backend names people." }
                 @if view.loaded.spec.decide_by.is_some() {
-                    dt { "Basket" } dd { "What a person who clicked has ordered within the window. It counts once, when it closes, for the ranker that brought what was clicked and ordered." }
+                    dt { "Basket" } dd { "What a person who clicked has ordered within the window. It counts as one answer, when it closes, for the ranker that brought what was clicked and ordered." }
                 }
                 dt { "Best" } dd { "Beats the most other rankers (the Copeland winner)." }
                 dt { "Beaten, ruled out, beats fewer others" } dd { "Beaten: the leader is better than it; with three or more rankers it may still beat more of the others. Ruled out: it is not better than the leader by more than the margin. Beats fewer others: it may win against the leader, but it loses to more of the others." }

@@ -47,12 +47,15 @@ async fn the_verdict_counts_scores_and_the_policy_winners(database: TestDatabase
     let rests_on = &report["rests_on"];
     assert_eq!((&rests_on["answers"], &rests_on["by_score"]), (&json!(120), &json!(120)));
     assert_eq!(report["winners"], json!(["a"]), "{report}");
-    // the policy observed a winner of some pages only, and the page shows these
+    // the policy observed a winner of some pages only, and the verdict counts the scores of all
     let outcomes = &server.standings("search").await["outcomes"];
     let won = ["left", "right"].map(|side| outcomes[side].as_u64().expect("a count"));
     let won: u64 = won.iter().sum();
     assert!((10..115).contains(&won), "{outcomes}");
-    assert_eq!(report["effects"][0]["wins"], won as f64);
+    let effect = &report["effects"][0];
+    assert_eq!((&effect["losses"], &effect["win_rate"]), (&json!(0.0), &json!(1.0)));
+    // each page has a quarter of the largest score
+    assert_eq!(effect["wins"], 30.0, "{effect}");
     // another server folds the log anew
     let other = Server::start(database.connect().await).await;
     assert_eq!(other.verdict("search").await, report);

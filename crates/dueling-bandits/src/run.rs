@@ -194,7 +194,7 @@ impl Run {
         let winner = self.tracker.winner();
         let control = self.claims.as_ref().and_then(|claims| claims.control());
         let (tally, counted) = (self.policy.tally(), self.tracker.counted());
-        let wins = |x: usize, y: usize| counted.wins_of(tally, x, y);
+        let wins = |x: usize, y: usize| counted.wins(tally, x, y);
         segments.follow(winner, control, &wins, &self.changes.active_before(&self.roster));
     }
 

@@ -22,7 +22,8 @@ pub struct DecidingPair {
     /// The ranker that has to win the pair.
     pub left: String,
     pub right: String,
-    /// Number of duels that `left` won and that count for the verdict, with ties by the tie rule.
+    /// Number of duels that `left` won and that count for the verdict, with ties by the tie rule. One
+    /// that counts by its score, as a basket does where orders decide, counts its weight.
     pub wins: f64,
     pub losses: f64,
     /// Share of these duels that `left` won; `null` before the first duel.
@@ -43,14 +44,15 @@ pub struct DecidingPair {
 pub struct Effect {
     pub rival: String,
     /// Number of duels that the leader won and that count for the verdict, with ties by the tie
-    /// rule.
+    /// rule. One that counts by its score, as a basket does where orders decide, counts its weight.
     pub wins: f64,
     pub losses: f64,
-    /// Share of these duels that the leader won; `null` before the first duel. At a verdict it is
-    /// too high on average, because the verdict comes when the counts look best for the winner.
+    /// Share of these duels that the leader won; where orders decide, its share of the credit for
+    /// them. `null` before the first one. At a verdict it is too high on average, because the verdict
+    /// comes when the counts look best for the winner.
     pub win_rate: Option<f64>,
-    /// `win_rate`, corrected for this excess; `null` before the first duel, and while the verdict
-    /// is open.
+    /// `win_rate`, corrected for this excess; `null` before the first duel, while the verdict is
+    /// open, and where duels count by a score.
     #[schema(example = 0.58)]
     pub estimate: Option<f64>,
     /// Lower end of the interval for the probability that the leader wins the pair. It is
@@ -73,20 +75,23 @@ pub(super) fn effects(
     ruled_out: impl Fn(usize) -> bool,
 ) -> Vec<Effect> {
     let evidence = LeadEvidence::over(tracker.target().margin);
-    let (counted, leader) = (tracker.counted().of(tally), standing.ranker);
+    let (counted, leader) = (tracker.counted(), standing.ranker);
     let is_decided = tracker.verdict().is_some();
     // of two rankers, the proof that rules the rival out is about the pair itself, and stays
     let proven_low = if active.len() == 2 { 0.5 - tracker.target().margin } else { 0.0 };
     let of = |(rival, (low, high)): (usize, (f64, f64))| {
         let is_out = ruled_out(rival);
         let low = if is_out { low.max(proven_low) } else { low };
-        let (wins, losses) = (counted.wins(leader, rival), counted.wins(rival, leader));
+        let wins_of = |x, y| counted.wins(tally, x, y);
+        let (wins, losses) = (wins_of(leader, rival), wins_of(rival, leader));
+        // the correction is that of whole wins
+        let is_decided = is_decided && counted.scores().is_empty();
         let corrected = || corrected_win_rate(&evidence, wins, losses);
         Effect {
             rival: loaded.spec.rankers[rival].id.clone(),
             wins,
             losses,
-            win_rate: counted.mean(leader, rival),
+            win_rate: share(wins, losses),
             estimate: is_decided.then(corrected).flatten(),
             low,
             high: high.max(low),
@@ -98,6 +103,10 @@ pub(super) fn effects(
     let rate = |effect: &Effect| effect.estimate.or(effect.win_rate).unwrap_or(0.5);
     effects.sort_by(|one, other| rate(one).total_cmp(&rate(other)));
     effects
+}
+
+fn share(wins: f64, losses: f64) -> Option<f64> {
+    (wins + losses > 0.0).then(|| wins / (wins + losses))
 }
 
 /// The claims that the cheapest proof still lacks, the one that lacks most duels first, and how
@@ -112,18 +121,19 @@ pub(super) fn deciding_pairs(
     claims.sort_by(|a, b| b.missing.total_cmp(&a.missing));
     let confidence = tracker.target().confidence;
     let sequences = Sequences::new(loaded.initial_rankers, tally.rankers(), confidence);
-    let tally = tracker.counted().of(tally);
+    let counted = tracker.counted();
     let total = claims.len();
     let rows =
         claims.into_iter().take(PAIRS_MAX).map(|Claim { winner, loser, missing, .. }| {
-            let (wins, losses) = (tally.wins(winner, loser), tally.wins(loser, winner));
+            let wins_of = |x, y| counted.wins(tally, x, y);
+            let (wins, losses) = (wins_of(winner, loser), wins_of(loser, winner));
             let (low, high) = sequences.of(winner, loser).interval(wins, losses);
             DecidingPair {
                 left: loaded.spec.rankers[winner].id.clone(),
                 right: loaded.spec.rankers[loser].id.clone(),
                 wins,
                 losses,
-                win_rate: tally.mean(winner, loser),
+                win_rate: share(wins, losses),
                 low,
                 high,
                 probability: beta_above_half(wins, losses),

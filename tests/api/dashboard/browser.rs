@@ -101,7 +101,7 @@ async fn bars_are_those_of_the_api(browser: &Browser, verdict: &Value, name: &st
         )
         .await;
     let effects = verdict["effects"].as_array().expect("a list").iter();
-    // a pair that has met on too few pages has no row
+    // a pair with too few answers has no row
     let width = |of: &Value| of["high"].as_f64().expect("high") - of["low"].as_f64().expect("low");
     let is_known = |of: &&Value| !of["win_rate"].is_null() && width(of) <= 0.6;
     let effects: Vec<_> = effects.filter(is_known).take(16).collect();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::walk::result;
 use crate::support::TestDatabase;
-use crate::support::client::{eventually, steady, with};
+use crate::support::client::{assert_has, eventually, steady, with};
 use crate::support::service::{START_MS, Server, Settings};
 
 on_sqlite! {
@@ -66,7 +66,7 @@ async fn order(server: &Server, unit: &str, document: &str, seconds: i64) {
 }
 
 async fn the_page_says_what_the_report_says(database: TestDatabase) {
-    let server = started(&database, json!({})).await;
+    let server = started(&database, json!({"control": "bait"})).await;
     let page = result(&server, "shop").await;
     assert!(
         page.contains("What do people order?") && page.contains("Nobody has clicked yet."),
@@ -88,13 +88,13 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
         .await
         .json(200);
     assert!(document.starts_with("bait"));
-    // everybody clicks one ranker first, then the other, and buys of that
+    // everybody clicks one ranker first, then the other, and nine of ten buy of that
     for second in 1..=120 {
         let unit = format!("u{second}");
-        visit(&server, &unit, "bait").await;
+        let first = visit(&server, &unit, "bait").await;
         server.clock.advance_ms(1000);
-        let bought = visit(&server, &unit, "bm25").await;
-        order(&server, &unit, &bought, second).await;
+        let other = visit(&server, &unit, "bm25").await;
+        order(&server, &unit, if second % 10 == 0 { &first } else { &other }, second).await;
     }
     let page = result(&server, "shop").await;
     assert!(page.contains("120 people clicked, 120 of them ordered it, "), "{page}");
@@ -124,8 +124,9 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
     let verdict = server.verdict("shop").await;
     let page = result(&server, "shop").await;
     for part in [
-        "bm25 is the best ranker by orders: it beats",
-        "within 10 minutes of their first page",
+        "of 100 parts of the credit for what people order",
+        "+40.0 means that bm25 has 90.0 of them and bait 10.0.",
+        "Ship bm25: it beats bait, which you run now",
         "Orders decide.",
         "Credited to one ranker120 (",
         "Not clicked1 (",
@@ -133,12 +134,18 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
         "Late0 (",
         "Of 122 lines of orders",
         "Clicks prefer bait (",
-        "They agree in 0 % of baskets (",
+        "They agree in 10 % of baskets (",
         "Clicks prefer another ranker than orders",
     ] {
         assert!(page.contains(part), "{part}: {verdict} {page}");
     }
     let traffic = server.report("shop", "traffic").await;
+    // one share of the credit, wherever a share stands
+    assert_has(&verdict["effects"][0], json!({"wins": 108.0, "losses": 12.0, "win_rate": 0.9}));
+    assert_eq!(verdict["control"]["win_rate"], 0.9);
+    let claims = server.report("shop", "claims").await;
+    let claims = claims["claims"].as_array().expect("claims");
+    assert!(claims.iter().any(|it| it["claim"] == "better" && it["win_rate"] == 0.9), "{claims:?}");
     let alarms = traffic["alarms"].as_array().expect("alarms");
     let alarm = alarms.iter().find(|alarm| alarm["kind"] == "clicks-mislead").expect("the alarm");
     assert_eq!(

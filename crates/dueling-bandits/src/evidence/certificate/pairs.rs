@@ -66,10 +66,10 @@ impl<'a> PairEvidence<'a> {
         self.rankers.len()
     }
 
-    /// Wins of `x` over `y` that count. A win that counts by its score adds its weight instead of 1.
+    /// Wins of `x` over `y` that count: [`Counted::wins`].
     pub fn wins(&self, x: usize, y: usize) -> f64 {
         let (x, y) = (self.rankers[x], self.rankers[y]);
-        self.outcomes(x, y) + self.scores().map_or(0.0, |scores| scores.added_wins(x, y))
+        self.counted.map_or_else(|| self.tally.wins(x, y), |it| it.wins(self.tally, x, y))
     }
 
     /// Wins of ranker `x` over `y` that count, by outcomes.

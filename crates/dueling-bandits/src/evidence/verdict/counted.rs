@@ -30,9 +30,10 @@ impl Counted {
         &self.scores
     }
 
-    /// Wins of ranker `x` over `y` that count, by their outcomes.
-    pub(crate) fn wins_of(&self, tally: &Tally, x: usize, y: usize) -> f64 {
-        tally.wins(x, y) - self.left_out(x, y)
+    /// Wins of ranker `x` over `y` that count. One that counts by its score adds its weight instead
+    /// of 1. So the share of the wins is what the verdict is about.
+    pub fn wins(&self, tally: &Tally, x: usize, y: usize) -> f64 {
+        tally.wins(x, y) - self.left_out(x, y) + self.scores.added_wins(x, y)
     }
 
     /// Wins of ranker `x` over `y` that do not count.
