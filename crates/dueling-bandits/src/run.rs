@@ -14,7 +14,7 @@ use crate::claims::drift::Drift;
 use crate::claims::segments::SegmentClaims;
 use crate::evidence::balance::Cell;
 use crate::evidence::cohorts::{Admission, Completed, EqualAnswers};
-use crate::evidence::{Cohorts, Counted, Race, Target, TimedAnswer, VerdictTracker, View};
+use crate::evidence::{Cohorts, Counted, Race, Score, Target, TimedAnswer, VerdictTracker, View};
 use crate::run::changes::{Change, Changes};
 use crate::{
     Duel, Observation, Policy, PolicyRng, Roster, RosterError, Selection, VerdictPlanning,
@@ -322,9 +322,11 @@ impl Run {
         self.restart_after(raised, at);
     }
 
-    /// Answers count for the claims. Call [`Run::compared`] afterwards if the policy has folded
+    /// Answers count for the claims, those with a score as its coin fell where outcomes count. Call [`Run::compared`] afterwards if the policy has folded
     /// them through [`Run::policy_mut`].
     pub fn count_for_claims(&mut self, answers: &EqualAnswers) {
+        let outcome = answers.score.map_or(answers.outcome, Score::by_coin);
+        let answers = &EqualAnswers { outcome, ..*answers };
         if let Some(claims) = &mut self.claims {
             claims.count(answers);
         }

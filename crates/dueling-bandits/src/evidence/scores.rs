@@ -29,7 +29,9 @@ const SIXTEENTHS: [u8; LEVELS] = [0, 1, 2, 3, 4, 6, 8, 12, 16];
 /// Number of weights.
 pub(super) const LEVELS: usize = 9;
 /// Number of codes of a score.
-pub(super) const CODES: u8 = 4 * LEVELS as u8;
+pub(super) const CODES: u8 = 2 * SILENT;
+/// The codes of silent scores follow those of others.
+const SILENT: u8 = 4 * LEVELS as u8;
 
 /// The weights that scores are rounded to.
 pub const WEIGHTS: [f64; LEVELS] = {
@@ -48,6 +50,8 @@ pub struct Score {
     is_first: bool,
     level: u8,
     is_drawn: bool,
+    /// Whether the policy observes no outcome of it.
+    is_silent: bool,
 }
 
 impl Score {
@@ -71,7 +75,12 @@ impl Score {
             let gap = at(below + 1) - at(below);
             happens(rest * (Self::ONE / gap))
         };
-        Self { is_first, level: below as u8 + u8::from(is_up), is_drawn }
+        Self { is_first, level: below as u8 + u8::from(is_up), is_drawn, is_silent: false }
+    }
+
+    /// The same of a basket of orders, of which the policy has learned before.
+    pub fn silent(self) -> Self {
+        Self { is_silent: true, ..self }
     }
 
     /// The rounded weight: one of [`WEIGHTS`].
@@ -81,6 +90,11 @@ impl Score {
 
     /// The outcome that the policy observes.
     pub fn outcome(self) -> Outcome {
+        if self.is_silent { Outcome::Void } else { self.by_coin() }
+    }
+
+    /// The outcome that the coin made it, for those who count outcomes.
+    pub fn by_coin(self) -> Outcome {
         match (self.is_drawn, self.is_first) {
             (false, _) => Outcome::Void,
             (true, true) => Outcome::First,
@@ -100,11 +114,13 @@ impl Score {
 
     /// A number below [`CODES`].
     pub(super) fn code(self) -> u8 {
-        self.level * 4 + u8::from(self.is_drawn) * 2 + u8::from(self.is_first)
+        let silent = if self.is_silent { SILENT } else { 0 };
+        silent + self.level * 4 + u8::from(self.is_drawn) * 2 + u8::from(self.is_first)
     }
 
     pub(super) fn of_code(code: u8) -> Self {
-        Self { level: code / 4, is_drawn: code & 2 > 0, is_first: code & 1 > 0 }
+        let (is_silent, code) = (code >= SILENT, code % SILENT);
+        Self { level: code / 4, is_drawn: code & 2 > 0, is_first: code & 1 > 0, is_silent }
     }
 
     fn winner_and_loser(self, duel: Duel) -> (u16, u16) {
@@ -136,7 +152,7 @@ impl ScoreCounts {
         let pair = self.pairs.entry(score.winner_and_loser(duel)).or_default();
         let level = &mut pair.levels[usize::from(score.level)];
         *level = level.saturating_add(count);
-        if score.is_drawn {
+        if score.outcome() != Outcome::Void {
             pair.drawn = pair.drawn.saturating_add(count);
         }
     }
@@ -147,7 +163,7 @@ impl ScoreCounts {
         if let Some(pair) = self.pairs.get_mut(&key) {
             let level = &mut pair.levels[usize::from(score.level)];
             *level = level.saturating_sub(count);
-            if score.is_drawn {
+            if score.outcome() != Outcome::Void {
                 pair.drawn = pair.drawn.saturating_sub(count);
             }
             // equal scores are equal counts, whatever was added and taken back before

@@ -37,11 +37,13 @@ use crate::{Duel, Outcome};
 pub const MOST_BYTES: usize = 64 << 20;
 /// Bytes that a map takes for each entry beside the entry itself, and an allocation, about.
 const MAP_BYTES: usize = 24;
-/// Salts of hashes: of the sample, and of the coins that round a score and an amount.
+/// Salts of hashes: of the sample, and of the coins that round a score and an amount and that make
+/// a score a win.
 const SAMPLE: u64 = 0x51a3_7e0d_9b2c_46f8;
 const SCORE: u64 = 0x3c6e_f372_fe94_f82b;
 const AMOUNT: u64 = 0xa54f_f53a_5f1d_36f1;
 
+const DRAWN: u64 = 0x510e_527f_ade6_82d1;
 /// The lower ranker and the higher one.
 type Pair = (u16, u16);
 
@@ -467,8 +469,10 @@ impl Baskets {
     /// A number from -1 to 1, rounded at random so that its mean stays; `None` for 0.
     fn rounded(&self, unit: u64, salt: u64, credit: f64) -> Option<Score> {
         let weight = (credit.abs() * f64::from(Score::ONE)).round() as u32;
-        let coin = (mix(self.seed ^ mix(unit ^ salt)) >> 40) as u32;
-        let score = Score::rounded(credit > 0.0, weight, false, |numerator| coin < numerator);
+        let coin = |salt: u64| (mix(self.seed ^ mix(unit ^ salt)) >> 40) as u32;
+        let is_drawn = coin(salt ^ DRAWN) < weight;
+        let is_up = |numerator| coin(salt) < numerator;
+        let score = Score::rounded(credit > 0.0, weight, is_drawn, is_up).silent();
         (weight > 0).then_some(score)
     }
 

@@ -349,6 +349,30 @@ fn a_basket_counts_once_when_its_cohort_closes_whatever_the_policy_has_learned()
     assert_eq!(format!("{same:?}"), format!("{baskets:?}"));
 }
 
+/// People begin to buy of the other ranker.
+#[test]
+fn a_change_of_what_people_buy_is_drift() {
+    for turns in [false, true] {
+        let (mut run, mut baskets) = (run(), new());
+        run.look_for_drift();
+        for unit in 0..1200 {
+            let is_first = (unit % 4 != 0) == (unit < 600 || !turns);
+            let (at, credit) = (T0 + unit as i64 * HOUR, if is_first { 127 } else { -127 });
+            // half of the credit: a coin makes one basket of two a win
+            let links = [(document(1), credit), (document(2), 0)];
+            baskets.link(unit, &page(at), &links, false);
+            baskets.order(unit, order(unit, at, &[1, 2]), false);
+        }
+        run.close_baskets(&mut baskets, T0 + 2000 * HOUR, 0);
+        let drift = run.drift().expect("who looks");
+        assert_eq!(drift.raised(), u32::from(turns), "{drift:?}");
+        assert_eq!(run.verdict().comparisons(), 1200);
+        let counted = run.verdict().counted();
+        let [x, y] = [(0, 1), (1, 0)].map(|(x, y)| counted.wins(run.policy().tally(), x, y));
+        assert!(x + y == 600.0 && (run.policy().tally().steps() == 0), "{x} {y}");
+    }
+}
+
 #[test]
 fn a_unit_without_an_order_is_known_once_its_basket_has_closed() {
     let (mut run, mut baskets) = (run(), new());
