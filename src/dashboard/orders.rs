@@ -26,12 +26,13 @@ fn joined(OrdersView { joined, sampled, .. }: &OrdersView) -> Markup {
         ("Credited to one ranker", credited),
         ("Of both rankers", of_both),
         ("Not clicked", not_clicked),
+        ("Shown one ranker alone", joined.alone),
         ("Unit unknown", unit_unknown),
         ("Before the page", joined.before_page),
         ("Late", joined.late),
         ("Unit had counted", joined.returning),
     ];
-    let all = joined.lines();
+    let all: u64 = rows.iter().map(|(_, lines)| lines).sum();
     if all == 0 {
         return Markup::default();
     }

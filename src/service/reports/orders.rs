@@ -37,7 +37,8 @@ pub struct OrdersView {
     pub half_within_seconds: Option<i64>,
     pub most_within_seconds: Option<i64>,
     /// Numbers of lines, by how they found a page of their unit: `credited`, `of_both` rankers,
-    /// `not_clicked`, `unit_unknown`, `before_page`, `late`, and `returning` after the basket closed.
+    /// `not_clicked`, of units shown one ranker `alone`, `unit_unknown`, `before_page`, `late`, and
+    /// `returning` after the basket closed.
     #[schema(value_type = Object)]
     pub joined: Join,
     /// Share of units whose baskets are kept; below 1 if they would take too much memory.

@@ -11,6 +11,7 @@ on_sqlite! {
     the_page_says_what_the_report_says
     orders_after_the_window_are_a_doubt
     units_that_see_one_ranker_alone_tell_the_lift
+    lines_of_one_ranker_have_a_count_of_their_own
     without_orders_the_page_has_no_word_of_them
 }
 
@@ -53,6 +54,21 @@ async fn closed(server: &Server, baskets: u64) -> Value {
         (verdict["orders"]["closed"] == baskets).then_some(verdict)
     })
     .await
+}
+
+/// Waits until so many units that see one ranker alone, or have a home, are in the log.
+async fn logged(database: &TestDatabase, units: usize) {
+    let log =
+        r#"select detail from log where detail like '%"alone":[%' or detail like '%"homes"%'"#;
+    let units_of = |row: Option<String>| {
+        let event: Value = serde_json::from_str(&row.expect("a detail")).expect("JSON");
+        ["alone", "units"].map(|it| event[it].as_array().map_or(0, Vec::len)).iter().sum::<usize>()
+    };
+    eventually("the units are in the log", async || {
+        let rows = database.texts(log.to_owned()).await;
+        (rows.into_iter().map(units_of).sum::<usize>() == units).then_some(())
+    })
+    .await;
 }
 
 async fn order(server: &Server, unit: &str, document: &str, seconds: i64) {
@@ -123,6 +139,12 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
     }
     let verdict = server.verdict("shop").await;
     let page = result(&server, "shop").await;
+    // one share of the credit, wherever a share stands
+    assert_has(&verdict["effects"][0], json!({"wins": 108.0, "losses": 12.0, "win_rate": 0.9}));
+    assert_eq!(verdict["control"]["win_rate"], 0.9);
+    let claims = server.report("shop", "claims").await;
+    let claims = claims["claims"].as_array().expect("claims");
+    assert!(claims.iter().any(|it| it["claim"] == "better" && it["win_rate"] == 0.9), "{claims:?}");
     for part in [
         "of 100 parts of the credit for what people order",
         "+40.0 means that bm25 has 90.0 of them and bait 10.0.",
@@ -140,12 +162,6 @@ async fn the_page_says_what_the_report_says(database: TestDatabase) {
         assert!(page.contains(part), "{part}: {verdict} {page}");
     }
     let traffic = server.report("shop", "traffic").await;
-    // one share of the credit, wherever a share stands
-    assert_has(&verdict["effects"][0], json!({"wins": 108.0, "losses": 12.0, "win_rate": 0.9}));
-    assert_eq!(verdict["control"]["win_rate"], 0.9);
-    let claims = server.report("shop", "claims").await;
-    let claims = claims["claims"].as_array().expect("claims");
-    assert!(claims.iter().any(|it| it["claim"] == "better" && it["win_rate"] == 0.9), "{claims:?}");
     let alarms = traffic["alarms"].as_array().expect("alarms");
     let alarm = alarms.iter().find(|alarm| alarm["kind"] == "clicks-mislead").expect("the alarm");
     assert_eq!(
@@ -187,12 +203,14 @@ async fn orders_after_the_window_are_a_doubt(database: TestDatabase) {
 /// Every unit of the leader's arm orders, and every other one of the control's.
 async fn units_that_see_one_ranker_alone_tell_the_lift(database: TestDatabase) {
     let server = started(&database, json!({"control": "bm25", "alone": 0.5})).await;
-    let mut units = [0; 2];
+    let (mut units, mut ordered) = ([0; 2], 0);
     for round in 0..2 {
-        let mut orders = String::new();
+        let (mut orders, mut again) = (String::new(), 0);
         let at = rankduel_engine::clock::rfc3339(START_MS + 3_600_000 * round);
-        for unit in 0..[200, 1400][round as usize] {
-            let unit = format!("u{round}-{unit}");
+        // those of the first round come back: they are of no lift again
+        let old = (0..200 * round).map(|unit| (0, unit));
+        for (first, unit) in old.chain((0..[200, 1400][round as usize]).map(|it| (round, it))) {
+            let unit = format!("u{first}-{unit}");
             let path = "/v1/experiments/shop/next-duel";
             let duel = server.post(path, &json!({"unit": unit})).await.json(200);
             let arm = match duel["alone"].as_str() {
@@ -200,30 +218,27 @@ async fn units_that_see_one_ranker_alone_tell_the_lift(database: TestDatabase) {
                 Some(_) => 1,
                 None => continue,
             };
-            units[arm] += 1;
-            if arm == 0 || units[1] % 2 == 0 {
-                let lines = json!([{"document": "d", "value": 5}]);
-                let order = json!({"order_id": unit, "unit": unit, "at": at, "lines": lines});
+            let is_new = first == round;
+            *if is_new { &mut units[arm] } else { &mut again } += 1;
+            if arm == 0 || !is_new || units[1] % 2 == 0 {
+                let (lines, id) =
+                    (json!([{"document": "d", "value": 5}]), format!("{round}-{unit}"));
+                let order = json!({"order_id": id, "unit": unit, "at": at, "lines": lines});
                 orders += &format!("{order}\n");
+                ordered += u64::from(is_new);
             }
         }
         let lines = [("content-type", "application/x-ndjson")];
         let path = "/v1/experiments/shop/orders";
         server.send("POST", path, &lines, orders.into_bytes()).await.json(200);
-        eventually("the units are in the log", async || {
-            let log = r#"select detail from log where detail like '%"alone":[%'"#.to_owned();
-            let units_of = |row: Option<String>| {
-                let event: Value = serde_json::from_str(&row.expect("a detail")).expect("JSON");
-                event["alone"].as_array().expect("units").len()
-            };
-            let logged: usize = database.texts(log).await.into_iter().map(units_of).sum();
-            (logged == units[0] + units[1]).then_some(())
-        })
-        .await;
+        logged(&database, units[0] + units[1]).await;
         server.clock.advance_ms(3_600_000);
         let lift = eventually("the time of the units is over", async || {
-            let lift = server.verdict("shop").await["orders"]["lift"].clone();
-            (lift["units"] == json!(units)).then_some(lift)
+            let report = server.verdict("shop").await["orders"].clone();
+            let lift = report["lift"].clone();
+            let joined = json!({"alone": ordered, "returning": again, "unit_unknown": 0});
+            (lift["units"] == json!(units)).then(|| assert_has(&report["joined"], joined))?;
+            Some(lift)
         })
         .await;
         let sentence = lift["sentence"].as_str().expect("a sentence");
@@ -245,6 +260,38 @@ async fn units_that_see_one_ranker_alone_tell_the_lift(database: TestDatabase) {
         assert!(page.contains(&sentence.replace('`', "").replace(' ', ",")), "{sentence}: {page}");
         assert_eq!(lift["orders"][0].as_f64().is_some_and(|low| low > 0.2), round == 1, "{lift}");
     }
+}
+
+/// While the control leads, its units are of no lift. A home can be one ranker, too.
+async fn lines_of_one_ranker_have_a_count_of_their_own(database: TestDatabase) {
+    let rankers = json!(["bait", "bm25", "bm26"]);
+    let server = started(
+        &database,
+        json!({"rankers": rankers, "control": "bait", "alone": 0.4, "conclude_at": "never"}),
+    )
+    .await;
+    let (mut alone, mut clicked) = (0, 0);
+    for unit in 0..100 {
+        let unit = format!("u{unit}");
+        let path = "/v1/experiments/shop/next-duel";
+        let page = server.post(path, &json!({"unit": unit})).await.json(200);
+        *if page["self_duel"] == true { &mut alone } else { &mut clicked } += 1;
+        order(&server, &unit, "d", 0).await;
+    }
+    assert!(alone > 40 && clicked > 10, "{alone} {clicked}");
+    order(&server, "stranger", "d", 0).await;
+    logged(&database, 100).await;
+    server.clock.advance_ms(3_600_000);
+    let orders = eventually("the time of the units is over", async || {
+        let orders = server.verdict("shop").await["orders"].clone();
+        (orders["joined"]["unit_unknown"] == 1).then_some(orders)
+    })
+    .await;
+    assert_has(&orders["joined"], json!({"alone": alone, "not_clicked": clicked, "late": 0}));
+    assert!(orders["lift"].is_null(), "{orders}");
+    let page = result(&server, "shop").await;
+    let said = format!("Shown one ranker alone{alone} (");
+    assert!(page.contains(&said), "{said}: {page}");
 }
 
 async fn without_orders_the_page_has_no_word_of_them(database: TestDatabase) {

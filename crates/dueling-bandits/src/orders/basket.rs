@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::orders::facts::{By, CLOCK_MS, Document, MOST_PIECES, Order, Page, Rules};
-use crate::orders::join::{Delays, Join};
+use crate::orders::join::Join;
 
 /// The largest credit of a link.
 pub const CREDIT: i8 = 127;
@@ -71,14 +71,13 @@ impl Basket {
         of_page.map(|link| i32::from(link.credit)).sum::<i32>().signum()
     }
 
-    /// The orders of the unit meet the links.
-    pub fn meet<'a>(&self, rules: &Rules, orders: impl IntoIterator<Item = &'a Order>) -> Meeting {
+    /// The orders of the unit meet the links, and each line is counted in `join`.
+    pub fn meet(&self, rules: &Rules, orders: &[Order], join: &mut Join) -> Meeting {
         let mut meeting = Meeting::default();
         for order in orders {
             for line in &order.lines {
                 let after = order.at - self.first.0;
                 let Some(credit) = self.credit(&line.document, order.at) else {
-                    let join = &mut meeting.join;
                     *match self.of(&line.document).next() {
                         Some(_) => &mut join.before_page,
                         None if after < -CLOCK_MS => &mut join.unit_unknown,
@@ -90,7 +89,6 @@ impl Basket {
                     meeting.beyond += credit;
                     continue;
                 }
-                let join = &mut meeting.join;
                 *if credit == 0.0 { &mut join.of_both } else { &mut join.credited } += 1;
                 meeting.delays.push(after);
                 let pieces = f64::from(line.quantity.min(MOST_PIECES));
@@ -135,9 +133,8 @@ pub(super) struct Meeting {
     pieces: f64,
     /// The credit of lines that were ordered after the window.
     pub beyond: f64,
-    pub join: Join,
     /// Milliseconds after the first page, of lines that count.
-    delays: Vec<i64>,
+    pub delays: Vec<i64>,
 }
 
 impl Meeting {
@@ -147,10 +144,5 @@ impl Meeting {
             By::Orders => self.credit / self.pieces,
             By::Money { cap } => (self.credit / cap).clamp(-1.0, 1.0),
         })
-    }
-
-    pub fn count(&self, join: &mut Join, delays: &mut Delays) {
-        join.add(&self.join);
-        self.delays.iter().for_each(|&delay| delays.count(delay));
     }
 }

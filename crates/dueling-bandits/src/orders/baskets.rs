@@ -42,13 +42,13 @@ const MAP_BYTES: usize = 24;
 const SAMPLE: u64 = 0x51a3_7e0d_9b2c_46f8;
 const SCORE: u64 = 0x3c6e_f372_fe94_f82b;
 const AMOUNT: u64 = 0xa54f_f53a_5f1d_36f1;
-
 const DRAWN: u64 = 0x510e_527f_ade6_82d1;
+
 /// The lower ranker and the higher one.
 type Pair = (u16, u16);
 
 /// The baskets that are open, and what closed ones left.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Baskets {
     rules: Rules,
     seed: u64,
@@ -67,16 +67,19 @@ pub struct Baskets {
     cancelled: BTreeMap<u64, i64>,
     alone: BTreeMap<u64, Alone>,
     closed: u64,
+    /// Of the closed ones.
     ordered: u64,
     join: Join,
     delays: Delays,
     beside: Beside,
     lifts: Lifts,
-    /// Numbers of links and of lines. Follow from the rest.
+    /// Numbers of links, of lines, and of open baskets with an order. Follow from the rest.
     #[serde(skip)]
     links: usize,
     #[serde(skip)]
     lines: usize,
+    #[serde(skip)]
+    ordering: u64,
     /// When the page was issued that opened the oldest basket, home or alone unit. Follows too.
     #[serde(skip)]
     oldest: Option<i64>,
@@ -141,28 +144,8 @@ pub enum Placed {
 impl Baskets {
     /// No baskets. The `seed` is that of the experiment, with so many `rankers`.
     pub fn new(rules: Rules, seed: u64, rankers: usize) -> Self {
-        Self {
-            rules,
-            seed,
-            closed_until: 0,
-            has_homes: rankers > 2,
-            halvings: 0,
-            baskets: BTreeMap::new(),
-            homes: BTreeMap::new(),
-            orders: BTreeMap::new(),
-            unit_of: BTreeMap::new(),
-            cancelled: BTreeMap::new(),
-            alone: BTreeMap::new(),
-            closed: 0,
-            ordered: 0,
-            join: Join::default(),
-            delays: Delays::default(),
-            beside: Beside::default(),
-            lifts: Lifts::new(rankers),
-            links: 0,
-            lines: 0,
-            oldest: None,
-        }
+        let (has_homes, lifts) = (rankers > 2, Lifts::new(rankers));
+        Self { rules, seed, has_homes, lifts, ..Self::default() }
     }
 
     /// Decoded baskets, complete; `None` if they do not fit this many rankers.
@@ -182,10 +165,16 @@ impl Baskets {
             && self.beside.is_sound(rankers)
             && self.lifts.is_sound(rankers);
         is_sound.then_some(())?;
+        self.recount();
+        Some(self)
+    }
+
+    /// Find what follows from the rest.
+    fn recount(&mut self) {
         self.links = self.baskets.values().map(Basket::links).sum();
         self.lines = self.orders.values().flatten().map(|order| order.lines.len()).sum();
+        self.ordering = self.orders.keys().filter_map(|&unit| self.credit(unit)).count() as u64;
         self.oldest = self.find_oldest();
-        Some(self)
     }
 
     /// The rules.
@@ -221,11 +210,21 @@ impl Baskets {
 
     /// Makes a change of one unit.
     fn change(&mut self, unit: u64, change: impl FnOnce(&mut Self)) -> Changed {
-        let (before, credited) = (self.answer(unit), self.credited(unit));
+        let before = self.credit(unit);
+        let answer = before.and_then(|credit| self.answer(unit, credit));
+        self.ordering -= u64::from(before.is_some());
         change(self);
+        let now = self.credit(unit);
+        self.ordering += u64::from(now.is_some());
         let halved = self.limit();
-        let credited = if credited.is_none() { self.credited(unit) } else { None };
-        Changed { answers: [before, self.answer(unit)], credited, halved }
+        let now = now.filter(|_| self.samples(unit));
+        let is_first = before.is_none_or(|credit| credit == 0.0);
+        let credited = now.filter(|_| is_first).and_then(|credit| self.credited(unit, credit));
+        Changed {
+            answers: [answer, now.and_then(|credit| self.answer(unit, credit))],
+            credited,
+            halved,
+        }
     }
 
     fn opened(&mut self, at: i64) {
@@ -263,14 +262,15 @@ impl Baskets {
         })
     }
 
-    /// A unit has placed an order. `is_known` as in [`Self::link`].
+    /// A unit has placed an order. `is_known` as in [`Self::link`], or because it saw one ranker
+    /// alone before.
     pub fn order(&mut self, unit: u64, order: Order, is_known: bool) -> Placed {
         let lines = order.lines.len() as u64;
         if order.at + CLOCK_MS < self.closed_until {
             self.join.late += lines;
             return Placed::Late;
         }
-        if is_known && self.basket(unit).is_none() {
+        if is_known && self.basket(unit).is_none() && !self.alone.contains_key(&unit) {
             self.join.returning += lines;
             return Placed::Returning;
         }
@@ -308,8 +308,7 @@ impl Baskets {
     /// The first page of a unit that sees one ranker alone. Of several, the one issued first
     /// counts. Returns whether the baskets of half of the units were dropped.
     pub fn alone(&mut self, unit: u64, alone: Alone) -> bool {
-        let counts = alone.issued_at >= self.closed_until && alone.leader != alone.control;
-        if !counts || !self.samples(unit) {
+        if alone.issued_at < self.closed_until || !self.samples(unit) {
             return false;
         }
         let order = |it: &Alone| (it.issued_at, it.leader, it.control, it.sees_leader);
@@ -350,7 +349,9 @@ impl Baskets {
         if is_open {
             return None;
         }
-        let meeting = self.meeting(unit);
+        let mut join = self.join;
+        let meeting = self.meeting(unit, &mut join);
+        self.join = join;
         let found = self.basket(unit).map(|(pair, basket)| (pair, basket.first, basket.clicks()));
         let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
         let keys: Vec<_> = self.baskets.range(of_unit).map(|(&key, _)| key).collect();
@@ -362,13 +363,16 @@ impl Baskets {
         let orders = self.take_orders(unit);
         let Some((pair, (issued_at, segment), clicks)) = found else {
             // pages without a click, or of another pair than the unit's home
-            self.join.not_clicked += orders.iter().map(|it| it.lines.len() as u64).sum::<u64>();
+            let sees_one = home.is_some_and(|home| home.pair.0 == home.pair.1);
+            let join = &mut self.join;
+            *if sees_one { &mut join.alone } else { &mut join.not_clicked } += lines(&orders);
             return Some(Closed { unit, ..Closed::default() });
         };
         self.closed += 1;
-        meeting.count(&mut self.join, &mut self.delays);
+        meeting.delays.iter().for_each(|&delay| self.delays.count(delay));
         let credit = meeting.score(&self.rules);
         self.ordered += u64::from(credit.is_some());
+        self.ordering -= u64::from(credit.is_some());
         self.beside.count(pair, clicks, credit.unwrap_or(0.0), meeting.beyond);
         let score = credit.and_then(|credit| self.rounded(unit, SCORE, credit));
         let duel = Some(Duel::new(pair.0.into(), pair.1.into()));
@@ -381,8 +385,8 @@ impl Baskets {
         for (unit, alone) in ended {
             let window = alone.issued_at - CLOCK_MS..=alone.issued_at + self.rules.window_ms;
             let orders = self.orders.get(&unit).map_or(&[][..], |orders| orders);
-            let lines = orders.iter().filter(|order| window.contains(&order.at));
-            let values = lines.clone().flat_map(|order| &order.lines);
+            let ordered = orders.iter().filter(|order| window.contains(&order.at));
+            let values = ordered.clone().flat_map(|order| &order.lines);
             let value: f64 = values.map(|line| f64::from(line.quantity) * line.value).sum();
             let amount = match self.rules.by {
                 By::Orders => None,
@@ -391,9 +395,11 @@ impl Baskets {
                     Some(self.rounded(unit, AMOUNT, share).map_or(0, Score::level))
                 }
             };
-            self.lifts.count(&alone, lines.count() > 0, amount);
+            if alone.leader != alone.control {
+                self.lifts.count(&alone, ordered.count() > 0, amount);
+            }
             if self.basket(unit).is_none() && !self.homes.contains_key(&unit) {
-                self.take_orders(unit);
+                self.join.alone += lines(&self.take_orders(unit));
             }
         }
     }
@@ -416,7 +422,7 @@ impl Baskets {
         for unit in dropped {
             let (late, kept): (Vec<_>, Vec<_>) =
                 self.take_orders(unit).into_iter().partition(|it| it.at + CLOCK_MS < until);
-            self.join.unit_unknown += late.iter().map(|it| it.lines.len() as u64).sum::<u64>();
+            self.join.unit_unknown += lines(&late);
             for order in &kept {
                 self.unit_of.insert(order.order, unit);
                 self.lines += order.lines.len();
@@ -447,19 +453,20 @@ impl Baskets {
         all.next().filter(|_| !self.has_homes)
     }
 
-    fn meeting(&self, unit: u64) -> Meeting {
-        let orders = self.orders.get(&unit).into_iter().flatten();
-        self.basket(unit).map(|(_, it)| it.meet(&self.rules, orders)).unwrap_or_default()
+    fn meeting(&self, unit: u64, join: &mut Join) -> Meeting {
+        let orders = self.orders.get(&unit).map_or(&[][..], |orders| orders);
+        self.basket(unit).map(|(_, it)| it.meet(&self.rules, orders, join)).unwrap_or_default()
     }
 
     /// S so far.
     fn credit(&self, unit: u64) -> Option<f64> {
-        self.orders.contains_key(&unit).then(|| self.meeting(unit).score(&self.rules)).flatten()
+        self.orders.get(&unit)?;
+        self.meeting(unit, &mut Join::default()).score(&self.rules)
     }
 
-    fn credited(&self, unit: u64) -> Option<Credited> {
-        let credit = self.credit(unit).filter(|&credit| credit != 0.0)?;
-        let ((x, y), _) = self.basket(unit)?;
+    /// This S for the policy to learn from; `None` if it is 0.
+    fn credited(&self, unit: u64, credit: f64) -> Option<Credited> {
+        let ((x, y), _) = self.basket(unit).filter(|_| credit != 0.0)?;
         let duel = Duel::new(x.into(), y.into());
         let outcome = if credit > 0.0 { Outcome::First } else { Outcome::Second };
         let ticket = self.homes.get(&unit).map_or(0, |home| home.ticket);
@@ -478,11 +485,12 @@ impl Baskets {
 
     /// The answers that open baskets would be now.
     pub fn expected(&self) -> impl Iterator<Item = Expected> {
-        self.orders.keys().filter_map(|&unit| self.answer(unit))
+        self.orders.keys().filter_map(|&unit| self.answer(unit, self.credit(unit)?))
     }
 
-    fn answer(&self, unit: u64) -> Option<Expected> {
-        let score = self.rounded(unit, SCORE, self.credit(unit)?)?;
+    /// The answer of this S.
+    fn answer(&self, unit: u64, credit: f64) -> Option<Expected> {
+        let score = self.rounded(unit, SCORE, credit)?;
         let ((x, y), basket) = self.basket(unit)?;
         let duel = Duel::new(x.into(), y.into());
         let (issued_at, segment) = basket.first;
@@ -506,9 +514,7 @@ impl Baskets {
             self.orders.retain(|&unit, _| samples(unit));
             self.unit_of.retain(|_, unit| samples(*unit));
             self.alone.retain(|&unit, _| samples(unit));
-            self.links = self.baskets.values().map(Basket::links).sum();
-            self.lines = self.orders.values().flatten().map(|order| order.lines.len()).sum();
-            self.oldest = self.find_oldest();
+            self.recount();
         }
         self.halvings != before
     }
@@ -557,8 +563,7 @@ impl Baskets {
 
     /// Units that have ordered a document that they had clicked, in time: open ones, closed ones.
     pub fn ordered(&self) -> (u64, u64) {
-        let open = self.orders.keys().filter(|&&unit| self.credit(unit).is_some()).count();
-        (open as u64, self.ordered)
+        (self.ordering, self.ordered)
     }
 
     /// How lines found their pages.
@@ -580,4 +585,8 @@ impl Baskets {
     pub fn lifts(&self) -> &Lifts {
         &self.lifts
     }
+}
+
+fn lines(orders: &[Order]) -> u64 {
+    orders.iter().map(|order| order.lines.len() as u64).sum()
 }

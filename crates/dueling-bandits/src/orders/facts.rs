@@ -14,9 +14,10 @@ pub const MOST_PIECES: u16 = 10;
 pub type Document = [u8; 5];
 
 /// The measure by which a basket counts.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub enum By {
     /// The ordered pieces.
+    #[default]
     Orders,
     /// Their value, at most `cap` for either side of one basket.
     Money {
@@ -26,7 +27,7 @@ pub enum By {
 }
 
 /// The rules of an experiment that orders decide. Fixed when it is created.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Rules {
     /// An order counts within this time after the unit's first linked page; in milliseconds.
     pub window_ms: i64,
@@ -95,7 +96,8 @@ pub struct Order {
 pub struct Alone {
     /// Unix milliseconds.
     pub issued_at: i64,
-    /// The ranker that led then, and the control: other rankers.
+    /// The ranker that led then, and the control. If they are the same one, the unit is not of the
+    /// lift.
     pub leader: u16,
     /// See `leader`.
     pub control: u16,

@@ -9,39 +9,18 @@ pub struct Join {
     pub credited: u64,
     /// In the window, of a clicked document whose credit is 0: both rankers returned it.
     pub of_both: u64,
-    /// Of a unit with clicks, but not on this document.
+    /// Of a unit with pages of its pair, but without a click on this document.
     pub not_clicked: u64,
+    /// Of a unit that was shown one ranker alone: it may count for the lift, but for no duel.
+    pub alone: u64,
     /// Of a unit without a click on any page before.
     pub unit_unknown: u64,
     /// Ordered before the page with the document was issued: a clock is wrong, or it was known.
     pub before_page: u64,
     /// Ordered before everything that is still open.
     pub late: u64,
-    /// Of a unit whose basket had closed.
+    /// Of a unit whose basket had closed, or its time with one ranker alone.
     pub returning: u64,
-}
-
-impl Join {
-    pub(super) fn add(&mut self, more: &Self) {
-        self.credited += more.credited;
-        self.of_both += more.of_both;
-        self.not_clicked += more.not_clicked;
-        self.unit_unknown += more.unit_unknown;
-        self.before_page += more.before_page;
-        self.late += more.late;
-        self.returning += more.returning;
-    }
-
-    /// All lines.
-    pub fn lines(&self) -> u64 {
-        self.credited
-            + self.of_both
-            + self.not_clicked
-            + self.unit_unknown
-            + self.before_page
-            + self.late
-            + self.returning
-    }
 }
 
 /// Shortest time that is told apart, in milliseconds.

@@ -298,7 +298,7 @@ fn every_line_is_found_in_the_join() {
     assert_eq!(baskets.order(1, order(4, T0, &[1]), true), Placed::Late);
     let join = baskets.join();
     assert_eq!((join.credited, join.of_both, join.not_clicked, join.before_page), (1, 1, 1, 1));
-    assert_eq!((join.unit_unknown, join.returning, join.late, join.lines()), (1, 1, 1, 7));
+    assert_eq!((join.unit_unknown, join.returning, join.late, join.alone), (1, 1, 1, 0));
     let within = baskets.delays().quantile(0.9).expect("lines");
     assert!((HOUR..HOUR * 6 / 5).contains(&within), "{within}");
     assert_eq!((baskets.bytes(), baskets.oldest()), (0, None));
@@ -518,10 +518,12 @@ fn alone_units_give_the_lift_of_their_leader() {
         baskets.alone(unit, Alone::of(arm, 1, 0, T0));
         // 40 % against 20 % of units order
         if unit % 10 < 4 && (arm == Arm::Leader || unit % 20 < 10) {
-            baskets.order(unit, order(unit, T0 + HOUR, &[9]), false);
+            baskets.order(unit, order(unit, T0 + HOUR, &[9]), true);
         }
     }
     baskets.close(T0 + HOUR);
+    baskets.order(2, order(9999, T0 + 2 * HOUR, &[9]), true);
+    assert_eq!((baskets.join().alone, baskets.join().returning), (1200, 1));
     let lift = baskets.lifts().lift(1, 0, 0.05).expect("units");
     assert_eq!((lift.arms.units, lift.arms.ordered), ([2000, 2000], [800, 400]));
     let (low, high) = lift.orders;

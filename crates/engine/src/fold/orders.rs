@@ -124,7 +124,9 @@ impl Fold {
             quantity: quantity as u16,
         };
         let order = Order { order, at, lines: event.lines.iter().map(line).collect() };
-        let is_known = self.run.cohorts().knows(unit);
+        let saw_one = self.state.arm_of(Some(unit)).is_some()
+            && self.state.alone.as_ref().is_some_and(|alone| alone.has_issued(unit));
+        let is_known = saw_one || self.run.cohorts().knows(unit);
         let baskets = self.state.baskets.as_mut().ok_or(NOT_BY_ORDERS)?;
         if let Placed::Recorded(changed) = baskets.order(unit, order, is_known) {
             self.follow_basket(&changed);
