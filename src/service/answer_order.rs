@@ -462,13 +462,22 @@ fn leader(of: &Findings) -> Option<Said> {
 
 fn empty(of: &Findings) -> Option<Said> {
     let of_api = format!("/v1/experiments/{}", of.experiment);
-    if of.awaits_orders {
-        let next = format!(
-            "People have clicked. Send what they order to `{of_api}/orders`; it counts once their \
-             baskets close."
-        );
-        let said = Said::new(State::Empty, "No order of what was clicked has come yet.", next);
-        return Some(said.actions([just(ActionKind::Connect), just(ActionKind::Pause)]));
+    match of.awaits_orders {
+        Some(true) => {
+            let next = "Nothing to do: they count once their baskets close.";
+            let said = Said::new(State::Empty, "Orders are in, and none counts yet.", next);
+            return Some(said.actions(of.conclude(ActionKind::Stop, None)));
+        }
+        Some(false) => {
+            let next = format!(
+                "People have clicked. Send what they order to `{of_api}/orders`; it counts once \
+                 their baskets close."
+            );
+            let headline = "No order of what was clicked has come yet.";
+            let said = Said::new(State::Empty, headline, next);
+            return Some(said.actions([just(ActionKind::Connect), just(ActionKind::Pause)]));
+        }
+        None => {}
     }
     let said = match of.duels {
         0 if of.has_excluded => Said::new(

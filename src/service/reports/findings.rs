@@ -45,8 +45,8 @@ pub(crate) struct Findings {
     pub watch: f64,
     /// Number of answered duels.
     pub duels: u64,
-    /// Whether orders decide, and somebody has clicked.
-    pub awaits_orders: bool,
+    /// Where orders decide, once somebody has clicked: whether orders wait to count.
+    pub awaits_orders: Option<bool>,
     pub leader: String,
     pub winners: Vec<String>,
     /// Whether a duel of two rankers has counted.
@@ -150,7 +150,12 @@ fn found(
         has_excluded: fold.state().excluded.units() > 0,
         watch: spec.watch,
         duels: lead.duels,
-        awaits_orders: fold.state().baskets.as_ref().is_some_and(|it| it.units() != (0, 0)),
+        awaits_orders: fold
+            .state()
+            .baskets
+            .as_ref()
+            .filter(|baskets| baskets.units() != (0, 0))
+            .map(|baskets| baskets.ordered().0 > 0),
         leader: id(leader),
         is_compared: lead.compared,
         rivals: lead.rivals,

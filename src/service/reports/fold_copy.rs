@@ -24,6 +24,7 @@ pub struct FoldCopy {
     pub tracker: VerdictTracker,
     /// How the evidence of the leader grew.
     pub race: Vec<RacePoint>,
+    is_by_orders: bool,
 }
 
 impl FoldCopy {
@@ -38,6 +39,7 @@ impl FoldCopy {
             roster_changes: fold.state().roster_changes(),
             tracker: fold.run().verdict().clone(),
             race: fold.run().race().points().to_vec(),
+            is_by_orders: fold.state().baskets.is_some(),
         }
     }
 
@@ -64,8 +66,11 @@ impl FoldCopy {
         self.counts.answered_duels() + self.counts.self_duels
     }
 
-    /// Whether a duel of two active rankers has counted.
+    /// Whether a duel of two active rankers has counted; where orders decide, a basket.
     pub fn has_compared(&self) -> bool {
+        if self.is_by_orders && self.tracker.comparisons() == 0 {
+            return false;
+        }
         let active = self.roster.active();
         let met = |i, j| self.tally.half_plays(i, j) > 0;
         active.iter().any(|&i| active.iter().any(|&j| j < i && met(i, j)))
