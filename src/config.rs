@@ -49,7 +49,7 @@ pub struct StoreArgs {
     requests are served as before for --lame-duck-seconds, so that load balancers can notice. Then \
     the server accepts no more connections, finishes the running requests, and exits with code 0, \
     or 1 if the drain's time limit cut a request off. SIGHUP does the same, and SIGINT (Ctrl-C) \
-    without the wait. A second signal ends the process at once."
+    without the wait. A SIGINT after any of them ends the process at once."
 )]
 pub struct ServeArgs {
     #[command(flatten)]

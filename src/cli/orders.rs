@@ -18,6 +18,7 @@ use super::output::print;
 use super::{CommandError, one_line, runtime};
 use crate::config::text_or_file;
 use crate::service::outgoing::{HttpClient, http_client};
+use rankduel_engine::experiment_spec::name_error;
 
 /// Well below the server's limit of a body.
 const BYTES_MAX: usize = 1024 * 1024;
@@ -76,6 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
         return Err(anyhow!("the file has no orders").into());
     }
     match sent.counts.get("invalid") {
+        Some(1) => Err(anyhow!("1 order is invalid: see the line above").into()),
         Some(number) => Err(anyhow!("{number} orders are invalid: see the lines above").into()),
         None => Ok(()),
     }
@@ -174,6 +176,9 @@ struct Failed {
 impl Receiver {
     fn of(arguments: &Arguments) -> Result<Self, CommandError> {
         let wrong = |why: &str| CommandError::Usage(why.to_owned());
+        if let Some(error) = arguments.experiment.as_deref().and_then(name_error) {
+            return Err(wrong(&format!("--experiment: {}", error.detail)));
+        }
         let path = match &arguments.experiment {
             Some(name) => format!("experiments/{name}/orders"),
             None => "orders".to_owned(),
@@ -181,7 +186,8 @@ impl Receiver {
         let url = format!("{}/v1/{path}", arguments.url.trim_end_matches('/')).parse::<Uri>().ok();
         let url = url.filter(|url| {
             let is_host = url.authority().is_some_and(|host| !host.as_str().contains('@'));
-            is_host && matches!(url.scheme_str(), Some("http" | "https"))
+            let has_more = arguments.url.contains(['?', '#']);
+            is_host && !has_more && matches!(url.scheme_str(), Some("http" | "https"))
         });
         // neither error may show a password or the key
         let url = url.ok_or_else(|| {

@@ -228,7 +228,8 @@ fn announce(address: SocketAddr, database: &str, open: bool) {
 }
 
 /// Wait for a signal. Then report that the server is not ready, while it goes on to serve for the
-/// time of a lame duck, so that load balancers can notice. A second signal ends the process.
+/// time of a lame duck, so that load balancers can notice. A SIGINT after it ends the process; others
+/// may come twice, to the process and to its group.
 async fn shutdown_begins(
     mut signals: StopSignals,
     readiness: Arc<Readiness>,
@@ -246,8 +247,8 @@ async fn shutdown_begins(
     );
     readiness.drain();
     tokio::spawn(async move {
-        signals.next().await;
-        tracing::warn!("second signal: exiting at once");
+        while signals.next().await != "SIGINT" {}
+        tracing::warn!("SIGINT: exiting at once");
         tokio::time::sleep(TO_LOG).await;
         std::process::exit(1);
     });

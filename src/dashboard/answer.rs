@@ -42,7 +42,9 @@ fn date(view: &View) -> Markup {
 fn paragraph(view: &View) -> Markup {
     let open: Vec<_> = view.open_rivals().iter().map(|of| view.short(&of.rival)).collect();
     html! {
-        @if view.is_decided() {
+        @if view.has_changed() {
+            "What is said below of " (view.short(&view.verdict.leader)) " holds for the time before the change."
+        } @else if view.is_decided() {
             // a stronger sentence about the only rival stands above
             @if !(is_better(view) && view.active().len() == 2) { (with_code(&view.verdict.claim)) }
         }
@@ -91,7 +93,9 @@ fn error(view: &View) -> Markup {
     let all = own + others.iter().map(|(_, error)| error).sum::<f64>();
     let names: Vec<_> = others.iter().map(|(claim, _)| html! { (claim) }).collect();
     html! {
-        @if view.is_decided() {
+        @if view.has_changed() {
+            "The result was wrong in at most " (error) " experiments."
+        } @else if view.is_decided() {
             "This result is wrong in at most " (error) " experiments"
             @if !names.is_empty() { "; counting " (enumerated(&names)) ", in at most " (of_experiments(all.min(1.0))) }
             "."
@@ -115,6 +119,7 @@ fn limits(view: &View) -> Markup {
     let ConcludeAt { min_days, max_days, max_duels, .. } = at;
     html! { @if is_open {
         @match (at.control && view.verdict.control.is_some(), at.segments && view.verdict.segments.is_some()) {
+            _ if view.is_untrusted() => {}
             (true, true) => " The end waits for the comparison with what you run now, and for the segments.",
             (true, false) => " The end waits for the comparison with what you run now.",
             (false, true) => " The end waits for the segments.",

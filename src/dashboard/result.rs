@@ -73,7 +73,7 @@ fn meta(view: &View) -> Markup {
         }
         @if !spec.owner.is_empty() { " Ask " bdi { (spec.owner) } "." }
         span.asof { " As of " (timestamp(view.now)) "." }
-        @if view.fold.roster_changes > 0 { " The rankers have changed: only pages since then count." }
+        @if view.fold.roster_changes > 0 { " The rankers have changed: for the best ranker, only pages since then count." }
     }
 }
 
@@ -91,8 +91,23 @@ fn card(view: &View) -> Markup {
                     }
                 }
             } } }
+            @if view.has_compared() { (not_asked(view)) }
         }
     }
+}
+
+/// The questions that the experiment was not asked.
+fn not_asked(view: &View) -> Markup {
+    let spec = &view.loaded.spec;
+    let missing = [
+        (spec.metrics.is_empty(), "no metric has a limit, so nothing says that a ranker is safe"),
+        (
+            spec.segments.is_empty(),
+            "no segments are declared, so nothing says for whom it is better",
+        ),
+    ];
+    let missing: Vec<_> = missing.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
+    html! { @if !missing.is_empty() { p.small.quiet #not-asked { "Not asked: " (missing.join("; ")) "." } } }
 }
 
 /// The tiles that have something to say. A claim that comes later brings its own.
@@ -155,11 +170,11 @@ fn better_tile(view: &View) -> Tile {
             "Closest: " (view.short(&closest.rival))
             @if let Some(rate) = measured(closest) {
                 ", " (points(rate - 0.5)) " measured"
-                @if rate < 0.5 && closest.low < 0.5 { ". It may win that pair, but it does not beat more of the others" }
+                @if rate < 0.5 && closest.low < 0.5 { ". " (view.short(&closest.rival)) " may win that pair, but it does not beat more of the others" }
             }
         },
         (false, Some(closest), _) => html! {
-            "Over " (view.short(&closest.rival)) ": "
+            (view.short(&view.verdict.leader)) " over " (view.short(&closest.rival)) ": "
             @match measured(closest) {
                 Some(rate) => { (points(rate - 0.5)) " measured" }
                 None => "too few answers",
@@ -180,7 +195,7 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
         return Tile::new(question, is_todays, with_code(&control.sentence));
     }
     let (mark, answer) = match (control.proven, control.settled || view.has_ended()) {
-        _ if view.has_changed() => (Mark::No, "Not any more for sure"),
+        _ if view.has_changed() => (Mark::No, "It was, before the change"),
         (Some(ClaimKind::Better), _) => (Mark::Yes, "Yes"),
         (Some(ClaimKind::Worse), _) => (Mark::No, "No, it is worse"),
         (Some(_), _) => (Mark::Yes, "It is not worse"),
@@ -213,8 +228,14 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
 }
 
 fn time_tile(view: &View) -> Tile {
+    if view.is_untrusted() {
+        return untrusted(("When will we know?", "when"));
+    }
     if view.is_over() {
         let answer = match (view.is_decided(), view.decided_at()) {
+            (true, Some(at)) if view.has_changed() => {
+                (Mark::None, html! { (moment(at, view.now)) ", before the change" })
+            }
             (true, Some(at)) => (Mark::Yes, html! { (moment(at, view.now)) }),
             (true, None) => (Mark::Yes, html! { "It is known" }),
             (false, _) => (Mark::None, html! { "It was never known" }),
@@ -337,10 +358,11 @@ fn lead_section(view: &View) -> Markup {
     };
     let example = shown.iter().find_map(|effect| Some((effect, measured(effect)?)));
     let content = html! {
+        @if view.is_untrusted() { p { strong { "These numbers cannot be trusted: see the alarm." } } }
         p {
             "The dot shows the measured lead, the bar where the true lead lies. Right of zero, " (name(leader)) " is better."
             @if verdict.margin > 0.0 {
-                " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line, or once it beats fewer others."
+                " A lead of up to " (margin_points(verdict.margin)) " counts as a tie: a rival is ruled out once its bar lies right of the dashed line, or once it loses to more of the other rankers."
             }
         }
         @if !shown.is_empty() { (dots.render()) (links(&view.record.name, Figure::Lead)) }
@@ -384,6 +406,9 @@ fn cost_section(view: &View) -> Markup {
             "; two half pages count as one."
             @if let Some(even) = even { " An even split would have shown " (halves(even)) "." }
             @if since > 0 { " After the end there were " (counted(since, "page", "pages")) " more." }
+            @if view.loaded.spec.alone > 0.0 || view.loaded.spec.coverage < 1.0 {
+                " Pages of units that see one ranker alone, or do not take part, are not among these."
+            }
         }
         @if let Some(even) = even { div.bars { (row("This experiment", shown)) (row("An even split", even)) } }
     };

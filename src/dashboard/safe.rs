@@ -50,6 +50,7 @@ pub(crate) fn tile(view: &View) -> Option<Tile> {
                 (_, 0) => { "That " (proven) " is within its " (limits) " limits is not settled." }
                 (1, 1) => { (proven) " is within its limit." }
                 _ if hold == limits => { (proven) " is within its " (limits) " limits." }
+                _ if hold + 1 == limits => { (proven) " is within " (hold) " of its " (limits) " limits; the other is not settled." }
                 _ => { (proven) " is within " (hold) " of its " (limits) " limits; the others are not settled." }
             }
         }

@@ -12,13 +12,28 @@ use dueling_bandits::claims::drift::{BLOCK, Stretch};
 /// Below this share of meetings among recent pages, nobody would see a change.
 const WATCHED_LEAST: f64 = 0.005;
 
+/// Fewest pages after the result that tell how many of them are meetings.
+const PAGES_LEAST: u64 = 100;
+
+/// Whether hardly any rankers have met since the result.
+fn has_settled(view: &View) -> bool {
+    let at_result = view.fold.race.last().map_or(0, |point| point.steps);
+    let pages = view.pages.saturating_sub(at_result);
+    let counted = view.verdict.rests_on.answers;
+    let met = counted.saturating_sub(view.verdict.decided_after_duels.unwrap_or(counted));
+    view.verdict.orders.is_none()
+        && pages >= PAGES_LEAST
+        && (met as f64) < WATCHED_LEAST * pages as f64
+}
+
 /// The tile of the page.
 pub(crate) fn tile(view: &View, drift: &DriftClaim) -> Tile {
     let has_changed = view.answer.alarms.iter().any(|alarm| alarm.kind == "changed-preferences");
-    let is_unwatched = view.has_ended() && view.loaded.spec.watch <= 0.0;
+    // only a winner of the verdict is watched after the end
+    let is_watched = view.loaded.spec.watch > 0.0 && view.is_decided();
+    let is_unwatched = view.has_ended() && !is_watched;
     // the policy shows the winner alone
-    let is_settled =
-        view.is_decided() && !view.has_ended() && view.fold.met_recently < WATCHED_LEAST;
+    let is_settled = view.is_decided() && !view.has_ended() && has_settled(view);
     let (mark, answer) = match (drift.alarms_total, has_changed) {
         (0, _) if is_settled => (Mark::None, "Not watched since the result"),
         _ if is_unwatched && !has_changed => (Mark::None, "Not watched since the end"),
@@ -88,7 +103,8 @@ pub(crate) fn leads(view: &View) -> Vec<Lead> {
     let stretches = drift.stretches(view.leader(), rival);
     let restarted = drift.alarms().last().map(|alarm| alarm.at);
     let start = restarted.unwrap_or(view.record.created_at);
-    let end = view.decided_at().filter(|_| view.has_ended()).unwrap_or(view.now);
+    let is_unwatched = view.has_ended() && view.loaded.spec.watch <= 0.0;
+    let end = view.decided_at().filter(|_| is_unwatched).unwrap_or(view.now);
     by_part(&stretches, start, end.max(start + 1))
 }
 
@@ -129,13 +145,13 @@ pub(crate) fn section(view: &View) -> Markup {
                 figcaption.small.quiet {
                     "The lead of " (name(leader)) " over " (name(rival)) " in points"
                     @if !drift.alarms.is_empty() { ", since the change was found" }
-                    ". The area has 95 % of each part: no claim."
+                    ". The area is a rough range of 95 %, and no proof."
                 }
                 (chart.render())
                 (links(&view.record.name, Figure::Days))
             }
             (changes(view))
-        } @else { p.note { "Too few answers for a picture of the lead by day." } }
+        } @else { p.note { "Too early for a picture of the lead by day." } }
     };
     part("still", "Is it still true?", &content)
 }

@@ -123,7 +123,7 @@ fn batch(open: &OpenBatch, view: &View) -> Markup {
 /// Units by arm, and whether they are split evenly.
 fn arms(split: &Split) -> Markup {
     let [leader, control] = split.units();
-    let sign = if split.uneven_since().is_some() { "not even" } else { "no sign of a difference" };
+    let sign = if split.uneven_since().is_some() { "not even" } else { "no proof of a difference" };
     html! { (number(leader)) " : " (number(control)) " (" (sign) ")" }
 }
 
@@ -142,14 +142,13 @@ fn shown(view: &View) -> Markup {
                 th.n scope="col" { "Share" }
                 th scope="col" { span.sr { "Picture" } }
             } }
-            tbody { @for &i in view.order.iter().take(ROWS_MAX) {
+            tbody { @for &i in view.order.iter().filter(|i| view.twin != Some(**i)).take(ROWS_MAX) {
                 @let own = view.fold.counts.appearances()[i];
                 @let share = own as f64 / places.max(1) as f64;
                 tr {
                     th scope="row" {
                         (view.short(&view.ids[i]))
-                        @if view.twin == Some(i) { " " span.badge { "canary" } }
-                        @else if !view.fold.roster.is_active(i) { " " span.badge { "retired" } }
+                        @if !view.fold.roster.is_active(i) { " " span.badge { "retired" } }
                     }
                     td.n { (number(own)) }
                     td.n { (percent(share)) }

@@ -31,7 +31,6 @@ use crate::service::reports::verdict_report::{
 use dueling_bandits::Tally;
 use dueling_bandits::claims::control::Claim;
 use dueling_bandits::claims::drift::Drift;
-use dueling_bandits::pairs::pairs_by_strips;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::Status;
 use rankduel_store::{AuditRecord, ExperimentRecord};
@@ -178,8 +177,6 @@ pub(crate) struct FoldData {
     /// The claims about metrics.
     pub guardrails: Vec<ListedClaim>,
     pub drift: Option<Drift>,
-    /// The share of recent pages on which two rankers met.
-    pub met_recently: f64,
 }
 
 impl Deref for FoldData {
@@ -208,9 +205,6 @@ impl FoldData {
             control_error: fold.run().claims().map_or(0.0, |held| held.error(Claim::Better)),
             guardrails: guardrails::claims(loaded, &fold),
             drift: fold.run().drift().cloned(),
-            met_recently: pairs_by_strips(fold.state().spec.rankers.len())
-                .map(|(i, j)| fold.state().history.rate(i, j))
-                .sum(),
         })
     }
 }
@@ -339,7 +333,8 @@ impl View {
         let claim = verdict.control.as_ref().filter(is_of_pair);
         let better = claim.map(|it| it.at_least.filter(|_| it.proven == Some(ClaimKind::Better)));
         let low = match better {
-            _ if self.has_changed() => effect.low.min(high),
+            // each end was proven at another time
+            _ if self.has_changed() => return (effect.low.min(high), effect.low.max(high)),
             Some(Some(least)) => effect.low.max(least),
             Some(None) => effect.low.min(0.5),
             None => effect.low,
@@ -363,12 +358,11 @@ impl View {
 
     /// When the result is expected.
     pub fn when(&self) -> When {
-        // nothing is known before the answers that wait count
-        let earliest = self.waiting().map(|waiting| waiting.next_count_ms);
         match When::of(&self.verdict, self.fold.pace) {
+            // the last page counts once its answer can no longer come
             When::About(at, high) => {
-                let earliest = earliest.unwrap_or(at);
-                When::About(at.max(earliest), high.map(|high| high.max(earliest)))
+                let window = self.loaded.spec.answer_window_ms();
+                When::About(at + window, high.map(|high| high + window))
             }
             other => other,
         }

@@ -130,11 +130,12 @@ async fn metrics(
     let text = tokio::task::spawn_blocking(move || metrics.encode());
     let text = text.await.map_err(Problem::internal)?.map_err(Problem::internal)?;
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
-    Ok(match accept.contains("text/plain") && !accept.contains("openmetrics") {
-        true => {
+    // Prometheus asks for OpenMetrics; people and most tools mean the text format
+    Ok(match accept.contains("openmetrics") {
+        true => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text),
+        false => {
             let plain = metrics::as_plain(&text);
             ([(header::CONTENT_TYPE, metrics::PLAIN_CONTENT_TYPE)], plain)
         }
-        false => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text),
     })
 }

@@ -57,9 +57,9 @@ struct UbiEvent {
     /// The unit of the page, if `next-duel` was not told.
     #[schema(value_type = Option<Id>)]
     client_id: Option<Value>,
-    /// The time of an order.
-    #[schema(format = DateTime, nullable = false)]
-    timestamp: Option<String>,
+    /// The time of an order. Clicks may have any.
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    timestamp: Option<Value>,
     /// An empty list is as none.
     #[schema(value_type = Option<Attributes>)]
     event_attributes: Option<Box<RawValue>>,
@@ -277,7 +277,14 @@ fn order_of(event: UbiEvent) -> Result<OrderBody, String> {
     let document = object.and_then(|object| object.object_id).map(Id::text);
     let document =
         document.ok_or("the order has no document: send `event_attributes.object.object_id`")?;
-    let (unit, at) = (event.unit(), event.timestamp);
+    let at = match &event.timestamp {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(other) => {
+            return Err(format!("`timestamp` of an order must be a text, not `{other}`"));
+        }
+    };
+    let unit = event.unit();
     let order_id = order_id.map(Id::text).unwrap_or_else(|| {
         let members = json!([unit, document, at, value]).to_string();
         Sha256::digest(members).iter().map(|byte| format!("{byte:02x}")).collect()

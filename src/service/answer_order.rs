@@ -341,10 +341,10 @@ fn result(of: &Findings) -> Option<Said> {
         let awaits = of.awaits.join(" and ");
         let headline = match pair {
             Some(control) => format!(
-                "`{winner}` is not worse than `{}`, which you run now, by more than {}{but} It goes on \
-                 until {awaits}.",
-                control.control,
-                points(of.margin)
+                "`{winner}` is at most {} behind `{}`, which you run now{but} It goes on until \
+                 {awaits}.",
+                points(of.margin),
+                control.control
             ),
             None => format!("{best} {are} the best{but} It goes on until {awaits}."),
         };
@@ -369,7 +369,11 @@ fn result(of: &Findings) -> Option<Said> {
     let own = &control.control;
     if of.winners.contains(own) {
         let headline = format!("Keep `{own}`, which you run now{but}");
-        return said(ActionKind::Keep, Some(own), headline, "There is nothing to ship.");
+        let next = match of.has_ended() {
+            true => "There is nothing to ship: archive the experiment.",
+            false => "There is nothing to ship.",
+        };
+        return said(ActionKind::Keep, Some(own), headline, next);
     }
     if let Some(better) = of.better() {
         let headline = format!("Ship `{winner}`: it {better}{but}");
@@ -382,16 +386,12 @@ fn result(of: &Findings) -> Option<Said> {
         Some(ClaimKind::Worse) => {
             format!("{best} {are} the best of all, but `{winner}` loses to {own}{but}")
         }
-        Some(_) => format!(
-            "`{winner}` is not worse than {own}, by more than {margin}{but} That it is better is \
-             {proof}."
-        ),
-        None if of.rivals == 1 => format!(
-            "`{winner}` is at most {margin} behind {own}{but} That it is better is {proof}."
-        ),
-        None => {
+        None if of.rivals > 1 => {
             format!("{best} {are} the best{but} That `{winner}` is better than {own}, is {proof}.")
         }
+        Some(_) | None => format!(
+            "`{winner}` is at most {margin} behind {own}{but} That it is better is {proof}."
+        ),
     };
     let next = match is_open {
         true => "More pages of the two can prove it.",
@@ -420,9 +420,13 @@ fn stopped(of: &Findings) -> Option<Said> {
         ),
         (None, false) => format!("The experiment was ended on `{shown}` without a result."),
     };
+    let leads = match of.is_compared && of.leader != *shown {
+        true => format!("though `{}` leads", of.leader),
+        false => "and nothing proves that it is the best".into(),
+    };
     let next = format!(
-        "Pages show `{shown}` now, and nothing proves that it is the best. Weigh what speaks for it before \
-         you make it the default, or resume the experiment."
+        "Pages show `{shown}` now, {leads}. Weigh what speaks for it before you make it the default, or \
+         resume the experiment."
     );
     let said = Said::new(State::Stopped, headline, next).about([shown]);
     Some(said.actions([just(ActionKind::Resume), just(ActionKind::Archive)]))

@@ -30,6 +30,8 @@ const OPEN_WORK_MS: i64 = 15 * 60_000;
 const AGAIN_AFTER_MS: i64 = 10 * 60_000;
 /// Neither a round of maintenance nor a change waits for an answer for longer.
 const FOUND_WITHIN: Duration = Duration::from_secs(1);
+/// The end of a process waits no longer for all of them.
+const ALL_WITHIN: Duration = Duration::from_secs(2);
 
 /// On two busy servers of a distributed database, one try a second took up to 14 s to succeed.
 const STORE_TRIES: u32 = 5;
@@ -78,6 +80,22 @@ pub(super) async fn keep(
         Ok(mut seen) => look(service, loaded, &mut seen).await,
         Err(_) => Ok(()),
     }
+}
+
+/// Keep the newest answers before the process ends, as far as there is time: a list after the next
+/// start has nothing else.
+pub(super) async fn keep_all(service: &Service) {
+    let all = async {
+        for loaded in service.loaded() {
+            let shared = loaded.extensions().get::<SharedSeen>();
+            let Ok(mut seen) = shared.0.try_lock() else { continue };
+            seen.not_before = None;
+            if let Err(error) = look(service, &loaded, &mut seen).await {
+                tracing::warn!(experiment = loaded.name, %error, "its answer was not stored");
+            }
+        }
+    };
+    let _ = tokio::time::timeout(ALL_WITHIN, all).await;
 }
 
 /// Keep the answer after a change, so that its reply says what holds from now on. A failure is only

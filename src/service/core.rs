@@ -95,6 +95,7 @@ impl Service {
     /// Write what is only in memory, then close the store. No request may be running.
     pub async fn shutdown(self: &Arc<Self>) {
         self.engine.stop_background().await;
+        answers::keep_all(self).await;
         if let Err(error) = self.access.note_uses().await {
             tracing::warn!(%error, "the last uses of keys are not recorded");
         }

@@ -34,15 +34,17 @@ pub(crate) struct LeadOver {
 }
 
 impl LeadOver {
-    /// `None` if the two are the same, or nothing is proven: the lead of few pages is no number.
+    /// `None` if the two are the same, or nothing is proven that still holds.
     pub fn of(view: &ControlView) -> Option<Self> {
         let thousandths = |share: f64, round: fn(f64) -> f64| round(1000.0 * (share - 0.5)) as i64;
         view.at_least.or(view.at_most)?;
         let rate = view.win_rate.filter(|_| view.ranker != view.control)?;
+        // after a change of preferences both sides can be proven
+        view.at_least.is_none_or(|least| least <= rate).then_some(())?;
         Some(Self {
             won: thousandths(rate, f64::round),
             at_least: view.at_least.map(|share| thousandths(share, f64::floor)),
-            at_most: view.at_most.map(|share| thousandths(share, f64::ceil)),
+            at_most: view.at_most.map(|share| thousandths(share.max(rate), f64::ceil)),
         })
     }
 }

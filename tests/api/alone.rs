@@ -99,7 +99,7 @@ async fn units_see_one_ranker_alone_and_every_server_counts_them(database: TestD
     let page = third.get("/experiments/search/traffic").await.text();
     assert!(
         page.contains("one ranker alone (leader : control)")
-            && page.contains("no sign of a difference")
+            && page.contains("no proof of a difference")
     );
     assert_verifies(&*database.connect().await, "search").await;
 

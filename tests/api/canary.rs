@@ -87,7 +87,8 @@ async fn a_canary_of_the_best_ranker_does_not_block_the_end(database: TestDataba
     assert!(!text.contains("etired"), "{text}");
     let traffic = server.get("/experiments/outside/traffic").await.text();
     assert!(
-        traffic.contains(">canary</span>") && traffic.contains("no sign of a bias"),
+        traffic.contains("The canary, two ids of the same ranker")
+            && traffic.contains("no sign of a bias"),
         "{traffic}"
     );
 }

@@ -252,6 +252,9 @@ async fn the_older_text_format_is_served_to_those_who_ask_for_it() {
         let kind = answer.header("content-type").expect("a type").to_owned();
         (kind.starts_with("text/plain; version=0.0.4"), answer.text())
     };
+    for accept in ["*/*", "text/html,*/*;q=0.8"] {
+        assert!(plain(accept).await.0, "{accept}");
+    }
     let (is_plain, text) = plain("text/plain").await;
     assert!(is_plain && !text.contains("# EOF") && !text.contains("# UNIT"), "{text}");
     for part in [

@@ -291,6 +291,21 @@ async fn orders_go_to_every_experiment_that_counts_them(database: TestDatabase) 
     create(&server, &shop("three")).await;
     let other = order("A-1", "v", &["d"]);
     assert_eq!(result(all(&other).await), json!({"status": "recorded", "experiments": 1}));
+    // one that money decides takes those with a value, and costs the others nothing
+    let by_money = json!({"event": "order", "window_seconds": 600, "by": "money", "cap": 100.0});
+    create(&server, &with(shop("four"), json!({"decide_by": by_money}))).await;
+    let mut without = order("A-5", "u", &["d"]);
+    without["lines"] = json!([{"document": "d"}]);
+    let result_of = result(all(&without).await);
+    assert_eq!(result_of, json!({"status": "recorded", "experiments": 3}));
+    let of_four = send(&server, "four", std::slice::from_ref(&without)).await;
+    assert_eq!(
+        (&of_four[0]["status"], &of_four[0]["pointer"]),
+        (&json!("invalid"), &json!("/lines/0/value"))
+    );
+    server.patch("four", &json!({"status": "concluded"})).await.json(200);
+    let path = "/v1/experiments/four";
+    assert_eq!(server.send("DELETE", path, &[], Vec::new()).await.status, 204);
     visit(&server, "three", "w", "a").await;
     for name in ["two", "three"] {
         server.patch(name, &json!({"status": "paused"})).await.json(200);

@@ -499,7 +499,12 @@ async fn the_pages_mark_retired_rankers(database: TestDatabase) {
     enlist(&server, json!("d")).await.json(200);
     let after = page("").await;
     assert!(after.contains("3 rankers, 1 retired"), "{after}");
-    assert!(after.contains("The rankers have changed: only pages since then count."), "{after}");
+    assert!(
+        after.contains(
+            "The rankers have changed: for the best ranker, only pages since then count."
+        ),
+        "{after}"
+    );
     let evidence = page("/evidence").await;
     let (_, matrix) = evidence.split_once("id=\"matrix\"").expect("the section");
     let matrix = matrix.split("</section>").next().expect("a section");

@@ -399,10 +399,7 @@ async fn readiness_follows_the_database_and_the_drain() {
 async fn metrics_exist_from_the_start_with_the_prometheus_content_type() {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
     let response = api.server.get("/metrics").await;
-    assert_eq!(
-        response.headers()["content-type"],
-        "application/openmetrics-text; version=1.0.0; charset=utf-8"
-    );
+    assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
     let text = response.text().await.unwrap();
     for line in [
         "rankduel_duels_total{kind=\"pair\"} 0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import decimal
 import logging
 import socket
 import threading
@@ -12,6 +13,7 @@ import uuid
 from typing import Any, Sequence
 
 from rankduel import AsyncRankduel, Duel, Page, Rankduel, RankduelError
+from rankduel.transport import encode
 from server import NOBODY, Server
 
 SECONDS = 60.0
@@ -149,6 +151,7 @@ class Pages(WithServer):
         self.assertEqual(sum("refused: invalid-request" in line for line in logs.output), len(unsendable))
         with self.assertRaisesRegex(RankduelError, "bytes has no form in JSON"):
             client.report_clicks(client.page(RANKINGS), unsendable[:1])
+        self.assertEqual(encode({"value": decimal.Decimal("49.90")}), b'{"value":49.9}')
 
     def test_late_clicks_name_the_remedy(self) -> None:
         client = self.client()

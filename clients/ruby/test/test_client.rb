@@ -2,6 +2,7 @@
 
 # Tests without a server. A failure ends the program with an error.
 
+require "bigdecimal"
 require_relative "../lib/rankduel"
 
 def same(wanted, found)
@@ -61,6 +62,9 @@ end
 same("ranker-failed", odd.page({ "7" => ["a"], "8" => "8" }).fallback)
 same("ranker-failed", client.more(duel, { "7" => ["a"] }).fallback)
 same([], odd.page({ "7" => ["a"] }, length: -1, offset: -1).documents)
+
+# a price with decimals is a number
+same('{"value":49.9,"parts":[0.5,2]}', Rankduel.const_get(:Transport).encode("value" => BigDecimal("49.90"), "parts" => [1/2r, 2]))
 
 # the late item and the one that has no form in JSON spoil no other
 messages = Class.new(Array) { def warn(message) = self << message && raise("a logger that fails") }.new

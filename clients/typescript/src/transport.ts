@@ -72,13 +72,18 @@ function address(url: string): string {
     throw new TypeError(wrong);
   }
   if (parsed.search || parsed.hash || parsed.port === "0") throw new TypeError(wrong);
-  return parsed.href.replace(/\/$/, "");
+  return parsed.href.replace(/\/+$/, "");
 }
 
-/** A body as JSON. Throws `RankduelError` if it has no form in JSON, as a `bigint` has none. */
+function finite(_: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${value} has no form in JSON`);
+  return value;
+}
+
+/** A body as JSON. Throws `RankduelError` if it has no form in JSON, as a `bigint` and NaN have none. */
 export function encode(body: object): string {
   try {
-    return JSON.stringify(body);
+    return JSON.stringify(body, finite);
   } catch (error) {
     throw new RankduelError("invalid-request", describe(error));
   }

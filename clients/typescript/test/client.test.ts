@@ -122,6 +122,9 @@ describe("with a server", () => {
     assert.deepEqual([client.counts().recorded, client.counts().refused, await server.duels(name)], [16, 4, 16]);
     assert.ok(messages.some((message) => /refused: .*BigInt/.test(message)));
     await assert.rejects(client.reportClicks("id", [1n as unknown as number]), /invalid-request/);
+    // no order loses its price
+    const lines = [{ document: "d1", value: NaN }];
+    await assert.rejects(client.reportOrders([{ order_id: "A", unit: "u", at: "2026-11-21T18:03:11Z", lines }]), /NaN has no form/);
   });
 
   test("late clicks name the remedy", async () => {

@@ -153,7 +153,7 @@ impl Change for OfExperiment {
                 let winner = values.get("winner");
                 html! {
                     (experiment) " will answer "
-                    @if subject.loaded.spec.watch > 0.0 {
+                    @if subject.loaded.spec.watch > 0.0 && subject.has_won(winner) {
                         "requests with " code { (winner) } ", and on " (percent(subject.loaded.spec.watch))
                         " of the pages look for changes. "
                     } @else { "every request with " code { (winner) } " and learn nothing more. " }

@@ -97,32 +97,40 @@ pub(crate) async fn receive(
     experiments: &[Arc<LoadedExperiment>],
     orders: Vec<Result<Order, OrderReceipt>>,
 ) -> Result<Vec<OrderReceipt>, ServiceError> {
-    let by_money = experiments.iter().any(|loaded| {
-        loaded.spec.decide_by.as_ref().is_some_and(|it| it.by == OrderMeasure::Money)
-    });
-    let valid = |order: Order| match order.missing_value().filter(|_| by_money) {
-        Some(error) => Err(OrderReceipt::invalid(error)),
-        None => Ok(order),
-    };
     let mut good = Vec::with_capacity(orders.len());
     let kept: Vec<Result<usize, OrderReceipt>> = orders
         .into_iter()
         .map(|order| {
-            good.push(order.and_then(valid)?);
+            good.push(order?);
             Ok(good.len() - 1)
         })
         .collect();
     let good = Arc::new(good);
+    // only where money decides does an order need its value
+    let lacks: Vec<_> = good.iter().map(Order::missing_value).collect();
     let mut statuses = vec![Vec::with_capacity(experiments.len()); good.len()];
     for loaded in experiments {
-        let received = receive_in(service, loaded, &good).await?;
-        for (statuses, status) in statuses.iter_mut().zip(received) {
-            statuses.push(status);
+        let decide_by = loaded.spec.decide_by.as_ref();
+        let by_money = decide_by.is_some_and(|it| it.by == OrderMeasure::Money);
+        let takes = |at: &usize| !by_money || lacks[*at].is_none();
+        let taken: Vec<usize> = (0..good.len()).filter(takes).collect();
+        let orders = match taken.len() == good.len() {
+            true => Arc::clone(&good),
+            false => Arc::new(taken.iter().map(|&at| good[at].clone()).collect()),
+        };
+        let received = receive_in(service, loaded, &orders).await?;
+        for (at, status) in taken.into_iter().zip(received) {
+            statuses[at].push(status);
         }
     }
-    let receipt = |kept| match kept {
-        Ok(at) => OrderReceipt::of(statuses.get(at).map_or(&[], Vec::as_slice)),
+    let receipt = |kept: Result<usize, _>| match kept {
         Err(receipt) => receipt,
+        Ok(at) => match &lacks[at] {
+            Some(error) if statuses[at].is_empty() && !experiments.is_empty() => {
+                OrderReceipt::invalid(error.clone())
+            }
+            _ => OrderReceipt::of(&statuses[at]),
+        },
     };
     let receipts: Vec<OrderReceipt> = kept.into_iter().map(receipt).collect();
     for receipt in &receipts {

@@ -251,8 +251,8 @@ impl ControlView {
         match (self.proven, at_least, at_most) {
             // the answers since have turned against what was proven
             (Some(ClaimKind::Better), Some(least), _) if rate < *least => format!(
-                "`{ranker}` was better than what you run now by at least {}; with the answers since, \
-                 it {} what you run now.",
+                "`{ranker}` was better than what you run now by at least {}; over all answers, it {} \
+                 what you run now.",
                 proven_points(least - 0.5),
                 ahead(rate)
             ),

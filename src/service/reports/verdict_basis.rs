@@ -24,8 +24,8 @@ const HEAVIEST_MAX: usize = 10;
 const MISTAKEN: f64 = 0.05;
 /// Most rankers for which `holds_unless_lost` is computed: it tries many shares of lost answers.
 const LOSS_RANKERS_MAX: usize = 64;
-const NO_LOSS: &str = "If even a few answers got lost, and the winner had lost all of these duels, the verdict could be \
-                       wrong. Where answers can get lost, ask for more `confidence`.";
+const NO_LOSS: &str = "If answers can get lost where you send them, check that first: a few lost ones could change the \
+                       result.";
 
 /// Assumptions of a verdict by orders.
 const OF_ORDERS: [&str; 3] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import email.utils
 import http.client
 import io
@@ -204,9 +205,11 @@ def encode(body: Mapping[str, Any]) -> bytes:
         raise RankduelError("invalid-request", str(error)) from None
 
 
-def _plain(value: object) -> str:
+def _plain(value: object) -> str | float:
     if isinstance(value, uuid.UUID):
         return str(value)
+    if isinstance(value, decimal.Decimal):
+        return float(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 

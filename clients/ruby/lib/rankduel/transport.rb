@@ -22,9 +22,20 @@ module Rankduel
       @headers["authorization"] = "Bearer #{key}" unless key.to_s.empty?
     end
 
+    # The value with decimals and fractions as floats: JSON would have them as text.
+    def self.plain(value)
+      case value
+      when Hash then value.transform_values { |it| plain(it) }
+      when Array then value.map { |it| plain(it) }
+      when Integer then value
+      when Numeric then value.to_f
+      else value
+      end
+    end
+
     # A body as JSON. Raises `Error` if it has no form in JSON, as NaN has none.
     def self.encode(body)
-      JSON.generate(body)
+      JSON.generate(plain(body))
     rescue StandardError => e
       raise Error.new("invalid-request", e.message)
     end
@@ -80,7 +91,7 @@ module Rankduel
 
     def build(path, body)
       kind = body.nil? ? Net::HTTP::Get : Net::HTTP::Post
-      request = kind.new("#{@uri.path.chomp("/")}#{path}", @headers)
+      request = kind.new("#{@uri.path.sub(%r{/+\z}, "")}#{path}", @headers)
       unless body.nil?
         request["content-type"] = "application/json"
         request.body = body.is_a?(String) ? body : Transport.encode(body)

@@ -162,7 +162,7 @@ impl Fold {
                     return Err(format!("it says that {answered} of {issued} were answered"));
                 }
                 self.run.add_duels(Cell { issued: *issued, answered: *answered });
-                self.complete(*issued_before);
+                self.complete(*issued_before, recorded_at);
                 self.state.complete_alone(self.run.cohorts(), recorded_at);
             }
             ControlEvent::Values { pages } => self.state.add_values(pages)?,

@@ -183,9 +183,8 @@ impl Fold {
         }
     }
 
-    /// No answer of a duel issued before this time can come any more.
-    pub(super) fn complete(&mut self, issued_before: i64) {
-        let at = self.state.recorded_at;
+    /// No answer of a duel issued before this time can come any more, which was found `at` a time.
+    pub(super) fn complete(&mut self, issued_before: i64, at: i64) {
         match &mut self.state.baskets {
             None => self.run.complete(issued_before, at),
             Some(baskets) => drop(self.run.close_baskets(baskets, issued_before, at)),
