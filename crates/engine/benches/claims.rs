@@ -1,5 +1,6 @@
 //! The cost of claims: processor time to fold an answer and to select a duel, and memory, of the
-//! same experiment without claims and with more and more of them.
+//! same experiment without claims and with more and more of them. Memory is what the experiment
+//! estimates and what it has allocated.
 //!
 //! ```text
 //! cargo bench -p rankduel-engine --bench claims
@@ -7,6 +8,7 @@
 
 use std::time::Duration;
 
+use allocation_counter::measure;
 use dueling_bandits::{Answer, InFlight, step_rng};
 use rand::RngExt;
 use rankduel_engine::experiment_spec::ExperimentSpec;
@@ -18,7 +20,10 @@ use serde_json::{Value, json};
 
 const RANKERS: u16 = 10;
 const SEGMENTS: [&str; 4] = ["a", "b", "c", "d"];
-const ANSWERS: u64 = 100_000;
+const ANSWERS: u64 = 200_000;
+/// Shares of pages whose unit is new. Any other page is of the unit of an earlier page, so a unit
+/// with more pages gets more: with 0.4, it has 2.5 pages on average, and a few have thousands.
+const NEW_UNITS: [f64; 2] = [1.0, 0.4];
 /// Answers of a group commit.
 const CHUNK: u64 = 20;
 /// Milliseconds between two answers, and the answer window.
@@ -39,7 +44,11 @@ fn main() {
     let control = json!({ "drift": "off", "control": "r5" });
     let five = json!({
         "control": "r5", "segments": SEGMENTS,
-        "metrics": [metric("latency", ["difference", "0.01"]), metric("errors", ["limit", "0.05"])],
+        "metrics": [
+            metric("latency", ["difference", "0.01"]),
+            metric("errors", ["limit", "0.05"]),
+            metric("empty", ["limit", "0.1"]),
+        ],
     });
     let with = |claims: &Value, more: Value| {
         let mut all = claims.clone();
@@ -56,14 +65,28 @@ fn main() {
         ("all of them", five.clone()),
         ("all, and alone", with(&five, json!({ "alone": 0.1 }))),
     ];
+    for new_units in NEW_UNITS {
+        compare(&cases, new_units);
+    }
+}
+
+fn compare(cases: &[(&str, Value)], new_units: f64) {
     println!(
-        "{:<18} {:>9} {:>6} {:>13} {:>13} {:>9} {:>6}",
-        "claims", "ns/answer", "ratio", "ns/select at 1,500", "at the end", "KB", "ratio"
+        "{:<18} {:>9} {:>6} {:>18} {:>13} {:>9} {:>6} {:>9} {:>6}   {new_units} new units",
+        "claims",
+        "ns/answer",
+        "ratio",
+        "ns/select at 1,500",
+        "at the end",
+        "KB",
+        "ratio",
+        "KB alloc",
+        "ratio"
     );
     let mut rounds: Vec<Vec<Cost>> = cases.iter().map(|_| Vec::new()).collect();
     for _ in 0..ROUNDS {
         for ((_, claims), costs) in cases.iter().zip(&mut rounds) {
-            costs.push(cost(claims));
+            costs.push(cost(claims, new_units));
         }
     }
     let median = |costs: &[Cost], of: fn(&Cost) -> f64| {
@@ -75,13 +98,16 @@ fn main() {
         let of = |of: fn(&Cost) -> f64| (median(costs, of), median(&rounds[0], of));
         let (fold, first_fold) = of(|cost| cost.fold);
         let (bytes, first_bytes) = of(|cost| cost.bytes);
+        let (allocated, first_allocated) = of(|cost| cost.allocated);
         println!(
-            "{name:<18} {fold:>9.0} {:>6.2} {:>18.0} {:>13.0} {:>9.0} {:>6.2}",
+            "{name:<18} {fold:>9.0} {:>6.2} {:>18.0} {:>13.0} {:>9.0} {:>6.2} {:>9.0} {:>6.2}",
             fold / first_fold,
             of(|cost| cost.select[0]).0,
             of(|cost| cost.select[1]).0,
             bytes / 1024.0,
-            bytes / first_bytes
+            bytes / first_bytes,
+            allocated / 1024.0,
+            allocated / first_allocated
         );
     }
 }
@@ -92,28 +118,33 @@ struct Cost {
     /// Nanoseconds a selection, at each of [`LOOKS`].
     select: [f64; 2],
     bytes: f64,
+    allocated: f64,
 }
 
-fn cost(claims: &Value) -> Cost {
+fn cost(claims: &Value, new_units: f64) -> Cost {
     let spec = spec(claims);
-    let log = Log::of(&spec);
-    let mut fold = Fold::start(&spec, 1, 0);
+    let log = Log::of(&spec, new_units);
+    let mut fold = None;
     let (mut spent, mut select, mut looks) = (Duration::ZERO, [0.0; 2], LOOKS.iter().peekable());
-    for chunk in log.0 {
-        spent += timed(|| {
-            fold.apply_chunk(|fold| {
-                for entry in &chunk.1 {
-                    fold.apply(entry).expect("it folds");
-                }
+    let kept = measure(|| {
+        let fold = fold.insert(Fold::start(&spec, 1, 0));
+        for chunk in &log.0 {
+            spent += timed(|| {
+                fold.apply_chunk(|fold| {
+                    for entry in &chunk.1 {
+                        fold.apply(entry).expect("it folds");
+                    }
+                });
             });
-        });
-        if looks.next_if(|&&look| chunk.0 >= look).is_some() {
-            let at = LOOKS.len() - 1 - looks.len();
-            select[at] = time_of_selecting(&fold);
+            if looks.next_if(|&&look| chunk.0 >= look).is_some() {
+                let at = LOOKS.len() - 1 - looks.len();
+                select[at] = time_of_selecting(fold);
+            }
         }
-    }
-    let fold_ns = spent.as_nanos() as f64 / ANSWERS as f64;
-    Cost { fold: fold_ns, select, bytes: fold.bytes() as f64 }
+    });
+    let bytes = fold.map_or(0, |fold| fold.bytes()) as f64;
+    let fold = spent.as_nanos() as f64 / ANSWERS as f64;
+    Cost { fold, select, bytes, allocated: kept.bytes_current as f64 }
 }
 
 fn spec(claims: &Value) -> ExperimentSpec {
@@ -128,13 +159,14 @@ fn spec(claims: &Value) -> ExperimentSpec {
 }
 
 /// The log of an experiment that shows all pairs alike, in chunks with the answers up to their end.
-/// Only with metrics it has their values.
+/// Only with metrics it has their values: an entry of the pages that were issued, and one for each
+/// page whose values came.
 struct Log(Vec<(u64, Vec<LogEntry>)>);
 
 impl Log {
-    fn of(spec: &ExperimentSpec) -> Self {
+    fn of(spec: &ExperimentSpec, new_units: f64) -> Self {
         let (mut rng, mut position, mut pages) = (step_rng(7, 0), 0, Vec::new());
-        let mut chunks = Vec::new();
+        let (mut chunks, mut units) = (Vec::new(), Vec::<u64>::new());
         for last in (CHUNK..=ANSWERS).step_by(CHUNK as usize) {
             let now = 1_000_000 + last as i64 * APART_MS;
             let mut entries = Vec::new();
@@ -149,7 +181,13 @@ impl Log {
                 let p = 0.5 + 0.018 * (f64::from(second) - f64::from(first));
                 let answer = if rng.random_bool(p) { Answer::First } else { Answer::Second };
                 let (nonce, issued_at) = (number.into(), now - 5_000);
-                let (unit, segment) = (Some(rng.random()), SEGMENTS[rng.random_range(0..4)]);
+                let is_new = units.is_empty() || rng.random_bool(new_units);
+                units.push(match is_new {
+                    true => rng.random(),
+                    false => units[rng.random_range(0..units.len())],
+                });
+                let (unit, segment) =
+                    (units.last().copied(), SEGMENTS[rng.random_range(0..SEGMENTS.len())]);
                 append(
                     nonce,
                     Event::Outcome(OutcomeEvent {
@@ -165,27 +203,25 @@ impl Log {
                         segment: segment.try_into().ok(),
                     }),
                 );
-                let mut value = || vec![Some(rng.random::<f64>() * 0.3), Some(0.0)];
+                let mut value = || vec![Some(rng.random::<f64>() * 0.3), Some(0.0), Some(0.0)];
                 let values = [value(), value()];
                 pages.push(PageValues::of(nonce, [first, second], issued_at, unit, values));
             }
             if spec.metrics.is_empty() {
                 pages.clear();
             }
-            // each page when it was issued, and again with its values
-            for has_values in [false, true] {
-                let mut pages = pages.clone();
-                if !has_values {
-                    pages.iter_mut().for_each(|page| page.values = [Vec::new(), Vec::new()]);
-                }
-                if !pages.is_empty() {
-                    append(
-                        1 << 64 | u128::from(last) << 1 | u128::from(has_values),
-                        Event::Control(ControlEvent::Values { pages }),
-                    );
-                }
+            if !pages.is_empty() {
+                let mut issued = pages.clone();
+                issued.iter_mut().for_each(|page| page.values = [Vec::new(), Vec::new()]);
+                append(
+                    1 << 64 | u128::from(last),
+                    Event::Control(ControlEvent::Values { pages: issued }),
+                );
             }
-            pages.clear();
+            for page in pages.drain(..) {
+                let nonce = 4 << 64 | page.duel.as_u128();
+                append(nonce, Event::Control(ControlEvent::Values { pages: vec![page] }));
+            }
             if last % COMPLETION == 0 {
                 let issued_before = now - WINDOW_MS;
                 let (issued, answered) = (COMPLETION, COMPLETION);

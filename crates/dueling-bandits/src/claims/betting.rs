@@ -136,8 +136,8 @@ impl Bets {
     /// and independent of the value.
     pub fn level(&self, value: f64, coin: f64) -> usize {
         let value = (value / self.most).clamp(-1.0, 1.0);
-        let above = (1..LEVELS - 1).find(|&level| value < level_of(level)).unwrap_or(LEVELS - 1);
-        let (low, high) = (level_of(above - 1), level_of(above));
+        let above = (1..LEVELS - 1).find(|&level| value < SHARES[level]).unwrap_or(LEVELS - 1);
+        let (low, high) = (SHARES[above - 1], SHARES[above]);
         above - usize::from(coin * (high - low) >= value - low)
     }
 
@@ -194,7 +194,7 @@ impl Bets {
                 .sum::<f64>()
         };
         let values = sum(&|_| 1.0);
-        (values > 0.0).then(|| self.most * sum(&level_of) / values)
+        (values > 0.0).then(|| self.most * sum(&|level| SHARES[level]) / values)
     }
 
     /// No less than [`Bets::ln`], in a fraction of its time: `ln(1 + x)` is at most `x`.
@@ -234,18 +234,20 @@ fn staked(side: Side, [least, most]: [f64; 2], limit: f64) -> [f64; LEVELS] {
         Side::Safe => (-1.0, -most),
     };
     std::array::from_fn(|level| {
-        let value = (sign * level_of(level) * most).max(least);
+        let value = (sign * SHARES[level] * most).max(least);
         BOLDEST / (sign * limit - least) * (value - sign * limit)
     })
 }
 
-/// A level, as a share of the largest one: from -1 to 1.
-fn level_of(level: usize) -> f64 {
-    match level.abs_diff(ZERO) {
-        0 => 0.0,
-        distance => {
-            let size = libm::ldexp(1.0, distance as i32 - ZERO as i32);
-            if level > ZERO { size } else { -size }
-        }
+/// The levels, as shares of the largest one: from -1 to 1.
+const SHARES: [f64; LEVELS] = {
+    let mut shares = [0.0; LEVELS];
+    let mut distance = 1;
+    while distance <= ZERO {
+        let size = 1.0 / (1_u32 << (ZERO - distance)) as f64;
+        shares[ZERO - distance] = -size;
+        shares[ZERO + distance] = size;
+        distance += 1;
     }
-}
+    shares
+};

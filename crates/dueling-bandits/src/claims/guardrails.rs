@@ -230,20 +230,13 @@ impl Guardrails {
         seed: u64,
         rankers: usize,
     ) -> Option<Self> {
-        let page = |(page, values): &(Page, Values)| {
-            let [first, second] = page.pair;
-            first != second
-                && usize::from(first.max(second)) < rankers
-                && page.alone.is_none_or(|alone| page.pair.contains(&alone))
-                && values.is_sound(metrics.len())
-        };
         let controls = self.control.into_iter().chain(self.next.map(|(next, _)| next));
         let is_sound = self.tables.len() == rankers * metrics.len() * KINDS.len()
             && self.sums.len() == metrics.len()
             && self.sums.iter().all(|it| it.sum.is_finite() && it.values >= 1.0)
             && (1..=rankers).contains(&usize::from(self.initial))
             && self.seen.is_sound()
-            && self.open.values().flat_map(BTreeMap::values).all(page)
+            && self.open.values().all(|cohort| cohort.is_sound(rankers, metrics.len()))
             && controls.into_iter().all(|control| usize::from(control) < rankers)
             && (self.control.is_none() || self.controls > 0);
         let rules = metrics.iter().map(Rule::new).collect();
@@ -263,12 +256,11 @@ impl Guardrails {
 
     /// Estimated bytes in memory: those of the known units, the tables, and the pages that wait.
     pub fn bytes(&self) -> usize {
-        let values = size_of::<[f64; 2]>() * self.rules.len();
-        let page = size_of::<((u64, u128), (Page, Values))>() + values + MAP_BYTES;
-        let pages: usize = self.open.values().map(BTreeMap::len).sum();
+        let cohort = size_of::<(i64, Cohort)>() + MAP_BYTES;
+        let pages: usize = self.open.values().map(|it| cohort + it.bytes()).sum();
         let rules = self.rules.len() * size_of::<Rule>();
         let tables = self.tables.len() * size_of::<Table>();
-        self.seen.bytes() + page * pages + tables + rules
+        self.seen.bytes() + pages + tables + rules
     }
 
     /// The ranker with which differences compare.

@@ -1,7 +1,5 @@
 //! Pages and their values: which count, and when.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::claims::guardrails::{Guardrails, KINDS, Kind};
@@ -33,8 +31,8 @@ pub struct Page {
 }
 
 /// The values of a page by ranker and metric, [`MISSING`] until they come; empty before the first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Values(Box<[f64]>);
+#[derive(Debug, Clone, Copy)]
+pub struct Values<'a>(&'a [f64]);
 
 /// The page of a duel, as far as its values are concerned.
 #[derive(Debug, Clone, Copy)]
@@ -42,43 +40,171 @@ pub enum PageState<'a> {
     /// Nothing is known of it.
     Unknown,
     /// It waits for values.
-    Open(&'a Values),
+    Open(Values<'a>),
     /// Its window has ended: no value counts any more.
     Ended,
     /// It does not count: so many pages were issued at about the same time that only some do.
     LeftOut,
 }
 
-/// Pages that wait, by a hash of the nonce and the nonce of the duel.
-pub(super) type Cohort = BTreeMap<(u64, u128), (Page, Values)>;
+/// Pages that wait, of one cohort.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Cohort {
+    /// In the order of their nonces: those of one process ascend, so most come last.
+    pages: Vec<Waiting>,
+    /// The values of the pages that have some, in the order in which the first ones came.
+    values: Vec<f64>,
+}
+
+/// A page that waits, without padding: those of a window can be a million.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Waiting {
+    /// The halves of its nonce.
+    nonce: [u64; 2],
+    unit: u64,
+    /// Milliseconds from the start of the cohort to the issue.
+    after: u32,
+    pair: [u16; 2],
+    alone: Option<u16>,
+    /// The place of its values; [`NOWHERE`] before the first.
+    place: u16,
+    has_unit: bool,
+}
 
 /// Values are 0 or above.
 const MISSING: f64 = -1.0;
+/// Places are below [`PAGES_MAX`].
+const NOWHERE: u16 = u16::MAX;
 
-impl Values {
+impl Values<'_> {
     /// The value of the first or the second ranker.
     pub fn get(&self, side: usize, metric: usize) -> Option<f64> {
         let metrics = self.0.len() / 2;
         self.0.get(side * metrics + metric).copied().filter(|&value| value != MISSING)
     }
+}
 
-    /// Add values that came. Those that are known stay.
-    fn add(&mut self, metrics: usize, values: [&[Option<f64>]; 2]) {
-        if self.0.is_empty() && values.iter().any(|values| !values.is_empty()) {
-            self.0 = vec![MISSING; 2 * metrics].into();
+impl Waiting {
+    fn new(start: i64, nonce: u128, page: &Page) -> Self {
+        let &Page { issued_at, pair, alone, unit } = page;
+        Self {
+            nonce: halves(nonce),
+            unit: unit.unwrap_or_default(),
+            after: (issued_at - start) as u32,
+            pair,
+            alone,
+            place: NOWHERE,
+            has_unit: unit.is_some(),
         }
-        for (known, new) in self.0.chunks_exact_mut(metrics).zip(values) {
+    }
+
+    fn nonce(&self) -> u128 {
+        u128::from(self.nonce[0]) << 64 | u128::from(self.nonce[1])
+    }
+
+    fn page(&self, start: i64) -> Page {
+        let &Self { after, pair, alone, unit, has_unit, .. } = self;
+        Page { issued_at: start + i64::from(after), pair, alone, unit: has_unit.then_some(unit) }
+    }
+}
+
+impl Cohort {
+    pub(super) fn bytes(&self) -> usize {
+        let (pages, values) = (self.pages.capacity(), self.values.capacity());
+        size_of::<Waiting>() * pages + size_of::<f64>() * values
+    }
+
+    /// Where a page is, or where it would be.
+    fn find(&self, nonce: u128) -> Result<usize, usize> {
+        self.pages.binary_search_by_key(&halves(nonce), |page| page.nonce)
+    }
+
+    fn values(&self, page: &Waiting, metrics: usize) -> Values<'_> {
+        let row = usize::from(page.place) * 2 * metrics;
+        Values(self.values.get(row..row + 2 * metrics).unwrap_or_default())
+    }
+
+    /// The page that leaves if a page with this nonce comes: `Err` if that is the new one.
+    fn left_out(&self, nonce: u128) -> Result<Option<usize>, ()> {
+        if self.pages.len() < PAGES_MAX {
+            return Ok(None);
+        }
+        let keys = self.pages.iter().map(|page| key_of(page.nonce())).zip(0..);
+        let last = keys.max().filter(|(last, _)| *last > key_of(nonce));
+        last.map(|(_, at)| Some(at)).ok_or(())
+    }
+
+    /// Add a page, or the values of one. Values that are known stay. Returns the page that is left
+    /// out for it.
+    fn add(
+        &mut self,
+        start: i64,
+        nonce: u128,
+        page: &Page,
+        metrics: usize,
+        values: [&[Option<f64>]; 2],
+    ) -> Option<Page> {
+        let mut left_out = None;
+        let at = match self.find(nonce) {
+            Ok(at) => at,
+            Err(_) => {
+                let Ok(leaves) = self.left_out(nonce) else { return Some(*page) };
+                let mut new = Waiting::new(start, nonce, page);
+                if let Some(last) = leaves.map(|at| self.pages.remove(at)) {
+                    new.place = last.place;
+                    self.values_mut(new.place, metrics).fill(MISSING);
+                    left_out = Some(last.page(start));
+                }
+                let (Ok(at) | Err(at)) = self.find(nonce);
+                make_room(&mut self.pages, 1);
+                self.pages.insert(at, new);
+                at
+            }
+        };
+        let known = &mut self.pages[at];
+        if let Some(unit) = page.unit.filter(|_| !known.has_unit) {
+            (known.unit, known.has_unit) = (unit, true);
+        }
+        if values.iter().all(|values| values.is_empty()) {
+            return left_out;
+        }
+        if known.place == NOWHERE {
+            known.place = (self.values.len() / (2 * metrics)) as u16;
+            make_room(&mut self.values, 2 * metrics);
+            self.values.resize(self.values.len() + 2 * metrics, MISSING);
+        }
+        let place = known.place;
+        for (known, new) in self.values_mut(place, metrics).chunks_exact_mut(metrics).zip(values) {
             for (known, new) in known.iter_mut().zip(new) {
                 if let Some(new) = new.filter(|_| *known == MISSING) {
                     *known = new;
                 }
             }
         }
+        left_out
     }
 
-    pub(super) fn is_sound(&self, metrics: usize) -> bool {
-        (self.0.is_empty() || self.0.len() == 2 * metrics)
-            && self.0.iter().all(|&value| value >= 0.0 || value == MISSING)
+    fn values_mut(&mut self, place: u16, metrics: usize) -> &mut [f64] {
+        let row = usize::from(place) * 2 * metrics;
+        self.values.get_mut(row..row + 2 * metrics).unwrap_or_default()
+    }
+
+    /// Whether a decoded cohort fits these numbers.
+    pub(super) fn is_sound(&self, rankers: usize, metrics: usize) -> bool {
+        let rows = self.values.len() / (2 * metrics);
+        let page = |page: &Waiting| {
+            let [first, second] = page.pair;
+            first != second
+                && usize::from(first.max(second)) < rankers
+                && page.alone.is_none_or(|alone| page.pair.contains(&alone))
+                && (page.place == NOWHERE || usize::from(page.place) < rows)
+        };
+        self.pages.len() <= PAGES_MAX
+            && self.pages.is_sorted_by(|one, next| one.nonce < next.nonce)
+            && self.pages.iter().all(page)
+            && rows <= PAGES_MAX
+            && rows * 2 * metrics == self.values.len()
+            && self.values.iter().all(|&value| value >= 0.0 || value == MISSING)
     }
 }
 
@@ -96,14 +222,6 @@ impl Page {
     /// The same if it shows one ranker alone.
     fn hash_alone(&self) -> Option<u64> {
         self.unit.map(|unit| mix(unit ^ ALONE))
-    }
-
-    /// All hashes under which its unit is kept.
-    fn hashes(&self) -> impl Iterator<Item = u64> + '_ {
-        let is_alone = self.alone.is_some();
-        let sides = (0..2).filter(move |_| !is_alone);
-        let of_two = sides.flat_map(|side| KINDS.map(|kind| self.hash(side, kind)));
-        of_two.chain([self.hash_alone().filter(|_| is_alone)]).flatten()
     }
 }
 
@@ -128,12 +246,7 @@ impl Guardrails {
         }
         let start = self.window.start_of_cohort(page.issued_at);
         let cohort = self.open.entry(start).or_default();
-        let (known, known_values) =
-            cohort.entry(key_of(nonce)).or_insert_with(|| (page, Values::default()));
-        known.unit = known.unit.or(page.unit);
-        known_values.add(self.rules.len(), values);
-        let left_out = if cohort.len() > PAGES_MAX { cohort.pop_last() } else { None };
-        if let Some((_, (page, _))) = left_out {
+        if let Some(page) = cohort.add(start, nonce, &page, self.rules.len(), values) {
             self.mark_seen(&page);
         }
         true
@@ -146,12 +259,10 @@ impl Guardrails {
         }
         let start = self.window.start_of_cohort(issued_at);
         let Some(cohort) = self.open.get(&start) else { return PageState::Unknown };
-        let key = key_of(nonce);
-        let is_beyond = |last: &(u64, u128)| cohort.len() >= PAGES_MAX && *last < key;
-        match (cohort.get(&key), cohort.keys().next_back()) {
-            (Some((_, values)), _) => PageState::Open(values),
-            (None, last) if last.is_some_and(is_beyond) => PageState::LeftOut,
-            (None, _) => PageState::Unknown,
+        match cohort.find(nonce) {
+            Ok(at) => PageState::Open(cohort.values(&cohort.pages[at], self.rules.len())),
+            Err(_) if cohort.left_out(nonce).is_err() => PageState::LeftOut,
+            Err(_) => PageState::Unknown,
         }
     }
 
@@ -161,7 +272,7 @@ impl Guardrails {
         match self.page(nonce, page.issued_at) {
             PageState::Unknown => false,
             PageState::Ended | PageState::LeftOut => {
-                page.hashes().all(|hash| self.seen.contains(hash))
+                self.hashes(page).all(|hash| self.seen.contains(hash))
             }
             PageState::Open(known) => (0..2).all(|side| {
                 let mut values = values[side].iter().enumerate();
@@ -175,9 +286,30 @@ impl Guardrails {
         self.rules.iter().any(|rule| rule.metric.of_page == alone)
     }
 
+    /// Whether a ranker has a limit of this kind.
+    fn has_limit(&self, kind: Kind) -> bool {
+        let mut rules = self.rules.iter().filter(|rule| !rule.metric.of_page);
+        rules.any(|rule| rule.bets[kind as usize].is_some())
+    }
+
+    /// All hashes under which the unit of a page is kept.
+    fn hashes(&self, page: &Page) -> impl Iterator<Item = u64> + use<> {
+        let mut hashes = [None; 4];
+        if page.alone.is_some() {
+            hashes[0] = page.hash_alone();
+        } else {
+            for kind in KINDS.into_iter().filter(|&kind| self.has_limit(kind)) {
+                for side in 0..2 {
+                    hashes[2 * side + kind as usize] = page.hash(side, kind);
+                }
+            }
+        }
+        hashes.into_iter().flatten()
+    }
+
     /// A page was seen and does not count. No later page of its unit with these rankers counts.
     fn mark_seen(&mut self, page: &Page) {
-        for hash in page.hashes() {
+        for hash in self.hashes(page) {
             self.seen.insert(hash);
         }
     }
@@ -201,13 +333,14 @@ impl Guardrails {
         }
         self.complete_until = until;
         let later = self.open.split_off(&until);
-        for (start, cohort) in std::mem::replace(&mut self.open, later) {
+        for (start, mut cohort) in std::mem::replace(&mut self.open, later) {
             self.change_control(start);
-            let mut pages: Vec<_> = cohort.into_iter().collect();
-            pages.sort_unstable_by_key(|((_, nonce), (page, _))| (page.issued_at, *nonce));
+            let mut pages = std::mem::take(&mut cohort.pages);
+            pages.sort_unstable_by_key(|page| (page.after, page.nonce));
             let mut changed = Vec::new();
-            for ((_, nonce), (page, values)) in &pages {
-                self.count(*nonce, page, values, &mut changed);
+            for page in &pages {
+                let values = cohort.values(page, self.rules.len());
+                self.count(page.nonce(), &page.page(start), values, &mut changed);
             }
             changed.sort_unstable();
             changed.dedup();
@@ -219,7 +352,7 @@ impl Guardrails {
     }
 
     /// Count a page that is complete, and add the tables that it changes to `changed`.
-    fn count(&mut self, nonce: u128, page: &Page, values: &Values, changed: &mut Vec<usize>) {
+    fn count(&mut self, nonce: u128, page: &Page, values: Values<'_>, changed: &mut Vec<usize>) {
         if page.alone.is_some() {
             return self.count_alone(nonce, page, values, changed);
         }
@@ -227,7 +360,8 @@ impl Guardrails {
         for side in 0..2 {
             let (ranker, other) = (page.pair[side], page.pair[1 - side]);
             for kind in KINDS {
-                let has_kind = kind == Kind::Limit || self.control == Some(other);
+                let is_compared = kind == Kind::Limit || self.control == Some(other);
+                let has_kind = self.has_limit(kind) && is_compared;
                 if !has_kind || !self.is_first(page, side, kind) {
                     continue;
                 }
@@ -252,7 +386,13 @@ impl Guardrails {
 
     /// Count a page of the leader or the control alone: `± 2 (value - forecast)`, as the module
     /// says.
-    fn count_alone(&mut self, nonce: u128, page: &Page, values: &Values, changed: &mut Vec<usize>) {
+    fn count_alone(
+        &mut self,
+        nonce: u128,
+        page: &Page,
+        values: Values<'_>,
+        changed: &mut Vec<usize>,
+    ) {
         let [leader, control] = page.pair;
         if !self.is_first_alone(page) || self.control != Some(control) {
             return;
@@ -294,7 +434,18 @@ impl Guardrails {
     }
 }
 
-/// The key of a page in its cohort.
+/// Make room for this many more, and for less beyond them than a vector does by itself.
+fn make_room<T>(vector: &mut Vec<T>, more: usize) {
+    if vector.capacity() - vector.len() < more {
+        vector.reserve_exact(more + vector.len() / 4);
+    }
+}
+
+fn halves(nonce: u128) -> [u64; 2] {
+    [(nonce >> 64) as u64, nonce as u64]
+}
+
+/// A full cohort keeps the pages with the least of these.
 fn key_of(nonce: u128) -> (u64, u128) {
     (mix(nonce as u64 ^ (nonce >> 64) as u64), nonce)
 }

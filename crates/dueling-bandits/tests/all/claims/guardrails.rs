@@ -1,7 +1,7 @@
 //! Guardrails: which pages count, and how often and how soon claims are made.
 
 use dueling_bandits::claims::betting::Side;
-use dueling_bandits::claims::guardrails::{Claim, Guardrails, Kind, Metric, Page};
+use dueling_bandits::claims::guardrails::{Claim, Guardrails, Kind, Metric, Page, PageState};
 use dueling_bandits::{PolicyRng, step_rng};
 use rand::RngExt;
 
@@ -395,4 +395,41 @@ fn claims_on_differences_are_made_in_the_pages_that_they_take() {
         println!("{slower} s slower, {side:?}: a median of {median} pages, 90 % {most}");
         assert!(median <= known * 115 / 100, "{median} pages for {slower} s");
     }
+}
+
+/// The pages that a cohort keeps of 3,000 in this order, and the claims of it.
+fn full_cohort(order: impl Iterator<Item = u64>) -> (Vec<u64>, Vec<Claim>) {
+    let mut rails = guardrails(FAILURES, 2, None, 1);
+    let of = |number: u64| page([0, 1], Some(number), (number % 1000) as i64);
+    let value = |number: u64| Some(number as f64 / 3000.0);
+    for number in order {
+        rails.add(number.into(), of(number), [&[], &[]]);
+        rails.add(number.into(), of(number), [&[value(number)], &[]]);
+    }
+    let is_kept = |number: u64| match rails.page(number.into(), of(number).issued_at) {
+        PageState::Open(known) => {
+            assert_eq!([known.get(0, 0), known.get(1, 0)], [value(number), None]);
+            true
+        }
+        PageState::LeftOut => false,
+        state => panic!("{number}: {state:?}"),
+    };
+    let (kept, left_out): (Vec<_>, Vec<_>) = (0..3000).partition(|&number| is_kept(number));
+    rails.complete(1000);
+    let claims: Vec<_> = rails.claims().collect();
+    assert!(claims.iter().all(|claim| claim.pages == 2048));
+    // the units of those that were left out are known
+    for (at, unit, counted) in [(1000, left_out[0], 2048), (2000, 4000, 2049)] {
+        rails.add(at as u128, page([0, 1], Some(unit), at), [&[], &[]]);
+        rails.complete(at + 1000);
+        assert_eq!(claim(&rails, 0, Side::Harm).pages, counted);
+    }
+    (kept, claims)
+}
+
+#[test]
+fn a_full_cohort_keeps_the_same_pages_in_whatever_order_they_come() {
+    let ascending = full_cohort(0..3000);
+    assert_eq!(ascending.0.len(), 2048);
+    assert_eq!(ascending, full_cohort((0..3000).rev()));
 }
