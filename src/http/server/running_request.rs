@@ -37,11 +37,12 @@ impl RequestIds {
 
     fn fresh(&self) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut id = String::with_capacity(self.process.len() + 17);
+        let digits = if number >> 32 == 0 { 8 } else { 16 };
+        // Without room to spare, it becomes a header as it is.
+        let mut id = String::with_capacity(self.process.len() + 1 + digits);
         id.push_str(&self.process);
         id.push('-');
         // Every request needs an id, and `write!` of a number shows in a profile.
-        let digits = if number >> 32 == 0 { 8 } else { 16 };
         for place in (0..digits).rev() {
             id.extend(char::from_digit((number >> (4 * place)) as u32 & 15, 16));
         }
@@ -70,6 +71,7 @@ pub(crate) struct RunningRequest<'a> {
     started: Instant,
     method: Method,
     route: &'a Route,
+    /// Empty once its response has it, and it is logged and counted.
     id: String,
     /// As the caller sent it.
     traceparent: Option<HeaderValue>,
@@ -161,9 +163,6 @@ impl<'a> RunningRequest<'a> {
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         versions::add_version(headers);
-        if let Ok(id) = HeaderValue::from_str(&self.id) {
-            headers.insert(REQUEST_ID, id);
-        }
         if let Some(traceparent) = self.traceparent.take() {
             headers.insert(TRACEPARENT, traceparent);
         }
@@ -175,12 +174,15 @@ impl<'a> RunningRequest<'a> {
             problem: response.extensions().get().copied(),
             experiment: is_refused.then(|| experiment_in(&self.route.template, path)).flatten(),
         });
+        self.close();
+        if let Ok(id) = HeaderValue::try_from(std::mem::take(&mut self.id)) {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
         response
     }
-}
 
-impl Drop for RunningRequest<'_> {
-    fn drop(&mut self) {
+    /// Log and count the request.
+    fn close(&mut self) {
         let method = method_label(&self.method);
         let elapsed = self.started.elapsed();
         let outcome = self.outcome.take();
@@ -191,9 +193,7 @@ impl Drop for RunningRequest<'_> {
         self.route.count(self.metrics, &self.method, status, elapsed.as_secs_f64());
         self.log(method, status, elapsed, outcome.as_ref(), &duels);
     }
-}
 
-impl RunningRequest<'_> {
     /// Write the log line of the request, and those of its duels if there are several.
     fn log(
         &self,
@@ -248,6 +248,14 @@ impl RunningRequest<'_> {
             500.. => line!(tracing::Level::WARN),
             ..400 if is_probe(route) => line!(tracing::Level::DEBUG),
             _ => line!(tracing::Level::INFO),
+        }
+    }
+}
+
+impl Drop for RunningRequest<'_> {
+    fn drop(&mut self) {
+        if !self.id.is_empty() {
+            self.close();
         }
     }
 }

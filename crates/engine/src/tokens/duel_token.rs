@@ -33,6 +33,8 @@ pub struct DuelToken {
     pub audience: Audience,
 }
 
+/// Room for the bytes of any token: 101 of numbers, and 34 of a segment.
+pub(super) const TOKEN_BYTES: usize = 135;
 /// In the ticket of a page for a unit that sees one ranker alone. Policies have smaller tickets.
 const ALONE: u64 = 1 << 32;
 /// In the ticket of the page that decides the home of its unit.
@@ -59,9 +61,9 @@ impl DuelToken {
         (ticket & HOME != 0).then_some(ticket & !HOME)
     }
 
-    /// Append the token's bytes to `bytes`.
-    pub(super) fn write(&self, bytes: Vec<u8>) -> Result<Vec<u8>, postcard::Error> {
-        postcard::to_extend(self, bytes)
+    /// The token's bytes, at the start of `buffer`.
+    pub(super) fn write<'a>(&self, buffer: &'a mut [u8]) -> Result<&'a mut [u8], postcard::Error> {
+        postcard::to_slice(self, buffer)
     }
 
     /// The token that was written; `None` if it is not one.

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-use crate::tokens::duel_token::{DuelId, DuelToken, TokenError};
+use crate::tokens::duel_token::{DuelId, DuelToken, TOKEN_BYTES, TokenError};
 use crate::tokens::page_payload::{DuelSecrets, PagePayload};
 use rankduel_store::{Nonce, SigningKey};
 
@@ -87,14 +87,15 @@ impl SigningKeySet {
     /// is before the time of all keys, the oldest key signs.
     pub fn sign(&self, token: &DuelToken) -> String {
         let Key { id: key_id, mac, .. } = self.active_at(token.issued_at);
-        let mut bytes = Vec::with_capacity(96);
-        bytes.push(VERSION);
-        bytes.extend_from_slice(&key_id.to_be_bytes());
-        let mut bytes = token.write(bytes).expect("plain numbers always serialise");
+        let mut bytes = [0; HEADER_BYTES + TOKEN_BYTES + TAG_BYTES];
+        bytes[0] = VERSION;
+        bytes[1..HEADER_BYTES].copy_from_slice(&key_id.to_be_bytes());
+        let body = token.write(&mut bytes[HEADER_BYTES..]).expect("numbers always serialise");
+        let end = HEADER_BYTES + body.len();
         let mut mac = mac.clone();
-        mac.update(&bytes);
-        bytes.extend_from_slice(&mac.finalize().into_bytes()[..TAG_BYTES]);
-        URL_SAFE_NO_PAD.encode(bytes)
+        mac.update(&bytes[..end]);
+        bytes[end..end + TAG_BYTES].copy_from_slice(&mac.finalize().into_bytes()[..TAG_BYTES]);
+        URL_SAFE_NO_PAD.encode(&bytes[..end + TAG_BYTES])
     }
 
     pub(super) fn active_at(&self, now_ms: i64) -> &Key {
@@ -119,12 +120,13 @@ impl SigningKeySet {
         token: &DuelToken,
         page: &PagePayload,
     ) -> Result<String, TokenError> {
-        let body = token.write(Vec::new()).map_err(|_| TokenError::Malformed)?;
+        let mut body = [0; TOKEN_BYTES];
+        let body = token.write(&mut body).map_err(|_| TokenError::Malformed)?;
         let page = postcard::to_stdvec(page).map_err(|_| TokenError::Malformed)?;
         let mut bytes = vec![PAGE_VERSION];
         bytes.extend_from_slice(&id.to_be_bytes());
         bytes.push(u8::try_from(body.len()).map_err(|_| TokenError::Malformed)?);
-        bytes.extend_from_slice(&body);
+        bytes.extend_from_slice(body);
         let payload = Payload { msg: &page, aad: &bytes };
         let sealed = self
             .key(id)?
