@@ -6,13 +6,16 @@
 //!
 //! 120,000 searches a day for the 8.5 days of a window of a week: a million, of which none has
 //! counted. A unit has four pages; half of the pages have a click, on 1.3 documents; 2.5 % of the
-//! pages have an order.
+//! pages have an order. On top of them, pages, clicks and orders come side by side, as fast as the
+//! server takes them: none of them is turned away.
 
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use dueling_bandits::orders::baskets::MOST_BYTES;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
+use rankduel_engine::clock::{Clock as _, SystemClock, rfc3339};
 use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_store::events::{ControlEvent, Event, UnitHash};
@@ -26,6 +29,7 @@ use crate::support::client::Client;
 use crate::support::server::{FREE_PORT, Process, rankduel_on};
 use crate::support::{Kind, fresh_database};
 
+const IDS: [&str; 3] = ["a", "b", "c"];
 const SEARCHES: u64 = 1_000_000;
 const DAY_MS: i64 = 86_400_000;
 const SPAN_MS: i64 = DAY_MS * 17 / 2;
@@ -93,9 +97,10 @@ fn log(rankers: u64, now: i64) -> Vec<Event> {
 }
 
 fn body(rankers: u64) -> Value {
-    let ids = ["a", "b", "c"];
+    // whatever the orders say, most pages show two rankers
     json!({
-        "name": "shop", "rankers": ids[..rankers as usize], "conclude_at": "never", "drift": "off",
+        "name": "shop", "rankers": IDS[..rankers as usize], "conclude_at": "never", "drift": "off",
+        "policy": {"kind": "uniform"},
         "decide_by": {"event": "order", "window_seconds": 604_800, "arrival_seconds": 129_600},
     })
 }
@@ -107,18 +112,62 @@ fn resident(process: &str) -> i64 {
     4096 * pages.split(' ').nth(1).and_then(|it| it.parse::<i64>().ok()).expect("a number")
 }
 
+/// Searchers that search at the same time, and how long.
+const LIVE: u64 = 16;
+const LIVE_FOR: Duration = Duration::from_secs(20);
+
+/// Pages, clicks on them, and an order for each of ten. Returns the results, with the status of the
+/// answer, and the longest time of a request.
+async fn searches(
+    server: Client,
+    rankers: usize,
+    number: u64,
+) -> (BTreeMap<(u16, String), u64>, Duration) {
+    let (started, mut statuses, mut slowest) = (Instant::now(), BTreeMap::new(), Duration::ZERO);
+    let of = |id: &str| (0..4).map(|place| format!("{id}{place}")).collect::<Vec<_>>();
+    let rankings: BTreeMap<_, _> = IDS[..rankers].iter().map(|&id| (id, of(id))).collect();
+    let mut unit = 0;
+    while started.elapsed() < LIVE_FOR {
+        unit += 1;
+        let name = format!("live-{number}-{unit}");
+        let mut send = async |call: &'static str, body: Value| {
+            let (sent, path) = (Instant::now(), format!("/v1/experiments/shop/{call}"));
+            let answer = server.post(&path, &body).await;
+            slowest = slowest.max(sent.elapsed());
+            let body = serde_json::from_slice::<Value>(&answer.bytes).unwrap_or_default();
+            let result = match call {
+                "next-duel" => format!("self-duel: {}", body["self_duel"]),
+                "feedback" => format!("{call}: {}", body["status"]),
+                _ => format!("{call}: {}", body["results"][0]["status"]),
+            };
+            *statuses.entry((answer.status, result)).or_insert(0) += 1;
+            body
+        };
+        let page =
+            send("next-duel", json!({"unit": name, "rankings": rankings, "length": 4})).await;
+        send("feedback", json!({"duel_id": page["duel_id"], "clicks": [0, 1]})).await;
+        if unit % 10 == 0 {
+            let at = rfc3339(SystemClock.now_ms());
+            let lines = json!([{"document": page["slots"][0]["document"]}]);
+            let order = json!({"order_id": name, "unit": name, "at": at, "lines": lines});
+            send("orders", json!({"orders": [order]})).await;
+        }
+    }
+    (statuses, slowest)
+}
+
 const MIB: f64 = 1_048_576.0;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement of minutes, for a release build"]
 async fn a_million_searches() {
-    for rankers in [2, 3] {
-        measure(rankers).await;
+    for (kind, rankers) in [(Kind::Sqlite, 2), (Kind::Sqlite, 3), (Kind::Postgres, 2)] {
+        measure(kind, rankers).await;
     }
 }
 
-async fn measure(rankers: u64) {
-    let database = fresh_database(Kind::Sqlite).await;
+async fn measure(kind: Kind, rankers: u64) {
+    let database = fresh_database(kind).await;
     let serve =
         || Process::start(rankduel_on(&database.url, &["serve", FREE_PORT, "--log", "error"]));
     let process = serve();
@@ -162,7 +211,7 @@ async fn measure(rankers: u64) {
     let baskets = baskets.expect("orders decide");
     let saved = fold.save();
     println!(
-        "{rankers} rankers: {entries} entries, {:.0} a second; {:.1} MiB by estimate, {:.1} MiB \
+        "{kind:?}, {rankers} rankers: {entries} entries, {:.0} a second; {:.1} MiB by estimate, {:.1} MiB \
          resident; sampled {}; snapshot {:.1} MiB",
         entries as f64 / took.as_secs_f64(),
         fold.bytes() as f64 / MIB,
@@ -180,14 +229,18 @@ async fn measure(rankers: u64) {
         created_at: record.created_at,
     };
     store.save_snapshot(&snapshot).await.expect("it is kept");
-    let closing = Instant::now();
-    let until = record.created_at;
-    let closed = ControlEvent::CohortsComplete { issued_before: until, issued: 0, answered: 0 };
-    let position = log.len() as u64 + 2;
-    let event = Event::Control(closed);
-    let last = LogEntry { position, nonce: position.into(), recorded_at: until, event };
-    fold.apply(&last).expect("it follows");
-    println!("  closing all of it at once: {:.2} s", closing.elapsed().as_secs_f64());
+    let end = record.created_at;
+    for (what, until) in
+        [("the first three hours", end - SPAN_MS + 3 * 3_600_000), ("the rest", end)]
+    {
+        let closing = Instant::now();
+        let closed = ControlEvent::CohortsComplete { issued_before: until, issued: 0, answered: 0 };
+        let position = fold.state().position + 1;
+        let event = Event::Control(closed);
+        let last = LogEntry { position, nonce: position.into(), recorded_at: end, event };
+        fold.apply(&last).expect("it follows");
+        println!("  closing {what}: {:.2} s", closing.elapsed().as_secs_f64());
+    }
     drop((fold, log));
 
     // a server that loads it, and serves it
@@ -197,18 +250,26 @@ async fn measure(rankers: u64) {
     let duel = server.post("/v1/experiments/shop/next-duel", &json!({"unit": "u"})).await;
     duel.json(200);
     let loaded = started.elapsed();
-    let started = Instant::now();
-    for unit in 0..2000 {
-        let body = json!({"unit": format!("u{unit}")});
-        server.post("/v1/experiments/shop/next-duel", &body).await.json(200);
+    let units = server.verdict("shop").await["orders"]["units"].as_u64().expect("a count");
+    let searchers =
+        (0..LIVE).map(|number| tokio::spawn(searches(server.clone(), rankers as usize, number)));
+    let searchers: Vec<_> = searchers.collect();
+    let (mut found, mut slowest) = (BTreeMap::new(), Duration::ZERO);
+    for searcher in searchers {
+        let (statuses, took) = searcher.await.expect("a searcher");
+        slowest = slowest.max(took);
+        statuses.into_iter().for_each(|(it, count)| *found.entry(it).or_insert(0) += count);
     }
-    let served = started.elapsed() / 2000;
-    let orders = server.verdict("shop").await["orders"]["sentence"].to_string();
+    println!("  live for {} s: {found:?}, the slowest in {slowest:?}", LIVE_FOR.as_secs());
+    assert!(found.keys().all(|(status, _)| *status == 200), "{found:?}");
+    let orders = server.verdict("shop").await["orders"].clone();
+    let clicked = found.get(&(200, "self-duel: false".into())).copied().unwrap_or_default();
+    assert_eq!(orders["units"], units + clicked, "each click counts");
     println!(
-        "  a server: loaded in {:.1} s, then {:.0} µs for a page; {:.1} MiB more than an empty one; {orders}",
+        "  a server: loaded in {:.1} s; {:.1} MiB more than an empty one; {}",
         loaded.as_secs_f64(),
-        1e6 * served.as_secs_f64(),
-        (resident(&process.pid()) - empty) as f64 / MIB
+        (resident(&process.pid()) - empty) as f64 / MIB,
+        orders["sentence"]
     );
     process.stop();
 }
