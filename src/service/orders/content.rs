@@ -70,15 +70,7 @@ pub struct Placed {
     pub unit: String,
     /// Unix milliseconds.
     pub at: i64,
-    pub lines: Vec<Line>,
-}
-
-/// A line of an order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    pub document: String,
-    pub value: Option<f64>,
-    pub quantity: u32,
+    pub lines: Vec<LineBody>,
 }
 
 impl OrderBody {
@@ -110,9 +102,9 @@ impl OrderBody {
             let detail = format!("the order has {} lines; it has 1 to {LINES_MAX}", lines.len());
             return Err(FieldError::new("/lines", detail));
         }
-        let lines = lines.into_iter().enumerate().map(|(at, Object(line))| line.checked(at));
-        let placed = Placed { unit, at, lines: lines.collect::<Result<_, _>>()? };
-        Ok(Order { id: self.order_id, placed: Some(placed) })
+        let lines: Vec<_> = lines.into_iter().map(|Object(line)| line).collect();
+        lines.iter().enumerate().try_for_each(|(at, line)| line.check(at))?;
+        Ok(Order { id: self.order_id, placed: Some(Placed { unit, at, lines }) })
     }
 }
 
@@ -138,7 +130,12 @@ fn time(text: Option<&str>, now: i64) -> Result<i64, FieldError> {
 }
 
 impl LineBody {
-    fn checked(self, at: usize) -> Result<Line, FieldError> {
+    /// Of one piece, if it names no quantity.
+    pub(super) fn pieces(&self) -> f64 {
+        self.quantity.unwrap_or(1.0)
+    }
+
+    fn check(&self, at: usize) -> Result<(), FieldError> {
         let refused =
             |member: &str, detail| Err(FieldError::new(format!("/lines/{at}/{member}"), detail));
         let bytes = self.document.len();
@@ -152,14 +149,14 @@ impl LineBody {
                 format!("`value` is {value:?}; it must be 0 to {VALUE_MAX:?}"),
             );
         }
-        let quantity = self.quantity.unwrap_or(1.0);
+        let quantity = self.pieces();
         if quantity.fract() != 0.0 || !(1.0..=f64::from(QUANTITY_MAX)).contains(&quantity) {
             let detail = format!(
                 "`quantity` is {quantity:?}; it must be a whole number, 1 to {QUANTITY_MAX}"
             );
             return refused("quantity", detail);
         }
-        Ok(Line { document: self.document, value: self.value, quantity: quantity as u32 })
+        Ok(())
     }
 }
 

@@ -46,7 +46,7 @@ impl Names {
     fn placed(&self, order: OrderHash, placed: &Placed) -> Event {
         let lines = placed.lines.iter().map(|line| {
             let document = DocumentHash(document_of_experiment(self.seed, &line.document));
-            (document, line.value.unwrap_or_default(), line.quantity)
+            (document, line.value.unwrap_or_default(), line.pieces() as u32)
         });
         let unit = UnitHash(self.units.hash(&placed.unit));
         let event = OrderEvent { order, unit, at: placed.at, lines: lines.collect() };

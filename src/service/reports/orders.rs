@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::service::reports::plan_orders::ordering_units;
 use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::words::{grouped, moment, two_digits};
-use dueling_bandits::orders::{Beside, Join, Lift, Lifts};
+use dueling_bandits::orders::{Join, Left, Lift};
 use rankduel_engine::clock::rfc3339;
 use rankduel_engine::cohorts::SLACK_MS;
 use rankduel_engine::experiment_spec::{DecideBy, OrderMeasure};
@@ -81,11 +81,8 @@ pub(super) struct OrdersInput {
     open: (u64, u64),
     ordered: (u64, u64),
     next_closes_ms: Option<i64>,
-    delays: [Option<i64>; 2],
-    join: Join,
+    left: Left,
     sampled: f64,
-    beside: Beside,
-    lifts: Lifts,
     control: Option<usize>,
     rankers: usize,
 }
@@ -98,11 +95,8 @@ impl OrdersInput {
             open: baskets.units(),
             ordered: baskets.ordered(),
             next_closes_ms: next_closes_ms(fold),
-            delays: [0.5, 0.9].map(|share| baskets.delays().quantile(share)),
-            join: *baskets.join(),
+            left: baskets.left().clone(),
             sampled: baskets.sampled(),
-            beside: baskets.beside().clone(),
-            lifts: baskets.lifts().clone(),
             control: state.spec.control_index(),
             rankers: state.spec.rankers.len(),
         })
@@ -125,9 +119,9 @@ impl OrdersInput {
             ordered: now + before,
             closed,
             next_closes_at: self.next_closes_ms.map(rfc3339),
-            half_within_seconds: self.delays[0].map(|it| it / 1000),
-            most_within_seconds: self.delays[1].map(|it| it / 1000),
-            joined: self.join,
+            half_within_seconds: self.within_seconds(0.5),
+            most_within_seconds: self.within_seconds(0.9),
+            joined: self.left.join,
             sampled: self.sampled,
             clicks: effects.first().zip(rival).and_then(|(effect, rival)| {
                 let clicks = self.clicks((leader, rival), (name(leader), effect), confidence)?;
@@ -144,6 +138,10 @@ impl OrdersInput {
             },
             within: duration(i64::from(self.decide_by.window_seconds)),
         }
+    }
+
+    fn within_seconds(&self, share: f64) -> Option<i64> {
+        self.left.delays.quantile(share).map(|it| it / 1000)
     }
 
     fn sentence(&self) -> String {
@@ -166,7 +164,7 @@ impl OrdersInput {
             number(clicked),
             next.unwrap_or_default()
         );
-        if let [Some(half), Some(most)] = self.delays.map(|it| it.map(|it| it / 1000)) {
+        if let [Some(half), Some(most)] = [0.5, 0.9].map(|share| self.within_seconds(share)) {
             let (half, long) = (duration(rounded(half)), duration(rounded(most)));
             sentence +=
                 &format!(" Half of the orders come within {half}, nine of ten within {long}");
@@ -183,12 +181,12 @@ impl OrdersInput {
         (name, effect): (&str, &Effect),
         confidence: f64,
     ) -> Option<String> {
-        let agreement = self.beside.agreement(confidence);
+        let agreement = self.left.beside.agreement(confidence);
         let both = agreement.agree + agreement.disagree;
         if both == 0 {
             return None;
         }
-        let clicks = self.beside.clicks_interval((leader, rival), self.rankers, confidence);
+        let clicks = self.left.beside.clicks_interval((leader, rival), self.rankers, confidence);
         let preferred = |(low, high): (f64, f64)| match (low > 0.5, high < 0.5) {
             (true, _) => format!("prefer `{name}` ({})", range(low, high)),
             (_, true) => format!("prefer `{}` ({})", effect.rival, range(1.0 - high, 1.0 - low)),
@@ -214,7 +212,7 @@ impl OrdersInput {
     ) -> Option<LiftView> {
         let control = self.control?;
         let ranker = if leader == control { rival? } else { leader };
-        let Lift { arms, error, orders, money } = self.lifts.lift(ranker, control, error)?;
+        let Lift { arms, error, orders, money } = self.left.lifts.lift(ranker, control, error)?;
         let (units, ordered) = (arms.units.iter().sum::<u64>(), arms.ordered.iter().sum::<u32>());
         let (own, other) = (name(ranker), name(control));
         let sentence = if ordered < LIFT_ORDERS {

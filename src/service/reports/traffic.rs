@@ -223,7 +223,7 @@ fn misleading(fold: &Fold) -> Vec<Duel> {
     let Some(baskets) = &fold.state().baskets else { return Vec::new() };
     let (scores, rankers) =
         (fold.run().verdict().counted().scores(), fold.run().roster().rankers());
-    baskets.beside().misleading(scores, rankers, 0.95)
+    baskets.left().beside.misleading(scores, rankers, 0.95)
 }
 
 /// The upper end of the bucket with the quantile.

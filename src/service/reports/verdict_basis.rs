@@ -234,7 +234,7 @@ impl VerdictBasis {
             answered_each: answered_each(&fold.state().counts, fold.run().policy().tally()),
             doubts: unfair_method(fold).into_iter().collect(),
             remark: None,
-            beside: baskets.map(|baskets| baskets.beside().clone()),
+            beside: baskets.map(|baskets| baskets.left().beside.clone()),
             assumptions: assumptions(fold),
         }
     }
@@ -346,7 +346,7 @@ pub(crate) fn doubt(loaded: &LoadedExperiment) -> Result<Option<Doubt>, ServiceE
         if unfair_method(&fold).is_some() {
             return Ok(Some(Doubt { duel: None }));
         }
-        let beside = fold.state().baskets.as_deref().map(|baskets| baskets.beside().clone());
+        let beside = fold.state().baskets.as_deref().map(|baskets| baskets.left().beside.clone());
         if let (Some(beside), Some(verdict)) = (beside, fold.run().verdict().verdict()) {
             let (tracker, tally) = (fold.run().verdict(), fold.run().policy().tally());
             let active = fold.run().roster().active();

@@ -41,9 +41,7 @@ impl Loss<'_> {
             let Some(more) = more else { return false };
             with_lost.record_run(Duel::new(rival, winner), Outcome::First, more as u32);
         }
-        let judged = tracker.judge(tracker.target(), &with_lost, active);
-        let certified = judged.verdict().map_or(&[][..], |verdict| &verdict.winners);
-        certified.iter().any(|&certified| usize::from(certified) == winner)
+        tracker.would_name(winner, &with_lost, active)
     }
 
     /// The largest share that [is withstood](Self::is_withstood), 0 to [`MOST_LOST`].

@@ -185,6 +185,13 @@ impl VerdictTracker {
         self.verdict().map(Verdict::winner)
     }
 
+    /// Whether a verdict on these counts would name this ranker, alone or with others.
+    pub fn would_name(&self, winner: usize, tally: &Tally, active: &[usize]) -> bool {
+        let judged = self.judge(self.target(), tally, active);
+        let certified = judged.verdict().map_or(&[][..], |verdict| &verdict.winners);
+        certified.iter().any(|&certified| usize::from(certified) == winner)
+    }
+
     /// `ln(1/δ)` of the present roster.
     pub fn threshold(&self) -> f64 {
         self.rule.threshold()

@@ -66,13 +66,7 @@ pub struct Baskets {
     /// Cancelled orders, with the time at which that was received.
     cancelled: BTreeMap<u64, i64>,
     alone: BTreeMap<u64, Alone>,
-    closed: u64,
-    /// Of the closed ones.
-    ordered: u64,
-    join: Join,
-    delays: Delays,
-    beside: Beside,
-    lifts: Lifts,
+    left: Left,
     /// Numbers of links, of lines, and of open baskets with an order. Follow from the rest.
     #[serde(skip)]
     links: usize,
@@ -83,6 +77,21 @@ pub struct Baskets {
     /// When the page was issued that opened the oldest basket, home or alone unit. Follows too.
     #[serde(skip)]
     oldest: Option<i64>,
+}
+
+/// The counts that closed baskets left.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Left {
+    closed: u64,
+    ordered: u64,
+    /// How lines found their pages.
+    pub join: Join,
+    /// How long after the first page lines came.
+    pub delays: Delays,
+    /// The clicks beside the orders, and the lines that the window cut off.
+    pub beside: Beside,
+    /// The lift of rankers against the control.
+    pub lifts: Lifts,
 }
 
 /// A basket that has closed.
@@ -144,8 +153,8 @@ pub enum Placed {
 impl Baskets {
     /// No baskets. The `seed` is that of the experiment, with so many `rankers`.
     pub fn new(rules: Rules, seed: u64, rankers: usize) -> Self {
-        let (has_homes, lifts) = (rankers > 2, Lifts::new(rankers));
-        Self { rules, seed, has_homes, lifts, ..Self::default() }
+        let left = Left { lifts: Lifts::new(rankers), ..Left::default() };
+        Self { rules, seed, has_homes: rankers > 2, left, ..Self::default() }
     }
 
     /// Decoded baskets, complete; `None` if they do not fit this many rankers.
@@ -161,9 +170,9 @@ impl Baskets {
                 .alone
                 .values()
                 .all(|alone| usize::from(alone.leader.max(alone.control)) < rankers)
-            && self.delays.is_sound()
-            && self.beside.is_sound(rankers)
-            && self.lifts.is_sound(rankers);
+            && self.left.delays.is_sound()
+            && self.left.beside.is_sound(rankers)
+            && self.left.lifts.is_sound(rankers);
         is_sound.then_some(())?;
         self.recount();
         Some(self)
@@ -267,11 +276,11 @@ impl Baskets {
     pub fn order(&mut self, unit: u64, order: Order, is_known: bool) -> Placed {
         let lines = order.lines.len() as u64;
         if order.at + CLOCK_MS < self.closed_until {
-            self.join.late += lines;
+            self.left.join.late += lines;
             return Placed::Late;
         }
         if is_known && self.basket(unit).is_none() && !self.alone.contains_key(&unit) {
-            self.join.returning += lines;
+            self.left.join.returning += lines;
             return Placed::Returning;
         }
         if !self.samples(unit)
@@ -349,9 +358,9 @@ impl Baskets {
         if is_open {
             return None;
         }
-        let mut join = self.join;
+        let mut join = self.left.join;
         let meeting = self.meeting(unit, &mut join);
-        self.join = join;
+        self.left.join = join;
         let found = self.basket(unit).map(|(pair, basket)| (pair, basket.first, basket.clicks()));
         let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
         let keys: Vec<_> = self.baskets.range(of_unit).map(|(&key, _)| key).collect();
@@ -364,16 +373,16 @@ impl Baskets {
         let Some((pair, (issued_at, segment), clicks)) = found else {
             // pages without a click, or of another pair than the unit's home
             let sees_one = home.is_some_and(|home| home.pair.0 == home.pair.1);
-            let join = &mut self.join;
+            let join = &mut self.left.join;
             *if sees_one { &mut join.alone } else { &mut join.not_clicked } += lines(&orders);
             return Some(Closed { unit, ..Closed::default() });
         };
-        self.closed += 1;
-        meeting.delays.iter().for_each(|&delay| self.delays.count(delay));
+        self.left.closed += 1;
+        meeting.delays.iter().for_each(|&delay| self.left.delays.count(delay));
         let credit = meeting.score(&self.rules);
-        self.ordered += u64::from(credit.is_some());
+        self.left.ordered += u64::from(credit.is_some());
         self.ordering -= u64::from(credit.is_some());
-        self.beside.count(pair, clicks, credit.unwrap_or(0.0), meeting.beyond);
+        self.left.beside.count(pair, clicks, credit.unwrap_or(0.0), meeting.beyond);
         let score = credit.and_then(|credit| self.rounded(unit, SCORE, credit));
         let duel = Some(Duel::new(pair.0.into(), pair.1.into()));
         Some(Closed { unit, duel, issued_at, segment, credit, score, clicks })
@@ -396,10 +405,10 @@ impl Baskets {
                 }
             };
             if alone.leader != alone.control {
-                self.lifts.count(&alone, ordered.count() > 0, amount);
+                self.left.lifts.count(&alone, ordered.count() > 0, amount);
             }
             if self.basket(unit).is_none() && !self.homes.contains_key(&unit) {
-                self.join.alone += lines(&self.take_orders(unit));
+                self.left.join.alone += lines(&self.take_orders(unit));
             }
         }
     }
@@ -422,7 +431,7 @@ impl Baskets {
         for unit in dropped {
             let (late, kept): (Vec<_>, Vec<_>) =
                 self.take_orders(unit).into_iter().partition(|it| it.at + CLOCK_MS < until);
-            self.join.unit_unknown += lines(&late);
+            self.left.join.unit_unknown += lines(&late);
             for order in &kept {
                 self.unit_of.insert(order.order, unit);
                 self.lines += order.lines.len();
@@ -558,32 +567,17 @@ impl Baskets {
 
     /// Units that clicked: with open baskets, and with closed ones.
     pub fn units(&self) -> (u64, u64) {
-        (self.baskets.len() as u64, self.closed)
+        (self.baskets.len() as u64, self.left.closed)
     }
 
     /// Units that have ordered a document that they had clicked, in time: open ones, closed ones.
     pub fn ordered(&self) -> (u64, u64) {
-        (self.ordering, self.ordered)
+        (self.ordering, self.left.ordered)
     }
 
-    /// How lines found their pages.
-    pub fn join(&self) -> &Join {
-        &self.join
-    }
-
-    /// How long after the first page lines came.
-    pub fn delays(&self) -> &Delays {
-        &self.delays
-    }
-
-    /// The clicks beside the orders, and the lines that the window cut off.
-    pub fn beside(&self) -> &Beside {
-        &self.beside
-    }
-
-    /// The lift of rankers against the control.
-    pub fn lifts(&self) -> &Lifts {
-        &self.lifts
+    /// The counts that closed baskets left.
+    pub fn left(&self) -> &Left {
+        &self.left
     }
 }
 

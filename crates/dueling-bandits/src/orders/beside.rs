@@ -142,11 +142,7 @@ impl Beside {
             with_lost.record_run(Duel::new(rival, winner), Outcome::First, more);
             lost += more;
         }
-        lost > 0 && {
-            let judged = tracker.judge(tracker.target(), &with_lost, active);
-            let certified = judged.verdict().map_or(&[][..], |verdict| &verdict.winners);
-            !certified.iter().any(|&certified| usize::from(certified) == winner)
-        }
+        lost > 0 && !tracker.would_name(winner, &with_lost, active)
     }
 
     pub(super) fn is_sound(&self, rankers: usize) -> bool {

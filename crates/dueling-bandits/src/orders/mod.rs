@@ -26,7 +26,7 @@ pub mod facts;
 pub mod join;
 pub mod lift;
 
-pub use baskets::{Baskets, Changed, Closed, Credited, Expected, Placed};
+pub use baskets::{Baskets, Changed, Closed, Credited, Expected, Left, Placed};
 pub use beside::{Agreement, Beside};
 pub use facts::{Alone, By, Document, Home, Line, Order, Page, Rules};
 pub use join::{Delays, Join};

@@ -292,14 +292,14 @@ fn every_line_is_found_in_the_join() {
     baskets.order(2, order(2, T0 + HOUR * 3 / 2, &[1]), false);
     assert_eq!(baskets.close(T0 + HOUR).len(), 1);
     // cohorts after the order have not closed yet: its page may come
-    assert_eq!(baskets.join().unit_unknown, 0);
+    assert_eq!(baskets.left().join.unit_unknown, 0);
     baskets.close(T0 + 2 * HOUR);
     assert_eq!(baskets.order(1, order(3, T0 + 3 * HOUR, &[1]), true), Placed::Returning);
     assert_eq!(baskets.order(1, order(4, T0, &[1]), true), Placed::Late);
-    let join = baskets.join();
+    let join = &baskets.left().join;
     assert_eq!((join.credited, join.of_both, join.not_clicked, join.before_page), (1, 1, 1, 1));
     assert_eq!((join.unit_unknown, join.returning, join.late, join.alone), (1, 1, 1, 0));
-    let within = baskets.delays().quantile(0.9).expect("lines");
+    let within = baskets.left().delays.quantile(0.9).expect("lines");
     assert!((HOUR..HOUR * 6 / 5).contains(&within), "{within}");
     assert_eq!((baskets.bytes(), baskets.oldest()), (0, None));
 }
@@ -465,7 +465,7 @@ fn clicks_and_orders_that_differ_are_found() {
     for basket in baskets.close(T0 + HOUR) {
         scores.add(basket.duel.expect("a pair"), basket.score.expect("an order"), 1);
     }
-    let beside = baskets.beside();
+    let beside = &baskets.left().beside;
     assert_eq!((beside.clicks(0, 1), beside.clicks(1, 0)), ([325, 175], [175, 325]));
     let agreement = beside.agreement(0.95);
     assert_eq!((agreement.agree, agreement.disagree), (175, 325));
@@ -480,7 +480,7 @@ fn orders_after_the_window_put_a_verdict_in_doubt() {
     let (mut run, mut baskets) = shop(200, false);
     let cuts_off = |run: &Run, baskets: &Baskets| {
         let tally = run.policy().tally();
-        baskets.beside().cuts_off(run.verdict(), tally, run.roster().active(), 0)
+        baskets.left().beside.cuts_off(run.verdict(), tally, run.roster().active(), 0)
     };
     for unit in 200..270 {
         let at = T0 + 100 * HOUR;
@@ -491,7 +491,7 @@ fn orders_after_the_window_put_a_verdict_in_doubt() {
     assert!(!cuts_off(&run, &baskets));
     run.close_baskets(&mut baskets, T0 + 300 * HOUR, 0);
     assert_eq!(run.verdict().winner(), Some(0));
-    assert_eq!(baskets.beside().beyond(1, 0), [70, 0]);
+    assert_eq!(baskets.left().beside.beyond(1, 0), [70, 0]);
     assert!(cuts_off(&run, &baskets));
 }
 
@@ -523,14 +523,14 @@ fn alone_units_give_the_lift_of_their_leader() {
     }
     baskets.close(T0 + HOUR);
     baskets.order(2, order(9999, T0 + 2 * HOUR, &[9]), true);
-    assert_eq!((baskets.join().alone, baskets.join().returning), (1200, 1));
-    let lift = baskets.lifts().lift(1, 0, 0.05).expect("units");
+    assert_eq!((baskets.left().join.alone, baskets.left().join.returning), (1200, 1));
+    let lift = baskets.left().lifts.lift(1, 0, 0.05).expect("units");
     assert_eq!((lift.arms.units, lift.arms.ordered), ([2000, 2000], [800, 400]));
     let (low, high) = lift.orders;
     assert!(low > 0.5 && low < 1.0 && high > 1.0 && high < 2.0, "{low} {high}");
     let (low, high) = lift.money.expect("a cap");
     assert!(low > 0.3 && low < 1.0 && high > 1.0 && high < 2.5, "{low} {high}");
-    assert!(lift.error < 0.05 && baskets.lifts().lift(2, 0, 0.05).is_none());
+    assert!(lift.error < 0.05 && baskets.left().lifts.lift(2, 0, 0.05).is_none());
     assert_eq!(baskets.bytes(), 0);
     let half = lift::half_width(100_000, 0.11, 0.05);
     assert!((0.05..0.08).contains(&half), "{half}");

@@ -189,7 +189,7 @@ fn cut(shop: &Shop, rng: &mut FastRng) -> Tried {
         if let Some(winner) = run.verdict().winner() {
             tried.proven[winner] = true;
             let (tally, active) = (run.tally(), run.roster().active());
-            if !baskets.beside().cuts_off(run.verdict(), tally, active, winner) {
+            if !baskets.left().beside.cuts_off(run.verdict(), tally, active, winner) {
                 tried.undoubted = true;
                 break;
             }
