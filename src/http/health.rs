@@ -114,9 +114,9 @@ async fn readyz(State(state): State<AppState>) -> ApiResult<Json<Ready>> {
 /// A key that is restricted to some experiments gets 403, because the metrics cover all
 /// experiments.
 #[utoipa::path(get, path = "/metrics", tag = openapi::OPERATIONS_TAG, responses(
-    (status = 200, description = "All metrics, in the OpenMetrics text format, or in the older one of \
-                                  Prometheus if only `text/plain` is accepted.", body = String,
-     content_type = "application/openmetrics-text")
+    (status = 200, description = "All metrics, in the text format of Prometheus, or as OpenMetrics if \
+                                  `Accept` has it.",
+     content((String = "application/openmetrics-text"), (String = "text/plain")))
 ))]
 async fn metrics(
     State(state): State<AppState>,

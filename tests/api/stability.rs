@@ -128,7 +128,8 @@ async fn of_the_metrics(promises: &mut Promises) {
     let client = Client::new(&api.server.url(""));
     // some metrics are those of an experiment
     client.create(&steady("search", &["a", "b"])).await;
-    let text = client.get("/metrics").await.text();
+    let accept = [("accept", "application/openmetrics-text")];
+    let text = client.send("GET", "/metrics", &accept, Vec::new()).await.text();
     for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         promises.insert(format!("metric {line}"));
     }

@@ -322,8 +322,8 @@ impl Run {
         self.restart_after(raised, at);
     }
 
-    /// Answers count for the claims, those with a score as its coin fell where outcomes count. Call [`Run::compared`] afterwards if the policy has folded
-    /// them through [`Run::policy_mut`].
+    /// Answers count for the claims, those with a score as its coin fell where outcomes count. Call
+    /// [`Run::compared`] afterwards if the policy has folded them through [`Run::policy_mut`].
     pub fn count_for_claims(&mut self, answers: &EqualAnswers) {
         let outcome = answers.score.map_or(answers.outcome, Score::by_coin);
         let answers = &EqualAnswers { outcome, ..*answers };
