@@ -228,8 +228,8 @@ fn announce(address: SocketAddr, database: &str, open: bool) {
 }
 
 /// Wait for a signal. Then report that the server is not ready, while it goes on to serve for the
-/// time of a lame duck, so that load balancers can notice. A SIGINT after it ends the process; others
-/// may come twice, to the process and to its group.
+/// time of a lame duck, so that load balancers can notice. A SIGINT after it ends the process; the
+/// other signals may come twice, to the process and to its group.
 async fn shutdown_begins(
     mut signals: StopSignals,
     readiness: Arc<Readiness>,

@@ -52,6 +52,12 @@ async fn metrics(client: &Client) -> Samples {
     samples(&answer.text())
 }
 
+/// As Prometheus asks for them.
+async fn open_metrics(client: &Client) -> String {
+    let accept = [("accept", "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;q=0.5")];
+    client.send("GET", "/metrics", &accept, Vec::new()).await.text()
+}
+
 /// A server whose metrics have values of every kind.
 async fn busy() -> (Api, Client) {
     let api = Api::start(Kind::Sqlite, &ShellSettings::default()).await;
@@ -202,7 +208,7 @@ fn every_alert_and_every_alarm_is_in_the_runbook() {
 #[tokio::test]
 async fn names_follow_conventions_and_labels_are_bounded() {
     let (_api, client) = busy().await;
-    let text = client.get("/metrics").await.text();
+    let text = open_metrics(&client).await;
     for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, kind) = line.split_once(' ').expect("a type");
         assert!(name.starts_with("rankduel_") || name.starts_with("process_"), "{name}");
@@ -232,7 +238,7 @@ async fn names_follow_conventions_and_labels_are_bounded() {
 #[tokio::test]
 async fn every_metric_is_in_the_runbook() {
     let (_api, client) = busy().await;
-    for line in client.get("/metrics").await.text().lines() {
+    for line in open_metrics(&client).await.lines() {
         let Some(name) = line.strip_prefix("# TYPE ").and_then(|it| it.split(' ').next()) else {
             continue;
         };

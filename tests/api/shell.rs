@@ -408,7 +408,6 @@ async fn metrics_exist_from_the_start_with_the_prometheus_content_type() {
         "rankduel_http_requests_shed_total 0",
         "rankduel_commit_failures_total 0",
         "rankduel_log_regressions_total 0",
-        "# EOF",
     ] {
         assert!(text.lines().any(|own| own == line), "{line:?} is missing in\n{text}");
     }
