@@ -48,7 +48,7 @@ fn paragraph(view: &View) -> Markup {
             // a stronger sentence about the only rival stands above
             @if !(is_better(view) && view.active().len() == 2) { (with_code(&view.verdict.claim)) }
         }
-        @else if view.has_ended() {
+        @else if view.has_ended() && view.waiting().is_none() {
             @if view.verdict.rests_on.excluded_units > 0 { "Without the answers of the excluded units, the" } @else { "The" }
             " evidence is not enough for a result."
         } @else if view.has_compared() { @match &open[..] {

@@ -21,7 +21,11 @@ pub(crate) fn page(view: &View) -> Markup {
         (head(view, Tab::Evidence))
         @if view.has_compared() {
             (part("race", "The race to the result", &race::figure(view)))
-            (matrix(view))
+            @match view.verdict.orders {
+                // the wins are parts of credit, which the lead has
+                Some(_) => { p { "How each ranker stands to the leader: " a href={ "/experiments/" (view.record.name) "#much" } { "by how much" } "." } }
+                None => { (matrix(view)) }
+            }
         } @else { p { "No page has had a winner yet." } }
         // where orders decide, pages without an order are not in the log
         @if let (Some(report), None) = (&view.regret, &view.verdict.orders) { (regret(view, report)) }

@@ -207,6 +207,9 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
     // pages before it was the control count for the verdict alone, whose number stands below
     let is_of_all = effect.is_none_or(|effect| effect.win_rate == control.win_rate);
     let says = match says.split_once(" (") {
+        _ if !is_of_all && control.proven.is_none() => {
+            ": that it is better is not proven.".to_owned()
+        }
         Some((says, measured)) if !is_of_all && measured.ends_with("measured).") => {
             format!("{says}.")
         }
@@ -230,6 +233,15 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
 fn time_tile(view: &View) -> Tile {
     if view.is_untrusted() {
         return untrusted(("When will we know?", "when"));
+    }
+    let waiting = view.waiting().filter(|_| view.has_ended() && !view.is_decided());
+    if let Some(waiting) = waiting {
+        let answer = html! { (hour(waiting.next_count_ms, view.now)) };
+        return Tile::new(
+            ("When will we know?", "cost"),
+            (Mark::Wait, answer),
+            html! { "at the earliest" },
+        );
     }
     if view.is_over() {
         let answer = match (view.is_decided(), view.decided_at()) {

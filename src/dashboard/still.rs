@@ -9,23 +9,6 @@ use super::view::View;
 use crate::service::reports::drift::DriftClaim;
 use dueling_bandits::claims::drift::{BLOCK, Stretch};
 
-/// Below this share of meetings among recent pages, nobody would see a change.
-const WATCHED_LEAST: f64 = 0.005;
-
-/// Fewest pages after the result that tell how many of them are meetings.
-const PAGES_LEAST: u64 = 100;
-
-/// Whether hardly any rankers have met since the result.
-fn has_settled(view: &View) -> bool {
-    let at_result = view.fold.race.last().map_or(0, |point| point.steps);
-    let pages = view.pages.saturating_sub(at_result);
-    let counted = view.verdict.rests_on.answers;
-    let met = counted.saturating_sub(view.verdict.decided_after_duels.unwrap_or(counted));
-    view.verdict.orders.is_none()
-        && pages >= PAGES_LEAST
-        && (met as f64) < WATCHED_LEAST * pages as f64
-}
-
 /// The tile of the page.
 pub(crate) fn tile(view: &View, drift: &DriftClaim) -> Tile {
     let has_changed = view.answer.alarms.iter().any(|alarm| alarm.kind == "changed-preferences");
@@ -33,7 +16,7 @@ pub(crate) fn tile(view: &View, drift: &DriftClaim) -> Tile {
     let is_watched = view.loaded.spec.watch > 0.0 && view.is_decided();
     let is_unwatched = view.has_ended() && !is_watched;
     // the policy shows the winner alone
-    let is_settled = view.is_decided() && !view.has_ended() && has_settled(view);
+    let is_settled = view.is_decided() && view.runs() && !view.fold.compares;
     let (mark, answer) = match (drift.alarms_total, has_changed) {
         (0, _) if is_settled => (Mark::None, "Not watched since the result"),
         _ if is_unwatched && !has_changed => (Mark::None, "Not watched since the end"),

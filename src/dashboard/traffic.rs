@@ -47,7 +47,7 @@ fn flow(view: &View) -> Markup {
             }
             @if let Some([issued, answered]) = &traffic.alone {
                 (fact("Units shown one ranker alone (leader : control)", &arms(issued)))
-                (fact("Of these, units with an answer", &arms(answered)))
+                @if !traffic.by_orders { (fact("Of these, units with an answer", &arms(answered))) }
             }
             (fact("Feedback recorded", &html! { (number(feedback.recorded)) }))
             (fact("Duplicates", &html! { (number(feedback.duplicate)) }))
@@ -59,10 +59,10 @@ fn flow(view: &View) -> Markup {
             }
             (fact("Median time to feedback", &html! { (time(delay.p50_seconds)) }))
             (fact("99th percentile", &html! { (time(delay.p99_seconds)) }))
-            (fact("Wins left : right", &html! {
+            @if !traffic.by_orders { (fact("Wins left : right", &html! {
                 (number(left)) " : " (number(right))
                 @if left + right > 0 { " (" (percent(left as f64 / (left + right) as f64)) " left)" }
-            }))
+            })) }
             (fact("Last feedback", &html! {
                 @match counts.last_feedback_ms { Some(at) => { (timestamp(at)) } None => { "–" } }
             }))

@@ -28,9 +28,11 @@ use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::verdict_report::{
     RankerVerdict, Verdict, VerdictParameters, VerdictState,
 };
-use dueling_bandits::Tally;
+
 use dueling_bandits::claims::control::Claim;
 use dueling_bandits::claims::drift::Drift;
+use dueling_bandits::{Bandit as _, InFlight, Tally, step_rng};
+use rankduel_engine::clock::days_after;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_store::events::Status;
 use rankduel_store::{AuditRecord, ExperimentRecord};
@@ -177,7 +179,12 @@ pub(crate) struct FoldData {
     /// The claims about metrics.
     pub guardrails: Vec<ListedClaim>,
     pub drift: Option<Drift>,
+    /// Whether any of the next duels would have two rankers.
+    pub compares: bool,
 }
+
+/// Selections that tell whether rankers still meet.
+const SELECTIONS: u64 = 16;
 
 impl Deref for FoldData {
     type Target = FoldCopy;
@@ -205,6 +212,11 @@ impl FoldData {
             control_error: fold.run().claims().map_or(0.0, |held| held.error(Claim::Better)),
             guardrails: guardrails::claims(loaded, &fold),
             drift: fold.run().drift().cloned(),
+            // costs time with many rankers, and matters once there is a verdict
+            compares: fold.run().verdict().verdict().is_none() || {
+                let next = |at| fold.run().select(&InFlight::new(), &mut step_rng(0, at));
+                (0..SELECTIONS).any(|at| !next(at).duel.is_self())
+            },
         })
     }
 }
@@ -360,12 +372,25 @@ impl View {
     pub fn when(&self) -> When {
         match When::of(&self.verdict, self.fold.pace) {
             // the last page counts once its answer can no longer come
+            When::About(at, _) if self.limit_at().is_some_and(|limit| limit < at) => {
+                When::Unknown("the experiment reaches its limit of days or answers first".into())
+            }
             When::About(at, high) => {
                 let window = self.loaded.spec.answer_window_ms();
                 When::About(at + window, high.map(|high| high + window))
             }
             other => other,
         }
+    }
+
+    /// When an experiment that ends by itself reaches its limit.
+    fn limit_at(&self) -> Option<i64> {
+        let at = self.loaded.spec.conclude_at.filter(|_| self.verdict.concludes_by_itself)?;
+        let by_days = at.max_days.map(|days| days_after(self.record.created_at, days));
+        let answered = self.fold.counts.answered_duels();
+        let left = at.max_duels.map(|most| most.saturating_sub(answered));
+        let by_duels = left.and_then(|left| self.fold.pace.after(left));
+        by_days.into_iter().chain(by_duels).min()
     }
 
     /// When the result came, in Unix milliseconds.

@@ -119,6 +119,9 @@ pub(crate) fn section(view: &View) -> Markup {
             @if of.ranker.is_none() { (summary(view, opponent)) }
             (panel(view, opponent))
             (links(&view.record.name, Figure::Segments))
+            @if view.verdict.rests_on.by_score > 0 {
+                p.note { "All traffic adds up the scores of answers; in a segment a coin makes each a win or a loss, with its score as the chance." }
+            }
             @if !segments_where(view, opponent, |row| !gains(row) && !loses(row)).is_empty() {
                 p.note { "A segment that is not known has too few answers; that does not mean that both rankers are equal there." }
             }

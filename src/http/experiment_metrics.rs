@@ -244,7 +244,10 @@ impl Values {
         self.position.get_or_create(&labels).set(folded_to as f64);
         self.steps.get_or_create(&labels).inc_by(steps);
         let Ok((traffic, _)) = traffic_now(service, loaded) else { return };
-        self.in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
+        // clicks are no answers where orders decide
+        if !traffic.by_orders {
+            self.in_flight.get_or_create(&labels).set(traffic.in_flight as f64);
+        }
         if let Some(at) = traffic.counts.last_feedback_ms {
             self.last_feedback.get_or_create(&labels).set(at as f64 / 1000.0);
         }

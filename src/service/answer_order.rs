@@ -418,6 +418,9 @@ fn stopped(of: &Findings) -> Option<Said> {
             "The experiment reached its limit of days or answers and ended on `{shown}` without a \
              result."
         ),
+        (None, false) if of.waits => {
+            format!("The experiment was ended on `{shown}` before its last answers count.")
+        }
         (None, false) => format!("The experiment was ended on `{shown}` without a result."),
     };
     let leads = match of.is_compared && of.leader != *shown {
@@ -457,10 +460,15 @@ fn leader(of: &Findings) -> Option<Said> {
     let better = better.map(|(control, better)| format!("`{}` {better}. ", control.ranker));
     let headline = format!("{}`{}` leads: {standing}.", better.unwrap_or_default(), of.leader);
     let next = match of.concludes {
+        _ if of.policy_has_ended => {
+            "The policy has run all its batches and compares no more. Conclude the experiment, or \
+             create one with the default policy."
+        }
         true => "Nothing to do: the experiment ends by itself once there is a result.",
         false => "Let it run, and conclude it once there is a result.",
     };
     let said = Said::new(State::Leader, headline, next).about([&of.leader]);
+    let said = said.needs_you(of.policy_has_ended);
     (of.is_compared && !of.has_ended()).then(|| said.actions(of.conclude(ActionKind::Stop, None)))
 }
 
@@ -470,6 +478,13 @@ fn empty(of: &Findings) -> Option<Said> {
         Some(true) => {
             let next = "Nothing to do: they count once their baskets close.";
             let said = Said::new(State::Empty, "Orders are in, and none counts yet.", next);
+            return Some(said.actions(of.conclude(ActionKind::Stop, None)));
+        }
+        Some(false) if of.rankers_changed => {
+            let next = "Nothing to do: orders of people whose first page came since then count once \
+                        their baskets close.";
+            let headline = "The rankers have changed, and no order since then counts yet.";
+            let said = Said::new(State::Empty, headline, next);
             return Some(said.actions(of.conclude(ActionKind::Stop, None)));
         }
         Some(false) => {

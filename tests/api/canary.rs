@@ -123,6 +123,10 @@ async fn the_second_id_is_compared_with_the_first_alone(database: TestDatabase) 
     let found = server.report("often", "statistics").await;
     assert_has(&found["canary"], json!({"losses": compared, "wins": 0}));
     assert_eq!(found["canary"]["alarm"], true, "{found}");
+    // a verdict would be in doubt, which ends nothing by itself
+    let doubts = server.verdict("often").await["rests_on"]["doubts"].clone();
+    let doubt = doubts[0].as_str().expect("a doubt");
+    assert!(doubt.contains("`b` and `b2`, differ, although they are one ranker"), "{doubt}");
     let standings = server.standings("often").await;
     assert_eq!(standings["rankers"][1]["retired"], true, "it plays no part");
     let loaded = server.service.experiment("often").await.expect("an experiment");

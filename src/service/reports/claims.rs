@@ -236,12 +236,17 @@ impl ControlView {
         view.sentence = match ranker == control {
             true if verdict.is_some() => format!("`{}`, which you run now, is best.", view.control),
             true => format!("`{}`, which you run now, leads.", view.control),
-            false => view.sentence(loaded.spec.verdict_target().margin, has_ended),
+            false => view.sentence(loaded, has_ended),
         };
         Some(view)
     }
 
-    fn sentence(&self, margin: f64, has_ended: bool) -> String {
+    fn sentence(&self, loaded: &LoadedExperiment, has_ended: bool) -> String {
+        let margin = loaded.spec.verdict_target().margin;
+        let what = match loaded.spec.decide_by {
+            Some(_) => "people who order",
+            None => "of their duels",
+        };
         let Self { ranker, control, at_least, at_most, .. } = self;
         let Some(rate) = self.win_rate else {
             return format!("`{ranker}` has not met `{control}`, which you run now.");
@@ -275,8 +280,8 @@ impl ControlView {
             }
             (None, ..) => match self.duels_to_go {
                 Some(duels) => format!(
-                    "{is_ahead}; that it is better is not proven yet, which takes about {} more of \
-                     their duels.",
+                    "{is_ahead}; that it is better is not proven yet, which takes about {} more \
+                     {what}.",
                     grouped(duels, ',')
                 ),
                 None => format!("{is_ahead}; that it is better is not proven yet."),

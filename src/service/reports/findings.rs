@@ -39,6 +39,10 @@ pub(crate) struct Findings {
     pub shown: Option<String>,
     /// Whether the service may have concluded the experiment at a limit.
     pub ended_at_limit: bool,
+    /// Whether answers wait to count.
+    pub waits: bool,
+    /// Whether rankers came or went.
+    pub rankers_changed: bool,
     /// Whether the answers of some units are excluded.
     pub has_excluded: bool,
     /// The share of pages on which rankers meet after the end.
@@ -57,6 +61,8 @@ pub(crate) struct Findings {
     pub open: usize,
     /// Whether there would be a verdict if the answers that wait to count counted now.
     pub waiting_settle: bool,
+    /// Whether the policy has run all its batches: it compares no more.
+    pub policy_has_ended: bool,
     /// Whether the experiment will conclude by itself.
     pub concludes: bool,
     /// The conditions for that besides a verdict that do not hold yet, in words.
@@ -147,6 +153,8 @@ fn found(
             .as_deref()
             .is_some_and(|reason| !reason.is_empty())
             && spec.conclude_at.is_some_and(|at| at.max_days.is_some() || at.max_duels.is_some()),
+        waits: fold.run().cohorts().waiting() > 0,
+        rankers_changed: fold.state().roster_changes() > 0,
         has_excluded: fold.state().excluded.units() > 0,
         watch: spec.watch,
         duels: lead.duels,
@@ -161,6 +169,7 @@ fn found(
         rivals: lead.rivals,
         open: lead.open,
         waiting_settle: lead.waiting_settle,
+        policy_has_ended: fold.run().policy().batches().is_some_and(|it| it.number().is_none()),
         concludes: spec.conclude_at.is_some()
             && fold.state().concluded_by_itself.as_deref().is_none()
             && lead.doubts.is_empty(),

@@ -82,12 +82,16 @@ impl SegmentsView {
             })
             .collect();
         view.lost = lost.collect::<Vec<_>>().join(" ");
-        view.sentence = view
-            .sentence(loaded.spec.verdict_target().margin, fold.state().lifecycle.is_concluded());
+        view.sentence = view.sentence(loaded, fold.state().lifecycle.is_concluded());
         Some(view)
     }
 
-    fn sentence(&self, margin: f64, has_ended: bool) -> String {
+    fn sentence(&self, loaded: &LoadedExperiment, has_ended: bool) -> String {
+        let margin = loaded.spec.verdict_target().margin;
+        let (counted, count) = match loaded.spec.decide_by {
+            Some(_) => ("people who order", "They"),
+            None => ("pages", "Pages"),
+        };
         let Some(ranker) = &self.ranker else {
             let when = if has_ended { "only if" } else { "once" };
             return format!("Segments are judged {when} there is a winner.");
@@ -95,7 +99,8 @@ impl SegmentsView {
         let yet = if has_ended { "" } else { " yet" };
         let few = (!self.too_few.is_empty()).then(|| {
             format!(
-                "Segments of fewer than {} pages cannot be judged{yet}: {}. Pages count from the result on.",
+                "Segments of fewer than {} {counted} cannot be judged{yet}: {}. {count} count from the \
+                 result on.",
                 self.least_pages,
                 list(&self.too_few)
             )

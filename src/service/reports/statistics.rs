@@ -13,6 +13,7 @@ use crate::service::reports::alarms::LOG_EVIDENCE;
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::single_flight::{Computed, newest};
 use dueling_bandits::evidence::balance::coin_evidence;
+use rankduel_engine::experiment_spec::ExperimentSpec;
 use rankduel_engine::fold::Fold;
 use rankduel_engine::fold::counts::Counts;
 use rankduel_engine::fold::methods::MethodVersion;
@@ -153,7 +154,7 @@ fn statistics_of(
     ranker: Option<usize>,
 ) -> Statistics {
     let (versions, mut alarms) = versions_of(loaded, input, ranker);
-    let canary = canary_of(loaded, &input.counts);
+    let canary = canary_of(&loaded.spec, &input.counts);
     if let Some(canary) = canary.as_ref().filter(|canary| canary.alarm) {
         alarms.push(format!(
             "the two ids of the canary differ, although they are one ranker: `{}` won {} and `{}` won {}",
@@ -285,9 +286,9 @@ fn pair_row(
     }
 }
 
-fn canary_of(loaded: &LoadedExperiment, counts: &Counts) -> Option<Canary> {
-    let [ranker, against] = loaded.spec.pages.canary.clone()?;
-    let pair = counts.pair(loaded.spec.ranker_index(&ranker)?, loaded.spec.ranker_index(&against)?);
+pub(super) fn canary_of(spec: &ExperimentSpec, counts: &Counts) -> Option<Canary> {
+    let [ranker, against] = spec.pages.canary.clone()?;
+    let pair = counts.pair(spec.ranker_index(&ranker)?, spec.ranker_index(&against)?);
     let evidence_against = coin_evidence(pair.wins, pair.losses);
     Some(Canary {
         ranker,

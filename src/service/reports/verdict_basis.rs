@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use crate::service::error::ServiceError;
 use crate::service::reports::orders::next_closes_ms;
+use crate::service::reports::statistics::canary_of;
 use crate::service::reports::words::share;
 use dueling_bandits::Tally;
 use dueling_bandits::evidence::loss::Loss;
@@ -232,7 +233,7 @@ impl VerdictBasis {
             unanswered: cohorts.unanswered(),
             lost: lost(fold),
             answered_each: answered_each(&fold.state().counts, fold.run().policy().tally()),
-            doubts: unfair_method(fold).into_iter().collect(),
+            doubts: unfair_method(fold).into_iter().chain(biased(fold)).collect(),
             remark: None,
             beside: baskets.map(|baskets| baskets.left().beside.clone()),
             assumptions: assumptions(fold),
@@ -332,6 +333,19 @@ fn unfair_method(fold: &Fold) -> Option<String> {
     ))
 }
 
+/// The doubt of a canary whose two ids differ.
+fn biased(fold: &Fold) -> Option<String> {
+    let canary = canary_of(&fold.state().spec, &fold.state().counts)?;
+    canary.alarm.then(|| {
+        format!(
+            "The two ids of the canary, `{}` and `{}`, differ, although they are one ranker: \
+             something between the ranking and the click is biased, and a verdict can follow from \
+             that.",
+            canary.ranker, canary.against
+        )
+    })
+}
+
 /// A doubt about a verdict.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doubt {
@@ -343,7 +357,7 @@ pub(crate) struct Doubt {
 pub(crate) fn doubt(loaded: &LoadedExperiment) -> Result<Option<Doubt>, ServiceError> {
     let (tracker, tally, roster, lost, answered_each) = {
         let fold = loaded.fold()?;
-        if unfair_method(&fold).is_some() {
+        if unfair_method(&fold).or_else(|| biased(&fold)).is_some() {
             return Ok(Some(Doubt { duel: None }));
         }
         let beside = fold.state().baskets.as_deref().map(|baskets| baskets.left().beside.clone());

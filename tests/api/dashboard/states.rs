@@ -194,7 +194,7 @@ async fn figures_are_files(database: TestDatabase) {
     server.patch("search", &json!({"coverage": 0.9})).await.json(200);
     assert_eq!(file("race.svg").await.status, 404, "there is nothing to draw");
     for _ in 0..5 {
-        play(&server, "search", 36, 9).await;
+        play(&server, "search", 75, 6).await;
         server.clock.advance_ms(86_400_000);
     }
     let page = server.get("/experiments/search").await.text();
