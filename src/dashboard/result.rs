@@ -206,14 +206,9 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
     let effect = view.verdict.effects.iter().find(|effect| effect.rival == control.control);
     // pages before it was the control count for the verdict alone, whose number stands below
     let is_of_all = effect.is_none_or(|effect| effect.win_rate == control.win_rate);
-    let says = match says.split_once(" (") {
-        _ if !is_of_all && control.proven.is_none() => {
-            ": that it is better is not proven.".to_owned()
-        }
-        Some((says, measured)) if !is_of_all && measured.ends_with("measured).") => {
-            format!("{says}.")
-        }
-        _ => says.to_owned(),
+    let says = match is_of_all || control.proven.is_some() {
+        true => says,
+        false => ": that it is better is not proven.",
     };
     let is_leader = control.ranker == view.verdict.leader;
     let has_few =
@@ -224,7 +219,7 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
         .filter(|_| control.proven != Some(ClaimKind::Better));
     let more = html! {
         @if has_few { "Too few answers of " (view.short(&control.ranker)) " and " (view.short(&control.control)) }
-        @else { (view.short(&control.ranker)) (with_code(&says)) }
+        @else { (view.short(&control.ranker)) (with_code(says)) }
         @if let Some(at) = date { " That it is better can be known about " (moment(at, view.now)) "." }
     };
     Tile::new(question, (mark, html! { (answer) }), more)

@@ -28,7 +28,6 @@ use crate::service::reports::verdict_pairs::Effect;
 use crate::service::reports::verdict_report::{
     RankerVerdict, Verdict, VerdictParameters, VerdictState,
 };
-
 use dueling_bandits::claims::control::Claim;
 use dueling_bandits::claims::drift::Drift;
 use dueling_bandits::{Bandit as _, InFlight, Tally, step_rng};
@@ -119,9 +118,9 @@ impl Changed {
         let what = match (entry.what.strip_prefix("experiment-")?, &entry.after) {
             ("created", _) => return None,
             ("changed", Some(Value::Object(fields))) => {
-                let named = |(field, value): (&String, &Value)| match value.as_str() {
-                    Some("running") => "resumed".to_owned(),
-                    Some(status) if field == "status" => status.to_owned(),
+                let named = |(field, value): (&String, &Value)| match (&**field, value.as_str()) {
+                    ("status", Some("running")) => "resumed".to_owned(),
+                    ("status", Some(status)) => status.to_owned(),
                     _ => field.clone(),
                 };
                 fields.iter().map(named).collect::<Vec<_>>().join(", ")

@@ -87,7 +87,7 @@ impl<S: Send + Sync> FromRequest<S> for OptionalText {
 impl JsonText {
     /// The text of this body, without a byte order mark.
     pub(crate) fn of(headers: &HeaderMap, body: WholeBody) -> Result<Self, Problem> {
-        require_json(headers)?;
+        require(headers, "application/json")?;
         Ok(Self::without_mark(body))
     }
 
@@ -186,14 +186,13 @@ impl<S: Send + Sync> FromRequest<S> for JsonOrLines {
         });
         let text = match is_lines {
             true => JsonText::without_mark(body),
-            false => JsonText::of(&headers, body).map_err(|problem| match problem.kind() {
-                ProblemKind::UnsupportedMediaType => {
-                    let lines = "; or application/x-ndjson, with one value a line.";
-                    let detail = problem.detail().trim_end_matches('.').to_owned() + lines;
-                    Problem::new(ProblemKind::UnsupportedMediaType, detail)
-                }
-                _ => problem,
-            })?,
+            false => {
+                require(
+                    &headers,
+                    "application/json, or application/x-ndjson with one value a line",
+                )?;
+                JsonText::without_mark(body)
+            }
         };
         Ok(Self { text, is_lines })
     }
@@ -211,11 +210,12 @@ async fn whole<S: Send + Sync>(
     Ok((headers, WholeBody { bytes, threads }))
 }
 
-/// Require `application/json`, with any parameters, or another type with the suffix `+json`.
-fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+/// Require `application/json`, with any parameters, or another type with the suffix `+json`. `wanted`
+/// says what to send.
+fn require(headers: &HeaderMap, wanted: &str) -> Result<(), Problem> {
     let problem = |detail: String| Problem::new(ProblemKind::UnsupportedMediaType, detail);
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
-        return Err(problem("The request has no Content-Type; send application/json.".into()));
+        return Err(problem(format!("The request has no Content-Type; send {wanted}.")));
     };
     if value == "application/json" {
         return Ok(());
@@ -227,7 +227,7 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     {
         Ok(())
     } else {
-        Err(problem(format!("The Content-Type is {text:?}; send application/json.")))
+        Err(problem(format!("The Content-Type is {text:?}; send {wanted}.")))
     }
 }
 

@@ -94,9 +94,7 @@ pub struct ControlView {
     /// The error of the claim that the ranker is better.
     #[serde(skip)]
     pub error: f64,
-    #[schema(
-        example = "`neural` is better than what you run now by at least 3.2 points (9 points measured)."
-    )]
+    #[schema(example = "`neural` is better than what you run now by at least 3.2 points.")]
     pub sentence: String,
 }
 
@@ -252,7 +250,6 @@ impl ControlView {
             return format!("`{ranker}` has not met `{control}`, which you run now.");
         };
         let is_ahead = format!("`{ranker}` {} what you run now", ahead(rate));
-        let measured = points((1000.0 * (rate - 0.5)).round() / 1000.0);
         match (self.proven, at_least, at_most) {
             // the answers since have turned against what was proven
             (Some(ClaimKind::Better), Some(least), _) if rate < *least => format!(
@@ -262,7 +259,7 @@ impl ControlView {
                 ahead(rate)
             ),
             (Some(ClaimKind::Better), Some(least), _) => format!(
-                "`{ranker}` is better than what you run now by at least {} ({measured} measured).",
+                "`{ranker}` is better than what you run now by at least {}.",
                 proven_points(least - 0.5)
             ),
             (Some(ClaimKind::Worse), _, Some(most)) => {

@@ -191,7 +191,7 @@ async fn figures_are_files(database: TestDatabase) {
     let server =
         Server::running(&database, &with_control(&["=prod,1", "cand", "other"], body)).await;
     let file = async |name: &str| server.get(&format!("/experiments/search/figures/{name}")).await;
-    server.patch("search", &json!({"coverage": 0.9})).await.json(200);
+    server.patch("search", &json!({"coverage": 0.9, "owner": "running"})).await.json(200);
     assert_eq!(file("race.svg").await.status, 404, "there is nothing to draw");
     for _ in 0..5 {
         play(&server, "search", 75, 6).await;
@@ -218,7 +218,8 @@ async fn figures_are_files(database: TestDatabase) {
         let disposition = format!("attachment; filename=\"search-{name}\"");
         assert_eq!(answer.header("content-disposition"), Some(&*disposition));
     }
-    let note = "Dotted lines mark changes of the experiment: Mon\u{a0}21\u{a0}Sep, coverage.";
+    let note =
+        "Dotted lines mark changes of the experiment: Mon\u{a0}21\u{a0}Sep, coverage, owner.";
     assert!(pages.contains(note), "{pages}");
     // all answers of the pair, by day
     let days = file("lead-by-day.csv").await.text();
