@@ -30,7 +30,10 @@ pub(crate) fn tile(view: &View, drift: &DriftClaim) -> Tile {
         @if drift.alarms_total > 0 { (with_code(&drift.sentence)) }
         @else if is_settled {
             "No rankers meet any more."
-            @if view.loaded.spec.watch > 0.0 { " Conclude it: " (percent(view.loaded.spec.watch)) " of the pages then look for changes" }
+            @if view.loaded.spec.watch > 0.0 {
+                @if view.verdict.concludes_by_itself { " Once it has ended, " } @else { " Conclude it: then, " }
+                (percent(view.loaded.spec.watch)) " of the pages look for changes"
+            }
         }
         @else if !is_unwatched && drift.answers > 0 { "In " (counted(drift.answers, "answer with a winner", "answers with a winner")) }
     };
