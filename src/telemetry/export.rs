@@ -15,10 +15,9 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::{Layer, Registry};
 
+use super::EXPORTED;
 use super::duels::DuelNumber;
 
-/// The target of the spans that are exported.
-const TARGET: &str = "rankduel::spans";
 /// Time limit for exporting the remaining spans at shutdown.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
@@ -68,7 +67,7 @@ impl Export {
             .with_location(false)
             .with_threads(false)
             .with_tracked_inactivity(false);
-        Some(layer.with_filter(Targets::new().with_target(TARGET, tracing::Level::INFO)).boxed())
+        Some(layer.with_filter(Targets::new().with_target(EXPORTED, tracing::Level::INFO)).boxed())
     }
 
     /// Log the state of the export.
@@ -107,7 +106,7 @@ fn protocol() -> Result<Protocol, String> {
 /// The span of a request, as a part of its caller's trace if there is one.
 pub fn request_span(method: &'static str, route: &str, traceparent: Option<&str>) -> Span {
     let span = tracing::info_span!(
-        target: TARGET,
+        target: EXPORTED,
         "request",
         otel.name = format!("{method} {route}"),
         otel.kind = "server",
@@ -157,7 +156,7 @@ pub fn trace_id(span: &Span) -> Option<String> {
 
 /// The span of waiting for the log.
 pub fn append_span() -> Span {
-    tracing::info_span!(target: TARGET, "append")
+    tracing::info_span!(target: EXPORTED, "append")
 }
 
 /// The one header of a trace context.

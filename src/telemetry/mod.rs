@@ -7,3 +7,6 @@ pub mod export;
 #[path = "no_export.rs"]
 pub mod export;
 pub mod logging;
+
+/// The target of the spans that are exported.
+const EXPORTED: &str = "rankduel::spans";
