@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import decimal
+import http.server
+import json
 import logging
+import os
 import socket
 import threading
 import time
@@ -210,6 +213,42 @@ class Pages(WithServer):
             thread.join()
         self.assertTrue(client.flush(SECONDS))
         self.assertEqual((client.counts().recorded, self.duels()), (100, 100))
+
+
+class Forks(unittest.TestCase):
+    def test_a_forked_process_has_connections_of_its_own(self) -> None:
+        class Port(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"] or 0))
+                port = str(self.client_address[1])
+                duel = {"duel_id": port, "left": "bm25", "right": "neural", "self_duel": False}
+                duel["expires_at"] = "2026-11-21T11:00:00.000Z"
+                content = json.dumps(duel).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Port) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            client = connect(f"http://127.0.0.1:{server.server_port}")
+            port = client.next_duel().duel_id
+            self.assertIsNotNone(port)
+            self.assertEqual(client.next_duel().duel_id, port)
+            child = os.fork()
+            if child == 0:
+                other = client.next_duel().duel_id
+                os._exit(int(other is None or other == port))
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertEqual(client.next_duel().duel_id, port)
+            client.close(0)
+            server.shutdown()
 
 
 class Asyncio(WithServer):

@@ -7,6 +7,7 @@ import email.utils
 import http.client
 import io
 import json
+import os
 import queue
 import re
 import socket
@@ -103,7 +104,13 @@ class Transport:
                 # the message must not show the key
                 raise ValueError("key has a character that no key has, such as a space, a line break or a typographic quote")
             self._headers["authorization"] = f"Bearer {key}"
-        self._idle: queue.LifoQueue[http.client.HTTPConnection] = queue.LifoQueue(connections)
+        self._connections = connections
+        self._new_process()
+
+    def _new_process(self) -> None:
+        # a forked process would read the answers to its parent
+        self._process = os.getpid()
+        self._idle: queue.LifoQueue[http.client.HTTPConnection] = queue.LifoQueue(self._connections)
 
     def post(self, path: str, body: Mapping[str, Any] | bytes | None, seconds: float) -> Any:
         """The content of an answer with status 200. Raises `RankduelError` for any other answer, if
@@ -158,6 +165,8 @@ class Transport:
             return content
 
     def _connection(self, deadline: _Deadline) -> tuple[http.client.HTTPConnection, bool]:
+        if self._process != os.getpid():
+            self._new_process()
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
