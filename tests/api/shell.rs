@@ -236,6 +236,20 @@ async fn a_body_may_be_as_large_as_the_limit() {
 }
 
 #[tokio::test]
+async fn a_client_may_send_all_of_a_body_that_is_too_large_before_it_reads() {
+    let Shell { api, .. } = plain_shell().await;
+    // more than the buffers of the system hold
+    let body = "x".repeat(15 * 1024 * 1024);
+    let head = "POST /bytes HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: ";
+    let answer = api.server.raw(&format!("{head}{}\r\n\r\n{body}", body.len())).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    // one that asks first is told before it sends
+    let expect = format!("{head}{}\r\nexpect: 100-continue\r\n\r\n", body.len());
+    let answer = api.server.raw(&expect).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
 async fn large_headers_are_refused_with_a_problem() {
     let Shell { api: _api, client, .. } = plain_shell().await;
     let send = async |bytes: usize| {

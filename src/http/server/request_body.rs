@@ -22,6 +22,9 @@ const FREE_BYTES: usize = 16 * 1024;
 /// The unit of the budget.
 const UNIT_BYTES: usize = 1024;
 
+/// Times the limit that is read and dropped of a body that is too large.
+const DROPPED_TIMES: usize = 8;
+
 /// The memory that bodies may take.
 #[derive(Debug)]
 pub(crate) struct BodyBudget(Arc<Semaphore>);
@@ -51,16 +54,15 @@ impl BodyBudget {
         refuse_coding(headers)?;
         let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
         let declared = declared.and_then(|text| text.parse::<usize>().ok());
-        if declared.is_some_and(|bytes| bytes > limit) {
-            return Err(too_large(limit));
-        }
         let mut share = Share::default();
         let mut whole = Vec::new();
-        while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+        let mut fits = declared.is_none_or(|bytes| bytes <= limit);
+        while fits && let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
             let frame = frame.map_err(|error| incomplete(&*error.into()))?;
             let Ok(chunk) = frame.into_data() else { continue };
-            if whole.len() + chunk.len() > limit {
-                return Err(too_large(limit));
+            fits = whole.len() + chunk.len() <= limit;
+            if !fits {
+                continue;
             }
             if whole.is_empty() && declared == Some(chunk.len()) {
                 self.grow(&mut share, chunk.len())?;
@@ -68,6 +70,15 @@ impl BodyBudget {
             }
             self.grow(&mut share, whole.len() + chunk.len())?;
             whole.extend_from_slice(&chunk);
+        }
+        if !fits {
+            // a client that asks before it sends has sent nothing
+            let has_sent = !whole.is_empty() || !headers.contains_key(header::EXPECT);
+            drop((whole, share));
+            if has_sent {
+                drop_rest(body, DROPPED_TIMES * limit).await;
+            }
+            return Err(too_large(limit));
         }
         Ok((whole.into(), share))
     }
@@ -104,6 +115,16 @@ fn refuse_coding(headers: &HeaderMap) -> Result<(), Problem> {
     }
     let detail = format!("The Content-Encoding is {coding:?}; send the body without one.");
     Err(Problem::new(ProblemKind::UnsupportedMediaType, detail))
+}
+
+/// Read at most so many bytes more. Many clients read no response before they have sent their whole
+/// body: they would see a broken connection instead.
+async fn drop_rest<B: Body<Data = Bytes>>(mut body: Pin<&mut B>, mut left: usize) {
+    while let Some(Ok(frame)) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        let Some(fewer) = left.checked_sub(bytes) else { break };
+        left = fewer;
+    }
 }
 
 fn too_large(limit: usize) -> Problem {
