@@ -17,6 +17,7 @@ on_sqlite! {
     a_winner_that_does_harm_is_not_to_be_shipped
     harm_offers_to_retire_the_ranker_that_does_it
     a_wrong_value_spoils_nothing_beside_it
+    the_control_stays_while_a_metric_compares_with_it
 }
 
 const NAME: &str = "/v1/experiments/search";
@@ -317,4 +318,21 @@ async fn a_wrong_value_spoils_nothing_beside_it(database: TestDatabase) {
     let receipt = server.feedback("search", &body).await.json(200);
     let ignored = (&receipt["status"], &receipt["ignored"][0]["pointer"]);
     assert_eq!(ignored, (&json!("ignored"), &json!("/metrics")), "{receipt}");
+}
+
+async fn the_control_stays_while_a_metric_compares_with_it(database: TestDatabase) {
+    let server = Server::running(
+        &database,
+        &experiment(
+            &["now", "next", "other"],
+            &json!([{"name": "latency_ms", "cap": 1000, "difference": 20}]),
+        ),
+    )
+    .await;
+    let retire = async || server.patch("search", &json!({"retire": "now"})).await;
+    let problem = retire().await.problem(ProblemKind::RankersFixed);
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(detail.contains("`difference`") && detail.contains("name another control"), "{detail}");
+    server.patch("search", &json!({"control": "other"})).await.json(200);
+    retire().await.json(200);
 }

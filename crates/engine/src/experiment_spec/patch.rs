@@ -357,10 +357,15 @@ impl ExperimentSpec {
         }
         let refuse = |why: String| Err(Refused::FixedRankers(why));
         let is_shown = self.coverage < WHOLE_COVERAGE || self.alone > 0.0;
-        if is_shown && self.control.as_deref() == Some(id) {
+        // without its pages, a difference to it would stay open for good
+        let is_compared = self.metrics.iter().any(|metric| metric.difference.is_some());
+        if (is_shown || is_compared) && self.control.as_deref() == Some(id) {
+            let why = match is_shown {
+                true => "is shown alone (`coverage`, `alone`)",
+                false => "metrics compare with (`difference`)",
+            };
             return refuse(format!(
-                "ranker `{id}` is the control, which is shown alone (`coverage`, `alone`); name \
-                 another control first"
+                "ranker `{id}` is the control, which {why}; name another control first"
             ));
         }
         if self.held_out() == Some(index) {
