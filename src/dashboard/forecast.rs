@@ -46,8 +46,12 @@ impl When {
 /// How fast pages come.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// Pages in a millisecond, lately; 0 if it issues no duels.
-    speed: f64,
+    /// Pages, lately; 0 if it issues no duels.
+    pages: u64,
+    /// Unix milliseconds from which they are counted.
+    since: i64,
+    /// Milliseconds of that time in which it was paused.
+    paused: i64,
     /// Unix milliseconds.
     pub now: i64,
 }
@@ -58,17 +62,23 @@ impl Pace {
         let from = now - SPEED_DAYS * DAY_MS;
         let checkpoints = fold.state().history.checkpoints();
         let before = checkpoints.iter().rfind(|point| point.recorded_at <= from);
-        let (steps, at) =
+        let (steps, since) =
             before.map_or((0, record.created_at), |point| (point.steps, point.recorded_at));
         let pages = fold.state().counts.answered_duels() + fold.state().counts.self_duels;
-        let pages = pages.saturating_sub(steps);
         let runs = record.archived_at.is_none() && record.status == Status::Running;
-        Self { speed: if runs { pages as f64 / (now - at).max(1) as f64 } else { 0.0 }, now }
+        Self { pages: if runs { pages.saturating_sub(steps) } else { 0 }, since, paused: 0, now }
+    }
+
+    /// The pace without the times, from and until, in which it was paused.
+    pub fn without(self, pauses: &[(i64, i64)]) -> Self {
+        let within = |&(from, until): &(i64, i64)| (until - from.max(self.since)).max(0);
+        Self { paused: pauses.iter().map(within).sum(), ..self }
     }
 
     /// When so many more pages will be shown, in Unix milliseconds; `None` if none come.
     pub fn after(&self, more: u64) -> Option<i64> {
-        let wait = more as f64 / self.speed;
+        let time = (self.now - self.since - self.paused).max(1) as f64;
+        let wait = more as f64 * time / self.pages as f64;
         (wait.is_finite() && wait < 1e14).then(|| self.now + wait as i64)
     }
 }

@@ -83,7 +83,7 @@ pub(crate) struct PageReports {
     pub statistics: Option<Arc<Computed<Statistics>>>,
     /// The open batch, for a policy that runs in batches; only on the page on traffic.
     pub batch: Option<OpenBatch>,
-    /// The newest changes, the newest first. Only on the page of the result.
+    /// The newest changes, the newest first. Only on the pages of the result and on evidence.
     pub changes: Vec<Changed>,
     /// Unix milliseconds.
     pub now: i64,
@@ -95,6 +95,8 @@ pub(crate) struct Changed {
     pub at: i64,
     /// The names of the fields, or of the change.
     pub what: String,
+    /// Whether it is paused from then on, if the status has changed.
+    is_paused: Option<bool>,
 }
 
 /// Most changes that charts mark.
@@ -127,7 +129,22 @@ impl Changed {
             }
             (what, _) => what.to_owned(),
         };
-        Some(Self { at: entry.at, what })
+        let status = entry.after.as_ref().and_then(|after| after.get("status")?.as_str());
+        Some(Self { at: entry.at, what, is_paused: status.map(|status| status == "paused") })
+    }
+
+    /// From when until when it was paused; `changes` has the newest first.
+    fn pauses(changes: &[Self]) -> Vec<(i64, i64)> {
+        let mut pauses = Vec::new();
+        let mut since = None;
+        for change in changes.iter().rev() {
+            match change.is_paused {
+                Some(true) => since = since.or(Some(change.at)),
+                Some(false) => pauses.extend(since.take().map(|since| (since, change.at))),
+                None => {}
+            }
+        }
+        pauses
     }
 }
 
@@ -145,7 +162,10 @@ impl PageReports {
         let (mut regrets, mut whom, mut pages, mut open) = (None, None, None, None);
         let mut changes = Vec::new();
         match tab {
-            Tab::Evidence => regrets = Some(regret(&service.reports, loaded).await?),
+            Tab::Evidence => {
+                regrets = Some(regret(&service.reports, loaded).await?);
+                changes = Changed::newest(service, &loaded.name).await;
+            }
             Tab::Traffic => {
                 pages = Some(statistics(&service.reports, loaded, None).await?);
                 if loaded.fold()?.run().policy().batches().is_some() {
@@ -225,9 +245,10 @@ impl View {
     pub fn new(
         loaded: Arc<LoadedExperiment>,
         reports: PageReports,
-        fold: FoldData,
+        mut fold: FoldData,
         visitor: Visitor,
     ) -> Self {
+        fold.pace = fold.pace.without(&Changed::pauses(&reports.changes));
         let ids: Vec<String> = loaded.spec.rankers.iter().map(|ranker| ranker.id.clone()).collect();
         let (verdict, twin) = (&reports.verdict, loaded.spec.held_out());
         let mut order: Vec<usize> = (0..ids.len()).collect();

@@ -20,6 +20,7 @@ on_sqlite! {
     the_cost_ends_with_the_experiment
     no_split_is_even_after_a_change_of_the_rankers
     a_winner_that_is_shown_alone_is_not_watched
+    a_pause_puts_off_no_forecast
 }
 
 fn with_control(rankers: &[&str], more: Value) -> Value {
@@ -275,4 +276,38 @@ async fn the_cost_ends_with_the_experiment(database: TestDatabase) {
     let pages = before.rsplit(' ').next().and_then(|number| number.parse::<u32>().ok());
     // those of the end are 50 more
     assert!(pages.is_some_and(|pages| (60..110).contains(&pages)), "{page}");
+}
+
+/// Two experiments with the same pages in a day each, of which one was paused for days.
+async fn a_pause_puts_off_no_forecast(database: TestDatabase) {
+    const HALF_DAY_MS: i64 = 43_200_000;
+    let body = |name: &str| with(steady(name, &["a", "b"]), json!({"seed": 7}));
+    let server = Server::running(&database, &body("paused")).await;
+    let play_a_day = async |name: &str| {
+        for _ in 0..2 {
+            play(&server, name, 50, 6).await;
+            server.clock.advance_ms(HALF_DAY_MS);
+        }
+    };
+    let set = async |name: &str, status: &str| {
+        server.patch(name, &json!({"status": status})).await.json(200);
+    };
+    play_a_day("paused").await;
+    set("paused", "paused").await;
+    server.clock.advance_ms(8 * HALF_DAY_MS);
+    server.create(&body("steady")).await;
+    play_a_day("steady").await;
+    // the forecasts are simulated from the same position of the log
+    set("steady", "paused").await;
+    for name in ["steady", "paused"] {
+        set(name, "running").await;
+    }
+    let mut found = Vec::new();
+    for name in ["steady", "paused"] {
+        let page = result(&server, name).await;
+        let (_, tile) =
+            page.split_once("When will we know?About ").unwrap_or_else(|| panic!("{page}"));
+        found.push(tile.split("Is it better?").next().expect("a tile").to_owned());
+    }
+    assert_eq!(found[0], found[1]);
 }
