@@ -15,11 +15,19 @@
   const places = () => [...document.querySelectorAll("#main :is(a, button, input, select, summary, [tabindex])")];
   const sign = (place) => place.id || place.tagName + place.getAttribute("href") + place.textContent;
 
-  // Keep what the reader has opened, scrolled or focused.
+  // Keep what the reader has opened, scrolled or focused. Returns a new state, to be announced.
   const swap = (text) => {
     const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
     const main = document.getElementById("main");
-    if (!fresh || !main) return;
+    if (!fresh || !main) return null;
+    const stateOf = (page) => [...page.querySelectorAll(".title > *")].map((part) => part.textContent).join(", ");
+    const [state, newer] = [main, fresh].map(stateOf);
+    // an alarm that is there already is not announced again
+    const kind = (alarm) => (alarm.querySelector("h2") ?? alarm).textContent;
+    const known = [...main.querySelectorAll(".alarm")].map(kind);
+    for (const alarm of fresh.querySelectorAll(".alarm")) {
+      if (known.includes(kind(alarm))) alarm.removeAttribute("role");
+    }
     const focus = places().includes(document.activeElement) ? sign(document.activeElement) : null;
     const isAlike = (place) => sign(place) === focus;
     const alike = places().filter(isAlike).indexOf(document.activeElement);
@@ -36,6 +44,7 @@
       if (field) field.value = value;
     }
     if (focus) places().filter(isAlike)[alike]?.focus({ preventScroll: true });
+    return newer === state ? null : newer;
   };
 
   const update = async () => {
@@ -48,8 +57,7 @@
       const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "error" });
       if (answer.status === 200) {
         etag = answer.headers.get("etag");
-        swap(await answer.text());
-        say("Up to date");
+        say(swap(await answer.text()) ?? "Up to date");
       } else if (answer.status === 304) {
         say("Up to date");
       } else {
