@@ -15,6 +15,8 @@ pub(crate) fn tile(view: &View, drift: &DriftClaim) -> Tile {
     // only a winner of the verdict is watched after the end
     let is_watched = view.loaded.spec.watch > 0.0 && view.is_decided();
     let is_unwatched = view.has_ended() && !is_watched;
+    // a score counts by a coin there, which no other number of the page does
+    let has_scores = view.loaded.spec.decide_by.is_some();
     // the policy shows the winner alone
     let is_settled = view.is_decided() && view.runs() && !view.fold.compares;
     let (mark, answer) = match (drift.alarms_total, has_changed) {
@@ -35,7 +37,7 @@ pub(crate) fn tile(view: &View, drift: &DriftClaim) -> Tile {
                 (percent(view.loaded.spec.watch)) " of the pages look for changes"
             }
         }
-        @else if !is_unwatched && drift.answers > 0 { "In " (counted(drift.answers, "answer with a winner", "answers with a winner")) }
+        @else if !is_unwatched && drift.answers > 0 && !has_scores { "In " (counted(drift.answers, "answer with a winner", "answers with a winner")) }
     };
     Tile::new(("Is it still true?", "still"), (mark, html! { (answer) }), more)
 }

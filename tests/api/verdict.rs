@@ -58,7 +58,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
     assert_eq!((&before["winners"], &before["possible"]), (&json!([]), &json!(["a", "b", "c"])));
     assert_eq!((&before["margin"], &before["condorcet"]), (&json!(0.01), &json!(false)));
     assert_eq!((&before["duels_to_go"], &before["concluded"]), (&json!(null), &json!(null)));
-    assert!(before["duels_to_go_reason"].as_str().is_some_and(|why| why.contains("0 answers")));
+    assert!(before["duels_to_go_reason"].as_str().is_some_and(|why| why.contains("0 pages")));
     assert_eq!(before["deciding_pairs"][0]["win_rate"], json!(null));
     let page = server.get("/experiments/search").await.text();
     assert!(!page.contains("leads"), "no ranker leads before the first duel: {page}");
@@ -77,7 +77,7 @@ async fn a_verdict_goes_from_unknown_to_decided(database: TestDatabase) {
         let possible = open["rankers"][rival]["possible"].as_bool().expect("a flag");
         assert_eq!(possible, evidence < needed, "{open}");
     }
-    let reason = "15 answers have a winner, and an estimate needs 120";
+    let reason = "15 pages have a winner, and an estimate needs 120";
     // so few duels say little about close pairs
     assert_has(&open, json!({"duels_to_go": null, "duels_to_go_reason": reason}));
     let chances: f64 =

@@ -106,17 +106,23 @@ pub(super) fn duels_to_go(
             low: remaining(low),
             high: high.map(remaining),
         }),
-        Err(none) => Err(in_words(none, counting_share)),
+        Err(none) => Err(in_words(none, counting_share, loaded.spec.decide_by.is_some())),
     }
 }
 
-/// Why there is no forecast.
-fn in_words(none: NoForecast, counting_share: f64) -> String {
+/// Why there is no forecast. It is of all pages, also those whose answers are left out.
+fn in_words(none: NoForecast, counting_share: f64, of_baskets: bool) -> String {
     match none {
         NoForecast::TooFew { comparisons, least } => {
-            let answers = if comparisons == 1 { "answer has" } else { "answers have" };
             let [found, needed] = [comparisons, least].map(|it| grouped(it, ','));
-            format!("{found} {answers} a winner, and an estimate needs {needed}")
+            let found_have = match (of_baskets, comparisons == 1) {
+                // one without an order counts half
+                (true, true) => "basket is closed",
+                (true, false) => "baskets are closed",
+                (false, true) => "page has a winner",
+                (false, false) => "pages have a winner",
+            };
+            format!("{found} {found_have}, and an estimate needs {needed}")
         }
         NoForecast::Beyond(steps) => format!(
             "more than {} further pages; simulations that ran so far had no verdict",

@@ -13,6 +13,7 @@ on_sqlite! {
     units_that_see_one_ranker_alone_tell_the_lift
     lines_of_one_ranker_have_a_count_of_their_own
     without_orders_the_page_has_no_word_of_them
+    baskets_are_counted_as_baskets
 }
 
 /// A page of this unit, with clicks on all documents of one ranker, of which the first is returned.
@@ -292,6 +293,22 @@ async fn lines_of_one_ranker_have_a_count_of_their_own(database: TestDatabase) {
     let page = result(&server, "shop").await;
     let said = format!("Shown one ranker alone{alone} (");
     assert!(page.contains(&said), "{said}: {page}");
+}
+
+/// A score counts by a coin where only a win can, which is no number for a reader.
+async fn baskets_are_counted_as_baskets(database: TestDatabase) {
+    let server = started(&database, json!({"control": "bait"})).await;
+    for second in 1..=3 {
+        let unit = format!("u{second}");
+        let document = visit(&server, &unit, "bm25").await;
+        server.clock.advance_ms(1000);
+        order(&server, &unit, &document, second).await;
+    }
+    let verdict = closed(&server, 3).await;
+    let why = verdict["duels_to_go_reason"].as_str().expect("a reason");
+    assert!(why.starts_with("3 baskets are closed, and an estimate needs "), "{why}");
+    let page = result(&server, "shop").await;
+    assert!(page.contains(why) && !page.contains("with a winner"), "{page}");
 }
 
 async fn without_orders_the_page_has_no_word_of_them(database: TestDatabase) {
