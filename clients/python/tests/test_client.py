@@ -401,6 +401,9 @@ class WithoutServer(unittest.TestCase):
         self.assertEqual(page.total, 5)
         client.clicked(page, [0])
         self.assertEqual(client.counts().waiting, 0)
+        for length, shown in (("2", 2), (None, 4), ("x", 4), (float("inf"), 4), (-1, 0)):
+            page = client.page(RANKINGS, length=length, offset="0")  # type: ignore[arg-type]
+            self.assertEqual(page.documents, RANKINGS["bm25"][:shown], length)
 
     def test_an_answer_that_drips_ends_with_the_deadline(self) -> None:
         listener = socket.create_server(("127.0.0.1", 0))

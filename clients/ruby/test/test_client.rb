@@ -50,6 +50,9 @@ reasons = []
 page = client(on_fallback: ->(error) { reasons << error.reason }).page({ "7" => %w[a b a c] }, length: 2, offset: 1)
 same([%w[b c], 3, "unreachable"], [page.documents, page.total, page.fallback])
 same([], client.page({ "7" => ["a"] }, offset: 5).documents)
+[["2", 2], [nil, 3], ["x", 3], [Float::INFINITY, 3], [-1, 0]].each do |length, shown|
+  same(%w[a b c].first(shown), client.page({ "7" => %w[a b c] }, length: length, offset: "0").documents)
+end
 page = client(on_fallback: ->(error) { reasons << error.reason }).page({ "7" => ["\xff"] })
 same([["\xff"], %w[unreachable invalid-request]], [page.documents, reasons])
 

@@ -188,6 +188,14 @@ def page_of(answer: Any, left: str, right: str) -> Page:
         raise RankduelError("not-rankduel", f"the answer is not from rankduel: {error!r}", 200) from error
 
 
+def _number(value: Any, default: int) -> int:
+    """The number of an argument that the server refuses, such as a text."""
+    try:
+        return max(int(value), 0)
+    except (TypeError, ValueError, OverflowError):
+        return default
+
+
 def control_page(control: str, ranking: Sequence[str], reason: str | None, window: Window) -> Page:
     """The control's ranking without repeats, with the pinned documents at their positions."""
     pins = dict(zip((position for position, _ in window.pinned), ids("pinned", [pin for _, pin in window.pinned])))
@@ -204,7 +212,7 @@ def control_page(control: str, ranking: Sequence[str], reason: str | None, windo
             documents.append(pins.pop(len(documents)))
         documents.append(document)
     documents += [pins[position] for position in sorted(pins)]
-    start = max(window.offset, 0)
-    end = min(start + max(window.length, 0), len(documents))
+    start = _number(window.offset, 0)
+    end = min(start + _number(window.length, 10), len(documents))
     slots = tuple(Slot(position, documents[position]) for position in range(start, end))
     return Page(slots, None, control, control, UNLIMITED, len(documents), fallback=reason)

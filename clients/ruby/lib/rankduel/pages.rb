@@ -106,7 +106,11 @@ module Rankduel
       end
       documents.concat(pins.sort.map(&:last))
       slots = documents.each_with_index.map { |document, at| Slot.new(position: at, document: document) }
-      new(slots: slots[[window.offset, 0].max, [window.length, 0].max] || [], total: documents.size, informative: false,
+      # the server refuses an argument that is no number
+      part = [[window.offset, 0], [window.length, 10]].map do |value, default|
+        [Integer(value, exception: false) || default, 0].max
+      end
+      new(slots: slots[*part] || [], total: documents.size, informative: false,
           **Duel.of_control(control, reason).to_h)
     end
   end
