@@ -91,6 +91,20 @@ async fn the_disk_of_sqlite_is_full() {
     .await;
 }
 
+#[test]
+fn a_start_on_a_full_disk_names_it() {
+    let disk = SmallDisk::mount(4);
+    let url = |name| format!("sqlite://{}/{name}", disk.path().display());
+    assert_eq!(outcome(rankduel_on(&url("served.db"), &["migrate"])).0, Some(0));
+    disk.fill();
+    for name in ["served.db", "new.db"] {
+        let serve = rankduel_on(&url(name), &["serve", "--listen", "127.0.0.1:0"]);
+        let (code, _, stderr) = outcome(serve);
+        assert_eq!(code, Some(1), "{stderr}");
+        assert!(stderr.contains(name) && stderr.contains("full"), "{stderr}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_disk_of_postgres_is_full() {
     let disk = SmallDisk::mount(96);

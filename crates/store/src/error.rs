@@ -57,12 +57,17 @@ fn said(error: &sqlx::Error) -> String {
             let remedy = if code == PERMISSION_DENIED {
                 "; the user in the URL must own the tables (after a restore: pg_restore \
                  --no-owner --role USER)"
-            } else if database.try_downcast_ref::<PgDatabaseError>().is_none()
-                && sqlite_code(&code).is_some_and(|code| matches!(code, READ_ONLY | CANNOT_OPEN))
-            {
-                "; the user that runs this program needs the right to write the file and its folder"
-            } else {
+            } else if database.try_downcast_ref::<PgDatabaseError>().is_some() {
                 ""
+            } else {
+                match sqlite_code(&code) {
+                    Some(READ_ONLY | CANNOT_OPEN) => {
+                        "; the user that runs this program needs the right to write the file and \
+                         its folder"
+                    }
+                    Some(IO_ERROR) => "; is its disk full?",
+                    _ => "",
+                }
             };
             format!("error returned from database: {}{remedy}", database.message())
         }
@@ -218,6 +223,8 @@ fn of_sqlstate(code: &str) -> Meaning {
 
 /// SQLite's code for a file that cannot be written.
 const READ_ONLY: u32 = 8;
+/// SQLite's code for a call of the file system that failed, such as one that makes a file larger.
+const IO_ERROR: u32 = 10;
 /// SQLite's code for a file that cannot be opened.
 const CANNOT_OPEN: u32 = 14;
 
@@ -231,7 +238,9 @@ fn of_sqlite(code: &str, message: &str) -> Meaning {
     let Some(code) = sqlite_code(code) else { return Meaning::Refused };
     match code {
         // PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, AUTH
-        3 | 5 | 6 | 7 | READ_ONLY | 9 | 10 | 13 | CANNOT_OPEN | 15 | 23 => Meaning::Unavailable,
+        3 | 5 | 6 | 7 | READ_ONLY | 9 | IO_ERROR | 13 | CANNOT_OPEN | 15 | 23 => {
+            Meaning::Unavailable
+        }
         // CORRUPT, NOTADB
         11 | 26 => Meaning::Corrupt,
         // ERROR, the code of everything wrong with a statement
