@@ -65,7 +65,7 @@ impl Fold {
         }
         let duel = event.duel.as_u128();
         self.state.add_answered(duel, [first, second], ticket, issued_at, Some(unit));
-        if !self.counts_unit(unit) || self.state.arm_of(Some(unit)).is_some() {
+        if self.state.excluded.has(Some(unit)) || self.state.arm_of(Some(unit)).is_some() {
             return Ok(());
         }
         let segment = self.state.place_of_segment(event.segment);
@@ -115,7 +115,8 @@ impl Fold {
         if !clock::is_a_time(at) || event.lines.is_empty() || !event.lines.iter().all(is_line) {
             return Err("it is no order".into());
         }
-        if !self.counts_unit(unit) {
+        if self.state.excluded.has(Some(unit)) {
+            self.state.excluded.answered();
             return Ok(());
         }
         let line = |&(DocumentHash(document), value, quantity): &(DocumentHash, f64, u32)| Line {
@@ -132,15 +133,6 @@ impl Fold {
             self.follow_basket(&changed);
         }
         Ok(())
-    }
-
-    /// Whether a unit is not excluded. What an excluded one does is noted.
-    fn counts_unit(&mut self, unit: u64) -> bool {
-        let counts = !self.state.excluded.has(Some(unit));
-        if !counts {
-            self.state.excluded.answered();
-        }
-        counts
     }
 
     /// A basket has changed. The first credit of a unit is an answer.
