@@ -336,6 +336,7 @@ pub fn without_quotes(value: &str) -> Result<(), String> {
 /// the text is `@PATH`. Service managers pass secrets as files, because other processes of the user
 /// can read environment variables.
 pub fn text_or_file(text: &str) -> Result<String, String> {
+    let text = text.trim();
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
     let content = std::fs::read_to_string(path)
         .map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;

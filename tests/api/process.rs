@@ -349,7 +349,12 @@ async fn invalid_arguments_are_refused_before_any_effect() {
     let database = fresh_database(Kind::Sqlite).await;
     /// Arguments, environment variables, and a part of the message.
     type Wrong<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
-    let wrong: [Wrong; 23] = [
+    let padded = [
+        ("RANKDUEL_WEBHOOK_URL", "http://localhost/"),
+        ("RANKDUEL_WEBHOOK_SECRET", "     too-short     "),
+    ];
+    let wrong: [Wrong; 24] = [
+        (&[], &padded, "--webhook-secret must have 16 characters"),
         (&["--listen", "0.0.0.0:0"], &[], "RANKDUEL_API_KEYS"),
         (&["--listen", "[::]:0"], &[], "--insecure"),
         (&["--listen", "somewhere"], &[], "--listen \"somewhere\""),
