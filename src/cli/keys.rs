@@ -15,7 +15,6 @@ use rankduel_engine::access::{
 };
 use rankduel_engine::clock::{Clock as _, SystemClock, rfc3339};
 use rankduel_engine::experiment_spec::name_error;
-use rankduel_store::label::as_seen;
 use rankduel_store::{ApiKeyRecord, SharedStore};
 
 /// Manage the API keys of callers: create, list, rotate, revoke
@@ -230,14 +229,15 @@ async fn list(store: &SharedStore) -> anyhow::Result<String> {
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "{:<8}  {:<7}  {:<27}  {:<20}  {:<20}  {:<20}  {}{experiments}",
+            "{:<8}  {:<7}  {:<27}  {:<20}  {:<20}  {:<20}  {:?}{experiments}",
             key.id,
             KeyState::of(key, now).name(),
             Scopes::from_names(&key.scopes).to_string(),
             time(Some(key.created_at), ""),
             time(key.expires_at, "never"),
             time(key.last_used_at, "never"),
-            as_seen(&key.name),
+            // a mark of the writing direction is named, as it would turn the line
+            key.name,
         );
     }
     Ok(text)

@@ -117,7 +117,7 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
 
     let (reader, reader_id) = made(&[
         "create",
-        "relevance team",
+        "relevance \u{202e}team",
         "--scope",
         "read",
         "--experiment",
@@ -137,7 +137,8 @@ async fn keys_are_made_rotated_and_revoked_while_a_server_runs(database: TestDat
         |id: &str| list.lines().find(|line| line.starts_with(id)).expect("the key").to_owned();
     for id in [&reader_id, &newer_id] {
         assert!(
-            line(id).contains("good") && line(id).contains("relevance team, for search"),
+            line(id).contains("good")
+                && line(id).contains(r#""relevance \u{202e}team", for search"#),
             "{list}"
         );
     }
