@@ -28,10 +28,7 @@ fn flow(view: &View) -> Markup {
     let [left, right, ..] = traffic.shown;
     let time =
         |at: Option<f64>| at.map_or_else(|| "–".to_owned(), |at| format!("≤ {}", seconds(at)));
-    let share = |pages: u64, coverage: f64| {
-        let measured = pages as f64 / (pages + counts.outside).max(1) as f64;
-        html! { (percent(coverage)) " planned, " (percent(measured)) " measured" }
-    };
+    let [takes_part, outside] = counts.enrolment;
     let content = html! {
         p.note {
             "On this server, since it loaded the experiment at " (timestamp(counts.since_ms))
@@ -42,8 +39,11 @@ fn flow(view: &View) -> Markup {
                 (fact("Duels in flight", &html! { span #in-flight { (number(traffic.in_flight)) } }))
             }
             (fact("Pairs issued", &html! { (number(counts.pairs)) }))
-            @if counts.outside > 0 {
-                (fact("Pages that take part", &share(counts.pairs + counts.self_duels, view.loaded.spec.coverage)))
+            @if takes_part + outside > 0 {
+                (fact("Pages that take part", &html! {
+                    (percent(view.loaded.spec.coverage)) " planned, "
+                    (percent(takes_part as f64 / (takes_part + outside) as f64)) " measured"
+                }))
             }
             @if let Some([issued, answered]) = &traffic.alone {
                 (fact("Units shown one ranker alone (leader : control)", &arms(issued)))

@@ -16,6 +16,7 @@ on_both_databases! {
 on_sqlite! {
     a_page_outside_shows_the_control_and_its_feedback_is_ignored
     the_control_stays_while_it_is_shown_outside
+    the_share_that_takes_part_is_measured_anew_after_a_change
 }
 
 const UNITS: usize = 500;
@@ -162,4 +163,26 @@ async fn the_control_stays_while_it_is_shown_outside(database: TestDatabase) {
     patch(json!({"retire": "c"})).await.json(200);
     // what was retired is not shown to anybody
     patch(json!({"coverage": 0.5})).await.problem_at(ProblemKind::InvalidRequest, "/coverage");
+}
+
+async fn the_share_that_takes_part_is_measured_anew_after_a_change(database: TestDatabase) {
+    let server = Server::running(&database, &with(search(0.5), json!({"alone": 0.2}))).await;
+    let measured = async || {
+        let page = server.get("/experiments/search/traffic").await.text();
+        let fact = page.split_once(" planned, ").map(|(before, after)| {
+            let planned = before.rsplit('>').next().expect("a text");
+            (planned.to_owned(), after.split(" measured").next().expect("a text").to_owned())
+        });
+        fact.map(|(planned, measured)| [planned, measured].map(|it| it.replace('\u{202f}', " ")))
+    };
+    let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / UNITS as f64);
+    let before = units(&server).await.len();
+    assert_eq!(measured().await, Some(["50 %".into(), share(before)]));
+    server.patch("search", &json!({"owner": "search-team"})).await.json(200);
+    assert_eq!(measured().await, Some(["50 %".into(), share(before)]));
+    set(&server, 0.9).await;
+    assert_eq!(measured().await, None);
+    let after = units(&server).await.len();
+    assert!(after > before);
+    assert_eq!(measured().await, Some(["90 %".into(), share(after)]));
 }

@@ -26,6 +26,7 @@ pub struct Traffic {
     since_ms: i64,
     self_duels: AtomicU64,
     outside: AtomicU64,
+    enrolment: [AtomicU64; 2],
     feedback: [AtomicU64; FeedbackStatus::ALL.len()],
     delays: [AtomicU64; DELAY_SECONDS.len() + 1],
     delay: Histogram,
@@ -61,6 +62,9 @@ pub struct TrafficCounts {
     pub self_duels: u64,
     /// Pages of those who take no part.
     pub outside: u64,
+    /// Pages of those who take part and of those who do not, since the `coverage` has its value;
+    /// none while all take part.
+    pub enrolment: [u64; 2],
     /// Feedback by status, in the order of [`FeedbackStatus::ALL`].
     pub feedback: [u64; FeedbackStatus::ALL.len()],
     /// Answers by delay: one bucket up to each of [`DELAY_SECONDS`], and one beyond.
@@ -82,6 +86,7 @@ impl Traffic {
             since_ms,
             self_duels: AtomicU64::new(0),
             outside: AtomicU64::new(0),
+            enrolment: Default::default(),
             feedback: Default::default(),
             delays: Default::default(),
             delay,
@@ -100,9 +105,15 @@ impl Traffic {
         self.self_duels.fetch_add(1, Relaxed);
     }
 
-    /// Count a page of somebody who takes no part.
-    pub fn shown_outside(&self) {
-        self.outside.fetch_add(1, Relaxed);
+    /// Count a page where not all take part, of somebody who does or does not.
+    pub fn enrolled(&self, takes_part: bool) {
+        self.enrolment[usize::from(!takes_part)].fetch_add(1, Relaxed);
+        self.outside.fetch_add(u64::from(!takes_part), Relaxed);
+    }
+
+    /// The share of those who take part is another one from here on.
+    pub fn coverage_changed(&self) {
+        self.enrolment.iter().for_each(|count| count.store(0, Relaxed));
     }
 
     /// Whether a page of somebody who takes no part was counted.
@@ -147,6 +158,7 @@ impl Traffic {
             pairs: now.pairs,
             self_duels: self.self_duels.load(Relaxed),
             outside: self.outside.load(Relaxed),
+            enrolment: self.enrolment.each_ref().map(|count| count.load(Relaxed)),
             feedback: now.feedback,
             delays,
             ended,

@@ -7,6 +7,7 @@ use rand::RngExt as _;
 use super::LoadedExperiment;
 use crate::choose::{Choice, Chooser, Rule};
 use crate::error::EngineError;
+use crate::experiment_spec::WHOLE_COVERAGE;
 use crate::fold::Fold;
 use crate::open_duels::OpenDuels;
 use crate::tokens::duel_token::DuelToken;
@@ -77,14 +78,16 @@ impl LoadedExperiment {
         }
         let Choice { rule, selection } = choice;
         let ranker = selection.duel.first;
+        if self.spec.coverage < WHOLE_COVERAGE {
+            self.issued.traffic.enrolled(rule != Rule::Outside);
+        }
         match (rule, unit) {
-            (Rule::Outside, _) => self.issued.traffic.shown_outside(),
             (Rule::Alone(_), Some(unit)) => {
                 if fold.state().alone.as_deref().is_some_and(|alone| !alone.has_issued(unit)) {
                     self.unlogged.shown_alone(unit);
                 }
             }
-            (Rule::Alone(_), None) => {}
+            (Rule::Outside, _) | (Rule::Alone(_), None) => {}
             (Rule::Winner, _) => self.unlogged.count_self_duel(ranker),
             (
                 Rule::Watch | Rule::Home | Rule::Canary | Rule::Claim | Rule::Doubt | Rule::Policy,

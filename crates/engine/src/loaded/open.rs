@@ -46,6 +46,9 @@ impl LoadedExperiment {
             let is_first = record.created_at >= process.since_ms && record.head <= 1;
             Arc::new(Issued::new(duels, traffic, is_first, record.head))
         });
+        if before.is_some_and(|before| before.spec.coverage != spec.coverage) {
+            issued.traffic.coverage_changed();
+        }
         let loaded = Arc::new(Self {
             id: record.id,
             name: record.name.clone(),
