@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 
 use super::forecast::DAY_MS;
-use super::layout::{Tab, day, hour, number};
+use super::layout::{Tab, day, formatted, number};
 use super::view::Changed;
 
 /// Least distance of two names at the ends of lines, as a part of the height.
@@ -213,9 +213,13 @@ impl Times {
         /// Parts of the axis.
         const PARTS: i64 = 4;
         let Self { start, end } = self;
-        let time = |at: i64| (self.place(at), hour(at, at).replace("\u{a0}UTC", ""));
         if end - start < 2 * DAY_MS {
-            return (0..=PARTS).map(|part| time(start + (end - start) * part / PARTS)).collect();
+            let format = if end - start < PARTS * 60_000 { "%H:%M:%S" } else { "%H:%M" };
+            let time = |at: i64| (self.place(at), formatted(at, format));
+            let times = (0..=PARTS).map(|part| time(start + (end - start) * part / PARTS));
+            let mut times: Vec<_> = times.collect();
+            times.dedup_by(|one, other| one.1 == other.1);
+            return times;
         }
         let date = |at: i64| {
             let day = day(at, now);

@@ -233,7 +233,8 @@ pub(crate) fn labels(ids: &[String]) -> Vec<String> {
     ids.iter().map(short).collect()
 }
 
-fn formatted(unix_ms: i64, format: &str) -> String {
+/// A time in this format of `strftime`.
+pub(super) fn formatted(unix_ms: i64, format: &str) -> String {
     jiff::Timestamp::from_millisecond(unix_ms)
         .map_or_else(|_| unix_ms.to_string(), |time| time.strftime(format).to_string())
 }

@@ -90,7 +90,7 @@ fn batch(open: &OpenBatch, view: &View) -> Markup {
     let content = html! {
         dl.facts {
             (fact("Batch", &html! { (number(number_now.into())) " of at most " (number(open.number_max.into())) }))
-            (fact("Opened", &html! { @if let Some(at) = &open.opened_at { (at) } }))
+            (fact("Opened", &html! { @if let Some(at) = open.opened_ms { (timestamp(at)) } }))
             (fact("Comparisons answered", &html! {
                 (number(open.answered)) " of " (number(open.needed)) ", " (number(open.in_flight)) " in flight"
             }))

@@ -34,6 +34,9 @@ pub struct OpenBatch {
     /// `null` if no batch is open.
     #[schema(format = DateTime)]
     pub opened_at: Option<String>,
+    /// The same in Unix milliseconds.
+    #[serde(skip)]
+    pub opened_ms: Option<i64>,
     /// Comparisons in the batch, over all pairs. The policy adapts once all are answered.
     pub needed: u64,
     /// Comparisons answered so far.
@@ -299,7 +302,7 @@ fn open_batch(
         }
         false => batches.pairs_after(offset).take(limit).collect(),
     };
-    let (position, opened_at) =
+    let (position, opened_ms) =
         (fold.state().position, number.map(|_| fold.state().batches.opened_at));
     drop(fold);
     loaded
@@ -317,7 +320,8 @@ fn open_batch(
                 position,
                 number,
                 number_max,
-                opened_at: opened_at.map(rfc3339),
+                opened_at: opened_ms.map(rfc3339),
+                opened_ms,
                 needed: progress.needed,
                 answered: progress.answered,
                 in_flight: if number.is_some() { in_flight.total() } else { 0 },

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::walk::{play, result};
+use super::walk::{play, result, text};
 use crate::support::TestDatabase;
 use crate::support::client::{eventually, steady, with};
 use crate::support::service::Server;
@@ -19,6 +19,7 @@ on_sqlite! {
     figures_are_files
     the_cost_ends_with_the_experiment
     no_split_is_even_after_a_change_of_the_rankers
+    times_are_as_people_read_them
     a_winner_that_is_shown_alone_is_not_watched
     a_pause_puts_off_no_forecast
 }
@@ -185,6 +186,18 @@ async fn without_a_result_the_control_is_proposed(database: TestDatabase) {
     assert_eq!(server.verdict("search").await["state"], "open");
     let form = server.get("/experiments/search/manage/conclude").await.text();
     assert!(form.contains("<option value=\"prod\" selected>"), "{form}");
+}
+
+async fn times_are_as_people_read_them(database: TestDatabase) {
+    let body = with(steady("search", &["a", "b"]), json!({"answer_window_seconds": 60}));
+    let server = Server::running(&database, &body).await;
+    // nobody answers this one
+    server.pair("search").await;
+    play(&server, "search", 9, 9).await;
+    let page = server.get("/experiments/search").await.text();
+    assert!(page.contains(">14:13:20</text>") && page.contains(">14:14:"), "{page}");
+    let traffic = text(&server.get("/experiments/search/traffic").await.text());
+    assert!(traffic.contains("Opened2026-09-21 14:13:20 UTC"), "{traffic}");
 }
 
 async fn figures_are_files(database: TestDatabase) {
