@@ -59,7 +59,8 @@ const STATES: [State; 13] = [
     State::Archived,
 ];
 
-/// The choices of the filter: the words of the badges, each with the states that have them.
+/// The choices of the filter: the words of the badges, each with the states that have them, and an
+/// end whatever holds.
 fn choices() -> Vec<(&'static str, String)> {
     let mut choices: Vec<(&str, String)> = Vec::new();
     for state in STATES {
@@ -69,6 +70,7 @@ fn choices() -> Vec<(&'static str, String)> {
             None => choices.push((text, state.name())),
         }
     }
+    choices.push(("Concluded", "concluded".into()));
     choices
 }
 

@@ -13,6 +13,7 @@ use super::problem::{ApiResult, Problem};
 use crate::service::answer::State;
 use crate::service::units::unit_error;
 use rankduel_store::ListFilter;
+use rankduel_store::events::Status;
 
 /// The default of `limit`.
 const LIMIT_DEFAULT: u32 = 50;
@@ -65,9 +66,10 @@ pub(crate) fn read_filter(search: Option<&str>, state: Option<&str>) -> ApiResul
     }
     let mut states = Vec::new();
     for name in state.into_iter().flat_map(|names| names.split(',')) {
-        let state: Result<State, ValueError> = State::deserialize(name.into_deserializer());
-        match state {
-            Ok(_) => states.push(name.to_owned()),
+        let read: Result<State, ValueError> = State::deserialize(name.into_deserializer());
+        let status: Result<Status, ValueError> = Status::deserialize(name.into_deserializer());
+        match read.map(drop).or_else(|error| status.map(drop).map_err(|_| error)) {
+            Ok(()) => states.push(name.to_owned()),
             Err(error) => return refused("state", format!("`state`: {error}")),
         }
     }

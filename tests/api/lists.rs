@@ -203,6 +203,8 @@ async fn a_list_is_filtered(database: TestDatabase) {
     }
     server.patch("other", &json!({"status": "concluded"})).await.json(200);
     create_alarming(&server, "loud").await;
+    // whatever else holds of it
+    server.patch("loud", &json!({"status": "paused"})).await.json(200);
     server.create(&counting("gone", &["a", "b"])).await;
     server.patch("gone", &json!({"status": "concluded"})).await.json(200);
     let gone = server.send("DELETE", "/v1/experiments/gone", &[], Vec::new()).await;
@@ -217,6 +219,9 @@ async fn a_list_is_filtered(database: TestDatabase) {
         ("state=alarm", &["loud"]),
         ("state=harm,alarm,stopped", &["loud", "other"]),
         ("state=empty&search=team", &["checkout"]),
+        ("state=paused", &["loud"]),
+        ("state=running", &["checkout", "search"]),
+        ("state=concluded", &["other"]),
         ("state=archived", &["gone"]),
         ("state=archived&search=ops", &[]),
         ("state=stopped,archived", &["gone", "other"]),

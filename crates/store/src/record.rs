@@ -68,7 +68,7 @@ pub const LIST_GROUPS: usize = 4;
 pub struct ListFilter {
     /// Those whose name or owner contains this text; the case of A to Z does not matter.
     pub search: Option<String>,
-    /// Those whose answer has one of these states.
+    /// Those whose answer has one of these states, or whose status is one of them.
     pub states: Option<Vec<String>>,
     /// Those with one of these names.
     pub names: Option<Vec<String>>,

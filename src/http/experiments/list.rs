@@ -30,8 +30,9 @@ pub(crate) struct ListQuery {
     /// Only experiments whose name or owner contains this text. The case of A to Z does not matter.
     #[param(max_length = 100, nullable = false)]
     search: Option<String>,
-    /// Only experiments whose stored `answer` is in one of these states, separated by commas.
-    /// Archived experiments are listed only with `archived`.
+    /// Only experiments whose stored `answer` is in one of these states, or whose status is
+    /// `running`, `paused` or `concluded`, separated by commas. Archived experiments are listed only
+    /// with `archived`.
     #[param(example = "harm,alarm", nullable = false)]
     state: Option<String>,
 }

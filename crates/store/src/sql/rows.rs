@@ -45,14 +45,15 @@ pub(crate) const EXPERIMENT_COLUMNS: &str = "id, name, spec, seed, status, winne
      created_at_ms, updated_at_ms, archived_at_ms, pruned_to, answer";
 
 /// That an experiment is of a list: `$1` is a part of its name or of its owner in lower case, `$2`
-/// has states and `$3` names, each between commas, and `$4` is a part of its spec; all are empty
-/// without a filter. A text contains another one if it changes when that is replaced, which both
-/// databases do alike. Archived experiments are of a list that asks for them.
+/// has states or statuses and `$3` names, each between commas, and `$4` is a part of its spec; all
+/// are empty without a filter. A text contains another one if it changes when that is replaced,
+/// which both databases do alike. Archived experiments are of a list that asks for them.
 pub(crate) const LISTED: &str = "($1 = '' or replace(lower(name), $1, '') <> lower(name)
          or replace(lower(owner), $1, '') <> lower(owner))
      and case
          when archived_at_ms is not null then replace($2, ',archived,', '') <> $2
          else $2 = '' or replace($2, ',' || state || ',', '') <> $2
+             or replace($2, ',' || status || ',', '') <> $2
      end
      and ($3 = '' or replace($3, ',' || name || ',', '') <> $3)
      and ($4 = '' or replace(spec, $4, '') <> spec)";
