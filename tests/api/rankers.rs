@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::TestDatabase;
 use crate::support::client::{Answer, assert_has, assert_verifies, eventually, until, with};
-use crate::support::service::Server;
+use crate::support::service::{Server, Settings};
 
 on_both_databases! {
     a_ranker_is_added_while_duels_are_in_flight
@@ -22,6 +22,7 @@ on_sqlite! {
     the_verdict_and_all_scores_cover_active_rankers_only
     an_experiment_concludes_on_an_active_ranker
     a_verdict_that_starts_again_is_proven_again
+    answers_from_before_a_change_do_not_wait_for_the_verdict
     rankings_are_required_of_active_rankers
     the_pages_mark_retired_rankers
 }
@@ -514,4 +515,26 @@ async fn the_pages_mark_retired_rankers(database: TestDatabase) {
     let (_, last) = traffic.rsplit_once("<th scope=\"row\">").expect("rows");
     assert!(last.contains(">a<") && last.contains("retired"), "{last}");
     assert_eq!(traffic.matches("retired</span>").count(), 1, "{traffic}");
+}
+
+async fn answers_from_before_a_change_do_not_wait_for_the_verdict(database: TestDatabase) {
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    server.create(&with(search("uniform"), json!({"answer_window_seconds": 512}))).await;
+    let waits = async || {
+        let found = server.verdict("search").await;
+        let page = server.get("/experiments/search").await.text();
+        let says = page.contains("because other pages of that time can still get theirs");
+        (found["waiting"].clone(), found["rests_on"]["waiting"].clone(), says)
+    };
+    // nobody answers this one
+    server.pair("search").await;
+    play(&server, 3).await;
+    assert_eq!(waits().await.0["answers"], 3);
+    enlist(&server, json!({"id": "d"})).await.json(200);
+    assert_eq!(waits().await, (Value::Null, json!(0), false));
+    // in a cohort after the change; the clock started at 14:13:20
+    server.clock.advance_ms(2000);
+    play(&server, 2).await;
+    let next = json!({"answers": 2, "next_count_at": "2026-09-21T14:22:00.000Z"});
+    assert_eq!(waits().await, (next, json!(2), true));
 }

@@ -12,6 +12,7 @@ use crate::service::reports::claims::ControlView;
 use crate::service::reports::guardrails::{self, harms};
 use crate::service::reports::leader::{Lead, lead};
 use crate::service::reports::segment_claims::SegmentsView;
+use crate::service::reports::verdict_basis::Waiting;
 use rankduel_engine::clock::{days_after, days_since};
 use rankduel_engine::experiment_spec::ConcludeAt;
 use rankduel_engine::fold::Fold;
@@ -153,7 +154,7 @@ fn found(
             .as_deref()
             .is_some_and(|reason| !reason.is_empty())
             && spec.conclude_at.is_some_and(|at| at.max_days.is_some() || at.max_duels.is_some()),
-        waits: fold.run().cohorts().waiting() > 0,
+        waits: Waiting::of(fold).is_some(),
         rankers_changed: fold.state().roster_changes() > 0,
         has_excluded: fold.state().excluded.units() > 0,
         watch: spec.watch,
@@ -163,7 +164,7 @@ fn found(
             .baskets
             .as_ref()
             .filter(|baskets| baskets.units() != (0, 0))
-            .map(|baskets| baskets.ordered().0 > 0),
+            .map(|_| Waiting::of(fold).is_some()),
         leader: id(leader),
         is_compared: lead.compared,
         rivals: lead.rivals,

@@ -100,7 +100,8 @@ pub struct VerdictBasis {
     pub assumptions: Vec<&'static str>,
 }
 
-/// Answers that the verdict does not count yet.
+/// Answers that the verdict does not count yet, and will. Those to duels from before a change of
+/// the rankers wait for the comparison with the control alone.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Waiting {
     #[schema(example = 332)]
@@ -117,10 +118,21 @@ pub struct Waiting {
 impl Waiting {
     pub(super) fn of(fold: &Fold) -> Option<Self> {
         let cohorts = fold.run().cohorts();
-        let baskets = fold.state().baskets.as_deref();
-        let (answers, next_count_ms) = match baskets {
-            None => (cohorts.waiting(), cohorts.oldest_window_end()? + SLACK_MS),
-            Some(baskets) => (baskets.ordered().0, next_closes_ms(fold)?),
+        let counts_at = |start: i64| cohorts.window_end_of(start) + SLACK_MS;
+        let (answers, next_count_ms) = match fold.state().baskets.as_deref() {
+            None => cohorts.waiting_for_verdict().map(|(answers, at)| (answers, counts_at(at)))?,
+            Some(baskets) => {
+                let start = |at: i64| cohorts.start_of_cohort(at);
+                let counts = |start: &i64| cohorts.verdict_counts(*start);
+                // all do, unless the verdict has started again since
+                if counts(&start(baskets.oldest()?)) {
+                    (baskets.ordered().0, next_closes_ms(fold)?)
+                } else {
+                    let starts = baskets.expected().map(|(at, _)| start(at)).filter(counts);
+                    let starts: Vec<i64> = starts.collect();
+                    (starts.len() as u64, counts_at(*starts.iter().min()?))
+                }
+            }
         };
         let next_count_at = rfc3339(next_count_ms);
         (answers > 0).then_some(Self { answers, next_count_at, next_count_ms })
@@ -209,7 +221,7 @@ impl VerdictBasis {
         let cohorts = fold.run().cohorts();
         let (with_unit, without_unit) = cohorts.answers();
         let baskets = fold.state().baskets.as_deref();
-        let waiting = baskets.map_or_else(|| cohorts.waiting(), |baskets| baskets.ordered().0);
+        let waiting = Waiting::of(fold).map_or(0, |waiting| waiting.answers);
         let (left_out, excluded) = (cohorts.left_out(), &fold.state().excluded);
         let total = with_unit + without_unit;
         let is_in_cohorts = cohorts.window_ms() > 0;

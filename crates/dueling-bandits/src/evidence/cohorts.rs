@@ -157,9 +157,9 @@ impl Cohorts {
         self.windows.ended_until(now)
     }
 
-    /// When the windows of all duels of the oldest cohort with answers have ended.
-    pub fn oldest_window_end(&self) -> Option<i64> {
-        self.oldest_end().map(|end| self.windows.end_of(end))
+    /// When the windows of all duels of the cohort that begins at `start` have ended.
+    pub fn window_end_of(&self, start: i64) -> i64 {
+        self.windows.end_of(self.windows.end_of_cohort(start))
     }
 
     /// Every answer of a duel issued before this time has been counted or left out.
@@ -170,6 +170,14 @@ impl Cohorts {
     /// How many answers wait.
     pub fn waiting(&self) -> u64 {
         self.open.values().map(Cohort::answers).sum()
+    }
+
+    /// How many answers wait for the verdict, and where the oldest cohort with any begins; `None`
+    /// if none does.
+    pub fn waiting_for_verdict(&self) -> Option<(u64, i64)> {
+        let waiting = self.open.range(self.verdict_from..);
+        let (&oldest, _) = waiting.clone().next()?;
+        Some((waiting.map(|(_, cohort)| cohort.answers()).sum(), oldest))
     }
 
     /// The answers that wait and that the verdict is expected to count; equal ones of a pair are

@@ -58,7 +58,9 @@ fn a_changed_window_is_that_of_later_duels() {
     }
     // the later ones wait for the earlier ones, whose window is longer
     assert_eq!(cohorts.ended_until(since + 120_000), 0);
-    assert_eq!(cohorts.oldest_window_end(), Some(since + WINDOW));
+    let oldest = since - width;
+    assert_eq!(cohorts.waiting_for_verdict(), Some((4, oldest)));
+    assert_eq!(cohorts.window_end_of(oldest), since + WINDOW);
     let until = cohorts.ended_until(since + WINDOW - 1);
     assert_eq!(counted(&mut cohorts, until), []);
     let now = since + WINDOW;
@@ -176,6 +178,7 @@ fn a_verdict_that_starts_again_counts_later_duels_and_nothing_is_dropped() {
     cohorts.add_duels(Cell { issued: 10, answered: 4 });
     cohorts.start_verdict_again(2 * WINDOW + 1);
     assert_eq!((cohorts.waiting(), cohorts.expected(), cohorts.unanswered()), (2, vec![], None));
+    assert_eq!(cohorts.waiting_for_verdict(), None);
     let before = cohorts.add(&answer(2 * WINDOW - 1, 3, None, Outcome::First));
     assert_eq!(before.admission, Admission::WaitsUnexpected, "the claims count it");
     for unit in [7, 8] {
