@@ -12,6 +12,7 @@ on_both_databases! {
 }
 
 on_sqlite! {
+    a_change_of_preferences_starts_the_claims_again
     a_concluded_experiment_is_watched
     an_experiment_tells_of_drift_by_default
 }
@@ -106,6 +107,39 @@ async fn a_change_of_preferences_starts_the_verdict_again(database: TestDatabase
         assert_eq!(found["drift"], first.verdict("search").await["drift"]);
         assert!(alarms(server).await.is_empty(), "the verdict speaks of today");
     }
+}
+
+async fn a_change_of_preferences_starts_the_claims_again(database: TestDatabase) {
+    let body = with(experiment("restart"), json!({"control": "b", "segments": ["web"]}));
+    let server = Server::running(&database, &body).await;
+    let path = "/v1/experiments/search/next-duel";
+    let answer = async |winner: &str, duels: usize| {
+        let mut left = duels;
+        while left > 0 {
+            let duel = server.post(path, &json!({"segment": "web"})).await.json(200);
+            if duel["self_duel"] == false {
+                server.wins("search", &duel, winner).await;
+                left -= 1;
+            }
+        }
+    };
+    // the claims about `a` and the segment that hold, but for the verdict and drift
+    let decided = async || {
+        let claims = server.report("search", "claims").await;
+        let all = claims["claims"].as_array().expect("a list").iter();
+        let decided = all.filter(|claim| claim["state"] == "decided");
+        let names = decided.map(|claim| claim["claim"].as_str().expect("a name").to_owned());
+        names.filter(|name| name != "best" && name != "drift").collect::<Vec<_>>()
+    };
+    answer("a", 100).await;
+    assert_eq!(decided().await, ["better", "not_worse", "unhurt"]);
+    answer("b", 50).await;
+    assert_eq!(server.verdict("search").await["drift"]["alarms_total"], 1);
+    assert_eq!(decided().await, [""; 0]);
+    assert_eq!(server.verdict("search").await["control"]["win_rate"], Value::Null);
+    answer("b", 100).await;
+    assert_eq!(server.verdict("search").await["winners"], json!(["b"]));
+    assert_eq!(decided().await, ["worse", "unhurt"]);
 }
 
 async fn a_concluded_experiment_is_watched(database: TestDatabase) {

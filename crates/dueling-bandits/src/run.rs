@@ -7,7 +7,8 @@
 //! With a control, the run owns the [claims](crate::claims) against it, and with declared segments
 //! the claims about them. They count what the verdict counts, and select some of the duels. A run
 //! can look for [drift](crate::claims::drift) in the same answers. The verdict starts again where
-//! the rankers change; the claims go on, with all answers to duels issued before and after.
+//! the rankers change; the claims go on, with all answers to duels issued before and after. Where
+//! preferences change and that is to start the verdict again, these claims start again too.
 
 use crate::claims::control::{ControlClaims, Goal};
 use crate::claims::drift::Drift;
@@ -148,8 +149,8 @@ impl Run {
         self.segments = (segments > 0).then(claims);
     }
 
-    /// Whether an alarm about drift starts the verdict again from here on, as a change of the
-    /// roster does. Not part of the saved state.
+    /// Whether an alarm about drift starts the verdict and the claims again from here on. Not part
+    /// of the saved state.
     pub fn restart_on_drift(&mut self, restarts: bool) {
         self.restarts = restarts;
     }
@@ -439,13 +440,17 @@ impl Run {
         Ok(())
     }
 
-    /// If an alarm about drift was raised, the verdict starts again where it is to.
+    /// If an alarm about drift was raised, verdict and claims start again where they are to.
     fn restart_after(&mut self, raised: bool, at: i64) {
         if let Some(drift) = self.drift.as_mut().filter(|_| raised && self.restarts) {
             drift.restarted();
             self.restart_verdict(at);
+            // the alarm rests on what was counted, so nothing waits as for an act of a person
+            if let Some(claims) = &mut self.claims {
+                claims.start_again(&self.changes.active_before(&self.roster));
+            }
             if let Some(segments) = &mut self.segments {
-                segments.verdict_started_again();
+                segments.start_again();
             }
         }
     }

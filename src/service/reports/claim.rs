@@ -77,7 +77,7 @@ pub enum ClaimKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimState {
-    /// The claim is proven, and stays so.
+    /// The claim is proven, and stays so, unless drift starts the claims again.
     Decided,
     /// The claim may still be proven.
     Open,

@@ -19,6 +19,7 @@
 //! Evidence counts from the moment at which a control is named. Naming another one drops the
 //! capital against the earlier one. New rankers and new controls get their stakes from what the
 //! reserve keeps for changes. A retired ranker keeps its claims; a retired control ends all claims.
+//! A change of preferences that starts the verdict again starts these claims again too.
 //! Each change takes effect once all cohorts that were issued before it have been counted
 //! ([`Run`](crate::run::Run)), and every change does: one that is taken back has had its stakes.
 
@@ -171,6 +172,13 @@ impl ControlClaims {
             for &x in &rivals {
                 self.contests.stake(x, direction, part);
             }
+        }
+    }
+
+    /// Drop all capital, as if the control was named again: preferences have changed.
+    pub fn start_again(&mut self, active: &[usize]) {
+        if let Some(control) = self.control() {
+            self.name(control, active);
         }
     }
 

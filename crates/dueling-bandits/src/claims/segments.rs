@@ -179,6 +179,12 @@ impl SegmentClaims {
         self.least_pages = self.fewest_pages();
     }
 
+    /// The verdict has started again because preferences have changed: no claim holds any more.
+    pub fn start_again(&mut self) {
+        (self.winner, self.rivals) = (None, Vec::new());
+        self.verdict_started_again();
+    }
+
     /// The winner and the control at this moment, after whole cohorts were counted. Another winner
     /// starts all claims again; another control, or a rival that was retired, those of the segments
     /// whose rival changes. `wins(x, y)` are the wins of x over y that count.
