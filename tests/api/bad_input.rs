@@ -271,12 +271,13 @@ async fn invalid_changes_are_refused(database: TestDatabase) {
     let cases = changes(
         r#"
         status -> /winner
-        status = null -> /winner
+        status = null -> /status
         status = "", "stopped", "Paused", 1, ["paused"] -> /status
         status = "paused" -> /winner
         winner = "z", "", 0, {"id": "a"} -> /winner
         name = "other" -> /name
         rankers = ["a", "b"] -> /rankers
+        control = null -> /control
         "#,
     );
     untouched.refuses("PATCH", "/v1/experiments/search", &good, &cases).await;

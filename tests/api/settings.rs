@@ -234,7 +234,8 @@ async fn what_cannot_change_is_refused(database: TestDatabase) {
         (json!({"owner": "a", "control": "c"}), "/control"),
         (json!({"archived": true}), "/archived"),
         (json!({"status": "paused", "reason": "harm"}), "/reason"),
-        (json!({"owner": null, "description": null}), ""),
+        (json!({"owner": "a", "control": null}), "/control"),
+        (json!({}), ""),
     ] {
         server.refuses_change("search", &change, pointer).await;
     }

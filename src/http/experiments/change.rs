@@ -1,16 +1,18 @@
 //! `PATCH /v1/experiments/{name}`: change an experiment.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use serde::de::IgnoredAny;
 
 use super::representation::Experiment;
 use crate::http::AppState;
 use crate::http::caller::Caller;
 use crate::http::conditional::expected_version;
-use crate::http::extract::{JsonBody, PathName};
+use crate::http::extract::{JsonText, PathName, json};
 use crate::http::problem::{ApiResult, Problem, ProblemKind};
 use crate::service::{self, Service};
 use rankduel_engine::access::Actor;
@@ -36,7 +38,7 @@ pub(crate) async fn change(
     PathName(name): PathName,
     caller: Caller,
     headers: HeaderMap,
-    JsonBody(patch): JsonBody<Patch>,
+    text: JsonText,
 ) -> ApiResult<Response> {
     let expected = expected_version(&headers)?.ok_or_else(|| {
         Problem::new(
@@ -45,8 +47,22 @@ pub(crate) async fn change(
         )
     })?;
     let (version, by) = (expected.version(), caller.actor());
+    let patch = text.read(read).await?;
     let loaded = change_experiment(&state.service, &name, version, &patch, &by).await?;
     Ok(Experiment::of(&loaded).into_response(StatusCode::OK))
+}
+
+/// Read a change. A `null` beside other members is refused: who sends it wants a setting removed.
+fn read(bytes: &[u8]) -> Result<Patch, Problem> {
+    let patch = json(bytes)?;
+    let members: BTreeMap<String, Option<IgnoredAny>> = json(bytes)?;
+    match members.iter().find(|(_, value)| value.is_none()) {
+        None => Ok(patch),
+        Some((name, _)) => {
+            let detail = format!("`{name}` is `null`, which changes nothing; leave it out");
+            Err(Problem::invalid_at("change", format!("/{name}"), detail))
+        }
+    }
 }
 
 /// Make the change of a body, if the experiment is at `version` (`None` for any version).
