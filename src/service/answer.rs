@@ -167,14 +167,17 @@ impl Answer {
     }
 
     /// Whether a person should be told of it, after the answer before: it says something else of
-    /// which a person should know, or that a result does not hold any more.
+    /// which a person should know, or that a result does not hold any more, or an alarm is over.
     pub fn is_news_after(&self, before: Option<&Self>) -> bool {
-        use State::{Archived, Empty, Leader, Paused, Refused, Waiting};
+        use State::{Alarm, Archived, Empty, Leader, Paused, Refused, Waiting};
         let is_same =
             |it: &Self| (it.state, &it.about, it.status) == (self.state, &self.about, self.status);
         match self.state {
             Archived => false,
-            Refused | Paused | Waiting | Leader | Empty => !self.withdrawn_since(before).is_empty(),
+            Refused | Paused | Waiting | Leader | Empty => {
+                !self.withdrawn_since(before).is_empty()
+                    || before.is_some_and(|before| before.state == Alarm)
+            }
             _ => !before.is_some_and(is_same) || !self.withdrawn_since(before).is_empty(),
         }
     }
@@ -189,6 +192,6 @@ impl Answer {
 impl SeenAlarm {
     /// Its kind; `None` for one of another version.
     pub fn known(&self) -> Option<&'static AlarmKind> {
-        alarms::KINDS.iter().find(|kind| kind.slug == self.kind)
+        alarms::kind(&self.kind)
     }
 }

@@ -3,7 +3,7 @@
 //! [`ORDER`] is read from top to bottom: the first state that has something to say is the answer.
 
 use crate::service::answer::{Action, ActionKind, Answer, SeenAlarm, State, WhatNext};
-use crate::service::reports::alarms::{Alarm, AlarmKind};
+use crate::service::reports::alarms::{self, Alarm, AlarmKind};
 use crate::service::reports::claim::ClaimKind;
 use crate::service::reports::findings::Findings;
 use crate::service::reports::words::{points, proven_points};
@@ -81,7 +81,12 @@ pub(crate) fn answer(of: &Findings) -> Answer {
     let Said { state, headline, next, about, needs_you, actions } = said;
     let began = match state {
         State::Refused => of.refused.map(|(since, _)| since),
-        State::Harm | State::Alarm => Some(of.now),
+        State::Harm => None,
+        State::Alarm => match about.first().and_then(|slug| alarms::kind(slug)) {
+            Some(kind) if kind.slug == CHANGED => of.changed_at,
+            Some(kind) if kind.is_of_log() => None,
+            _ => Some(of.now),
+        },
         State::NotWatched | State::Stopped => of.ended_at,
         _ => of.decided_at,
     };

@@ -182,7 +182,9 @@ async fn store(
         .map_err(|error| ServiceError::internal(format!("an answer was not written: {error}")))?;
     let (answer, webhook) = (&new.answer, service.webhook.get());
     let before = kept.map(|kept| kept.answer);
-    let webhook = webhook.filter(|_| answer.is_news_after(before.as_ref()));
+    // another version has told an answer that this one cannot read, and an import is no news
+    let is_told = before.is_none() && record.answer.is_some();
+    let webhook = webhook.filter(|_| !is_told && answer.is_news_after(before.as_ref()));
     let notice = webhook.map(|webhook| {
         notice(loaded, answer, before.as_ref(), webhook.public_url(), service.now_ms())
     });

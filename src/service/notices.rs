@@ -44,6 +44,7 @@ pub(super) fn notice(
         "url": public_url.map(|url| format!("{url}/experiments/{experiment}")),
         "status": answer.status,
         "status_before": before.map(|before| before.status),
+        "state_before": before.map(|before| before.state),
         "noticed_at": rfc3339(now_ms),
         "withdrawn": withdrawn,
         "answer": answer,
@@ -88,7 +89,10 @@ impl Message {
             [_, now] if now == "running" => "The experiment was resumed.",
             _ => "",
         };
-        let first = [status.to_owned()].into_iter();
+        let was_alarm = text(notice, "/state_before") == "alarm";
+        let is_over = was_alarm && notice["answer"]["alarms"].as_array().is_some_and(Vec::is_empty);
+        let over = if is_over { "The alarm is over." } else { "" };
+        let first = [status.to_owned(), over.to_owned()].into_iter();
         let lost = (!withdrawn.is_empty()).then_some(lost);
         let sentences = first.chain(lost).chain(said);
         Self {

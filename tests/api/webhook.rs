@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use rankduel::service::transfer::{export, import};
 use rankduel::service::{WebhookFormat, WebhookSettings};
 use rankduel_engine::metrics::Metrics;
 use rustls::pki_types::pem::PemObject as _;
@@ -28,6 +29,8 @@ on_both_databases! {
 on_sqlite! {
     each_change_of_an_experiment_is_told_once
     a_withdrawn_result_and_the_next_one_are_told
+    what_came_with_an_import_is_no_news_and_keeps_its_time
+    the_end_of_an_alarm_is_told
     people_get_messages
 }
 
@@ -305,6 +308,81 @@ async fn a_withdrawn_result_and_the_next_one_are_told(database: TestDatabase) {
     assert_eq!(second["answer"]["about"], first["answer"]["about"]);
     let ids = [&first["id"], &withdrawn["id"], &second["id"]];
     assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2], "{ids:?}");
+}
+
+async fn what_came_with_an_import_is_no_news_and_keeps_its_time(database: TestDatabase) {
+    let store = database.store().await;
+    let server = Server::with(store.clone(), Settings::quick()).await;
+    let metrics = json!([{"name": "failed", "cap": 1, "limit": 0.1, "on_harm": "tell"}]);
+    for (name, members) in [
+        ("changed", json!({"policy": {"kind": "uniform"}})),
+        ("harmed", json!({"policy": {"kind": "uniform"}, "metrics": metrics})),
+    ] {
+        server.create(&with(steady(name, &["a", "b"]), members)).await;
+    }
+    let wins = [["a"; 100], ["b"; 100]].concat();
+    for winner in wins {
+        server.wins("changed", &server.pair("changed").await, winner).await;
+        let duel = server.pair("harmed").await;
+        let metrics = json!({"a": {"failed": 1}, "b": {"failed": 0}});
+        let body = json!({"duel_id": duel["duel_id"], "metrics": metrics});
+        server.feedback("harmed", &body).await.json(200);
+    }
+    // the windows of the values end
+    server.clock.advance_ms(120_000);
+    let answer = async |server: &Server, name: &str, state: &str| {
+        eventually(name, async || {
+            let answer = server.experiment(name).await["answer"].clone();
+            (answer["state"] == state).then_some(answer)
+        })
+        .await
+    };
+    for (name, state) in [("changed", "alarm"), ("harmed", "harm")] {
+        answer(&server, name, state).await;
+        let mut file = Vec::new();
+        export(&*store, name, &mut file).await.expect("an export");
+        import(&*store, &mut &*file, Some(&format!("{name}-copy")), None).await.expect("an import");
+    }
+    server.stop().await;
+
+    let (url, got) = receive(&[TAKEN]);
+    let server = quick(&database).await;
+    server.clock.advance_ms(2 * 86_400_000);
+    notify(&server, &url);
+    for (name, state) in [("changed", "alarm"), ("harmed", "harm")] {
+        let own = answer(&server, name, state).await;
+        let copy = format!("{name}-copy");
+        server.verdict(&copy).await;
+        let copy = answer(&server, &copy, state).await;
+        let [own, since] = [&own, &copy].map(|it| it["since"].as_i64().expect("a time"));
+        assert!((own - since).abs() < 600_000, "{copy}");
+    }
+    stop(&server, "next").await;
+    assert_eq!(next(&got).json()["experiment"], "next");
+}
+
+async fn the_end_of_an_alarm_is_told(database: TestDatabase) {
+    let (url, got) = receive(&[TAKEN]);
+    let server = Server::with(database.store().await, Settings::quick()).await;
+    notify_as(&server, &url, WebhookFormat::Slack);
+    server.create(&steady("search", &["a", "b"])).await;
+    let message = |advance| {
+        server.clock.advance_ms(advance);
+        let message = got.recv_timeout(Duration::from_secs(90)).expect("a notice").json();
+        message["text"].as_str().expect("a text").to_owned()
+    };
+    for _ in 0..60 {
+        server.feedback("search", &json!({"duel_id": "nobody's", "outcome": "left"})).await;
+    }
+    let begun = message(20_000);
+    assert!(begun.contains("Much feedback is refused."), "{begun}");
+    server.clock.advance_ms(3_600_000);
+    for winner in ["a", "b"].repeat(30) {
+        server.wins("search", &server.pair("search").await, winner).await;
+    }
+    let ended = message(1_200_000);
+    let parts = ["\nThe alarm is over.\n`", "` leads: its rival is not ruled out."];
+    assert!(parts.iter().all(|part| ended.contains(part)), "{ended}");
 }
 
 async fn people_get_messages(database: TestDatabase) {

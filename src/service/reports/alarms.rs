@@ -53,6 +53,11 @@ pub struct Alarm {
     pub action: &'static str,
 }
 
+/// The kind with this name; `None` if another version has it.
+pub fn kind(slug: &str) -> Option<&'static AlarmKind> {
+    KINDS.iter().find(|kind| kind.slug == slug)
+}
+
 impl AlarmKind {
     /// It is on, for this reason.
     pub(crate) fn alarm(self, detail: String) -> Alarm {
@@ -63,6 +68,11 @@ impl AlarmKind {
     pub fn is_of_one_server(&self) -> bool {
         let counts = [NO_FEEDBACK, LATE, INVALID, CONFLICTS, REPEATS, UNANSWERED];
         counts.contains(self) || self.is_evidence()
+    }
+
+    /// Whether it follows from the log alone, and not from the time either.
+    pub fn is_of_log(&self) -> bool {
+        !self.is_of_one_server() && ![BATCH_STUCK, CLOCK_AHEAD].contains(self)
     }
 
     /// Whether it rests on such counts and is proven: what comes later does not disprove it.

@@ -27,6 +27,8 @@ pub(crate) struct Findings {
     pub recorded_at: i64,
     /// When the verdict was given.
     pub decided_at: Option<i64>,
+    /// When it was found that preferences have changed, if ever.
+    pub changed_at: Option<i64>,
     /// When the experiment was concluded.
     pub ended_at: Option<i64>,
     /// When the days are over that it runs at least, and those that it runs at most.
@@ -141,6 +143,7 @@ fn found(
         now,
         recorded_at: fold.state().recorded_at,
         decided_at: verdict.and_then(|_| Some(fold.run().race().points().last()?.recorded_at)),
+        changed_at: fold.run().drift().and_then(|drift| Some(drift.alarms().last()?.at)),
         ended_at: None,
         days_end: days_end(loaded, fold, now),
         refused: None,
