@@ -21,6 +21,7 @@
 //! refused: which of them are lost would depend on when people buy.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -303,15 +304,8 @@ impl Baskets {
         if received_at + CLOCK_MS >= self.closed_until {
             self.cancelled.entry(order).or_insert(received_at);
         }
-        let Some(unit) = self.unit_of.remove(&order) else { return Changed::default() };
-        self.change(unit, |baskets| {
-            let Some(orders) = baskets.orders.get_mut(&unit) else { return };
-            let Some(place) = orders.iter().position(|known| known.order == order) else { return };
-            baskets.lines -= orders.remove(place).lines.len();
-            if orders.is_empty() {
-                baskets.orders.remove(&unit);
-            }
-        })
+        let Some(&unit) = self.unit_of.get(&order) else { return Changed::default() };
+        self.change(unit, |baskets| drop(baskets.take_order(order)))
     }
 
     /// The first page of a unit that sees one ranker alone. Of several, the one issued first
@@ -362,11 +356,8 @@ impl Baskets {
         let meeting = self.meeting(unit, &mut join);
         self.left.join = join;
         let found = self.basket(unit).map(|(pair, basket)| (pair, basket.first, basket.clicks()));
-        let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
-        let keys: Vec<_> = self.baskets.range(of_unit).map(|(&key, _)| key).collect();
-        for key in keys {
-            let basket = self.baskets.remove(&key);
-            self.links -= basket.map_or(0, |basket| basket.links());
+        for (_, basket) in self.baskets.extract_if(of_unit(unit), |_, _| true) {
+            self.links -= basket.links();
         }
         self.homes.remove(&unit);
         let orders = self.take_orders(unit);
@@ -417,30 +408,33 @@ impl Baskets {
     fn drop_late(&mut self) {
         let until = self.closed_until;
         let waits = |unit: u64| {
-            let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
-            self.baskets.range(of_unit).next().is_some()
+            self.baskets.range(of_unit(unit)).next().is_some()
                 || self.homes.contains_key(&unit)
                 || self.alone.contains_key(&unit)
         };
-        let mut dropped = Vec::new();
+        let mut late = Vec::new();
         for (&unit, orders) in &self.orders {
-            if orders.iter().any(|order| order.at + CLOCK_MS < until) && !waits(unit) {
-                dropped.push(unit);
+            let is_late = |order: &&Order| order.at + CLOCK_MS < until;
+            if orders.iter().any(|order| is_late(&order)) && !waits(unit) {
+                late.extend(orders.iter().filter(is_late).map(|order| order.order));
             }
         }
-        for unit in dropped {
-            let (late, kept): (Vec<_>, Vec<_>) =
-                self.take_orders(unit).into_iter().partition(|it| it.at + CLOCK_MS < until);
-            self.left.join.unit_unknown += lines(&late);
-            for order in &kept {
-                self.unit_of.insert(order.order, unit);
-                self.lines += order.lines.len();
-            }
-            if !kept.is_empty() {
-                self.orders.insert(unit, kept);
-            }
+        for order in late {
+            self.left.join.unit_unknown += lines(self.take_order(order).as_slice());
         }
         self.cancelled.retain(|_, received_at| *received_at + CLOCK_MS >= until);
+    }
+
+    fn take_order(&mut self, order: u64) -> Option<Order> {
+        let unit = self.unit_of.remove(&order)?;
+        let orders = self.orders.get_mut(&unit)?;
+        let place = orders.binary_search_by_key(&order, |known| known.order).ok()?;
+        let order = orders.remove(place);
+        self.lines -= order.lines.len();
+        if orders.is_empty() {
+            self.orders.remove(&unit);
+        }
+        Some(order)
     }
 
     fn take_orders(&mut self, unit: u64) -> Vec<Order> {
@@ -457,8 +451,7 @@ impl Baskets {
         if let Some(home) = self.homes.get(&unit) {
             return self.baskets.get(&(unit, home.pair)).map(|basket| (home.pair, basket));
         }
-        let of_unit = (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX));
-        let mut all = self.baskets.range(of_unit).map(|(&(_, pair), basket)| (pair, basket));
+        let mut all = self.baskets.range(of_unit(unit)).map(|(&(_, pair), basket)| (pair, basket));
         all.next().filter(|_| !self.has_homes)
     }
 
@@ -553,11 +546,12 @@ impl Baskets {
 
     fn find_oldest(&self) -> Option<i64> {
         let baskets = self.baskets.values().map(|basket| basket.first.0);
+        let oldest = baskets.chain(self.alone.values().map(|it| it.issued_at)).min();
         // of a unit that came back to its home, the basket tells
-        let is_empty =
-            |&(&unit, home): &(&u64, &Home)| !self.baskets.contains_key(&(unit, home.pair));
-        let homes = self.homes.iter().filter(is_empty).map(|(_, home)| home.at);
-        baskets.chain(homes).chain(self.alone.values().map(|it| it.issued_at)).min()
+        let is_older = |&(&unit, home): &(&u64, &Home)| {
+            oldest.is_none_or(|at| home.at < at) && !self.baskets.contains_key(&(unit, home.pair))
+        };
+        self.homes.iter().filter(is_older).map(|(_, home)| home.at).min().or(oldest)
     }
 
     /// When the page was issued that opened the oldest basket, home or alone unit.
@@ -579,6 +573,11 @@ impl Baskets {
     pub fn left(&self) -> &Left {
         &self.left
     }
+}
+
+/// The keys of the baskets of a unit.
+fn of_unit(unit: u64) -> RangeInclusive<(u64, Pair)> {
+    (unit, (0, 0))..=(unit, (u16::MAX, u16::MAX))
 }
 
 fn lines(orders: &[Order]) -> u64 {
