@@ -16,7 +16,7 @@ use rankduel_engine::experiment_spec::OrderMeasure;
 use rankduel_engine::loaded::LoadedExperiment;
 use rankduel_engine::metrics::OrderStatus;
 use rankduel_store::events::Status;
-use rankduel_store::{Appended, ListFilter, NewEvent, Nonce};
+use rankduel_store::{Appended, ListFilter, LogEntry, NewEvent, Nonce};
 
 /// Approximate nanoseconds to hash an order, without its lines.
 const ORDER_NANOSECONDS: usize = 1_500;
@@ -114,12 +114,7 @@ pub(crate) async fn receive(
         let by_money = decide_by.is_some_and(|it| it.by == OrderMeasure::Money);
         let takes = |at: &usize| !by_money || lacks[*at].is_none();
         let taken: Vec<usize> = (0..good.len()).filter(takes).collect();
-        let orders = match taken.len() == good.len() {
-            true => Arc::clone(&good),
-            false => Arc::new(taken.iter().map(|&at| good[at].clone()).collect()),
-        };
-        let received = receive_in(service, loaded, &orders).await?;
-        for (at, status) in taken.into_iter().zip(received) {
+        for (at, status) in receive_in(service, loaded, &good, taken).await? {
             statuses[at].push(status);
         }
     }
@@ -139,58 +134,41 @@ pub(crate) async fn receive(
     Ok(receipts)
 }
 
-/// Receive orders in one experiment.
+/// Receive the orders at these places in one experiment. Returns a result for each place.
 async fn receive_in(
     service: &Service,
     loaded: &Arc<LoadedExperiment>,
     orders: &Arc<Vec<Order>>,
-) -> Result<Vec<OrderStatus>, ServiceError> {
-    let lines = orders.iter().filter_map(|order| order.placed.as_ref());
+    taken: Vec<usize>,
+) -> Result<Vec<(usize, OrderStatus)>, ServiceError> {
+    let lines = taken.iter().filter_map(|&at| orders[at].placed.as_ref());
     let lines: usize = lines.map(|placed| placed.lines.len()).sum();
-    let nanoseconds = orders.len() * ORDER_NANOSECONDS + lines * LINE_NANOSECONDS;
+    let nanoseconds = taken.len() * ORDER_NANOSECONDS + lines * LINE_NANOSECONDS;
     let names =
         Names { units: UnitHasher::of(loaded), seed: loaded.with_record(|record| record.seed) };
     let orders = Arc::clone(orders);
-    let name = move || orders.iter().map(|order| names.order(order)).collect::<Vec<_>>();
-    let named = service.run_by_cost(nanoseconds, name).await?;
+    let name = move || taken.into_iter().map(|at| (at, names.order(&orders[at]))).collect();
+    let named: Vec<(usize, NamedOrder)> = service.run_by_cost(nanoseconds, name).await?;
     let counted = counted(service, loaded, &named).await?;
-    let mut statuses = vec![None; named.len()];
-    let mut fresh = Vec::new();
-    let mut late = Vec::new();
-    for (at, (order, is_counted)) in named.into_iter().zip(counted).enumerate() {
-        match is_counted {
-            true => late.push((at, order.event)),
-            false => fresh.push((at, order.event)),
-        }
+    let (mut late, mut fresh) = (Vec::new(), Vec::new());
+    for ((at, order), is_counted) in named.into_iter().zip(counted) {
+        if is_counted { &mut late } else { &mut fresh }.push((at, order.event));
     }
     let nonces: Vec<_> = late.iter().map(|(_, event)| event.nonce).collect();
-    let found = find(service, loaded, &nonces).await?;
-    for ((at, event), entry) in late.into_iter().zip(found) {
-        statuses[at] = Some(match entry {
-            None => OrderStatus::Late,
-            Some(entry) if event.event.repeats(&entry.event) => OrderStatus::Duplicate,
-            Some(_) => OrderStatus::Conflict,
-        });
-    }
-    append(service, loaded, fresh, &mut statuses).await?;
-    let missing = || ServiceError::internal("an order has no result");
-    statuses.into_iter().map(|status| status.ok_or_else(missing)).collect()
-}
-
-/// Append orders, each with its place in `statuses`.
-async fn append(
-    service: &Service,
-    loaded: &Arc<LoadedExperiment>,
-    mut fresh: Vec<(usize, NewEvent)>,
-    statuses: &mut [Option<OrderStatus>],
-) -> Result<(), ServiceError> {
+    let found = find(service, loaded, &nonces).await?.into_iter();
+    let of_late = |((at, event), entry): ((_, NewEvent), Option<LogEntry>)| match entry {
+        None => (at, OrderStatus::Late),
+        Some(entry) if event.event.repeats(&entry.event) => (at, OrderStatus::Duplicate),
+        Some(_) => (at, OrderStatus::Conflict),
+    };
+    let mut statuses: Vec<_> = late.into_iter().zip(found).map(of_late).collect();
     while !fresh.is_empty() {
         let rest = fresh.split_off(fresh.len().min(EVENTS_AT_ONCE));
         let (places, events): (Vec<_>, Vec<_>) =
             std::mem::replace(&mut fresh, rest).into_iter().unzip();
         let append = service.engine.writer.append(loaded, events).instrument(export::append_span());
         for (at, appended) in places.into_iter().zip(append.await?) {
-            statuses[at] = Some(match appended {
+            let status = match appended {
                 Appended::Recorded(_) => OrderStatus::Recorded,
                 Appended::Duplicate(_) => OrderStatus::Duplicate,
                 Appended::Conflict(_) => OrderStatus::Conflict,
@@ -198,17 +176,18 @@ async fn append(
                 Appended::Archived | Appended::Missing => {
                     return Err(ServiceError::not_appended(&loaded.name, appended));
                 }
-            });
+            };
+            statuses.push((at, status));
         }
     }
-    Ok(())
+    Ok(statuses)
 }
 
 /// Of each order, whether all that it could count for has counted.
 async fn counted(
     service: &Service,
     loaded: &LoadedExperiment,
-    orders: &[NamedOrder],
+    orders: &[(usize, NamedOrder)],
 ) -> Result<Vec<bool>, ServiceError> {
     if !can_count(service, loaded)? {
         return Ok(vec![true; orders.len()]);
@@ -219,7 +198,7 @@ async fn counted(
         // nothing was shown before the experiment was created
         let created_at = loaded.with_record(|record| record.created_at);
         let complete_until = fold.run().cohorts().complete_until().max(created_at);
-        for (at, order) in orders.iter().enumerate() {
+        for (at, (_, order)) in orders.iter().enumerate() {
             counted.push(match order.at {
                 // a line meets pages that were issued at its time or shortly before
                 Some(time) => time.saturating_add(SLACK_MS) < complete_until,
@@ -245,7 +224,7 @@ async fn find(
     service: &Service,
     loaded: &LoadedExperiment,
     nonces: &[Nonce],
-) -> Result<Vec<Option<rankduel_store::LogEntry>>, ServiceError> {
+) -> Result<Vec<Option<LogEntry>>, ServiceError> {
     match nonces.is_empty() {
         true => Ok(Vec::new()),
         false => Ok(service.engine.store.find(loaded.id, nonces).await?),
