@@ -301,6 +301,7 @@ impl PlanRequest {
             target: Target { confidence: self.confidence, margin: self.margin },
             counting: self.orders.map_or(self.answered, |orders| COUNTED * orders)
                 * (1.0 - self.repeats),
+            late: self.orders.map_or(0.0, |_| self.order_days() * self.pages_per_day),
         };
         let budget = plan_budget(self.rankers);
         let plans = plan::plan(&question, budget, is_awaited, &mut step_rng(SEED, 0))
@@ -328,6 +329,12 @@ impl PlanRequest {
         let of_orders = f64::from(self.window_seconds) + f64::from(self.arrival_seconds());
         let of_answers = f64::from(self.answer_window_seconds);
         if self.orders.is_some() { of_orders / 86_400.0 } else { of_answers / 86_400.0 }
+    }
+
+    /// Mean days from a page to its order: half a day if the window is a week, as in the simulated
+    /// shop.
+    fn order_days(&self) -> f64 {
+        f64::from(self.window_seconds) / 86_400.0 / 14.0
     }
 
     /// Days until so many pages count.

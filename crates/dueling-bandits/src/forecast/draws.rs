@@ -1,10 +1,12 @@
 //! Simulated futures of a run, and how long they take until the verdict.
 
+use std::collections::VecDeque;
+
 use rand::RngExt;
 use special::Error as _;
 
 use crate::run::Run;
-use crate::{Bandit, InFlight, Outcome, PolicyRng};
+use crate::{Bandit, InFlight, Outcome, PolicyRng, Selection};
 
 /// Steps of one draw between two looks at the others.
 const STRIDE: u64 = 64;
@@ -14,9 +16,12 @@ pub(super) struct Draw {
     /// Which of the draws it is.
     pub number: usize,
     run: Run,
+    /// Selections whose answers have not come; at most `late` of them.
+    waiting: VecDeque<Selection>,
+    late: usize,
     /// `P[i][j]` at `i * K + j`.
     preferences: Vec<f64>,
-    /// Steps since the start, self-duels included.
+    /// Steps since the start, self-duels and those without an answer included.
     pub steps: u64,
     /// Steps that compared nothing.
     pub self_duels: u64,
@@ -25,10 +30,15 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// A future of `run` under these preferences.
-    pub fn new(number: usize, run: Run, preferences: Vec<f64>) -> Self {
-        let appearances = vec![0; run.roster().rankers()];
-        Self { number, run, preferences, steps: 0, self_duels: 0, appearances }
+    /// A future of `run` under these preferences. An answer comes `late` further selections later.
+    pub fn new(number: usize, run: Run, preferences: Vec<f64>, late: usize) -> Self {
+        let (appearances, waiting) = (vec![0; run.roster().rankers()], VecDeque::new());
+        Self { number, run, waiting, late, preferences, steps: 0, self_duels: 0, appearances }
+    }
+
+    /// Steps that compared two rankers, with an answer.
+    pub fn comparisons(&self) -> u64 {
+        self.steps - self.self_duels - self.waiting.len() as u64
     }
 
     /// Up to [`STRIDE`] further steps. Returns whether there is a verdict.
@@ -36,7 +46,11 @@ impl Draw {
         let (none, rankers) = (InFlight::new(), self.appearances.len());
         for _ in 0..STRIDE {
             self.steps += 1;
-            let selection = self.run.select(&none, rng);
+            self.waiting.push_back(self.run.select(&none, rng));
+            if self.waiting.len() <= self.late {
+                continue;
+            }
+            let Some(selection) = self.waiting.pop_front() else { continue };
             let duel = selection.duel;
             self.appearances[duel.first] += 1;
             self.appearances[duel.second] += 1;

@@ -102,7 +102,7 @@ pub fn forecast(
     let draws = (0..DRAWS)
         .map(|number| {
             let run = Run::going_on(copy()?, present.roster.clone(), present.tracker.clone());
-            Some(Draw::new(number, run, posterior.preferences(rng)))
+            Some(Draw::new(number, run, posterior.preferences(rng), 0))
         })
         .collect::<Option<Vec<_>>>()
         .ok_or(NoForecast::NotSimulated)?;

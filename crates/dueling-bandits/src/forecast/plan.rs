@@ -51,6 +51,8 @@ const GROWTH: f64 = 0.2;
 /// The median evidence at the verdict is so many nats above its threshold, by that of the pair.
 const ABOVE_THRESHOLD: f64 = 0.5;
 
+/// Most answers that the policy waits for in a simulation, which keeps them.
+const LATE_MAX: f64 = 1000.0;
 /// The logarithm of the most comparisons of a pair that a plan considers.
 const LN_COMPARISONS_MAX: f64 = 20.0;
 
@@ -85,6 +87,8 @@ pub struct Question {
     /// Share of the pages of two different rankers whose answer counts, above 0: it has a winner,
     /// and the user has not answered before.
     pub counting: f64,
+    /// Number of pages until the policy learns from one: those of the time that its answer takes.
+    pub late: f64,
 }
 
 impl Question {
@@ -314,7 +318,9 @@ impl Simulation<'_> {
         may_go_on: &impl Fn() -> bool,
         rng: &mut PolicyRng,
     ) -> Option<(Option<Pages>, u64)> {
-        let Question { rankers, counting, .. } = *self.question;
+        let Question { rankers, counting, late, .. } = *self.question;
+        // of two rankers there is nothing to choose
+        let late = if rankers > 2 { (late * counting).min(LATE_MAX) as usize } else { 0 };
         let mut losses = Vec::with_capacity(draws);
         let all = (0..draws)
             .map(|number| {
@@ -322,7 +328,7 @@ impl Simulation<'_> {
                 below.push(0.0);
                 below.shuffle(rng);
                 let run = Run::of(self.spec.start(Setup { rankers, seed: rng.random() }));
-                let draw = Draw::new(number, run, preferences(&below));
+                let draw = Draw::new(number, run, preferences(&below), late);
                 losses.push(below);
                 draw
             })
@@ -332,8 +338,7 @@ impl Simulation<'_> {
         while race.go_on(rng) {
             may_go_on().then_some(())?;
         }
-        let pages =
-            |draw: &Draw| draw.self_duels as f64 + (draw.steps - draw.self_duels) as f64 / counting;
+        let pages = |draw: &Draw| draw.self_duels as f64 + draw.comparisons() as f64 / counting;
         let regret = |draw: &Draw| {
             let shown = draw.appearances.iter().zip(&losses[draw.number]);
             let lost: f64 = shown.map(|(&shown, loss)| shown as f64 * loss / 2.0).sum();

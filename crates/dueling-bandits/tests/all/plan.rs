@@ -10,7 +10,7 @@ use rand::RngExt;
 const TARGET: Target = Target { confidence: 0.95, margin: 0.01 };
 
 fn question(rankers: usize, difference: f64) -> Question {
-    Question { rankers, difference, others: Vec::new(), target: TARGET, counting: 1.0 }
+    Question { rankers, difference, others: Vec::new(), target: TARGET, counting: 1.0, late: 0.0 }
 }
 
 fn planned(question: &Question, budget: u64) -> Vec<Plan> {
@@ -112,6 +112,11 @@ fn a_plan_follows_its_question() {
     let half = pages(&half[0], 0.1);
     assert!((1.9..=2.0).contains(&(half.median / own.median)), "{half:?} {own:?}");
     assert!((half.regret / own.regret - 2.0).abs() < 1e-9);
+    // whoever learns late meets rivals that are far behind more often
+    let five = question(5, 0.1);
+    let late = planned(&Question { late: 200.0, ..five.clone() }, 1_000_000);
+    let [late, soon] = [&late[0], &planned(&five, 1_000_000)[0]].map(|it| pages(it, 0.1).median);
+    assert!((1.2..4.0).contains(&(late / soon)), "{late} {soon}");
 }
 
 #[test]

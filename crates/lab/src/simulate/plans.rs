@@ -128,7 +128,8 @@ impl PlanTrial {
         let difference = leads[0];
         let is_known = self.rivals == Some(Rivals::Given);
         let others = if is_known { leads.split_off(1) } else { Vec::new() };
-        let question = Question { rankers, difference, others, target: self.target, counting: 1.0 };
+        let (target, counting, late) = (self.target, 1.0, 0.0);
+        let question = Question { rankers, difference, others, target, counting, late };
         let go_on = || !progress.is_stopped();
         let rng = &mut step_rng(PLAN_SEED, 0);
         let Ok(Some(plans)) = plan(&question, plan_budget(rankers), go_on, rng) else {
