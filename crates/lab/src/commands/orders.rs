@@ -44,12 +44,16 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = |text: &str| count(text, 1, 1_000_000))]
     runs: Option<u64>,
 
+    /// How many times as long experiments of an even truth are: some 400 units order
+    #[arg(long, value_name = "N", default_value = "1", value_parser = |text: &str| count(text, 1, 1000))]
+    times: u64,
+
     #[command(flatten)]
     common: Common,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let &Arguments { ref nulls, power, bait, three, runs, ref common } = arguments;
+    let &Arguments { ref nulls, power, bait, three, runs, times, ref common } = arguments;
     if nulls.is_empty() && !power && !bait && !three {
         let detail = "nothing to measure: name --null, --power, --bait or --three".into();
         return Err(CommandError::Usage(detail));
@@ -57,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let workers = Workers::start(common.threads)?;
     let of_null = |&null: &Null| {
         let runs = runs.unwrap_or(2000);
-        workers.work(runs, |progress| nulls::run(null, runs, common.seed, progress))
+        workers.work(runs, |progress| nulls::run(null, times, runs, common.seed, progress))
     };
     let nulls: Vec<NullFound> = nulls.iter().map(of_null).collect();
     let of_truth = |(_, truth)| {
@@ -86,18 +90,19 @@ fn interval([share, low, high]: [f64; 3]) -> String {
 
 fn null_table(found: &[NullFound]) -> String {
     let mut text = String::from(
-        "| even truth | runs | first proven | second proven | without a doubt | mean score | of |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        "| even truth | runs | first proven | second proven | without a doubt | drift | mean score | of |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for it in found {
         let name = Null::ALL.iter().find(|(_, null)| *null == it.null).map_or("", |it| it.0);
         let _ = writeln!(
             text,
-            "| {name} | {} | {} | {} | {} | {:+.4} | {:.0} |",
+            "| {name} | {} | {} | {} | {} | {} | {:+.4} | {:.0} |",
             it.runs,
             interval(it.first),
             interval(it.second),
             it.undoubted.map_or_else(|| "–".into(), interval),
+            interval(it.drifted),
             it.mean_score,
             it.baskets,
         );

@@ -47,6 +47,10 @@ pub struct Arguments {
     #[arg(long, value_name = "M", default_value = "0.01", value_parser = |text: &str| between(text, 0.0, 0.2))]
     margin: f64,
 
+    /// By orders, with so many pages a day, of which one in 40 has an order: a unit for each home
+    #[arg(long, value_name = "N", conflicts_with_all = ["confidence", "margin"], value_parser = |text: &str| between(text, 1.0, 1e9))]
+    by_orders: Option<f64>,
+
     #[command(flatten)]
     common: Common,
 }
@@ -68,6 +72,7 @@ impl Arguments {
             matrix,
             rivals,
             target,
+            by_orders: self.by_orders,
             runs: self.runs,
             seed: self.common.seed,
         };

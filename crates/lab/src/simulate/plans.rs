@@ -1,10 +1,12 @@
 //! Plans compared with experiments: how many pages these took, in times of what was planned.
 
+use interleaving::FastRng;
 use rand::SeedableRng;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::calibration::median;
+use super::orders;
 use super::progress::Progress;
 use comparators::environment::Environment;
 use comparators::feedback::Feedback;
@@ -96,6 +98,8 @@ pub struct PlanTrial {
     /// The plan that it is compared with; all if `None`.
     pub rivals: Option<Rivals>,
     pub target: Target,
+    /// Pages a day of experiments that orders decide, at the default target; `None` by clicks.
+    pub by_orders: Option<f64>,
     pub runs: u64,
     pub seed: u64,
 }
@@ -128,7 +132,10 @@ impl PlanTrial {
         let difference = leads[0];
         let is_known = self.rivals == Some(Rivals::Given);
         let others = if is_known { leads.split_off(1) } else { Vec::new() };
-        let (target, counting, late) = (self.target, 1.0, 0.0);
+        // one page in 40 has an order, of which three in four count, as plans assume
+        let counting = if self.by_orders.is_some() { 0.75 / 40.0 } else { 1.0 };
+        let late = self.by_orders.map_or(0.0, |a_day| 0.5 * a_day);
+        let target = self.target;
         let question = Question { rankers, difference, others, target, counting, late };
         let go_on = || !progress.is_stopped();
         let rng = &mut step_rng(PLAN_SEED, 0);
@@ -139,7 +146,14 @@ impl PlanTrial {
         let took: Vec<u64> = (0..self.runs)
             .into_par_iter()
             .filter_map(|run| {
-                self.experiment(RunSeeds::new(self.seed, &fingerprint, run), progress)
+                let seeds = RunSeeds::new(self.seed, &fingerprint, run);
+                match self.by_orders {
+                    None => self.experiment(seeds, progress),
+                    Some(a_day) => {
+                        let mut rng = FastRng::seed_from_u64(seeds.selecting);
+                        orders::homes::pages(&self.matrix, a_day, counting, &mut rng)
+                    }
+                }
             })
             .collect();
         let compare = |plan: &Plan| {

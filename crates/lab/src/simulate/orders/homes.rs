@@ -1,69 +1,79 @@
-//! Three rankers or more: the policy of the service chooses the home of each unit, and learns from
+//! An experiment as the service runs it: a policy chooses the home of each unit, and learns from
 //! orders when they arrive.
 
 use std::collections::BTreeMap;
 
 use dueling_bandits::evidence::Target;
-use dueling_bandits::evidence::lead::LeadEvidence;
-use dueling_bandits::evidence::scores::{Levels, WEIGHTS};
-use dueling_bandits::orders::{Baskets, By, Home, Line, Order, Page, Placed};
+use dueling_bandits::orders::{Baskets, By, Home, Line, Order, Page, Placed, Rules};
+use dueling_bandits::preference::PreferenceMatrix;
 use dueling_bandits::run::Run;
 use dueling_bandits::{Bandit, Duel, InFlight, PolicySpec, Setup, step_rng};
 use interleaving::FastRng;
 use rand::RngExt;
 
-use super::shop::{first_page, name, rules};
+use super::shop::{name, rules};
 
-/// Time that a unit of the shop stands for: one in eight units is simulated.
-const SPACE: u64 = 8;
-const HOUR_MS: f64 = 3_600_000.0;
 const MARGIN: f64 = 0.01;
+const DAY_MS: f64 = 86_400_000.0;
+
+/// A fact that is still to come.
+enum Fact {
+    Links(Page, Vec<([u8; 5], i8)>),
+    Order(Order),
+    Cancelled(u64),
+}
 
 /// An experiment of several rankers.
 pub(super) struct Homes {
     pub run: Run,
     baskets: Baskets,
-    /// Orders that are still to come, by their time.
-    orders: BTreeMap<(i64, u64), (u64, Order)>,
+    /// By the time at which they come.
+    facts: BTreeMap<(i64, u64), (u64, Fact)>,
     seed: u64,
-    /// The unit of now.
+    /// The unit of now, and when its first page is issued.
     unit: u64,
+    now: i64,
+    closed: u64,
 }
 
 impl Homes {
-    /// With the default policy; `None` if it cannot have so many rankers.
-    pub fn start(rankers: usize, seed: u64) -> Option<Self> {
-        let spec = PolicySpec::from_text("d-ts-verdict").ok()?;
-        let rules = rules(168.0, By::Orders);
+    /// With this policy; `None` if it cannot have so many rankers.
+    pub fn start(policy: &str, rankers: usize, rules: Rules, seed: u64) -> Option<Self> {
+        let spec = PolicySpec::from_text(policy).ok()?;
         let target = Target { confidence: 0.95, margin: MARGIN };
-        let policy = spec.start(Setup { rankers, seed });
-        Some(Self {
-            run: Run::new(policy, target, rules.cohort_window_ms()),
-            baskets: Baskets::new(rules, seed, rankers),
-            orders: BTreeMap::new(),
-            seed,
-            unit: 0,
-        })
+        let mut run =
+            Run::new(spec.start(Setup { rankers, seed }), target, rules.cohort_window_ms());
+        run.look_for_drift();
+        let baskets = Baskets::new(rules, seed, rankers);
+        Some(Self { run, baskets, facts: BTreeMap::new(), seed, unit: 0, now: 0, closed: 0 })
     }
 
     /// When the first page of the unit of now is issued.
     pub fn now(&self) -> i64 {
-        first_page(SPACE * self.unit)
+        self.now
     }
 
-    /// The next unit arrives: what was to come by then has come. Returns its home.
-    pub fn arrive(&mut self) -> Duel {
+    /// The next unit arrives so many milliseconds later: what was to come by then has come. Returns
+    /// its home.
+    pub fn arrive(&mut self, later_ms: i64) -> Duel {
         self.unit += 1;
-        let now = self.now();
-        let later = self.orders.split_off(&(now, 0));
-        for (_, (unit, order)) in std::mem::replace(&mut self.orders, later) {
+        self.now += later_ms;
+        let now = self.now;
+        let later = self.facts.split_off(&(now, 0));
+        for ((at, _), (unit, fact)) in std::mem::replace(&mut self.facts, later) {
             let is_known = self.run.cohorts().knows(unit);
-            if let Placed::Recorded(changed) = self.baskets.order(unit, order, is_known) {
-                self.run.follow(&changed);
-            }
+            let changed = match fact {
+                Fact::Links(page, links) => self.baskets.link(unit, &page, &links, is_known),
+                Fact::Cancelled(order) => self.baskets.cancel(order, at),
+                Fact::Order(order) => match self.baskets.order(unit, order, is_known) {
+                    Placed::Recorded(changed) => changed,
+                    Placed::Late | Placed::Returning => continue,
+                },
+            };
+            self.run.follow(&changed);
         }
         let closed = now - self.baskets.rules().cohort_window_ms();
-        self.run.close_baskets(&mut self.baskets, closed, now);
+        self.closed += self.run.close_baskets(&mut self.baskets, closed, now).len() as u64;
         self.run.catch_up();
         let mut rng = step_rng(self.seed, self.unit);
         let Duel { first, second } = self.run.select(&InFlight::new(), &mut rng).duel;
@@ -75,77 +85,66 @@ impl Homes {
         duel
     }
 
+    fn comes(&mut self, at: i64, fact: Fact, rng: &mut FastRng) {
+        self.facts.insert((at, rng.random()), (self.unit, fact));
+    }
+
     /// The unit clicks documents of its home on a page that is issued so long after its first one.
-    pub fn clicks(&mut self, duel: Duel, after: i64, documents: &[(usize, i8)]) {
-        let links: Vec<_> = documents.iter().map(|&(it, credit)| (name(it), credit)).collect();
-        let page = Page { duel, issued_at: self.now() + after, segment: 0 };
-        let changed = self.baskets.link(self.unit, &page, &links, false);
-        self.run.follow(&changed);
+    /// They come at this time.
+    pub fn clicks(
+        &mut self,
+        duel: Duel,
+        after: i64,
+        documents: &[(usize, i8)],
+        at: i64,
+        rng: &mut FastRng,
+    ) {
+        let links = documents.iter().map(|&(it, credit)| (name(it), credit)).collect();
+        let page = Page { duel, issued_at: self.now + after, segment: 0 };
+        self.comes(at, Fact::Links(page, links), rng);
     }
 
-    /// The unit will order a document.
-    pub fn buys(&mut self, document: usize, at: i64, rng: &mut FastRng) {
-        let lines = vec![Line { document: name(document), value: 1.0, quantity: 1 }];
-        let order = Order { order: rng.random(), at, lines };
-        self.orders.insert((at, order.order), (self.unit, order));
+    /// The unit will order a document of this value. Returns the order.
+    pub fn buys(&mut self, document: usize, value: f64, at: i64, rng: &mut FastRng) -> u64 {
+        let lines = vec![Line { document: name(document), value, quantity: 1 }];
+        let order = rng.random();
+        self.comes(at, Fact::Order(Order { order, at, lines }), rng);
+        order
     }
 
-    /// The units whose baskets are closed.
+    /// An order will be cancelled.
+    pub fn cancels(&mut self, order: u64, at: i64, rng: &mut FastRng) {
+        self.comes(at, Fact::Cancelled(order), rng);
+    }
+
+    /// The number of units whose baskets are closed, clicked or not.
     pub fn closed_units(&self) -> u64 {
-        let open = self.baskets.rules().cohort_window_ms() / first_page(SPACE);
-        self.unit.saturating_sub(open as u64)
+        self.closed
     }
 }
 
-/// Rankers of even and of odd numbers: half of the units like the former, and half the latter. Over
-/// all, every pair is even. Where both rankers of a pair are of one kind, those who like it click
-/// and buy more often, and orders of the second kind take three times as long. Returns whether the
-/// orders ever prove ranker 0 against ranker 1, and the other way, and the weights of both.
-pub(super) fn even(
-    rankers: usize,
-    units: u64,
-    error: f64,
+/// The pages until the verdict by orders, with so many pages a day, of which the share `counting`
+/// has an order that counts. Orders come half a day after the page in the mean.
+pub fn pages(
+    matrix: &PreferenceMatrix,
+    pages_a_day: f64,
+    counting: f64,
     rng: &mut FastRng,
-) -> Option<([bool; 2], [f64; 2])> {
-    let mut homes = Homes::start(rankers, rng.random())?;
-    let evidence = LeadEvidence::over(0.0);
-    let (mut proven, mut counted, mut weights) = ([false; 2], 0, [0.0; 2]);
-    for _ in 0..units {
-        let likes_even = rng.random_bool(0.5);
-        let duel = homes.arrive();
-        let kinds = [duel.first, duel.second].map(|ranker| ranker % 2 == 0);
-        let (click, buy, of_first) = match (kinds[0] == kinds[1], kinds[0] == likes_even) {
-            (true, true) => (0.8, 0.2, 0.5),
-            (true, false) => (0.4, 0.02, 0.5),
-            (false, true) => (0.6, 0.06, 0.7),
-            (false, false) => (0.6, 0.06, 0.3),
-        };
-        let mut after = 0;
-        while !duel.is_self() && (after == 0 || rng.random_bool(0.8)) {
-            if rng.random_bool(click) {
-                let is_first = rng.random_bool(of_first);
-                let document = rng.random_range(0..1 << 30);
-                homes.clicks(duel, after, &[(document, if is_first { 127 } else { -127 })]);
-                if rng.random_bool(buy) {
-                    let mean = if kinds[usize::from(!is_first)] { 12.0 } else { 36.0 };
-                    let hours = -mean * libm::log(1.0 - rng.random::<f64>());
-                    homes.buys(document, homes.now() + after + (hours * HOUR_MS) as i64, rng);
-                }
-            }
-            after += 2_000;
+) -> Option<u64> {
+    // units without such an order change nothing: each unit stands for those until the next one
+    let later_ms = (DAY_MS / (pages_a_day * counting)) as i64;
+    let rules = rules(168.0, By::Orders);
+    let mut homes = Homes::start("d-ts-verdict", matrix.rankers(), rules, rng.random())?;
+    while homes.run.verdict().winner().is_none() {
+        let duel = homes.arrive(later_ms);
+        if duel.is_self() {
+            continue;
         }
-        let scores = homes.run.verdict().counted().scores();
-        if scores.answers() > counted {
-            counted = scores.answers();
-            let levels = |x, y| scores.levels(x, y).copied().unwrap_or_default();
-            let (of_0, of_1) = (levels(0, 1), levels(1, 0));
-            weights = [&of_0, &of_1].map(|levels: &Levels| {
-                levels.iter().zip(WEIGHTS).map(|(&count, weight)| f64::from(count) * weight).sum()
-            });
-            for (proven, (won, lost)) in proven.iter_mut().zip([(&of_0, &of_1), (&of_1, &of_0)]) {
-                *proven |= evidence.ln_with_scores(0.0, 0.0, won, lost) >= -libm::log(error);
-            }
-        }
+        let wins = rng.random_bool(matrix.win_probability(duel.first, duel.second));
+        let document = rng.random_range(0..1 << 30);
+        homes.clicks(duel, 0, &[(document, if wins { 127 } else { -127 })], homes.now(), rng);
+        let days = -0.5 * libm::log(1.0 - rng.random::<f64>());
+        homes.buys(document, 1.0, homes.now() + (days.min(7.0) * DAY_MS) as i64, rng);
     }
-    Some((proven, weights))
+    Some((homes.closed_units() as f64 / counting) as u64)
 }

@@ -2,7 +2,8 @@
 //!
 //! - [`shop`]: searchers who click and buy.
 //! - [`nulls`]: even truths, and how often a ranker is proven.
-//! - `homes`: three rankers or more, whose pairs the policy chooses.
+//! - `worlds`: those in which people are of a few kinds, as a table.
+//! - `homes`: an experiment as the service runs it, whose pairs the policy chooses.
 //! - [`power`]: pages to the verdict, by orders, by clicks and with two arms.
 //! - [`lift`]: how wide the interval of the lift is, and how often it misses.
 
@@ -10,11 +11,22 @@ use dueling_bandits::evidence::Score;
 use dueling_bandits::evidence::lead::LeadEvidence;
 use dueling_bandits::evidence::scores::Levels;
 
-mod homes;
+pub(super) mod homes;
 pub mod lift;
 pub mod nulls;
 pub mod power;
 pub mod shop;
+mod worlds;
+
+/// An experiment with an even truth: what was ever proven, and the sum of so many scores.
+#[derive(Default, Clone, Copy)]
+struct Tried {
+    pub proven: [bool; 2],
+    pub undoubted: bool,
+    pub drifted: bool,
+    pub sum: f64,
+    pub count: u64,
+}
 
 /// The evidence of a pair in both directions, looked at after every answer.
 struct Sides {

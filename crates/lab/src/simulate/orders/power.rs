@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::Sides;
 use super::homes::Homes;
-use super::shop::{Habits, Seen, Shop, Taste, rules};
+use super::shop::{Habits, Seen, Shop, Taste, first_page, rules};
 use crate::simulate::Progress;
 
 const WINDOW: f64 = 168.0;
@@ -110,11 +110,13 @@ pub fn three(runs: u64, seed: u64, progress: &Progress) -> Vec<Verdicts> {
 const MOST_PAGES: u64 = 400_000;
 
 fn by_orders(shop: &Shop, habits: &Habits, rng: &mut FastRng) -> Decided {
-    let mut homes = Homes::start(3, rng.random())?;
+    // one in eight units is simulated
+    let (space, rules) = (8 * first_page(1), rules(WINDOW, By::Orders));
+    let mut homes = Homes::start("d-ts-verdict", 3, rules, rng.random())?;
     // pages until each unit
     let mut pages = vec![0];
     while homes.run.verdict().winner().is_none() && *pages.last()? < MOST_PAGES {
-        let duel = homes.arrive();
+        let duel = homes.arrive(space);
         let seen = match duel.is_self() {
             true => Seen::Alone(duel.first),
             false => Seen::Both([duel.first, duel.second]),
@@ -122,10 +124,10 @@ fn by_orders(shop: &Shop, habits: &Habits, rng: &mut FastRng) -> Decided {
         let visit = shop.visit(habits, seen, WINDOW, rng);
         for (after, clicked) in visit.clicked.iter().filter(|_| !duel.is_self()) {
             let clicked: Vec<_> = clicked.iter().map(|it| (it.document, it.credit)).collect();
-            homes.clicks(duel, *after, &clicked);
+            homes.clicks(duel, *after, &clicked, homes.now() + after, rng);
         }
         for &(document, after) in &visit.bought {
-            homes.buys(document, homes.now() + after, rng);
+            homes.buys(document, 1.0, homes.now() + after, rng);
         }
         pages.push(pages.last()? + visit.pages);
     }

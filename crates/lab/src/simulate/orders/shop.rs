@@ -62,6 +62,8 @@ pub struct Habits {
     pub slow: f64,
     /// Standard deviation of the units' tastes for one of the two rankers.
     pub taste: f64,
+    /// By how much less each further position is looked at.
+    pub steep: f64,
     /// Whether each unit has the two rankers in a random order: then they are even.
     pub even: bool,
 }
@@ -76,6 +78,7 @@ impl Habits {
         delay: 12.0,
         slow: 1.0,
         taste: 0.0,
+        steep: 0.45,
         even: true,
     };
 }
@@ -231,7 +234,7 @@ impl Shop {
             for (position, (document, credit)) in
                 self.page(lists, seen, rng).into_iter().enumerate()
             {
-                let looks = 0.55 / (1.0 + 0.45 * position as f64);
+                let looks = 0.55 / (1.0 + habits.steep * position as f64);
                 if !rng.random_bool(looks * self.attraction[document]) {
                     continue;
                 }
