@@ -36,6 +36,10 @@ use crate::{Duel, Outcome};
 
 /// Most bytes in memory, as [`Baskets::bytes`] estimates them.
 pub const MOST_BYTES: usize = 64 << 20;
+/// Most lines of a unit times its links, up to which each of its facts looks at all of them: about
+/// a tenth of a millisecond. One id for many people, such as `guest`, has more, and held up all
+/// others for seconds. It counts when its basket closes, as every unit does.
+const MOST_LOOKED_AT: u64 = 20_000;
 /// Bytes that a map takes for each entry beside the entry itself, and an allocation, about.
 const MAP_BYTES: usize = 24;
 /// Salts of hashes: of the sample, and of the coins that round a score and an amount and that make
@@ -355,6 +359,7 @@ impl Baskets {
         let mut join = self.left.join;
         let meeting = self.meeting(unit, &mut join);
         self.left.join = join;
+        let is_looked_at = self.is_looked_at(unit);
         let found = self.basket(unit).map(|(pair, basket)| (pair, basket.first, basket.clicks()));
         for (_, basket) in self.baskets.extract_if(of_unit(unit), |_, _| true) {
             self.links -= basket.links();
@@ -372,7 +377,7 @@ impl Baskets {
         meeting.delays.iter().for_each(|&delay| self.left.delays.count(delay));
         let credit = meeting.score(&self.rules);
         self.left.ordered += u64::from(credit.is_some());
-        self.ordering -= u64::from(credit.is_some());
+        self.ordering -= u64::from(is_looked_at && credit.is_some());
         self.left.beside.count(pair, clicks, credit.unwrap_or(0.0), meeting.beyond);
         let score = credit.and_then(|credit| self.rounded(unit, SCORE, credit));
         let duel = Some(Duel::new(pair.0.into(), pair.1.into()));
@@ -460,10 +465,17 @@ impl Baskets {
         self.basket(unit).map(|(_, it)| it.meet(&self.rules, orders, join)).unwrap_or_default()
     }
 
+    /// Whether each fact of a unit looks at its S so far, which is no evidence.
+    fn is_looked_at(&self, unit: u64) -> bool {
+        let lines = self.orders.get(&unit).map_or(0, |orders| lines(orders));
+        let links = self.basket(unit).map_or(0, |(_, basket)| basket.links());
+        lines * links as u64 <= MOST_LOOKED_AT
+    }
+
     /// S so far.
     fn credit(&self, unit: u64) -> Option<f64> {
-        self.orders.get(&unit)?;
-        self.meeting(unit, &mut Join::default()).score(&self.rules)
+        let is_looked_at = self.orders.contains_key(&unit) && self.is_looked_at(unit);
+        is_looked_at.then(|| self.meeting(unit, &mut Join::default()))?.score(&self.rules)
     }
 
     /// This S for the policy to learn from; `None` if it is 0.

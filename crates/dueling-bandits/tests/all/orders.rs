@@ -409,6 +409,27 @@ fn the_first_credit_of_a_unit_is_for_the_policy() {
 }
 
 #[test]
+fn one_id_for_many_people_counts_once_and_is_not_looked_at_before() {
+    let mut baskets = new();
+    let pages = |of: std::ops::Range<i64>| of.map(|at| Fact::Link(page(T0 + at * 1000), 1, 127));
+    fold(&mut baskets, pages(0..100));
+    let orders = |of: std::ops::Range<u64>| of.map(|at| Fact::Order(order(at, T0 + HOUR, &[1, 2])));
+    fold(&mut baskets, orders(0..100));
+    assert_eq!((baskets.expected().count(), baskets.ordered()), (1, (1, 0)));
+    fold(&mut baskets, orders(100..101));
+    assert_eq!((baskets.expected().count(), baskets.ordered()), (0, (0, 0)));
+    let saved = postcard::to_allocvec(&baskets).expect("postcard");
+    let restored: Baskets = postcard::from_bytes(&saved).expect("the same");
+    assert_eq!(restored.restored(RULES, 2).expect("sound"), baskets);
+    fold(&mut baskets, [Fact::Cancel(7)]);
+    assert_eq!(baskets.expected().count(), 1);
+    fold(&mut baskets, orders(101..300));
+    let closed = baskets.close(T0 + HOUR);
+    assert_eq!((closed.len(), closed[0].credit), (1, Some(1.0)));
+    assert_eq!(baskets.ordered(), (0, 1));
+}
+
+#[test]
 fn saved_baskets_go_on_as_they_were() {
     let (_, mut baskets) = shop(50, false);
     let saved = postcard::to_allocvec(&baskets).expect("postcard");
