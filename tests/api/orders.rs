@@ -32,6 +32,11 @@ pub(crate) fn shop(name: &str) -> Value {
     })
 }
 
+/// A policy whose log has no entries but those of a test: the numbers of self-duels are some.
+fn no_self_duels() -> Value {
+    json!({"policy": {"kind": "savage"}})
+}
+
 async fn create(server: &Server, body: &Value) -> Value {
     server.post("/v1/experiments", body).await.json(201)
 }
@@ -337,7 +342,8 @@ async fn orders_go_to_every_experiment_that_counts_them(database: TestDatabase) 
 
 async fn a_click_without_a_unit_links_nothing(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    create(&server, &shop("search")).await;
+    create(&server, &with(shop("search"), no_self_duels())).await;
+    create(&server, &shop("uniform")).await;
     let body = json!({"rankings": {"a": ["d1", "d2"], "b": ["d3", "d4"]}, "length": 2});
     let page = server.post("/v1/experiments/search/next-duel", &body).await.json(200);
     assert_eq!(page["self_duel"], false);
@@ -347,14 +353,15 @@ async fn a_click_without_a_unit_links_nothing(database: TestDatabase) {
     assert_has(&receipt, json!({"status": "ignored", "detail": detail}));
     // a client that has sent all there is has nothing to repair
     let alone = loop {
-        let page = server.post("/v1/experiments/search/next-duel", &body).await.json(200);
+        let page = server.post("/v1/experiments/uniform/next-duel", &body).await.json(200);
         if page["self_duel"] == true {
             break page;
         }
     };
     let alone = json!({"duel_id": alone["duel_id"], "clicks": [0], "unit": "u"});
-    for body in [feedback(json!({"clicks": [], "unit": "u"})), alone] {
-        let receipt = server.feedback("search", &body).await.json(200);
+    let nothing = feedback(json!({"clicks": [], "unit": "u"}));
+    for (name, body) in [("search", nothing), ("uniform", alone)] {
+        let receipt = server.feedback(name, &body).await.json(200);
         assert_eq!(receipt, json!({"status": "recorded"}));
     }
     let outcome = server.feedback("search", &feedback(json!({"outcome": "left"}))).await;
@@ -402,8 +409,7 @@ async fn clicks_and_orders_become_a_verdict(database: TestDatabase) {
 
 async fn clicks_on_a_page_link_in_so_many_pieces(database: TestDatabase) {
     let server = Server::start(database.store().await).await;
-    // a policy without self-duels, whose numbers would be entries of the log
-    create(&server, &with(shop("search"), json!({"policy": {"kind": "savage"}}))).await;
+    create(&server, &with(shop("search"), no_self_duels())).await;
     let of = |id: &str| (0..9).map(|place| format!("{id}{place}")).collect::<Vec<_>>();
     let body = json!({"unit": "u", "rankings": {"a": of("a"), "b": of("b")}, "length": 9});
     let page = server.post("/v1/experiments/search/next-duel", &body).await.json(200);
