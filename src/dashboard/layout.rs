@@ -442,6 +442,11 @@ impl Tile {
     ) -> Self {
         Self { question, section, mark, answer, more }
     }
+
+    /// The tile of a question to which no number of the experiment can be trusted to be an answer.
+    pub fn untrusted(question: (&'static str, &'static str)) -> Self {
+        Self::new(question, (Mark::No, html! { "Cannot be said" }), html! { "See the alarm" })
+    }
 }
 
 /// A number of pages, some of which count half.

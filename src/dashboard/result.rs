@@ -105,6 +105,7 @@ fn not_asked(view: &View) -> Markup {
             spec.segments.is_empty(),
             "no segments are declared, so nothing says for whom it is better",
         ),
+        (spec.decide_by.is_some(), "where orders decide, no page has a cost"),
     ];
     let missing: Vec<_> = missing.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
     html! { @if !missing.is_empty() { p.small.quiet #not-asked { "Not asked: " (missing.join("; ")) "." } } }
@@ -132,14 +133,9 @@ fn tiles(view: &View) -> Vec<Tile> {
     tiles
 }
 
-/// No number of this experiment can be trusted.
-fn untrusted(question: (&'static str, &'static str)) -> Tile {
-    Tile::new(question, (Mark::No, html! { "Cannot be said" }), html! { "See the alarm" })
-}
-
 fn better_tile(view: &View) -> Tile {
     if view.is_untrusted() {
-        return untrusted(("Is it better?", "much"));
+        return Tile::untrusted(("Is it better?", "much"));
     }
     let open = view.open_rivals();
     let rivals = view.active().len() - 1;
@@ -188,7 +184,7 @@ fn better_tile(view: &View) -> Tile {
 fn control_tile(view: &View, control: &ControlView) -> Tile {
     let question = ("Better than today's?", "much");
     if view.is_untrusted() {
-        return untrusted(question);
+        return Tile::untrusted(question);
     }
     if control.ranker == control.control {
         let is_todays = (Mark::None, html! { "It is today's" });
@@ -220,14 +216,14 @@ fn control_tile(view: &View, control: &ControlView) -> Tile {
     let more = html! {
         @if has_few { "Too few answers of " (view.short(&control.ranker)) " and " (view.short(&control.control)) }
         @else { (view.short(&control.ranker)) (with_code(says)) }
-        @if let Some(at) = date { " That it is better can be known about " (moment(at, view.now)) "." }
+        @if let Some(at) = date { " That can be known about " (moment(at, view.now)) "." }
     };
     Tile::new(question, (mark, html! { (answer) }), more)
 }
 
 fn time_tile(view: &View) -> Tile {
     if view.is_untrusted() {
-        return untrusted(("When will we know?", "when"));
+        return Tile::untrusted(("When will we know?", "when"));
     }
     let waiting = view.waiting().filter(|_| view.has_ended() && !view.is_decided());
     if let Some(waiting) = waiting {
@@ -385,8 +381,10 @@ fn lead_section(view: &View) -> Markup {
                 " " (points(rate - 0.5)) " means that " (name(leader)) " has " (format!("{:.1}", 100.0 * rate))
                 " of them and " (name(&effect.rival)) " " (format!("{:.1}", 100.0 * (1.0 - rate))) "."
             }
-            " The left end of each bar comes from the proof itself. Each right end alone is wrong in at most "
-            (view.error()) " experiments."
+            @if !view.is_untrusted() {
+                " The left end of each bar comes from the proof itself. Each right end alone is wrong in at most "
+                (view.error()) " experiments."
+            }
             @if shown.iter().any(|effect| is_left(effect)) {
                 " A rival that cannot be the best although its bar reaches left of the line loses to others."
             }

@@ -34,6 +34,10 @@ pub(crate) fn tile(view: &View) -> Option<Tile> {
     let mut harmful = harmful.filter_map(|claim| claim.ranker.as_deref());
     let does_harm = harmful.clone().any(|ranker| ranker == leader);
     claims.first()?;
+    // the values of pages whose answers are missing are missing too
+    if view.is_untrusted() && !does_harm {
+        return Some(Tile::untrusted(("Is it safe?", "safe")));
+    }
     let (limits, hold) = limits(view);
     let (mark, answer) = match (does_harm, hold == limits) {
         _ if limits == 0 => (Mark::None, html! { "It is today's" }),
@@ -77,7 +81,7 @@ pub(crate) fn section(view: &View) -> Markup {
     let (first, others): (Vec<_>, Vec<_>) = claims.chunk_by(is_pair).partition(is_first);
     let content = html! {
         p {
-            "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every page counts, clicked or not, and a missing value counts as the worst one for either claim. A ranker within the limit is said to do harm in at most "
+            "Each metric has a limit of its mean, or of how much worse it is than that of the control. Every answered page counts, with clicks or without, and a missing value counts as the worst one for either claim. A ranker within the limit is said to do harm in at most "
             (of_experiments(error)) " experiments, if it is within the limit at all times: when load comes in waves, a mean over the year is not enough, and only the comparison with the control is safe. A bar is where a mean lies, with the same error at either end."
         }
         (Limits::of(view, &first).render("Metrics"))

@@ -391,6 +391,9 @@ impl View {
     /// When the result is expected.
     pub fn when(&self) -> When {
         match When::of(&self.verdict, self.fold.pace) {
+            _ if self.is_untrusted() => {
+                When::Unknown("no date can be trusted: see the alarm".into())
+            }
             // the last page counts once its answer can no longer come
             When::About(at, _) if self.limit_at().is_some_and(|limit| limit < at) => {
                 When::Unknown("the experiment reaches its limit of days or answers first".into())

@@ -54,6 +54,9 @@ fn label(segment: &str) -> Markup {
 /// The tile; `None` without declared segments.
 pub(crate) fn tile(view: &View) -> Option<Tile> {
     let of = view.verdict.segments.as_ref()?;
+    if view.is_untrusted() {
+        return Some(Tile::untrusted(("For whom?", "whom")));
+    }
     let (mark, answer, more) = claimed(view, of).unwrap_or_else(|| counted_so_far(view));
     Some(Tile::new(("For whom?", "whom"), (mark, answer), more))
 }
@@ -63,7 +66,7 @@ fn claimed(view: &View, of: &SegmentsView) -> Option<(Mark, Markup, Markup)> {
     of.ranker.as_ref()?;
     let (mark, answer) = match &of.hurt[..] {
         [] if of.unhurt => (Mark::Yes, html! { "For all segments" }),
-        [] if of.open.is_empty() || view.has_ended() => (Mark::None, html! { "Not proven" }),
+        [] if of.open.is_empty() || view.has_ended() => (Mark::None, html! { "No loss is proven" }),
         [] => (Mark::Wait, html! { "Not known yet" }),
         [one] => (Mark::No, html! { "Not in " (label(one.as_str())) }),
         several => (Mark::No, html! { "Not in " (several.len()) " segments" }),

@@ -6,7 +6,7 @@ use crate::service::answer::{Action, ActionKind, Answer, SeenAlarm, State, WhatN
 use crate::service::reports::alarms::{self, Alarm, AlarmKind};
 use crate::service::reports::claim::ClaimKind;
 use crate::service::reports::findings::Findings;
-use crate::service::reports::words::{points, proven_points};
+use crate::service::reports::words::{better_by, proven_points};
 use rankduel_store::events::Status;
 
 /// An ended experiment that nobody watches is said to be so after this time.
@@ -346,12 +346,13 @@ fn result(of: &Findings) -> Option<Said> {
         let awaits = of.awaits.join(" and ");
         let headline = match pair {
             Some(control) => format!(
-                "`{winner}` is at most {} behind `{}`, which you run now{but} It goes on until \
-                 {awaits}.",
-                points(of.margin),
+                "`{winner}` is {} `{}`, which you run now{but} The experiment goes on until {awaits}.",
+                control.at_worst(of.margin),
                 control.control
             ),
-            None => format!("{best} {are} the best{but} It goes on until {awaits}."),
+            None => {
+                format!("{best} {are} the best{but} The experiment goes on until {awaits}.")
+            }
         };
         let next = "Nothing to do: the experiment ends by itself then.";
         return said(ActionKind::Stop, None, headline, next);
@@ -386,7 +387,8 @@ fn result(of: &Findings) -> Option<Said> {
     }
     let is_open = of.runs() && !control.settled;
     let proof = if is_open { "open" } else { "not proven" };
-    let (own, margin) = (format!("`{own}`, which you run now"), points(of.margin));
+    let (own, better) = (format!("`{own}`, which you run now"), better_by(of.margin));
+    let at_worst = control.at_worst(of.margin);
     let headline = match control.proven {
         Some(ClaimKind::Worse) => {
             format!("{best} {are} the best of all, but `{winner}` loses to {own}{but}")
@@ -394,9 +396,9 @@ fn result(of: &Findings) -> Option<Said> {
         None if of.rivals > 1 => {
             format!("{best} {are} the best{but} That `{winner}` is better than {own}, is {proof}.")
         }
-        Some(_) | None => format!(
-            "`{winner}` is at most {margin} behind {own}{but} That it is better is {proof}."
-        ),
+        Some(_) | None => {
+            format!("`{winner}` is {at_worst} {own}{but} That it is {better} is {proof}.")
+        }
     };
     let next = match is_open {
         true => "More pages of the two can prove it.",

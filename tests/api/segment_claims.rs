@@ -83,8 +83,8 @@ async fn a_segment_that_the_winner_hurts_is_told_before_the_experiment_concludes
     let sentence = of["sentence"].as_str().expect("a sentence");
     let least = of["least_pages"].as_u64().expect("a number");
     let few = format!(
-        "Segments of fewer than {least} pages cannot be judged yet: `mobile`, `desktop`. Pages \
-                 count from the result on."
+        "Segments of fewer than {least} pages since the result cannot be judged yet: `mobile`, \
+         `desktop`. Pages of before are only shown."
     );
     assert_eq!(sentence, few);
     assert!((8..60).contains(&least), "{of}");

@@ -326,7 +326,7 @@ async fn an_experiment_concludes_at_its_limits(database: TestDatabase) {
     play(&server, "slow", 3).await;
     assert_eq!(server.verdict("search").await["state"], "decided");
     let page = server.get("/experiments/search").await.text();
-    assert!(page.contains("It goes on until it has run for "), "{page}");
+    assert!(page.contains("The experiment goes on until it has run for "), "{page}");
     decided(&server, "other").await;
     server.concluded("other").await;
     let status = async |name: &str| server.experiment(name).await["status"].clone();

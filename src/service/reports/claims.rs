@@ -12,7 +12,7 @@ use crate::service::reports::guardrails;
 use crate::service::reports::pool::ReportPool;
 use crate::service::reports::segment_claims::segment_claims;
 use crate::service::reports::single_flight::{Computed, newest};
-use crate::service::reports::words::{ahead, grouped, points, proven_points};
+use crate::service::reports::words::{ahead, better_by, grouped, points, proven_points};
 use dueling_bandits::claims::control::{Claim as Kind, ControlClaims, Goal, Progress};
 use dueling_bandits::claims::drift::{ERROR as DRIFT_ERROR, WITHIN};
 use dueling_bandits::evidence::Verdict;
@@ -239,6 +239,15 @@ impl ControlView {
         Some(view)
     }
 
+    /// The least that is proven of it, beside the control: it may be ahead, by less than the margin.
+    pub fn at_worst(&self, margin: f64) -> String {
+        let ahead = self.at_least.map(|least| least - 0.5).filter(|lead| *lead >= 0.001);
+        match ahead {
+            Some(lead) => format!("at least {} ahead of", proven_points(lead)),
+            None => format!("at most {} behind", points(margin)),
+        }
+    }
+
     fn sentence(&self, loaded: &LoadedExperiment, has_ended: bool) -> String {
         let margin = loaded.spec.verdict_target().margin;
         let what = match loaded.spec.decide_by {
@@ -266,8 +275,9 @@ impl ControlView {
                 format!("{is_ahead}, at least {}: it is worse.", proven_points(0.5 - most))
             }
             (Some(_), ..) => format!(
-                "{is_ahead}. It is not worse by more than {}; that it is better is not proven.",
-                points(margin)
+                "{is_ahead}, proven to be {} it; that it is {} is not proven.",
+                self.at_worst(margin),
+                better_by(margin)
             ),
             (None, ..) if self.settled => {
                 format!("{is_ahead}. That it is better or worse is out of reach.")
@@ -277,8 +287,8 @@ impl ControlView {
             }
             (None, ..) => match self.duels_to_go {
                 Some(duels) => format!(
-                    "{is_ahead}; that it is better is not proven yet, which takes about {} more \
-                     {what}.",
+                    "{is_ahead}; that it is {} is not proven yet, which takes about {} more {what}.",
+                    better_by(margin),
                     grouped(duels, ',')
                 ),
                 None => format!("{is_ahead}; that it is better is not proven yet."),

@@ -99,8 +99,8 @@ impl SegmentsView {
         let yet = if has_ended { "" } else { " yet" };
         let few = (!self.too_few.is_empty()).then(|| {
             format!(
-                "Segments of fewer than {} {counted} cannot be judged{yet}: {}. {count} count from the \
-                 result on.",
+                "Segments of fewer than {} {counted} since the result cannot be judged{yet}: {}. \
+                 {count} of before are only shown.",
                 self.least_pages,
                 list(&self.too_few)
             )

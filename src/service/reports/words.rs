@@ -36,6 +36,11 @@ pub(crate) fn proven_points(lead: f64) -> String {
     points((1000.0 * lead + 1e-9).floor() / 1000.0)
 }
 
+/// The claim that a ranker is better than the control, as text: better by the margin.
+pub(crate) fn better_by(margin: f64) -> String {
+    if margin > 0.0 { format!("better by {}", points(margin)) } else { "better".into() }
+}
+
 /// The share of experiments with a wrong verdict, as text: `5 %` for a confidence of 0.95.
 pub(super) fn error(confidence: f64) -> String {
     format!("{} %", short(100.0 * (1.0 - confidence)))

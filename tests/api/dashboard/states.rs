@@ -22,6 +22,7 @@ on_sqlite! {
     times_are_as_people_read_them
     a_winner_that_is_shown_alone_is_not_watched
     a_pause_puts_off_no_forecast
+    a_lead_below_the_margin_is_a_lead
 }
 
 fn with_control(rankers: &[&str], more: Value) -> Value {
@@ -49,6 +50,26 @@ async fn the_better_of_two_need_not_be_better(database: TestDatabase) {
     for claim in ["The best of 2", "beaten", "Ship cand"] {
         assert!(!page.contains(claim), "{claim}: {page}");
     }
+}
+
+async fn a_lead_below_the_margin_is_a_lead(database: TestDatabase) {
+    let body =
+        with_control(&["prod", "cand"], json!({"conclude_at": {"margin": 0.1, "min_days": 30}}));
+    let server = Server::running(&database, &body).await;
+    let mut control = json!(null);
+    for _ in 0..100 {
+        play(&server, "search", 10, 6).await;
+        control = server.verdict("search").await["control"].clone();
+        if control["proven"] == "not_worse" && control["at_least"].as_f64() > Some(0.51) {
+            break;
+        }
+    }
+    let page = result(&server, "search").await;
+    let not_proven = "that it is better by 10 points is not proven";
+    for part in ["cand is at least ", "ahead of prod, which you run now", not_proven] {
+        assert!(page.contains(part), "{part}: {control} {page}");
+    }
+    assert!(!page.contains("behind prod"), "{page}");
 }
 
 async fn a_number_needs_enough_pages(database: TestDatabase) {
