@@ -239,7 +239,7 @@ impl ControlView {
         Some(view)
     }
 
-    /// The least that is proven of it, beside the control: it may be ahead, by less than the margin.
+    /// The least that is proven of it beside the control: it may be ahead, by less than the margin.
     pub fn at_worst(&self, margin: f64) -> String {
         let ahead = self.at_least.map(|least| least - 0.5).filter(|lead| *lead >= 0.001);
         match ahead {
